@@ -1,0 +1,294 @@
+//! What is done to keys: each act is a command on the `accounts` topic, and answers once the accounts view has passed it.
+//!
+//! Commands chain per key like facts. Two that extend the same head: the engine takes the first, and the other tries again on top of it.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use event_log::{Append, Record};
+use schemas::avro::{Encoder, Framing};
+use schemas::clock::rfc3339;
+use schemas::error_code::ErrorCode;
+use schemas::event::{Fact, FactKind, Head, content_hash, fact_id};
+use schemas::hash::{Hash32, hex};
+use schemas::key;
+use schemas::tables::{Datum, Key as RowKey};
+use schemas::topics::ACCOUNTS;
+use schemas::views::accounts::{self, AccountCommand, ApiKey, Tier};
+use schemas::views::engine::{self, HeadRow};
+use view_store::{Checkpoint, Range};
+
+use super::keys::{Key, account_id, checked_email, key_id};
+use super::quota::address_subject;
+use super::tiers::{KEYS_PER_EMAIL_MAX, MINTS_PER_ADDRESS_MAX};
+use super::{Access, key_row, read_row};
+use crate::context::{Context, store_problem};
+use crate::problem::Problem;
+
+/// How long a command may take to be projected before the caller is told to ask again.
+const PROJECTED_WITHIN: Duration = Duration::from_secs(10);
+/// How often a command that lost to another one tries again.
+const TRIES: usize = 5;
+/// Rows of one page of a listing.
+const PAGE_ROWS: usize = 500;
+/// Live and ended keys of one e-mail address that are looked at.
+const KEYS_LOOKED_AT: usize = 200;
+const DAY_MS: i64 = 86_400_000;
+
+/// A key just made. The only time that it is shown.
+#[derive(Clone, Debug)]
+pub struct MintedKey {
+    /// The key.
+    pub key: Key,
+    /// How it stands.
+    pub row: ApiKey,
+}
+
+/// A key and the one that takes its place.
+#[derive(Clone, Debug)]
+pub struct RotatedKey {
+    /// The new key.
+    pub minted: MintedKey,
+    /// The old one, with the time it ends.
+    pub old: ApiKey,
+}
+
+impl Access {
+    /// Mints a key of any tier. The e-mail address may be empty; it is hashed, not kept.
+    ///
+    /// # Errors
+    /// `parameter-invalid` for the address or tier; `unavailable` when the command is not projected in time.
+    pub async fn mint(&self, ctx: &Context, tier: Tier, email: &str) -> Result<MintedKey, Problem> {
+        if tier == Tier::Anonymous {
+            return Err(Problem::parameter("tier", "anonymous callers have no key"));
+        }
+        let email_hash = if email.trim().is_empty() { String::new() } else { self.email_hash(email)? };
+        self.mint_key(ctx, Key::random(), tier, email_hash).await
+    }
+
+    /// Mints a free key for a caller, within the limits of e-mail address and caller's address. The same request with the same
+    /// idempotency key gets the same API key again, on the same UTC day.
+    ///
+    /// # Errors
+    /// As [`Self::mint`], and `rate-limited`.
+    pub async fn mint_free(&self, ctx: &Context, email: &str, address: IpAddr, idempotency_key: Option<&str>) -> Result<MintedKey, Problem> {
+        let email_hash = self.email_hash(email)?;
+        let (now_ms, subject) = (ctx.clock.now_ms(), address_subject(address));
+        let day = now_ms.div_euclid(DAY_MS);
+        let key = match idempotency_key {
+            None => Key::random(),
+            Some(text) => {
+                let parts = [b"mint".as_slice(), text.as_bytes(), email_hash.as_bytes(), subject.as_bytes(), &day.to_be_bytes()];
+                let key = Key::from_seed(&self.secrets.repeat(&parts));
+                if let Some(row) = key_row(ctx, &key_id(&key.hash(&self.secrets))).await? {
+                    return Ok(MintedKey { key, row });
+                }
+                key
+            }
+        };
+        let taken = [
+            (format!("mint/{subject}/{day}"), MINTS_PER_ADDRESS_MAX, "address"),
+            (format!("mint/email/{email_hash}/{day}"), KEYS_PER_EMAIL_MAX as i64, "e-mail address"),
+        ];
+        if self.live_keys_of(ctx, &email_hash).await? >= KEYS_PER_EMAIL_MAX {
+            return Err(Problem::new(
+                ErrorCode::RateLimited,
+                format!("this e-mail address has {KEYS_PER_EMAIL_MAX} keys already; use one of them"),
+            ));
+        }
+        for (name, max, of) in taken {
+            let expires_ms = (day + 2) * DAY_MS;
+            if ctx.store.coordination().take(&name, 1, max, now_ms, expires_ms).await.map_err(store_problem)? == 0 {
+                let rest_s = u64::try_from(((day + 1) * DAY_MS - now_ms) / 1_000 + 1).unwrap_or(1);
+                let detail = format!("this {of} made {max} keys today; use one of them, or come back tomorrow");
+                return Err(Problem::new(ErrorCode::RateLimited, detail).retry_after(rest_s));
+            }
+        }
+        self.mint_key(ctx, key, Tier::Free, email_hash).await
+    }
+
+    /// All keys, in the order of their ids, ended ones too.
+    ///
+    /// # Errors
+    /// When the rows cannot be read.
+    pub async fn list(&self, ctx: &Context) -> Result<Vec<ApiKey>, Problem> {
+        let view = ctx.live(&accounts::VIEW).await?;
+        let (mut keys, mut after) = (Vec::new(), None);
+        loop {
+            let rows = view.scan(&accounts::KEYS, after.take(), PAGE_ROWS).await.map_err(store_problem)?;
+            for (_, bytes) in &rows {
+                keys.push(read_row(bytes)?);
+            }
+            if rows.len() < PAGE_ROWS {
+                return Ok(keys);
+            }
+            after = rows.into_iter().next_back().map(|(key, _)| key);
+        }
+    }
+
+    /// Gives a key's account a new key; the old one works for a day more.
+    ///
+    /// # Errors
+    /// `not-found` for a key that is unknown or ended; as [`Self::mint`] else.
+    pub async fn rotate(&self, ctx: &Context, id: &str) -> Result<RotatedKey, Problem> {
+        let old = live_key(ctx, id).await?;
+        let key = Key::random();
+        let hash = key.hash(&self.secrets);
+        let command = AccountCommand {
+            verb: "rotate".to_owned(),
+            key_id: old.id.clone(),
+            key_hash: hash.to_string(),
+            new_key_id: key_id(&hash),
+            account: old.account.clone(),
+            tier: old.tier.clone(),
+            email_hash: old.email_hash.clone(),
+        };
+        let new_id = command.new_key_id.clone();
+        command_key(ctx, id, command).await?;
+        self.forget(id);
+        let (old, row) = (read_back(ctx, id).await?, read_back(ctx, &new_id).await?);
+        Ok(RotatedKey { minted: MintedKey { key, row }, old })
+    }
+
+    /// Ends a key now.
+    ///
+    /// # Errors
+    /// `not-found` for a key that is unknown or ended; as [`Self::mint`] else.
+    pub async fn revoke(&self, ctx: &Context, id: &str) -> Result<(), Problem> {
+        let old = live_key(ctx, id).await?;
+        let command =
+            AccountCommand { verb: "revoke".to_owned(), key_id: old.id, account: old.account, tier: old.tier, ..AccountCommand::default() };
+        command_key(ctx, id, command).await?;
+        self.forget(id);
+        Ok(())
+    }
+
+    fn email_hash(&self, email: &str) -> Result<String, Problem> {
+        let email = checked_email(email).map_err(|reason| Problem::parameter("email", reason))?;
+        Ok(hex(&self.secrets.email(&email)))
+    }
+
+    async fn mint_key(&self, ctx: &Context, key: Key, tier: Tier, email_hash: String) -> Result<MintedKey, Problem> {
+        let hash = key.hash(&self.secrets);
+        let id = key_id(&hash);
+        let command = AccountCommand {
+            verb: "mint".to_owned(),
+            key_id: id.clone(),
+            key_hash: hash.to_string(),
+            new_key_id: String::new(),
+            account: account_id(),
+            tier: tier.as_str().to_owned(),
+            email_hash,
+        };
+        command_key(ctx, &id, command).await?;
+        Ok(MintedKey { row: read_back(ctx, &id).await?, key })
+    }
+
+    /// How many keys of an e-mail address work.
+    async fn live_keys_of(&self, ctx: &Context, email_hash: &str) -> Result<usize, Problem> {
+        let view = ctx.live(&accounts::VIEW).await?;
+        let range = Range { prefix: key![email_hash], after: None, from: None, limit: KEYS_LOOKED_AT, reverse: false };
+        let rows = view.range(&accounts::BY_EMAIL, range).await.map_err(store_problem)?;
+        let ids: Vec<RowKey> = rows.into_iter().filter_map(|(mut key, _)| key.pop().filter(|id| matches!(id, Datum::Text(_)))).map(|id| vec![id]).collect();
+        let now_ms = ctx.clock.now_ms();
+        let mut live = 0;
+        for bytes in view.get_many(&accounts::KEYS, &ids).await.map_err(store_problem)?.into_iter().flatten() {
+            let row = read_row(&bytes)?;
+            live += usize::from(row.ends_at == 0 || row.ends_at > now_ms);
+        }
+        Ok(live)
+    }
+}
+
+/// A key that works.
+async fn live_key(ctx: &Context, id: &str) -> Result<ApiKey, Problem> {
+    let row = key_row(ctx, id).await?.filter(|row| row.ends_at == 0 || row.ends_at > ctx.clock.now_ms());
+    row.ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("there is no key {id} that works")))
+}
+
+/// The row that a command made.
+async fn read_back(ctx: &Context, id: &str) -> Result<ApiKey, Problem> {
+    key_row(ctx, id).await?.ok_or_else(|| {
+        tracing::error!(key = id, "a command was projected and left no row");
+        Problem::new(ErrorCode::Internal, "the command left no key")
+    })
+}
+
+/// Appends a command on top of its key's head and waits until the accounts view has passed it; again while another one was first.
+async fn command_key(ctx: &Context, subject: &str, command: AccountCommand) -> Result<(), Problem> {
+    let place = format!("{}/0", ACCOUNTS.name);
+    for _ in 0..TRIES {
+        let head = head_of(ctx, subject).await?;
+        if command.verb == "mint" && head.version > 0 {
+            // The same request, sent twice: the first one's key is theirs both.
+            let end = ctx.log.end(&ACCOUNTS, 0).await.map_err(|error| failed("read the end", &error))?;
+            let passed = |at: &Checkpoint| at.positions.get(&place).is_some_and(|next| *next >= end.0);
+            return ctx.wait_for(&accounts::VIEW, PROJECTED_WITHIN, passed).await?.map(|_| ()).ok_or_else(not_yet);
+        }
+        let offset = append(ctx, subject, head, &command).await?;
+        let passed = |at: &Checkpoint| at.positions.get(&place).is_some_and(|next| *next > offset);
+        ctx.wait_for(&accounts::VIEW, PROJECTED_WITHIN, passed).await?.ok_or_else(not_yet)?;
+        let view = ctx.live(&engine::VIEW).await?;
+        let dropped = key![ACCOUNTS.name, 0_i64, i64::try_from(offset).unwrap_or(i64::MAX)];
+        if view.get(&engine::DROPPED, &dropped).await.map_err(store_problem)?.is_none() {
+            return Ok(());
+        }
+    }
+    Err(Problem::new(ErrorCode::Unavailable, "others change this key at the same time; ask again").retry_after(1))
+}
+
+async fn head_of(ctx: &Context, subject: &str) -> Result<Head, Problem> {
+    let view = ctx.live(&engine::VIEW).await?;
+    let Some(bytes) = view.get(&engine::HEADS, &key![ACCOUNTS.name, subject]).await.map_err(store_problem)? else {
+        return Ok(Head::default());
+    };
+    HeadRow::from_bytes(&bytes).map(|row| row.head).ok_or_else(|| {
+        tracing::error!(key = subject, "the head of a key cannot be read");
+        Problem::new(ErrorCode::Internal, "a stored row cannot be read")
+    })
+}
+
+/// Appends the command; answers its offset.
+async fn append(ctx: &Context, subject: &str, head: Head, command: &AccountCommand) -> Result<u64, Problem> {
+    let now_ms = ctx.clock.now_ms();
+    let content = content_hash(FactKind::Observed, &command.canonical());
+    let version = head.version + 1;
+    let id: Hash32 = fact_id(ACCOUNTS.name, subject, version, &head.id, &content);
+    let fact = Fact {
+        id,
+        kind: FactKind::Observed,
+        key: subject.to_owned(),
+        version,
+        prev_hash: head.id,
+        content_hash: content,
+        upstream: "api".to_owned(),
+        observed_at: now_ms,
+        superseded_by: String::new(),
+        data: Some(command.clone()),
+        run: None,
+    };
+    let value = Encoder::new(ACCOUNTS.name, Framing::default())
+        .and_then(|mut encoder| encoder.encode(&fact))
+        .map_err(|error| failed("encode", &error))?;
+    let header = |name: &str, value: String| (name.to_owned(), Bytes::from(value));
+    let headers = vec![
+        header("ce_id", id.to_string()),
+        header("ce_type", format!("highwater.accounts.{}", command.verb)),
+        header("ce_source", "highwater/api".to_owned()),
+        header("ce_time", rfc3339(now_ms)),
+    ];
+    let record = Record { key: Bytes::from(subject.to_owned()), value: Bytes::from(value), headers, at_ms: now_ms };
+    let partition = ACCOUNTS.partition_of(subject.as_bytes());
+    let offsets = ctx.log.append(vec![Append { topic: &ACCOUNTS, partition, record }]).await.map_err(|error| failed("append", &error))?;
+    offsets.first().map(|offset| offset.0).ok_or_else(|| Problem::new(ErrorCode::Internal, "the log gave no offset"))
+}
+
+fn failed(what: &'static str, error: &(dyn std::error::Error + 'static)) -> Problem {
+    tracing::error!(error, what, "a command was not recorded");
+    Problem::new(ErrorCode::Unavailable, "the command could not be recorded").retry_after(1)
+}
+
+fn not_yet() -> Problem {
+    Problem::new(ErrorCode::Unavailable, "the command is recorded and not yet projected; ask again").retry_after(5)
+}

@@ -1,0 +1,197 @@
+//! Who may call, and how often: keys, tiers, quotas, and the secrets behind them.
+//!
+//! Promises: a key is checked for its form before anything is looked up, and compared in constant time; a revoked key stops working
+//! within [`KEY_CACHED_FOR`] on every node, at once on the node that revoked it; quotas are exact (see [`quota`]).
+
+pub mod commands;
+pub mod keys;
+pub mod quota;
+pub mod secrets;
+pub mod tiers;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use schemas::error_code::ErrorCode;
+use schemas::hash::Hash32;
+use schemas::key;
+use schemas::views::accounts::{self, ApiKey, Row, Tier};
+use subtle::ConstantTimeEq;
+
+pub use self::commands::{MintedKey, RotatedKey};
+use self::keys::{Key, key_id};
+use self::quota::{Quotas, Spent, address_subject};
+use self::secrets::Secrets;
+use self::tiers::Window;
+use crate::context::{Context, store_problem};
+use crate::operation::{Caller, Operation, Price};
+use crate::problem::Problem;
+
+/// How long a key's row is believed without being read again.
+pub const KEY_CACHED_FOR: Duration = Duration::from_secs(4);
+/// Rows of keys held in memory.
+const KEYS_CACHED_MAX: usize = 10_000;
+
+/// What a request shows of who it is.
+#[derive(Clone, Default)]
+pub struct Credentials {
+    /// The API key, by whichever way it came.
+    pub key: Option<String>,
+}
+
+/// A request that may go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// Who calls.
+    pub caller: Caller,
+    /// The header `RateLimit`; empty where nothing is counted.
+    pub rate_limit: String,
+    /// The header `RateLimit-Policy`; empty where nothing is counted.
+    pub rate_limit_policy: String,
+}
+
+/// Keys, tiers, quotas, and the secrets behind cursors.
+pub struct Access {
+    secrets: Secrets,
+    cached: Mutex<HashMap<Hash32, (Instant, Arc<ApiKey>)>>,
+    quotas: Quotas,
+}
+
+impl Access {
+    /// Access by these secrets.
+    #[must_use]
+    pub fn new(secrets: Secrets) -> Self {
+        Self { secrets, cached: Mutex::default(), quotas: Quotas::default() }
+    }
+
+    /// The secrets.
+    #[must_use]
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    /// Admits a call of an operation, or says why not. A call that is counted and admitted is spent.
+    ///
+    /// # Errors
+    /// `key-invalid`, `tier-too-low`, `rate-limited` with the seconds to the next window, `unavailable`.
+    pub async fn admit(
+        &self,
+        ctx: &Context,
+        credentials: Credentials,
+        address: IpAddr,
+        operation: &Operation,
+    ) -> Result<Admission, Problem> {
+        let caller = self.caller(ctx, credentials, address).await?;
+        if let Price::Tier(least) = operation.price
+            && caller.tier < least
+        {
+            let detail = format!("{} needs a key of tier {} or above; this call is {}", operation.name, least.as_str(), caller.tier.as_str());
+            return Err(Problem::new(ErrorCode::TierTooLow, detail));
+        }
+        if !operation.counted {
+            return Ok(Admission { caller, rate_limit: String::new(), rate_limit_policy: String::new() });
+        }
+        let limits = tiers::limits(caller.tier);
+        let subject = if caller.key_id.is_empty() { address_subject(address) } else { caller.key_id.clone() };
+        if let Some(minute) = limits.minute {
+            self.spend(ctx, &subject, minute).await?;
+        }
+        let day = self.spend(ctx, &subject, limits.day).await?;
+        let mut policy = format!("\"day\";q={};w={}", limits.day.calls_max, limits.day.length_s);
+        if let Some(minute) = limits.minute {
+            policy.push_str(&format!(", \"minute\";q={};w={}", minute.calls_max, minute.length_s));
+        }
+        Ok(Admission { caller, rate_limit: format!("\"day\";r={};t={}", day.remaining, day.reset_s), rate_limit_policy: policy })
+    }
+
+    /// Gives back what was leased and not used, for a clean stop.
+    ///
+    /// # Errors
+    /// When the counters cannot be reached.
+    pub async fn release_all(&self, ctx: &Context) -> Result<(), view_store::Error> {
+        self.quotas.release_all(&ctx.store, ctx.clock.now_ms()).await
+    }
+
+    async fn spend(&self, ctx: &Context, subject: &str, window: Window) -> Result<Spent, Problem> {
+        let spent = self.quotas.spend(&ctx.store, subject, window, ctx.clock.now_ms()).await.map_err(store_problem)?;
+        if spent.allowed {
+            return Ok(spent);
+        }
+        let detail = format!("the {} calls of this {} are spent; the next ones come in {} s", window.calls_max, window.name, spent.reset_s);
+        Err(Problem::new(ErrorCode::RateLimited, detail).retry_after(spent.reset_s))
+    }
+
+    /// Who calls.
+    async fn caller(&self, ctx: &Context, credentials: Credentials, address: IpAddr) -> Result<Caller, Problem> {
+        let Some(text) = credentials.key else {
+            return Ok(Caller { tier: Tier::Anonymous, key_id: String::new(), account: String::new(), address });
+        };
+        let key = Key::parse(&text).ok_or_else(|| invalid("the API key is mistyped: its form or its checksum is wrong"))?;
+        let hash = key.hash(&self.secrets);
+        let row = match self.cached_key(&hash) {
+            Some(row) => row,
+            None => self.read_key(ctx, hash).await?,
+        };
+        if row.ends_at != 0 && row.ends_at <= ctx.clock.now_ms() {
+            return Err(invalid("the API key was revoked or replaced"));
+        }
+        let tier = Tier::from_name(&row.tier).ok_or_else(|| {
+            tracing::error!(key = row.id, tier = row.tier, "a key has a tier that this version does not know");
+            Problem::new(ErrorCode::Internal, "the key's tier is unknown here")
+        })?;
+        Ok(Caller { tier, key_id: row.id.clone(), account: row.account.clone(), address })
+    }
+
+    fn cached_key(&self, hash: &Hash32) -> Option<Arc<ApiKey>> {
+        let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        cached.get(hash).filter(|(read, _)| read.elapsed() < KEY_CACHED_FOR).map(|(_, row)| Arc::clone(row))
+    }
+
+    /// Reads a key's row and caches it.
+    async fn read_key(&self, ctx: &Context, hash: Hash32) -> Result<Arc<ApiKey>, Problem> {
+        let row = key_row(ctx, &key_id(&hash)).await?;
+        let known = row.filter(|row| {
+            // The id holds only the beginning of the hash.
+            Hash32::from_hex(&row.key_hash).is_some_and(|stored| bool::from(stored.0.ct_eq(&hash.0)))
+        });
+        let row = Arc::new(known.ok_or_else(|| invalid("the API key is unknown"))?);
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached.len() >= KEYS_CACHED_MAX {
+            cached.retain(|_, (read, _)| read.elapsed() < KEY_CACHED_FOR);
+            if cached.len() >= KEYS_CACHED_MAX {
+                cached.clear();
+            }
+        }
+        cached.insert(hash, (Instant::now(), Arc::clone(&row)));
+        Ok(row)
+    }
+
+    /// Forgets the cached row of a key, so that a command acts here at once.
+    fn forget(&self, key_id: &str) {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, (_, row)| row.id != key_id);
+    }
+}
+
+/// A key's row as it stands.
+async fn key_row(ctx: &Context, id: &str) -> Result<Option<ApiKey>, Problem> {
+    let view = ctx.live(&accounts::VIEW).await?;
+    let Some(bytes) = view.get(&accounts::KEYS, &key![id]).await.map_err(store_problem)? else { return Ok(None) };
+    read_row(&bytes).map(Some)
+}
+
+/// A stored row of a key.
+fn read_row(bytes: &[u8]) -> Result<ApiKey, Problem> {
+    serde_json::from_slice::<Row>(bytes).map(|row| row.record).map_err(|error| {
+        tracing::error!(%error, table = accounts::KEYS.name, "a row cannot be read");
+        Problem::new(ErrorCode::Internal, "a stored row cannot be read")
+    })
+}
+
+fn invalid(detail: &str) -> Problem {
+    Problem::new(ErrorCode::KeyInvalid, detail)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,280 @@
+//! Admission and commands, with a small fold in the place of the projector.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use event_log::EventLog;
+use jiff::Timestamp;
+use schemas::avro::decode;
+use schemas::clock::Clock;
+use schemas::event::Fact;
+use schemas::position::LogOffset;
+use schemas::tables::{Key as RowKey, Table, Write};
+use schemas::topics::ACCOUNTS;
+use schemas::views::accounts::AccountCommand;
+use schemas::views::engine::{self, HeadRow};
+use serde_json::json;
+use view_store::{Checkpoint, View, ViewStore};
+
+use super::*;
+use crate::feed::testing::{START_MS, World, ask, call, value};
+use crate::operation::{Method, Words};
+use crate::services::recalls;
+
+const DAY_MS: i64 = 86_400_000;
+
+/// Folds commands into the engine's and the accounts' rows, for as long as it lives.
+async fn fold(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>) {
+    let (heads, rows) = (store.live(&engine::VIEW).await.unwrap(), store.live(&accounts::VIEW).await.unwrap());
+    let mut next = 0;
+    loop {
+        for stored in log.read(&ACCOUNTS, 0, LogOffset(next), 100, 1 << 20).await.unwrap() {
+            let fact: Fact<AccountCommand> = decode(ACCOUNTS.name, &stored.record.value).unwrap();
+            let head_key = key![ACCOUNTS.name, fact.key.as_str()];
+            let head = heads.get(&engine::HEADS, &head_key).await.unwrap().map(|bytes| HeadRow::from_bytes(&bytes).unwrap().head).unwrap_or_default();
+            next = stored.offset.0 + 1;
+            let at = Checkpoint { positions: [("accounts/0".to_owned(), next)].into(), ..Checkpoint::default() };
+            if !fact.chains(ACCOUNTS.name, &head) {
+                let place = key![ACCOUNTS.name, 0_i64, i64::try_from(stored.offset.0).unwrap()];
+                heads.commit(vec![put(&engine::DROPPED, place, Vec::new())], &at).await.unwrap();
+                rows.commit(Vec::new(), &at).await.unwrap();
+                continue;
+            }
+            let head = HeadRow { head: fact.head(), gone: false }.to_bytes();
+            heads.commit(vec![put(&engine::HEADS, head_key, head)], &at).await.unwrap();
+            let writes = apply(rows.as_ref(), fact.data.unwrap(), fact.observed_at).await;
+            rows.commit(writes, &at).await.unwrap();
+        }
+        log.wait_past(&ACCOUNTS, 0, LogOffset(next)).await.unwrap();
+    }
+}
+
+fn put(table: &'static Table, key: RowKey, value: Vec<u8>) -> Write {
+    Write { table, key, value: Some(Bytes::from(value)) }
+}
+
+async fn apply(view: &dyn View, command: AccountCommand, at_ms: i64) -> Vec<Write> {
+    let put_key = |record: &ApiKey| put(&accounts::KEYS, key![record.id.as_str()], serde_json::to_vec(&Row { seq: 1, record: record.clone() }).unwrap());
+    let made = |id: &str| ApiKey {
+        id: id.to_owned(),
+        key_hash: command.key_hash.clone(),
+        account: command.account.clone(),
+        tier: command.tier.clone(),
+        email_hash: command.email_hash.clone(),
+        minted_at: at_ms,
+        ends_at: 0,
+    };
+    let old = view.get(&accounts::KEYS, &key![command.key_id.as_str()]).await.unwrap();
+    let ended = |ends_at| ApiKey { ends_at, ..read_row(&old.clone().unwrap()).unwrap() };
+    match command.verb.as_str() {
+        "mint" => vec![
+            put_key(&made(&command.key_id)),
+            put(&accounts::BY_EMAIL, key![command.email_hash.as_str(), command.key_id.as_str()], Vec::new()),
+        ],
+        "rotate" => vec![put_key(&ended(at_ms + DAY_MS)), put_key(&made(&command.new_key_id))],
+        "revoke" => vec![put_key(&ended(at_ms))],
+        verb => panic!("{verb}"),
+    }
+}
+
+/// A world whose accounts are projected, and a context at a fixed time.
+async fn world() -> (World, Arc<Context>) {
+    let world = World::new().await;
+    tokio::spawn(fold(world.log.clone(), world.store.clone()));
+    let ctx = world.context(START_MS);
+    (world, ctx)
+}
+
+fn address(last: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))
+}
+
+fn operation(price: Price, counted: bool) -> Operation {
+    let words = Words {
+        name: "test",
+        method: Method::Get,
+        path: "/test",
+        summary: "",
+        description: "",
+        price,
+        tool: false,
+        counted,
+        list: "",
+        errors: &[],
+        example: json!({}),
+        aliases: &[],
+    };
+    Operation::define::<recalls::health::Arguments, recalls::health::Health, _, _>(words, |_, _| async {
+        Err(Problem::new(ErrorCode::Internal, "not called"))
+    })
+}
+
+async fn admit(ctx: &Context, key: &str, operation: &Operation) -> Result<Admission, Problem> {
+    let key = Some(key.to_owned()).filter(|key| !key.is_empty());
+    ctx.access.admit(ctx, Credentials { key }, address(1), operation).await
+}
+
+/// Proves the life of a key: minted it works and is hashed at rest, rotated both work for a day, revoked it stops at once.
+#[tokio::test]
+async fn life_of_a_key() {
+    let (world, ctx) = world().await;
+    let free = operation(Price::Free, true);
+    let minted = ctx.access.mint(&ctx, Tier::Pro, "ann@example.org").await.unwrap();
+    let admission = admit(&ctx, minted.key.reveal(), &free).await.unwrap();
+    assert_eq!((admission.caller.tier, &admission.caller.key_id, &admission.caller.account), (Tier::Pro, &minted.row.id, &minted.row.account));
+    assert_eq!(admission.rate_limit_policy, "\"day\";q=10000;w=86400");
+    assert_eq!(admission.rate_limit, "\"day\";r=9999;t=86400");
+    assert!(minted.row.id.starts_with("key_") && minted.row.id.len() == 28 && minted.row.account.starts_with("acct_"));
+
+    let rotated = ctx.access.rotate(&ctx, &minted.row.id).await.unwrap();
+    assert_eq!((rotated.old.ends_at, &rotated.minted.row.account), (START_MS + DAY_MS, &minted.row.account));
+    for key in [&minted.key, &rotated.minted.key] {
+        assert!(admit(&ctx, key.reveal(), &free).await.is_ok());
+    }
+    let later = world.context(START_MS + DAY_MS);
+    assert_eq!(admit(&later, minted.key.reveal(), &free).await.unwrap_err().code, ErrorCode::KeyInvalid);
+    assert!(admit(&later, rotated.minted.key.reveal(), &free).await.is_ok());
+
+    ctx.access.revoke(&ctx, &rotated.minted.row.id).await.unwrap();
+    assert_eq!(admit(&ctx, rotated.minted.key.reveal(), &free).await.unwrap_err().code, ErrorCode::KeyInvalid);
+    for id in [rotated.minted.row.id.as_str(), "key_000000000000000000000000", ""] {
+        assert_eq!(ctx.access.revoke(&ctx, id).await.unwrap_err().code, ErrorCode::NotFound);
+        assert_eq!(ctx.access.rotate(&ctx, id).await.unwrap_err().code, ErrorCode::NotFound);
+    }
+    assert_eq!(ctx.access.list(&ctx).await.unwrap().len(), 2);
+    for stored in world.log.read(&ACCOUNTS, 0, LogOffset(0), 100, 1 << 20).await.unwrap() {
+        let text = format!("{} {:?}", String::from_utf8_lossy(&stored.record.value), stored.record.headers);
+        assert!(!text.contains("ann@") && !text.contains("example.org") && !text.contains("hw_live_"), "{text}");
+        assert!(text.contains("highwater.accounts."));
+    }
+}
+
+/// Proves that malformed, unknown and mistyped keys are refused, and tiers below the price too, without spending anything.
+#[tokio::test]
+async fn refusals() {
+    let (_world, ctx) = world().await;
+    let free = operation(Price::Free, true);
+    let business = operation(Price::Tier(Tier::Business), true);
+    let unknown = Key::random();
+    let mistyped = unknown.reveal().replacen(|c: char| c.is_ascii_digit(), "z", 1);
+    for key in ["x", "hw_live_", unknown.reveal(), mistyped.as_str()] {
+        assert_eq!(admit(&ctx, key, &free).await.unwrap_err().code, ErrorCode::KeyInvalid, "{key}");
+    }
+    assert_eq!(admit(&ctx, "", &business).await.unwrap_err().code, ErrorCode::TierTooLow);
+    let pro = ctx.access.mint(&ctx, Tier::Pro, "").await.unwrap();
+    assert_eq!(admit(&ctx, pro.key.reveal(), &business).await.unwrap_err().code, ErrorCode::TierTooLow);
+    let owner = ctx.access.mint(&ctx, Tier::Business, "").await.unwrap();
+    assert!(admit(&ctx, owner.key.reveal(), &business).await.is_ok());
+    assert_eq!(admit(&ctx, "", &free).await.unwrap().rate_limit, "\"day\";r=99;t=86400");
+    assert!(ctx.access.mint(&ctx, Tier::Anonymous, "").await.is_err());
+}
+
+/// Proves that 16 tasks together get exactly the 100 calls of an address, that the last one reads 0 and the next ones 429 with the pause
+/// to midnight; that what is not counted goes on, and that others are not touched.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn exact_quota() {
+    let (world, _) = world().await;
+    let ctx = world.context(START_MS + DAY_MS - 90_500);
+    let free = Arc::new(operation(Price::Free, true));
+    let tasks: Vec<_> = (0..16)
+        .map(|_| {
+            let (ctx, free) = (Arc::clone(&ctx), Arc::clone(&free));
+            tokio::spawn(async move {
+                let mut answers = Vec::new();
+                for _ in 0..10 {
+                    answers.push(admit(&ctx, "", &free).await);
+                }
+                answers
+            })
+        })
+        .collect();
+    let (mut left, mut refused) = (Vec::new(), 0);
+    for task in tasks {
+        for answer in task.await.unwrap() {
+            match answer {
+                Ok(admission) => left.push(admission.rate_limit),
+                Err(problem) => {
+                    assert_eq!((problem.code, problem.retry_after_s), (ErrorCode::RateLimited, 91));
+                    refused += 1;
+                }
+            }
+        }
+    }
+    let mut wanted: Vec<String> = (0..100).map(|r| format!("\"day\";r={r};t=91")).collect();
+    left.sort();
+    wanted.sort();
+    assert_eq!((left, refused), (wanted, 60));
+    assert_eq!(admit(&ctx, "", &operation(Price::Free, false)).await.unwrap().rate_limit, "");
+    assert!(ctx.access.admit(&ctx, Credentials::default(), address(2), &free).await.is_ok());
+    ctx.access.release_all(&ctx).await.unwrap();
+    let next_day = world.context(START_MS + DAY_MS);
+    assert_eq!(admit(&next_day, "", &free).await.unwrap().rate_limit, "\"day\";r=99;t=86400");
+}
+
+/// Proves that free keys are limited by e-mail address and by caller's address, and that a repeated request gets the same key.
+#[tokio::test]
+async fn minting_is_limited() {
+    let (world, ctx) = world().await;
+    for _ in 0..10 {
+        ctx.access.mint_free(&ctx, "Ann@example.org", address(1), None).await.unwrap();
+    }
+    let problem = ctx.access.mint_free(&ctx, "ann@EXAMPLE.org", address(2), None).await.unwrap_err();
+    assert_eq!(problem.code, ErrorCode::RateLimited);
+    let later = world.context(START_MS + 2 * DAY_MS);
+    assert_eq!(later.access.mint_free(&later, "ann@example.org", address(2), None).await.unwrap_err().code, ErrorCode::RateLimited);
+    for n in 0..10 {
+        ctx.access.mint_free(&ctx, &format!("a{n}@example.org"), address(1), Some("same")).await.unwrap();
+    }
+    let problem = ctx.access.mint_free(&ctx, "b@example.org", address(1), None).await.unwrap_err();
+    assert_eq!((problem.code, problem.retry_after_s), (ErrorCode::RateLimited, 86_401));
+
+    let (one, two) = tokio::join!(
+        ctx.access.mint_free(&ctx, "a@example.org", address(3), Some("once")),
+        ctx.access.mint_free(&ctx, "a@example.org", address(3), Some("once")),
+    );
+    let (one, two) = (one.unwrap(), two.unwrap());
+    assert_eq!((one.key.reveal(), &one.row), (two.key.reveal(), &two.row));
+    let again = ctx.access.mint_free(&ctx, "a@example.org", address(3), Some("once")).await.unwrap();
+    assert_eq!(again.key, one.key);
+    for other in [("a@example.org", "twice"), ("b@example.org", "once")] {
+        assert_ne!(ctx.access.mint_free(&ctx, other.0, address(3), Some(other.1)).await.unwrap().key, one.key);
+    }
+}
+
+/// Proves that the operation answers 201 with a key that works, and names what is wrong with an address.
+#[tokio::test]
+async fn create_key() {
+    let (_world, ctx) = world().await;
+    let operation = recalls::keys::operation();
+    let created = value(&ctx, &operation, json!({ "email": "ann@example.org" })).await;
+    assert!(admit(&ctx, created["api_key"].as_str().unwrap(), &super::tests::operation(Price::Free, true)).await.is_ok());
+    assert_eq!(created["tier"], "free");
+    assert_eq!(ask(&ctx, &operation, json!({ "email": "bob@example.org" })).await.unwrap().status, 201);
+    assert_eq!(ask(&ctx, &operation, json!({ "email": "nobody" })).await.unwrap_err().parameter, "email");
+    assert_eq!(call(&ctx).caller.tier, Tier::Anonymous);
+}
+
+/// Proves that two commands on one key at once both take effect, one on top of the other.
+#[tokio::test]
+async fn commands_chain() {
+    let (world, ctx) = world().await;
+    let minted = ctx.access.mint(&ctx, Tier::Free, "").await.unwrap();
+    let rotations = (0..4).map(|_| ctx.access.rotate(&ctx, &minted.row.id));
+    let done = futures_util::future::join_all(rotations).await;
+    assert!(done.iter().all(Result::is_ok));
+    assert_eq!(ctx.access.list(&ctx).await.unwrap().len(), 5);
+    let heads = world.store.live(&engine::VIEW).await.unwrap();
+    let head = heads.get(&engine::HEADS, &key![ACCOUNTS.name, minted.row.id.as_str()]).await.unwrap().unwrap();
+    assert_eq!(HeadRow::from_bytes(&head).unwrap().head.version, 5);
+}
+
+/// Proves that a clock that is not fixed serves as well (the other tests fix it).
+#[tokio::test]
+async fn system_clock() {
+    let (world, _) = world().await;
+    let ctx = world.context(START_MS);
+    let ctx = Context { clock: Clock::System, ..Arc::into_inner(ctx).unwrap() };
+    let minted = ctx.access.mint(&ctx, Tier::Free, "").await.unwrap();
+    assert!((Timestamp::now().as_millisecond() - minted.row.minted_at).abs() < 60_000);
+}

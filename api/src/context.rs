@@ -1,0 +1,136 @@
+//! What every handler is given: the stores, the clock, the settings, the secrets.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use event_log::EventLog;
+use schemas::clock::Clock;
+use schemas::error_code::ErrorCode;
+use schemas::tables::ViewDef;
+use view_store::{Checkpoint, View, ViewStore};
+
+use crate::access::Access;
+use crate::feed::Feeds;
+use crate::problem::Problem;
+use crate::services::recalls::search::Search;
+
+/// Settings of one service, `[services.NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceSettings {
+    /// Whether it is served.
+    pub enabled: bool,
+    /// Its public base address without a slash at the end; by default the listener's address and `/NAME`.
+    pub base_url: String,
+    /// The path under which the listener serves it, `/recalls`.
+    pub prefix: String,
+}
+
+/// Settings of the API.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The services by name.
+    pub services: BTreeMap<String, ServiceSettings>,
+    /// Proxies whose forwarding headers are believed: addresses or networks (`10.0.0.0/8`).
+    pub trusted_proxies: Vec<(IpAddr, u8)>,
+    /// Seconds a client may take to send a request's head and body.
+    pub request_timeout_s: u64,
+    /// The largest body taken, in bytes.
+    pub body_bytes_max: usize,
+    /// Host names the MCP endpoint answers to, beside those of the base addresses.
+    pub allowed_hosts: Vec<String>,
+}
+
+/// What every handler is given. Cheap to share behind an `Arc`.
+pub struct Context {
+    /// The settings.
+    pub settings: Settings,
+    /// The clock.
+    pub clock: Clock,
+    /// The log, to append commands.
+    pub log: Arc<dyn EventLog>,
+    /// The views.
+    pub store: Arc<dyn ViewStore>,
+    /// Keys, tiers, quotas, and the secrets behind cursors.
+    pub access: Access,
+    /// What is cached of the services' feeds.
+    pub feeds: Feeds,
+    /// The keyword index of the recalls.
+    pub search: Arc<Search>,
+}
+
+impl Context {
+    /// A context with empty caches.
+    #[must_use]
+    pub fn new(
+        settings: Settings,
+        clock: Clock,
+        log: Arc<dyn EventLog>,
+        store: Arc<dyn ViewStore>,
+        access: Access,
+        search: Arc<Search>,
+    ) -> Self {
+        Self { settings, clock, log, store, access, feeds: Feeds::default(), search }
+    }
+
+    /// The live generation of a view.
+    ///
+    /// # Errors
+    /// `unavailable`.
+    pub async fn live(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, Problem> {
+        self.store.live(def).await.map_err(store_problem)
+    }
+
+    /// Waits until the live generation's checkpoint fits; `None` if it does not in time. A swap meanwhile does no harm.
+    ///
+    /// # Errors
+    /// `unavailable`.
+    pub async fn wait_for<F>(
+        &self,
+        def: &'static ViewDef,
+        within: Duration,
+        fits: F,
+    ) -> Result<Option<(Arc<dyn View>, Checkpoint)>, Problem>
+    where
+        F: Fn(&Checkpoint) -> bool,
+    {
+        let waiting = async {
+            loop {
+                let view = self.live(def).await?;
+                let mut at = match view.checkpoint().await {
+                    Ok(at) => at,
+                    Err(view_store::Error::Gone { .. }) => continue,
+                    Err(error) => return Err(store_problem(error)),
+                };
+                while !fits(&at) {
+                    match view.wait_past(&at).await {
+                        Ok(next) => at = next,
+                        Err(view_store::Error::Gone { .. }) => break,
+                        Err(error) => return Err(store_problem(error)),
+                    }
+                }
+                if fits(&at) {
+                    return Ok((view, at));
+                }
+            }
+        };
+        match tokio::time::timeout(within, waiting).await {
+            Ok(found) => found.map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// What a caller is told when a view cannot be read. The cause is logged here.
+pub(crate) fn store_problem(error: view_store::Error) -> Problem {
+    let cause: Option<&dyn std::error::Error> = std::error::Error::source(&error);
+    match &error {
+        view_store::Error::Gone { .. } => tracing::debug!(%error, "a reader was overtaken by a swap"),
+        _ => tracing::error!(%error, cause, "a view cannot be read"),
+    }
+    match error {
+        view_store::Error::Damaged { .. } => Problem::new(ErrorCode::Internal, "the stored rows cannot be read"),
+        _ => Problem::new(ErrorCode::Unavailable, "the view cannot be read now").retry_after(1),
+    }
+}

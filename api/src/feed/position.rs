@@ -1,0 +1,116 @@
+//! At which position, and with which "now", a read operation answers: the latest, or as things stood at `asOf`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
+use view_store::View;
+
+use super::Source;
+use crate::context::{Context, store_problem};
+use crate::problem::Problem;
+
+/// How long a view that lags is waited for.
+pub(crate) const LAG_WITHIN: Duration = Duration::from_secs(2);
+
+/// The position of one answer.
+#[derive(Clone)]
+pub struct Position {
+    /// The generation read.
+    pub view: Arc<dyn View>,
+    /// The last change that counts.
+    pub seq: Seq,
+    /// The last change that the view holds; `seq` or above.
+    pub last: Seq,
+    /// What "now" is for the answer.
+    pub now: Timestamp,
+}
+
+/// The position that `asOf` names (an RFC 3339 timestamp, or a date for its end in UTC), or the latest one.
+///
+/// # Errors
+/// `as-of-invalid` for what is no time or not yet recorded; `unavailable` when the view lags behind the log for too long.
+pub async fn position(ctx: &Context, source: &Source, as_of: Option<&str>) -> Result<Position, Problem> {
+    let Some(text) = as_of else {
+        let view = ctx.live(source.view).await?;
+        let last = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
+        return Ok(Position { view, seq: last, last, now: ctx.clock.now() });
+    };
+    let now = parse_as_of(text)?;
+    if now > ctx.clock.now() {
+        let detail = format!("{text} is not yet recorded: it ends after now");
+        return Err(Problem { parameter: "asOf".to_owned(), ..Problem::new(ErrorCode::AsOfInvalid, detail) });
+    }
+    // What was recorded until then is in the log by now; the view must have it too, or a later call would answer otherwise.
+    let end = ctx.log.end(source.topic, 0).await.map_err(|error| {
+        tracing::error!(%error, "the end of the log cannot be read");
+        lagging()
+    })?;
+    let at_ms = now.as_millisecond();
+    let caught_up = |at: &view_store::Checkpoint| at.offset >= end.0 || at.recorded_at_ms > at_ms;
+    let (view, at) = ctx.wait_for(source.view, LAG_WITHIN, caught_up).await?.ok_or_else(lagging)?;
+    let last = Seq(at.seq);
+    let seq = ctx.feeds.reader(source, Arc::clone(&view)).seq_at(at_ms, last).await.map_err(store_problem)?;
+    Ok(Position { view, seq, last, now })
+}
+
+pub(crate) fn lagging() -> Problem {
+    Problem::new(ErrorCode::Unavailable, "the view lags behind the log; ask again").retry_after(2)
+}
+
+/// The time that `asOf` names.
+fn parse_as_of(text: &str) -> Result<Timestamp, Problem> {
+    let wrong = || {
+        let detail = format!("{text:?} is neither a date (YYYY-MM-DD) nor an RFC 3339 time (2026-01-31T12:00:00Z)");
+        Problem { parameter: "asOf".to_owned(), ..Problem::new(ErrorCode::AsOfInvalid, detail) }
+    };
+    match parse_date(text) {
+        Some(date) => end_of(date).ok_or_else(wrong),
+        None => text.parse().map_err(|_| wrong()),
+    }
+}
+
+/// A `YYYY-MM-DD`; `None` for anything else.
+pub(crate) fn parse_date(text: &str) -> Option<Date> {
+    let digits = text.bytes().enumerate().all(|(at, byte)| if at == 4 || at == 7 { byte == b'-' } else { byte.is_ascii_digit() });
+    if text.len() == 10 && digits { text.parse().ok() } else { None }
+}
+
+/// The last millisecond of a day in UTC.
+fn end_of(date: Date) -> Option<Timestamp> {
+    let next = date.tomorrow().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp();
+    Timestamp::from_millisecond(next.as_millisecond() - 1).ok()
+}
+
+/// The first millisecond of a day in UTC, since 1970.
+pub(crate) fn start_ms(date: Date) -> Option<i64> {
+    Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_millisecond())
+}
+
+/// A time's day in UTC, `YYYY-MM-DD`.
+pub(crate) fn day_text(at_ms: i64) -> String {
+    Timestamp::from_millisecond(at_ms).map_or_else(|_| String::new(), |at| at.to_zoned(TimeZone::UTC).date().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves which texts are times, and that a date is its end in UTC.
+    #[test]
+    fn times() {
+        let ms = |text: &str| parse_as_of(text).map(|at| at.as_millisecond());
+        assert_eq!(ms("1970-01-01"), Ok(86_399_999));
+        assert_eq!(ms("1970-01-01T00:00:01Z"), Ok(1_000));
+        assert_eq!(ms("1970-01-01T01:00:00+01:00"), Ok(0));
+        for wrong in ["", "1970", "19700101", "1970-13-01", "1970-02-30", "1970-1-1", "yesterday", "1970-01-01T00:00:00", "9999-12-31T23:59:61Z"] {
+            let problem = ms(wrong).unwrap_err();
+            assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::AsOfInvalid, "asOf"), "{wrong}");
+        }
+        assert_eq!(day_text(86_400_000), "1970-01-02");
+    }
+}

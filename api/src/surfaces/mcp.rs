@@ -1,0 +1,276 @@
+//! MCP over streamable HTTP: the tools of a service at `POST {prefix}/mcp`, for both shapes of the protocol, without sessions.
+//!
+//! Promises: the same checks, access and counting as REST; only hosts and origins that are configured or loopback; what is not
+//! offered (prompts, resources, completion) is refused and not answered with an empty list. A failed call is a result with
+//! `isError` and the problem document as its text; it has no `structuredContent`, which clients would hold against the schema
+//! of results.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, Bytes};
+use futures_util::{Stream, StreamExt};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderValue, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
+    ContentBlock, DiscoverResult, Implementation, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
+    ServerConfig, Tool, ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use schemas::error_code::ErrorCode;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
+use warp::Reply;
+use warp::reply::Response;
+
+use crate::context::{Context, Settings};
+use crate::operation::{Answer, Body, Method, Operation, Price};
+use crate::problem::Problem;
+use crate::surfaces::forwarded::CallerAddress;
+use crate::surfaces::mounted::{Incoming, Mounted};
+use crate::surfaces::{Request, body, credentials, reply, rest};
+
+/// How long a client may keep the list of tools, in milliseconds.
+const TOOLS_TTL_MS: u64 = 300_000;
+
+/// Names of this machine, under which anyone may serve any port.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// The MCP endpoint of one service.
+pub(crate) struct Endpoint {
+    service: StreamableHttpService<Tools, NeverSessionManager>,
+}
+
+impl Endpoint {
+    pub(crate) fn new(context: &Arc<Context>, mounted: &Arc<Mounted>) -> Self {
+        let settings = &context.settings;
+        let (hosts, origins) = allowed(settings, &mounted.settings.base_url);
+        let config = StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            .with_json_response(true)
+            .with_allowed_hosts(hosts)
+            .with_allowed_origins(origins)
+            .with_max_request_body_bytes(settings.body_bytes_max);
+        let tools = Tools::new(Arc::clone(context), Arc::clone(mounted));
+        let service = StreamableHttpService::new(move || Ok(tools.clone()), Arc::new(NeverSessionManager::default()), config);
+        Self { service }
+    }
+
+    /// Answers one POST. The caller has ruled out other methods.
+    pub(crate) async fn answer<S, B>(&self, context: &Context, base_url: &str, request: &Request<'_>, stream: S) -> Response
+    where
+        S: Stream<Item = Result<B, warp::Error>> + Send,
+        B: Buf,
+    {
+        let settings = &context.settings;
+        let time_max = Duration::from_secs(settings.request_timeout_s);
+        let body = match body::read(stream, &request.headers, settings.body_bytes_max, time_max).await {
+            Ok(body) => body,
+            Err(problem) => return reply::problem(base_url, &problem),
+        };
+        let json = body::is_json(&request.headers);
+        if json && let Err(error) = serde_json::from_slice::<IgnoredAny>(&body) {
+            return refusal(-32700, &format!("Parse error: {error}"));
+        }
+        let mut forwarded = http::Request::new(Full::new(body));
+        *forwarded.method_mut() = http::Method::POST;
+        *forwarded.headers_mut() = request.headers.clone();
+        forwarded.extensions_mut().insert(CallerAddress(request.address));
+        // Answers are JSON whatever is asked for; plain clients that do not list both types are welcome.
+        forwarded.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        let (parts, body) = self.service.handle(forwarded).await.into_parts();
+        if json && parts.status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+            return refusal(-32600, "Invalid Request: not a JSON-RPC message");
+        }
+        let is_json = parts.headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+        let mut response = if is_json {
+            let bytes = match body.collect().await {
+                Ok(collected) => collected.to_bytes(),
+                Err(never) => match never {},
+            };
+            reply::whole(bytes)
+        } else {
+            let stream = body.into_data_stream().map(|piece: Result<Bytes, Infallible>| piece);
+            warp::reply::stream(stream).into_response()
+        };
+        *response.status_mut() = parts.status;
+        *response.headers_mut() = parts.headers;
+        response
+    }
+}
+
+/// A JSON-RPC error for a body that is none of its messages.
+fn refusal(code: i32, message: &str) -> Response {
+    let document = json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": message}});
+    let mut response = reply::typed(reply::whole(document.to_string().into()), "application/json");
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response
+}
+
+/// The hosts and origins that may reach an endpoint: those of its base address, the configured ones, and this machine's own.
+fn allowed(settings: &Settings, base_url: &str) -> (Vec<String>, Vec<String>) {
+    let mut hosts: Vec<String> = LOOPBACK.iter().map(|name| (*name).to_owned()).collect();
+    hosts.extend(settings.allowed_hosts.iter().cloned());
+    let mut origins = Vec::new();
+    for host in &hosts {
+        let bracketed = if host.contains("]:") || (host.contains(':') && !host.starts_with('[') && host.matches(':').count() == 1) {
+            host.clone()
+        } else {
+            format!("{host}:*")
+        };
+        origins.extend(["http", "https"].map(|scheme| format!("{scheme}://{bracketed}")));
+    }
+    for base_url in settings.services.values().map(|service| service.base_url.as_str()).chain([base_url]) {
+        let Ok(uri) = base_url.parse::<Uri>() else { continue };
+        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { continue };
+        // Without the port: a proxy may leave it in the Host header or not.
+        hosts.push(authority.host().to_owned());
+        let port = authority.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 });
+        origins.push(format!("{scheme}://{}:{port}", authority.host()));
+    }
+    (hosts, origins)
+}
+
+/// The handler behind an endpoint: cheap to clone, without state of its own.
+#[derive(Clone)]
+struct Tools {
+    context: Arc<Context>,
+    mounted: Arc<Mounted>,
+    /// In the order of the service's operations.
+    tools: Arc<[Tool]>,
+}
+
+impl Tools {
+    fn new(context: Arc<Context>, mounted: Arc<Mounted>) -> Self {
+        let tools = mounted.service.operations.iter().filter(|operation| operation.tool).map(tool).collect();
+        Self { context, mounted, tools }
+    }
+
+    /// Checks, admits and runs one call of a tool.
+    async fn call(&self, index: usize, arguments: Map<String, Value>, parts: Option<&http::request::Parts>) -> Result<Value, Problem> {
+        let missing = || Problem::new(ErrorCode::Internal, "the request's head is lost");
+        let parts = parts.ok_or_else(missing)?;
+        let address = parts.extensions.get::<CallerAddress>().ok_or_else(missing)?.0;
+        let incoming = Incoming {
+            credentials: credentials::take(&parts.headers, &mut Vec::new())?,
+            address,
+            ndjson: false,
+            idempotency_key: rest::idempotency_key(&parts.headers)?,
+            if_none_match: None,
+        };
+        let arguments = self.mounted.checkers[index].json(arguments, ErrorCode::ParameterInvalid)?;
+        let (answer, _) = self.mounted.call(&self.context, index, arguments, incoming).await?;
+        value(answer)
+    }
+}
+
+/// The JSON of an answer; spliced pages are parsed here, since a result carries a value.
+fn value(answer: Answer) -> Result<Value, Problem> {
+    match answer.body {
+        Body::Json(value) => Ok(value),
+        Body::Parts(parts) => serde_json::from_slice(&parts.concat()).map_err(|error| {
+            tracing::error!(%error, "a spliced page is no JSON");
+            Problem::new(ErrorCode::Internal, "the answer could not be written")
+        }),
+        Body::Lines(_) | Body::NotModified => {
+            tracing::error!("a handler gave a tool an answer for another surface");
+            Err(Problem::new(ErrorCode::Internal, "the answer could not be written"))
+        }
+    }
+}
+
+/// An operation as a tool.
+fn tool(operation: &Operation) -> Tool {
+    let read = operation.method == Method::Get;
+    let annotations =
+        ToolAnnotations::new().read_only(read).destructive(false).idempotent(read).open_world(false);
+    let needs = match operation.price {
+        Price::Free => String::new(),
+        Price::Tier(tier) => format!(" Needs a key of tier {} or higher.", tier.as_str()),
+    };
+    let description = format!("{} {}{needs}", operation.summary, operation.description);
+    Tool::new(operation.name, description.trim().to_owned(), object(&operation.input))
+        .with_raw_output_schema(object(&operation.output))
+        .with_annotations(annotations)
+}
+
+fn object(schema: &Value) -> Arc<Map<String, Value>> {
+    Arc::new(schema.as_object().cloned().unwrap_or_default())
+}
+
+impl ServerHandler for Tools {
+    fn get_info(&self) -> ServerConfig {
+        let service = &self.mounted.service;
+        let server = Implementation::new(service.name, env!("CARGO_PKG_VERSION")).with_title(service.title);
+        let base_url = &self.mounted.settings.base_url;
+        let instructions = format!("{}\n\nThe same operations over REST: {base_url}/openapi.json. Words on errors: {base_url}/docs/errors.", service.about);
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_server_info(server).with_instructions(instructions)
+    }
+
+    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let versions = self.supported_protocol_versions().into_owned();
+        let result = DiscoverResult::from_server_info(versions, self.get_info());
+        Ok(result.with_ttl_ms(TOOLS_TTL_MS).with_cache_scope(CacheScope::Public))
+    }
+
+    async fn list_tools(&self, request: Option<PaginatedRequestParams>, _: RequestContext<RoleServer>) -> Result<ListToolsResult, ErrorData> {
+        if request.is_some_and(|request| request.cursor.is_some()) {
+            return Err(ErrorData::invalid_params("unknown cursor: the list of tools is one page", None));
+        }
+        let mut result = ListToolsResult::default();
+        result.tools = self.tools.to_vec();
+        Ok(result.with_ttl_ms(TOOLS_TTL_MS).with_cache_scope(CacheScope::Public))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.tools.iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+        let operations = &self.mounted.service.operations;
+        let Some(index) = operations.iter().position(|operation| operation.tool && operation.name == request.name) else {
+            let hint = schemas::names::hint(&request.name, self.tools.iter().map(|tool| tool.name.as_ref()));
+            return Err(ErrorData::invalid_params(format!("Unknown tool: {}{hint}", request.name), None));
+        };
+        let since = Instant::now();
+        let parts = context.extensions.get::<http::request::Parts>();
+        let result = self.call(index, request.arguments.unwrap_or_default(), parts).await;
+        let status = result.as_ref().map_or_else(|problem| problem.code.status(), |_| 200);
+        self.mounted.meters[index].count(status, since);
+        Ok(match result {
+            Ok(value) => CallToolResult::structured(value),
+            Err(problem) => {
+                let document = problem.document(&self.mounted.settings.base_url);
+                CallToolResult::error(vec![ContentBlock::text(document.to_string())])
+            }
+        }
+        .into())
+    }
+
+    async fn list_prompts(&self, _: Option<PaginatedRequestParams>, _: RequestContext<RoleServer>) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(&self, _: Option<PaginatedRequestParams>, _: RequestContext<RoleServer>) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+    }
+
+    async fn complete(&self, _: CompleteRequestParams, _: RequestContext<RoleServer>) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+}

@@ -1,0 +1,124 @@
+//! REST: a request that reached an operation becomes a call, and what it answers becomes HTTP.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Buf;
+use futures_util::Stream;
+use http::header::{ACCEPT, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderName};
+use schemas::error_code::ErrorCode;
+use serde_json::Value;
+use warp::reply::Response;
+
+use crate::context::Context;
+use crate::operation::{Method, Operation};
+use crate::problem::Problem;
+use crate::surfaces::mounted::{Incoming, Mounted};
+use crate::surfaces::routes::PathParameters;
+use crate::surfaces::{Request, body, credentials, reply};
+
+/// The longest `Idempotency-Key`, in characters.
+pub(crate) const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
+
+/// Answers a request to an operation.
+pub(crate) async fn operate<S, B>(
+    context: &Arc<Context>,
+    mounted: &Arc<Mounted>,
+    index: usize,
+    path: PathParameters<'_>,
+    request: &Request<'_>,
+    stream: S,
+) -> Response
+where
+    S: Stream<Item = Result<B, warp::Error>> + Send,
+    B: Buf,
+{
+    let since = Instant::now();
+    let (operation, meter) = (&mounted.service.operations[index], &mounted.meters[index]);
+    let response = match call(context, mounted, index, path, request, stream).await {
+        Ok(response) => response,
+        Err(problem) => reply::problem(&mounted.settings.base_url, &problem),
+    };
+    tracing::debug!(service = mounted.service.name, operation = operation.name, status = response.status().as_u16(), "answered");
+    meter.count(response.status().as_u16(), since);
+    response
+}
+
+async fn call<S, B>(
+    context: &Arc<Context>,
+    mounted: &Arc<Mounted>,
+    index: usize,
+    path: PathParameters<'_>,
+    request: &Request<'_>,
+    stream: S,
+) -> Result<Response, Problem>
+where
+    S: Stream<Item = Result<B, warp::Error>> + Send,
+    B: Buf,
+{
+    let operation = &mounted.service.operations[index];
+    let mut pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> = form_urlencoded::parse(request.query.as_bytes()).collect();
+    let credentials = credentials::take(&request.headers, &mut pairs)?;
+    let read = operation.method == Method::Get;
+    let arguments: Value = if read {
+        mounted.checkers[index].strings(path.into_iter().chain(pairs))?
+    } else {
+        if let Some((name, _)) = pairs.first() {
+            return Err(Problem::parameter(name.as_ref(), format!("unknown parameter \"{name}\": this operation takes a JSON body")));
+        }
+        let time_max = Duration::from_secs(context.settings.request_timeout_s);
+        let body = body::read(stream, &request.headers, context.settings.body_bytes_max, time_max).await?;
+        mounted.checkers[index].body(body::fields(&body, &request.headers)?, path.into_iter())?
+    };
+    let if_none_match = text(&request.headers, &IF_NONE_MATCH)?.filter(|_| read);
+    let ndjson = wants_ndjson(operation, &request.headers);
+    let incoming = Incoming {
+        credentials,
+        address: request.address,
+        ndjson,
+        idempotency_key: idempotency_key(&request.headers)?,
+        if_none_match: if_none_match.map(str::to_owned),
+    };
+    let (answer, admitted) = mounted.call(context, index, arguments, incoming).await?;
+    let rendering = reply::Rendering { list: operation.list, ndjson, keyed: admitted.keyed, read, if_none_match };
+    let mut response = reply::answer(answer, &rendering);
+    for (name, value) in admitted.headers() {
+        reply::set_text(&mut response, HeaderName::from_static(name), value);
+    }
+    Ok(response)
+}
+
+/// Whether the caller asks for NDJSON of an operation that has a list.
+fn wants_ndjson(operation: &Operation, headers: &HeaderMap) -> bool {
+    !operation.list.is_empty()
+        && headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(reply::NDJSON));
+            let refused = |part: &str| part.strip_prefix("q=").and_then(|q| q.parse::<f32>().ok()).is_some_and(|q| q <= 0.0);
+            named && !parts.any(refused)
+        })
+}
+
+/// The `Idempotency-Key`: printable ASCII, not too long.
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let name = HeaderName::from_static("idempotency-key");
+    let Some(key) = text(headers, &name)? else { return Ok(None) };
+    if key.is_empty() || key.len() > IDEMPOTENCY_KEY_CHARS_MAX || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let words = format!("Idempotency-Key must be 1 to {IDEMPOTENCY_KEY_CHARS_MAX} printable characters without spaces");
+        return Err(Problem::parameter("Idempotency-Key", words));
+    }
+    Ok(Some(key.to_owned()))
+}
+
+/// A header that may come once.
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    match (value.to_str(), values.next()) {
+        (Ok(value), None) => Ok(Some(value)),
+        (Ok(_), Some(_)) => Err(Problem::new(ErrorCode::RequestInvalid, format!("header {name} is given twice")).about(name.as_str())),
+        (Err(_), _) => Err(Problem::new(ErrorCode::RequestInvalid, format!("header {name} is not plain text")).about(name.as_str())),
+    }
+}

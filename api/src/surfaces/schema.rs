@@ -1,0 +1,174 @@
+//! JSON Schemas of arguments and results, shaped so that every client of MCP and OpenAPI takes them.
+//!
+//! Promises: draft 2020-12, nothing by reference, always an object with `properties`; inputs refuse unknown properties and are
+//! never nullable; no number formats, which strict validators do not know. The check of arguments against them is `arguments`.
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+/// The schema of an argument type: an object that refuses unknown properties, without nulls.
+#[must_use]
+pub fn input<P: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().for_deserialize();
+    let mut schema = object(settings, |generator| generator.into_root_schema_for::<P>());
+    strip_null(&mut schema);
+    if let Some(fields) = schema.as_object_mut() {
+        fields.insert("additionalProperties".to_owned(), false.into());
+    }
+    schema
+}
+
+/// The schema of a result type: an object.
+#[must_use]
+pub fn output<O: JsonSchema>() -> Value {
+    object(SchemaSettings::draft2020_12().for_serialize(), |generator| generator.into_root_schema_for::<O>())
+}
+
+/// Makes a schema and forces its root into the shape of an object.
+fn object(mut settings: SchemaSettings, root: impl FnOnce(schemars::SchemaGenerator) -> schemars::Schema) -> Value {
+    settings.inline_subschemas = true;
+    settings.meta_schema = None;
+    let mut schema = root(settings.into_generator()).to_value();
+    tidy(&mut schema);
+    if !schema.is_object() {
+        schema = json!({});
+    }
+    if let Some(fields) = schema.as_object_mut() {
+        fields.remove("title");
+        fields.remove("$schema");
+        fields.insert("type".to_owned(), "object".into());
+        fields.entry("properties").or_insert_with(|| json!({}));
+    }
+    schema
+}
+
+/// Drops number formats, which are no JSON Schema formats, and writes documented enums (`oneOf` of constants) as plain ones, so
+/// that clients show them and an error can list them.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            let number = |format: &str| {
+                matches!(format, "float" | "double") || format.strip_prefix('u').unwrap_or(format).strip_prefix("int").is_some()
+            };
+            if fields.get("format").and_then(Value::as_str).is_some_and(number) {
+                fields.remove("format");
+            }
+            if let Some(values) = fields.get("oneOf").and_then(constants) {
+                fields.remove("oneOf");
+                fields.insert("type".to_owned(), "string".into());
+                fields.insert("enum".to_owned(), values);
+            }
+            fields.values_mut().for_each(tidy);
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}
+
+/// The values of a `oneOf` whose branches are all strings known beforehand.
+fn constants(branches: &Value) -> Option<Value> {
+    let mut values = Vec::new();
+    for branch in branches.as_array()? {
+        match (branch.get("const"), branch.get("enum").and_then(Value::as_array)) {
+            (Some(value), _) => values.push(value.clone()),
+            (None, Some(several)) => values.extend(several.iter().cloned()),
+            (None, None) => return None,
+        }
+    }
+    values.iter().all(Value::is_string).then_some(Value::Array(values))
+}
+
+/// An optional argument may be left out; it is not nullable.
+fn strip_null(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::Array(types)) = fields.get_mut("type") {
+                types.retain(|name| name != "null");
+                if let [only] = types.as_slice() {
+                    let only = only.clone();
+                    fields.insert("type".to_owned(), only);
+                }
+            }
+            if let Some(Value::Array(values)) = fields.get_mut("enum") {
+                values.retain(|value| !value.is_null());
+            }
+            if fields.get("default") == Some(&Value::Null) {
+                fields.remove("default");
+            }
+            if let Some(only) = only_branch(fields) {
+                fields.remove("anyOf");
+                // What is said beside the branch (its description) is nearer to the reader than what the branch says.
+                for (name, value) in only {
+                    fields.entry(name).or_insert(value);
+                }
+            }
+            fields.values_mut().for_each(strip_null);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip_null),
+        _ => {}
+    }
+}
+
+/// Takes null out of `anyOf`; the one branch that is left, if only one is.
+fn only_branch(fields: &mut Map<String, Value>) -> Option<Map<String, Value>> {
+    let branches = fields.get_mut("anyOf")?.as_array_mut()?;
+    branches.retain(|branch| branch.get("type") != Some(&json!("null")));
+    match branches.as_slice() {
+        [Value::Object(only)] => Some(only.clone()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+
+    #[derive(Deserialize, Serialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Order {
+        /// Oldest first.
+        Asc,
+        /// Newest first.
+        Desc,
+    }
+
+    #[derive(Deserialize, Serialize, JsonSchema)]
+    struct Inner {
+        size: u64,
+    }
+
+    #[derive(Deserialize, Serialize, JsonSchema)]
+    struct Arguments {
+        /// How many.
+        #[schemars(range(min = 1, max = 5))]
+        limit: Option<u32>,
+        /// Which way.
+        order: Option<Order>,
+        inner: Option<Inner>,
+        amount: Option<f64>,
+    }
+
+    /// Proves that a schema has the shape that clients were seen to need: no reference, null, number format or bare root.
+    #[test]
+    fn shape_of_inputs() {
+        let schema = input::<Arguments>();
+        let text = schema.to_string();
+        for bad in ["$ref", "$defs", "null", "uint", "int32", "double", "oneOf", "anyOf", "$schema"] {
+            assert!(!text.contains(bad), "{bad} in {text}");
+        }
+        assert_eq!(schema["additionalProperties"], false);
+        assert_eq!(schema["properties"]["order"]["enum"], json!(["asc", "desc"]));
+        assert_eq!(schema["properties"]["order"]["description"], "Which way.");
+        assert_eq!(schema["properties"]["limit"], json!({"type": "integer", "minimum": 1, "maximum": 5, "description": "How many."}));
+    }
+
+    /// Proves that an operation without arguments still has an object for a schema, and that results keep their nulls.
+    #[test]
+    fn shape_of_others() {
+        assert_eq!(input::<()>(), json!({"type": "object", "properties": {}, "additionalProperties": false}));
+        assert_eq!(output::<Arguments>()["properties"]["limit"]["type"], json!(["integer", "null"]));
+    }
+}

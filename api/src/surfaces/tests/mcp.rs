@@ -1,0 +1,175 @@
+//! MCP in both shapes of its protocol, as raw JSON-RPC.
+
+use super::*;
+
+fn message(body: &Value) -> Ask {
+    raw(&body.to_string())
+}
+
+fn raw(body: &str) -> Ask {
+    let request = ask().method("POST").path("/fake/mcp").header("host", "localhost:4711");
+    request.header("content-type", "application/json").body(body.to_owned())
+}
+
+/// A request of 2025-11-25.
+fn old(method: &str, params: Value) -> Ask {
+    message(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).header("mcp-protocol-version", "2025-11-25")
+}
+
+/// A request of 2026-07-28, which says everything about itself.
+fn new(method: &str, name: &str, mut params: Value) -> Ask {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    });
+    let request = message(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
+    let request = request.header("mcp-protocol-version", "2026-07-28").header("mcp-method", method);
+    if name.is_empty() { request } else { request.header("mcp-name", name) }
+}
+
+async fn result(fixture: &Fixture, request: Ask) -> Value {
+    let read = send(fixture, request).await;
+    assert_eq!((read.status.as_u16(), read.header("content-type")), (200, "application/json"), "{}", read.body);
+    read.json()["result"].clone()
+}
+
+/// Proves that clients of 2025-11-25 can shake hands, list and call without a session.
+#[tokio::test]
+async fn protocol_2025() {
+    let fixture = Fixture::new(|_| {});
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    let hello = result(&fixture, message(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}))).await;
+    assert_eq!((&hello["protocolVersion"], &hello["serverInfo"]["name"]), (&json!("2025-11-25"), &json!("fake")));
+    assert_eq!(hello["capabilities"], json!({"tools": {}}));
+    let ready = message(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).header("mcp-protocol-version", "2025-11-25");
+    assert_eq!(send(&fixture, ready).await.status, 202);
+    let tools = result(&fixture, old("tools/list", json!({}))).await;
+    assert_eq!(tools["tools"].as_array().unwrap().len(), 5);
+    let called = result(&fixture, old("tools/call", json!({"name": "find", "arguments": {"q": "ab", "limit": 3.0}}))).await;
+    assert_eq!(called["structuredContent"]["echo"], json!({"keyword": "ab", "limit": 3}));
+    assert_eq!(called["isError"], false);
+}
+
+/// Proves that clients of 2026-07-28 can discover, list and call, each request for itself.
+#[tokio::test]
+async fn protocol_2026() {
+    let fixture = Fixture::new(|_| {});
+    let found = result(&fixture, new("server/discover", "", json!({}))).await;
+    let versions = found["supportedVersions"].as_array().unwrap();
+    assert!(versions.contains(&json!("2026-07-28")) && versions.contains(&json!("2025-11-25")), "{found}");
+    assert_eq!((&found["cacheScope"], found["ttlMs"].as_u64().unwrap() > 0), (&json!("public"), true));
+    let tools = result(&fixture, new("tools/list", "", json!({}))).await;
+    assert_eq!((&tools["resultType"], &tools["cacheScope"]), (&json!("complete"), &json!("public")));
+    assert!(tools["ttlMs"].as_u64().unwrap() > 0);
+    assert_eq!(tools, result(&fixture, new("tools/list", "", json!({}))).await, "the list is stable");
+    let called = result(&fixture, new("tools/call", "page", json!({"name": "page", "arguments": {}}))).await;
+    assert_eq!(called["structuredContent"], json!({"changes": [{"seq": 1}, {"seq": 2}]}));
+    assert_eq!(serde_json::from_str::<Value>(called["content"][0]["text"].as_str().unwrap()).unwrap(), called["structuredContent"]);
+    assert_eq!(called["resultType"], "complete");
+    let torn = new("tools/call", "find", json!({"name": "page", "arguments": {}}));
+    let read = send(&fixture, torn).await;
+    assert_eq!((read.status.as_u16(), &read.json()["error"]["code"]), (400, &json!(-32020)), "header and body differ");
+}
+
+/// Proves that tools are the operations that say so, with schemas and hints that clients can take.
+#[tokio::test]
+async fn tools() {
+    let fixture = Fixture::new(|_| {});
+    let tools = result(&fixture, old("tools/list", json!({}))).await["tools"].clone();
+    let names: Vec<&str> = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["find", "one", "make", "page", "paid"]);
+    for tool in tools.as_array().unwrap() {
+        for schema in ["inputSchema", "outputSchema"] {
+            assert_eq!(tool[schema]["type"], "object", "{tool}");
+            assert!(tool[schema]["properties"].is_object(), "{tool}");
+        }
+        assert_eq!(tool["inputSchema"]["additionalProperties"], false);
+        let reads = tool["name"] != "make";
+        let hints = json!({"readOnlyHint": reads, "destructiveHint": false, "idempotentHint": reads, "openWorldHint": false});
+        assert_eq!(tool["annotations"], hints, "{tool}");
+    }
+    assert!(tools[4]["description"].as_str().unwrap().contains("business"), "what a tool needs stands in its words");
+}
+
+/// Proves that a failed call is a result that says so, with the problem document and nothing to hold against the schema.
+#[tokio::test]
+async fn failures() {
+    let fixture = Fixture::new(|_| {});
+    let call = |name: &str, arguments: Value| old("tools/call", json!({"name": name, "arguments": arguments}));
+    for (request, code, parameter) in [
+        (call("find", json!({"limit": 0})), "parameter-invalid", json!("limit")),
+        (call("find", json!({"limti": 1})), "parameter-invalid", json!("limti")),
+        (call("one", json!({})), "parameter-invalid", json!("id")),
+        (call("one", json!({"id": "gone"})), "not-found", json!("id")),
+        (call("paid", json!({})), "tier-too-low", Value::Null),
+        (call("find", json!({})).header("x-api-key", "nonsense"), "key-invalid", Value::Null),
+        (call("find", json!({})).header("authorization", "Bearer a").header("x-api-key", "b"), "request-invalid", json!("Authorization")),
+    ] {
+        let called = result(&fixture, request).await;
+        assert_eq!(called["isError"], true, "{called}");
+        assert!(called.get("structuredContent").is_none(), "{called}");
+        let document: Value = serde_json::from_str(called["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!((&document["code"], &document["parameter"]), (&json!(code), &parameter), "{document}");
+    }
+    let read = send(&fixture, call("fnd", json!({}))).await;
+    assert_eq!(read.json()["error"]["code"], -32602);
+    assert!(read.json()["error"]["message"].as_str().unwrap().contains("find"), "{}", read.body);
+    let read = send(&fixture, call("broken", json!({}))).await;
+    assert_eq!(read.json()["error"]["code"], -32602, "what is no tool cannot be called");
+}
+
+/// Proves that what is not offered is refused, not answered with an empty list.
+#[tokio::test]
+async fn undeclared() {
+    let fixture = Fixture::new(|_| {});
+    for method in ["prompts/list", "resources/list", "resources/templates/list", "logging/setLevel"] {
+        let params = if method == "logging/setLevel" { json!({"level": "info"}) } else { json!({}) };
+        let read = send(&fixture, old(method, params)).await;
+        assert_eq!(read.json()["error"]["code"], -32601, "{method}: {}", read.body);
+    }
+    assert_eq!(send(&fixture, new("prompts/list", "", json!({}))).await.status, 404);
+}
+
+/// Proves that bodies that are no message get JSON-RPC's own answers, and that plain clients need no special headers.
+#[tokio::test]
+async fn bodies() {
+    let fixture = Fixture::new(|_| {});
+    for (body, code) in [("{\"jsonrpc\": ", -32700), ("", -32700), ("[]", -32600), ("{\"a\": 1}", -32600), ("5", -32600)] {
+        let read = send(&fixture, raw(body)).await;
+        assert_eq!((read.status.as_u16(), &read.json()["error"]["code"]), (400, &json!(code)), "{body}: {}", read.body);
+    }
+    for accept in ["*/*", "application/json", "text/html"] {
+        let request = old("tools/list", json!({})).header("accept", accept);
+        assert_eq!(send(&fixture, request).await.status, 200, "{accept}");
+    }
+    let long = old("tools/call", json!({"name": "find", "arguments": {"q": "x".repeat(2000)}}));
+    assert_eq!(send(&fixture, long).await.status, 413);
+}
+
+/// Proves that the endpoint answers under its public name, the configured ones and loopback, and to no other host or origin.
+#[tokio::test]
+async fn hosts_and_origins() {
+    let fixture = Fixture::new(|_| {});
+    let ask = |host: &str, origin: &str| {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}).to_string();
+        let request = super::ask().method("POST").path("/fake/mcp").header("host", host).header("content-type", "application/json");
+        let request = if origin.is_empty() { request } else { request.header("origin", origin) };
+        request.body(body)
+    };
+    for (host, origin, status) in [
+        ("fake.example", "", 200),
+        ("fake.example:443", "https://fake.example", 200),
+        ("other.example", "http://other.example:81", 200),
+        ("localhost:9", "http://localhost:1234", 200),
+        ("127.0.0.1:9", "http://127.0.0.1:9", 200),
+        ("[::1]:9", "http://[::1]:9", 200),
+        ("evil.example", "", 403),
+        ("fake.example.evil.example", "", 403),
+        ("fake.example", "https://evil.example", 403),
+        ("fake.example", "http://fake.example", 403),
+        ("fake.example", "null", 403),
+    ] {
+        assert_eq!(send(&fixture, ask(host, origin)).await.status, status, "{host} {origin}");
+    }
+}

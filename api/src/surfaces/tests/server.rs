@@ -1,0 +1,137 @@
+//! The listener, over real sockets.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::server::{BindError, Server};
+
+/// Far more than anything here takes; a test that needs it has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Running {
+    fixture: Fixture,
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+fn start(change: impl FnOnce(&mut Settings)) -> Running {
+    let fixture = Fixture::new(change);
+    let server = Server::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = server.address();
+    let (stop, stopped) = oneshot::channel();
+    let (context, services) = (Arc::clone(&fixture.context), fixture.services());
+    let task = tokio::spawn(async move {
+        let stopped = async { stopped.await.unwrap_or_default() };
+        server.run(context, services, Arc::new(|| Ok(())), stopped).await.unwrap();
+    });
+    Running { fixture, address, stop, task }
+}
+
+/// Sends bytes and reads until the other side closes.
+async fn exchange(address: SocketAddr, bytes: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(bytes.as_bytes()).await.unwrap();
+    read_all(&mut stream).await
+}
+
+async fn read_all(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let outcome = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("the server closes in time");
+    if let Err(error) = outcome {
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+fn request(path: &str, headers: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n")
+}
+
+/// Proves that a client that never finishes its head, and one that falls silent between requests, are closed in time.
+#[tokio::test]
+async fn slow_heads() {
+    let running = start(|_| {});
+    assert_eq!(exchange(running.address, "GET /healthz HTTP/1.1\r\nHost: lo").await, "");
+    assert_eq!(exchange(running.address, "").await, "");
+    let kept = exchange(running.address, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    assert!(kept.starts_with("HTTP/1.1 200"), "{kept}");
+}
+
+/// Proves that a body that does not come in time gets 408, one that is announced too large 413, and both close.
+#[tokio::test]
+async fn slow_and_large_bodies() {
+    let running = start(|_| {});
+    let head = |length: usize| {
+        format!("POST /fake/api/items HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n")
+    };
+    let slow = exchange(running.address, &format!("{}{{\"name\"", head(100))).await;
+    assert!(slow.starts_with("HTTP/1.1 408") && slow.contains("request-timeout") && slow.contains("connection: close"), "{slow}");
+    let large = exchange(running.address, &head(1001)).await;
+    assert!(large.starts_with("HTTP/1.1 413") && large.contains("body-too-large"), "{large}");
+    let chunked = "POST /fake/mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let large = exchange(running.address, &format!("{chunked}7d0\r\n{}", "x".repeat(2000))).await;
+    assert!(large.starts_with("HTTP/1.1 413"), "{large}");
+    let head = exchange(running.address, &request("/healthz", &format!("X-Long: {}\r\n", "x".repeat(40_000)))).await;
+    assert!(head.starts_with("HTTP/1.1 431"), "{head}");
+}
+
+/// Proves that a page made of pieces arrives whole with its length, and that HEAD sends the same head alone.
+#[tokio::test]
+async fn pages_over_the_wire() {
+    let running = start(|_| {});
+    let page = exchange(running.address, &request("/fake/v1/page", "")).await;
+    let (head, body) = page.split_once("\r\n\r\n").unwrap();
+    assert_eq!(body, "{\"changes\":[{\"seq\":1},{\"seq\":2}]}");
+    assert!(head.contains("content-length: 33") && !head.contains("chunked"), "{head}");
+    let alone = exchange(running.address, &request("/fake/v1/page", "").replace("GET", "HEAD")).await;
+    let (head, body) = alone.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains("content-length: 33") && body.is_empty(), "{alone}");
+}
+
+/// Proves that the caller's address is the peer's, unless the peer is a proxy that is trusted.
+#[tokio::test]
+async fn addresses() {
+    let plain = start(|_| {});
+    let ask = request("/fake/api/address", "X-Forwarded-For: 198.51.100.1\r\n");
+    assert!(exchange(plain.address, &ask).await.contains("{\"address\":\"127.0.0.1\"}"));
+    let behind = start(|settings| settings.trusted_proxies = vec![("127.0.0.0".parse().unwrap(), 8)]);
+    assert!(exchange(behind.address, &ask).await.contains("{\"address\":\"198.51.100.1\"}"));
+}
+
+/// Proves that a stopping server finishes what was begun, closes idle connections and takes no new ones.
+#[tokio::test]
+async fn graceful_stop() {
+    let running = start(|settings| settings.request_timeout_s = 60);
+    let gate = Arc::clone(&running.fixture.gate);
+    let mut idle = TcpStream::connect(running.address).await.unwrap();
+    let begun = tokio::spawn(exchange_owned(running.address, request("/fake/api/wait", "").replace("Connection: close\r\n", "")));
+    gate.notified().await;
+    running.stop.send(()).unwrap();
+    assert_eq!(read_all(&mut idle).await, "", "an idle connection is closed");
+    assert!(TcpStream::connect(running.address).await.is_err(), "nothing new is taken");
+    assert!(!running.task.is_finished(), "the server waits for what was begun");
+    gate.notify_one();
+    let answer = begun.await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("{\"waited\":true}"), "{answer}");
+    tokio::time::timeout(PATIENCE, running.task).await.unwrap().unwrap();
+}
+
+async fn exchange_owned(address: SocketAddr, bytes: String) -> String {
+    exchange(address, &bytes).await
+}
+
+/// Proves that a port in use is told in words that name it.
+#[tokio::test]
+async fn port_in_use() {
+    let server = Server::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let error = Server::bind(server.address()).unwrap_err();
+    assert!(matches!(error, BindError::InUse { address } if address == server.address()));
+    assert!(error.to_string().contains("in use by another program"), "{error}");
+}

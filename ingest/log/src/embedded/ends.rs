@@ -1,0 +1,186 @@
+//! The file `ends`: up to which offset each partition was acknowledged.
+//!
+//! The store cuts its journal at the first entry it cannot parse, and takes the rest for a write that never finished. If a byte in
+//! the middle rots, acknowledged records vanish that way and nothing tells. This file tells: it is written after each commit was
+//! synced and before it is answered, so what it names must be in the store. It is not synced with each commit, which would cost a second sync;
+//! after a power cut it may thus be some commits behind and then proves less, but it never names what was not durable.
+//!
+//! It also says whether the log was flushed at its close, so that nothing depends on the journal any more.
+//!
+//! Two slots of equal size are written in turn, each with a generation and a checksum: a torn write leaves the other one.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+const MAGIC: &[u8; 8] = b"hwends\x00\x01";
+const SLOT_BYTES_UNIT: usize = 4096;
+
+/// Topic and partition to the offset after the last acknowledged record.
+pub(super) type Ends = BTreeMap<(String, u32), u64>;
+
+/// The open file.
+#[derive(Debug)]
+pub(super) struct EndsFile {
+    file: File,
+    slot_bytes: usize,
+    generation: u64,
+}
+
+/// What `read` found.
+pub(super) enum Found {
+    /// There is no such file.
+    Nothing,
+    /// The newer of the slots that are whole, and whether the log was flushed then.
+    Ends(Ends, bool),
+    /// There is a file, but neither slot is whole.
+    Damaged,
+}
+
+/// Where the file is.
+pub(super) fn path(dir: &Path) -> PathBuf {
+    dir.join("ends")
+}
+
+/// Reads the file.
+pub(super) fn read(dir: &Path) -> io::Result<Found> {
+    let bytes = match fs::read(path(dir)) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) => return Err(error),
+    };
+    if bytes.len() % (2 * SLOT_BYTES_UNIT) != 0 {
+        return Ok(Found::Damaged);
+    }
+    let newest = bytes.chunks((bytes.len() / 2).max(1)).filter_map(decode).max_by_key(|(generation, ..)| *generation);
+    Ok(newest.map_or(Found::Damaged, |(_, is_flushed, ends)| Found::Ends(ends, is_flushed)))
+}
+
+impl EndsFile {
+    /// Replaces the file, in one step, by one that names `ends`, and opens it. Everything is synced.
+    pub(super) fn create(dir: &Path, ends: &Ends) -> io::Result<Self> {
+        let slot = encode(1, false, ends);
+        let slot_bytes = slot.len().next_multiple_of(SLOT_BYTES_UNIT);
+        let mut bytes = vec![0; 2 * slot_bytes];
+        bytes[..slot.len()].copy_from_slice(&slot);
+        bytes[slot_bytes..slot_bytes + slot.len()].copy_from_slice(&slot);
+        let fresh = dir.join("ends.new");
+        let mut file = File::create(&fresh)?;
+        file.write_all(&bytes)?;
+        file.sync_all()?;
+        fs::rename(&fresh, path(dir))?;
+        // A rename is durable once the directory is.
+        File::open(dir)?.sync_all()?;
+        Ok(Self { file, slot_bytes, generation: 1 })
+    }
+
+    /// Writes `ends` (the same partitions as at `create`) over the older slot. Not synced.
+    pub(super) fn write(&mut self, ends: &Ends, is_flushed: bool) -> io::Result<()> {
+        self.generation += 1;
+        let slot = encode(self.generation, is_flushed, ends);
+        if slot.len() > self.slot_bytes {
+            return Err(io::Error::other("the ends do not fit their slot"));
+        }
+        let at = if self.generation.is_multiple_of(2) { self.slot_bytes } else { 0 };
+        self.file.seek(SeekFrom::Start(at as u64))?;
+        self.file.write_all(&slot)
+    }
+
+    /// Syncs what was written.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+fn encode(generation: u64, is_flushed: bool, ends: &Ends) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64 + ends.len() * 40);
+    out.extend_from_slice(MAGIC);
+    out.extend_from_slice(&[0; 8]);
+    out.extend_from_slice(&generation.to_be_bytes());
+    out.push(u8::from(is_flushed));
+    for ((topic, partition), end) in ends {
+        out.extend_from_slice(&u32::try_from(topic.len()).unwrap_or(u32::MAX).to_be_bytes());
+        out.extend_from_slice(topic.as_bytes());
+        out.extend_from_slice(&partition.to_be_bytes());
+        out.extend_from_slice(&end.to_be_bytes());
+    }
+    let length = u32::try_from(out.len()).unwrap_or(u32::MAX);
+    out[8..12].copy_from_slice(&length.to_be_bytes());
+    let crc = crc32fast::hash(&out[16..]);
+    out[12..16].copy_from_slice(&crc.to_be_bytes());
+    out
+}
+
+fn decode(slot: &[u8]) -> Option<(u64, bool, Ends)> {
+    let slot = slot.strip_prefix(MAGIC)?;
+    let length = usize::try_from(u32::from_be_bytes(slot.get(..4)?.try_into().ok()?)).ok()?;
+    let crc = u32::from_be_bytes(slot.get(4..8)?.try_into().ok()?);
+    let mut rest = slot.get(8..length.checked_sub(MAGIC.len())?)?;
+    if crc32fast::hash(rest) != crc {
+        return None;
+    }
+    let mut take = |count: usize| {
+        let (head, tail) = rest.split_at_checked(count)?;
+        rest = tail;
+        Some(head)
+    };
+    let generation = u64::from_be_bytes(take(8)?.try_into().ok()?);
+    let is_flushed = take(1)? == [1];
+    let mut ends = Ends::new();
+    while let Some(name_bytes) = take(4) {
+        let name_bytes = usize::try_from(u32::from_be_bytes(name_bytes.try_into().ok()?)).ok()?;
+        let topic = std::str::from_utf8(take(name_bytes)?).ok()?.to_owned();
+        let partition = u32::from_be_bytes(take(4)?.try_into().ok()?);
+        ends.insert((topic, partition), u64::from_be_bytes(take(8)?.try_into().ok()?));
+    }
+    Some((generation, is_flushed, ends))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends(of: u64) -> Ends {
+        Ends::from([(("a".to_owned(), 0), of), (("b.c".to_owned(), 7), of * 2)])
+    }
+
+    fn read_ends(dir: &Path) -> Option<Ends> {
+        match read(dir).unwrap() {
+            Found::Ends(ends, is_flushed) => {
+                assert_eq!(is_flushed, ends == self::ends(4));
+                Some(ends)
+            }
+            Found::Nothing | Found::Damaged => None,
+        }
+    }
+
+    /// Proves that the newest ends are read, that damage to one slot falls back to the other, and that damage to both is told.
+    #[test]
+    fn newest_whole_slot_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(matches!(read(dir.path()).unwrap(), Found::Nothing));
+        let mut file = EndsFile::create(dir.path(), &ends(0)).unwrap();
+        assert_eq!(read_ends(dir.path()), Some(ends(0)));
+        for i in 1..=4 {
+            file.write(&ends(i), i == 4).unwrap();
+            assert_eq!(read_ends(dir.path()), Some(ends(i)));
+        }
+        file.sync().unwrap();
+        let whole = fs::read(path(dir.path())).unwrap();
+        for at in 0..encode(1, false, &ends(4)).len() {
+            let mut bad = whole.clone();
+            bad[at] ^= 0x10;
+            fs::write(path(dir.path()), &bad).unwrap();
+            let one = read_ends(dir.path());
+            assert!(one == Some(ends(4)) || one == Some(ends(3)), "byte {at}");
+            bad[at + whole.len() / 2] ^= 0x10;
+            fs::write(path(dir.path()), &bad).unwrap();
+            assert!(matches!(read(dir.path()).unwrap(), Found::Damaged), "byte {at}");
+        }
+        for length in [0, 1, 10, whole.len() / 3] {
+            fs::write(path(dir.path()), &whole[..length]).unwrap();
+            assert!(matches!(read(dir.path()).unwrap(), Found::Damaged), "cut at {length}");
+        }
+    }
+}

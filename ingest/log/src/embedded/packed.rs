@@ -1,0 +1,340 @@
+//! Packed values: many records of one partition in one value of the store.
+//!
+//! ```text
+//! key:    partition u16 | base offset u64                            (big endian, so that keys sort by offset)
+//! value:  version u8 | count u32 | body crc u32 | base u64 | head crc u32 | body
+//! body:   count times: where the record ends, u32, from the first record's start | the records
+//! record: at_ms i64 | key length | value length | number of headers | key | value | headers
+//! header: name length | value length | name | value                  (lengths and numbers are LEB128)
+//! ```
+//!
+//! The head's checksum covers topic, partition and base too: a value that turns up in another place is damage, as is a
+//! changed byte. Decoding copies no key or value; it cuts them from the value's own bytes, which therefore stay in memory
+//! for as long as one record of them does.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::Record;
+
+const VERSION: u8 = 1;
+const HEAD_BYTES: usize = 21;
+
+/// The bytes of a record that count towards limits: key, value, header names and values.
+pub(super) fn record_bytes(record: &Record) -> usize {
+    record.key.len() + record.value.len() + record.headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
+}
+
+/// The store's key of the value that begins at `base`.
+pub(super) fn key(partition: u16, base: u64) -> [u8; 10] {
+    let mut out = [0; 10];
+    out[..2].copy_from_slice(&partition.to_be_bytes());
+    out[2..].copy_from_slice(&base.to_be_bytes());
+    out
+}
+
+/// The base offset that a key of the store names; `None` if it is no key of this partition.
+pub(super) fn base_of(partition: u16, key: &[u8]) -> Option<u64> {
+    let base = key.strip_prefix(&partition.to_be_bytes())?;
+    Some(u64::from_be_bytes(base.try_into().ok()?))
+}
+
+/// Encoded records of one append call that go to one partition, before they have offsets.
+#[derive(Debug, Default)]
+pub(super) struct Encoded {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Encoded {
+    /// Adds a record.
+    pub(super) fn push(&mut self, record: &Record) {
+        let out = &mut self.bytes;
+        out.extend_from_slice(&record.at_ms.to_be_bytes());
+        put_length(out, record.key.len());
+        put_length(out, record.value.len());
+        put_length(out, record.headers.len());
+        out.extend_from_slice(&record.key);
+        out.extend_from_slice(&record.value);
+        for (name, value) in &record.headers {
+            put_length(out, name.len());
+            put_length(out, value.len());
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(value);
+        }
+        self.ends.push(out.len());
+    }
+
+    /// How many records it holds.
+    pub(super) fn count(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// How many bytes they take.
+    pub(super) fn byte_count(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+/// How much one packed value may hold; a single record may be larger.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caps {
+    pub(super) bytes_max: usize,
+    pub(super) records_max: usize,
+}
+
+/// Collects the records of one partition into values.
+#[derive(Debug)]
+pub(super) struct Packer {
+    caps: Caps,
+    topic: &'static str,
+    partition: u16,
+    /// The offset of the first record of the value being filled.
+    base: u64,
+    ends: Vec<u32>,
+    records: Vec<u8>,
+}
+
+impl Packer {
+    /// Starts at the partition's end.
+    pub(super) fn new(topic: &'static str, partition: u16, end: u64, caps: Caps) -> Self {
+        Self { caps, topic, partition, base: end, ends: Vec::new(), records: Vec::new() }
+    }
+
+    /// The offset of the next record.
+    pub(super) fn end(&self) -> u64 {
+        self.base + self.ends.len() as u64
+    }
+
+    /// Adds records, handing each value that is full to `sink` with its base offset.
+    pub(super) fn push(&mut self, encoded: &Encoded, mut sink: impl FnMut(u64, Vec<u8>)) {
+        let mut from = 0;
+        for end in &encoded.ends {
+            let record = &encoded.bytes[from..*end];
+            from = *end;
+            let is_full = self.ends.len() >= self.caps.records_max || self.records.len() + record.len() > self.caps.bytes_max;
+            if is_full && !self.ends.is_empty() {
+                self.finish(&mut sink);
+            }
+            self.records.extend_from_slice(record);
+            self.ends.push(u32::try_from(self.records.len()).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Hands over what is left, if anything.
+    pub(super) fn finish(&mut self, mut sink: impl FnMut(u64, Vec<u8>)) {
+        if self.ends.is_empty() {
+            return;
+        }
+        let count = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
+        let mut value = Vec::with_capacity(HEAD_BYTES + 4 * self.ends.len() + self.records.len());
+        value.push(VERSION);
+        value.extend_from_slice(&count.to_be_bytes());
+        value.extend_from_slice(&[0; 4]);
+        value.extend_from_slice(&self.base.to_be_bytes());
+        value.extend_from_slice(&[0; 4]);
+        for end in &self.ends {
+            value.extend_from_slice(&end.to_be_bytes());
+        }
+        value.extend_from_slice(&self.records);
+        let body_crc = crc32fast::hash(&value[HEAD_BYTES..]);
+        value[5..9].copy_from_slice(&body_crc.to_be_bytes());
+        let head_crc = head_crc(self.topic, self.partition, &value[..17]);
+        value[17..HEAD_BYTES].copy_from_slice(&head_crc.to_be_bytes());
+        let base = self.base;
+        self.base = self.end();
+        self.ends.clear();
+        self.records.clear();
+        sink(base, value);
+    }
+}
+
+/// A packed value whose checksums were right. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Packed {
+    base: u64,
+    count: usize,
+    bytes: Bytes,
+}
+
+impl Packed {
+    /// Checks a value that the store holds for `base`; the error says what is wrong with it.
+    pub(super) fn open(topic: &str, partition: u16, base: u64, bytes: Bytes) -> Result<Self, &'static str> {
+        let Some(head) = bytes.get(..HEAD_BYTES) else { return Err("a packed value is too short") };
+        let number = |range: Range<usize>| head[range].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        if head[0] != VERSION {
+            return Err("a packed value has an unknown version");
+        }
+        if number(17..HEAD_BYTES) != u64::from(head_crc(topic, partition, &head[..17])) || number(9..17) != base {
+            return Err("the head of a packed value does not match its checksum or its place");
+        }
+        if number(5..9) != u64::from(crc32fast::hash(&bytes[HEAD_BYTES..])) {
+            return Err("the body of a packed value does not match its checksum");
+        }
+        let count = usize::try_from(number(1..5)).unwrap_or(usize::MAX);
+        if count == 0 || count > (bytes.len() - HEAD_BYTES) / 4 || base.checked_add(count as u64).is_none() {
+            return Err("a packed value names a wrong number of records");
+        }
+        Ok(Self { base, count, bytes })
+    }
+
+    /// The offset of its first record.
+    pub(super) fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// The offset after its last record.
+    pub(super) fn end(&self) -> u64 {
+        self.base + self.count as u64
+    }
+
+    /// Decodes the record at an offset from `base()` to below `end()`.
+    pub(super) fn record(&self, offset: u64) -> Result<Record, &'static str> {
+        self.decode(offset).ok_or("a record of a packed value cannot be decoded")
+    }
+
+    fn decode(&self, offset: u64) -> Option<Record> {
+        let index = usize::try_from(offset.checked_sub(self.base)?).ok().filter(|index| *index < self.count)?;
+        let start = if index == 0 { 0 } else { self.record_end(index - 1)? };
+        let first = HEAD_BYTES + 4 * self.count;
+        let mut cut = Cut { bytes: &self.bytes, at: first.checked_add(start)?, end: first.checked_add(self.record_end(index)?)? };
+        let at_ms = i64::from_be_bytes(cut.take(8)?.as_ref().try_into().ok()?);
+        let (key_bytes, value_bytes, header_count) = (cut.length()?, cut.length()?, cut.length()?);
+        let (key, value) = (cut.take(key_bytes)?, cut.take(value_bytes)?);
+        let mut headers = Vec::with_capacity(header_count.min(64));
+        for _ in 0..header_count {
+            let (name_bytes, value_bytes) = (cut.length()?, cut.length()?);
+            let name = std::str::from_utf8(&cut.take(name_bytes)?).ok()?.to_owned();
+            headers.push((name, cut.take(value_bytes)?));
+        }
+        (cut.at == cut.end).then_some(Record { key, value, headers, at_ms })
+    }
+
+    fn record_end(&self, index: usize) -> Option<usize> {
+        let at = HEAD_BYTES + 4 * index;
+        let end = u32::from_be_bytes(self.bytes.get(at..at + 4)?.try_into().ok()?);
+        usize::try_from(end).ok()
+    }
+}
+
+/// Cuts pieces off the front of a record, never past its end.
+struct Cut<'a> {
+    bytes: &'a Bytes,
+    at: usize,
+    end: usize,
+}
+
+impl Cut<'_> {
+    fn take(&mut self, count: usize) -> Option<Bytes> {
+        let to = self.at.checked_add(count).filter(|to| *to <= self.end && *to <= self.bytes.len())?;
+        let piece = self.bytes.slice(self.at..to);
+        self.at = to;
+        Some(piece)
+    }
+
+    fn length(&mut self) -> Option<usize> {
+        let mut out = 0_usize;
+        for shift in (0..35).step_by(7) {
+            let byte = *self.bytes.get(self.at).filter(|_| self.at < self.end)?;
+            self.at += 1;
+            out |= usize::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(out);
+            }
+        }
+        None
+    }
+}
+
+fn put_length(out: &mut Vec<u8>, mut length: usize) {
+    while length > 0x7f {
+        out.push((length & 0x7f) as u8 | 0x80);
+        length >>= 7;
+    }
+    out.push((length & 0x7f) as u8);
+}
+
+fn head_crc(topic: &str, partition: u16, head: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(topic.as_bytes());
+    hasher.update(&partition.to_be_bytes());
+    hasher.update(head);
+    hasher.finalize()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CAPS: Caps = Caps { bytes_max: 4096, records_max: 5 };
+
+    fn record(i: usize) -> Record {
+        Record {
+            key: Bytes::from(format!("key-{i}")),
+            value: Bytes::from(vec![i as u8; i * 37]),
+            headers: (0..i % 3).map(|h| (format!("h{h}"), Bytes::from(vec![h as u8; h * 200]))).collect(),
+            at_ms: i64::MIN + i as i64,
+        }
+    }
+
+    fn pack(records: &[Record], end: u64) -> Vec<(u64, Vec<u8>)> {
+        let mut encoded = Encoded::default();
+        records.iter().for_each(|record| encoded.push(record));
+        let mut packer = Packer::new("t", 3, end, CAPS);
+        let mut values = Vec::new();
+        packer.push(&encoded, |base, value| values.push((base, value)));
+        packer.finish(|base, value| values.push((base, value)));
+        assert_eq!(packer.end(), end + records.len() as u64);
+        values
+    }
+
+    /// Proves that records come back as they went in, over several values, without a gap between them.
+    #[test]
+    fn records_survive_packing() {
+        let records: Vec<Record> = (0..23).map(record).collect();
+        let mut next = 100;
+        for (base, value) in pack(&records, 100) {
+            let packed = Packed::open("t", 3, base, Bytes::from(value)).unwrap();
+            assert_eq!(packed.base(), next);
+            for offset in packed.base()..packed.end() {
+                assert_eq!(packed.record(offset).unwrap(), records[(offset - 100) as usize]);
+            }
+            assert!(packed.record(packed.end()).is_err());
+            next = packed.end();
+        }
+        assert_eq!(next, 123);
+    }
+
+    /// Proves that no value exceeds the caps, and that a record above the byte cap stands alone.
+    #[test]
+    fn caps_hold() {
+        let large = Record { value: Bytes::from(vec![1; 10_000]), ..Record::default() };
+        let small = record(1);
+        let values =
+            pack(&[small.clone(), large.clone(), small.clone(), small.clone(), small.clone(), small.clone(), small.clone(), small], 0);
+        let bases: Vec<u64> = values.iter().map(|(base, _)| *base).collect();
+        assert_eq!(bases, [0, 1, 2, 7]);
+    }
+
+    /// Proves that every single flipped bit, every truncation and every wrong place is noticed.
+    #[test]
+    fn damage_is_noticed() {
+        let records: Vec<Record> = (0..4).map(record).collect();
+        let (base, value) = pack(&records, 9).remove(0);
+        let open =
+            |topic: &str, partition, base, value: &[u8]| Packed::open(topic, partition, base, Bytes::copy_from_slice(value)).map(|_| ());
+        assert_eq!(open("t", 3, base, &value), Ok(()));
+        for at in 0..value.len() {
+            for bit in 0..8 {
+                let mut bad = value.clone();
+                bad[at] ^= 1 << bit;
+                assert!(open("t", 3, base, &bad).is_err(), "bit {bit} of byte {at}");
+            }
+            assert!(open("t", 3, base, &value[..at]).is_err(), "cut at {at}");
+        }
+        assert!(open("u", 3, base, &value).is_err());
+        assert!(open("t", 4, base, &value).is_err());
+        assert!(open("t", 3, base + 1, &value).is_err());
+    }
+}

@@ -1,0 +1,193 @@
+//! The embedded log: the contract of all logs, and what a restart keeps. Damage to its files is in `damage.rs`.
+
+#![expect(clippy::unwrap_used, reason = "a test helper that fails is a test that fails")]
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use event_log::embedded::{EmbeddedLog, Options};
+use event_log::{Append, Error, EventLog, Record, contract};
+use schemas::position::LogOffset;
+use schemas::topics::{self, Topic};
+use tempfile::TempDir;
+
+fn record(i: usize, bytes: usize) -> Record {
+    Record {
+        key: Bytes::from(format!("key {i}")),
+        value: Bytes::from((0..bytes).map(|b| (b * 31 + i) as u8).collect::<Vec<_>>()),
+        headers: vec![("ce_id".to_owned(), Bytes::from(i.to_string()))],
+        at_ms: i as i64,
+    }
+}
+
+fn batch(topic: &'static Topic, count: usize, bytes: usize) -> Vec<Append> {
+    (0..count).map(|i| Append { topic, partition: i as u32 % topic.partitions, record: record(i, bytes) }).collect()
+}
+
+async fn read_all(log: &EmbeddedLog, topic: &'static Topic, partition: u32, records_max: usize) -> Vec<Record> {
+    let mut all = Vec::new();
+    loop {
+        let page = log.read(topic, partition, LogOffset(all.len() as u64), records_max, usize::MAX).await.unwrap();
+        if page.is_empty() {
+            return all;
+        }
+        for stored in page {
+            assert_eq!(stored.offset, LogOffset(all.len() as u64));
+            all.push(stored.record);
+        }
+    }
+}
+
+/// Proves that the embedded log does what every log must, with room for large commits and with values and queues so small that all their limits are met.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keeps_the_contract() {
+    let tight = Options {
+        record_bytes_max: 1 << 18,
+        queue_bytes_max: 1000,
+        commit_bytes_max: 500,
+        packed_bytes_max: 300,
+        packed_records_max: 3,
+        ..Options::default()
+    };
+    for options in [Options::default(), tight] {
+        let dirs = TempDir::new().unwrap();
+        let opened = std::sync::atomic::AtomicUsize::new(0);
+        let make = || {
+            let dir = dirs.path().join(opened.fetch_add(1, std::sync::atomic::Ordering::Relaxed).to_string());
+            let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir, options.clone()).unwrap();
+            async { log }
+        };
+        contract::run_all(make, options.record_bytes_max).await.unwrap();
+        // Once more on one log that already holds records, as a broker's would.
+        let shared: Arc<dyn EventLog> = EmbeddedLog::open(&dirs.path().join("shared"), options.clone()).unwrap();
+        contract::run_all(|| async { Arc::clone(&shared) }, options.record_bytes_max).await.unwrap();
+    }
+}
+
+/// Proves that all that was acknowledged is there after the log is dropped without close, again and again, and that offsets go on from it;
+/// with all of it in the journal, and with write buffers so small that tables are written meanwhile.
+#[tokio::test]
+async fn reopens_without_close() {
+    for options in [Options::default(), Options { memtable_bytes: 100_000, ..Options::default() }] {
+        reopen_without_close(options).await;
+    }
+}
+
+async fn reopen_without_close(options: Options) {
+    let dir = TempDir::new().unwrap();
+    let mut expected = vec![Vec::new(); topics::RECALLS.partitions as usize];
+    for _ in 0..4 {
+        let log = EmbeddedLog::open(dir.path(), options.clone()).unwrap();
+        for bytes in [10, 3000] {
+            let appends = batch(&topics::RECALLS, 1000, bytes);
+            let offsets = log.append(appends.clone()).await.unwrap();
+            for (append, offset) in appends.into_iter().zip(offsets) {
+                let partition = &mut expected[append.partition as usize];
+                assert_eq!(offset, LogOffset(partition.len() as u64));
+                partition.push(append.record);
+            }
+        }
+        drop(log);
+    }
+    let log = EmbeddedLog::open(dir.path(), options.clone()).unwrap();
+    for (partition, expected) in expected.iter().enumerate() {
+        assert!(read_all(&log, &topics::RECALLS, partition as u32, 300).await == *expected);
+    }
+}
+
+/// Proves that all is there after close, that reading goes on until the log is dropped, and that waits then end with an error instead of never.
+#[tokio::test]
+async fn reopens_after_close() {
+    let dir = TempDir::new().unwrap();
+    let appends = batch(&topics::ACCOUNTS, 3000, 2000);
+    let expected: Vec<Record> = appends.iter().map(|append| append.record.clone()).collect();
+    let log = EmbeddedLog::open(dir.path(), Options::default()).unwrap();
+    log.append(appends).await.unwrap();
+    let end = log.end(&topics::ACCOUNTS, 0).await.unwrap();
+    let (waited, closed) = tokio::join!(log.wait_past(&topics::ACCOUNTS, 0, end), log.close());
+    closed.unwrap();
+    assert!(matches!(waited, Err(Error::Unavailable { .. })));
+    assert!(read_all(&log, &topics::ACCOUNTS, 0, 777).await == expected);
+    drop(log);
+    let log = EmbeddedLog::open(dir.path(), Options::default()).unwrap();
+    assert!(read_all(&log, &topics::ACCOUNTS, 0, 777).await == expected);
+}
+
+/// Proves that readers see a batch's records of one partition all at once or not at all.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn batches_appear_at_once() {
+    let dir = TempDir::new().unwrap();
+    let log = EmbeddedLog::open(dir.path(), Options { packed_records_max: 7, ..Options::default() }).unwrap();
+    let reader = {
+        let log = Arc::clone(&log);
+        tokio::spawn(async move {
+            let mut end = 0;
+            while end < 50 * 40 {
+                log.wait_past(&topics::ACCOUNTS, 0, LogOffset(end)).await.unwrap();
+                end = log.end(&topics::ACCOUNTS, 0).await.unwrap().0;
+                assert_eq!(end % 40, 0);
+                assert_eq!(log.read(&topics::ACCOUNTS, 0, LogOffset(end - 40), 40, usize::MAX).await.unwrap().len(), 40);
+            }
+        })
+    };
+    for _ in 0..50 {
+        log.append(batch(&topics::ACCOUNTS, 40, 20)).await.unwrap();
+    }
+    reader.await.unwrap();
+}
+
+/// Proves that an append whose caller goes away leaves the log whole: its batch is there or not, and later ones are.
+#[tokio::test]
+async fn appends_can_be_cancelled() {
+    let dir = TempDir::new().unwrap();
+    let log = EmbeddedLog::open(dir.path(), Options::default()).unwrap();
+    for _ in 0..50 {
+        let mut append = log.append(batch(&topics::ACCOUNTS, 10, 20));
+        tokio::select! {
+            biased;
+            _ = &mut append => {}
+            () = tokio::task::yield_now() => {}
+        }
+    }
+    let offsets = log.append(batch(&topics::ACCOUNTS, 10, 20)).await.unwrap();
+    assert_eq!(offsets[0].0 % 10, 0);
+    assert_eq!(log.end(&topics::ACCOUNTS, 0).await.unwrap(), offsets[9].next());
+    assert_eq!(read_all(&log, &topics::ACCOUNTS, 0, 1000).await.len() as u64, offsets[9].0 + 1);
+}
+
+/// Proves that a second opening of the directory is refused in words a person understands, and works once the first is gone.
+#[tokio::test]
+async fn one_at_a_time() {
+    let dir = TempDir::new().unwrap();
+    let log = EmbeddedLog::open(dir.path(), Options::default()).unwrap();
+    let error = EmbeddedLog::open(dir.path(), Options::default()).err().unwrap();
+    assert!(matches!(error, Error::Unavailable { source: Some(_), .. }));
+    assert!(error.to_string().contains("in use") && error.to_string().contains(&dir.path().display().to_string()), "{error}");
+    drop(log);
+    EmbeddedLog::open(dir.path(), Options::default()).unwrap();
+}
+
+/// Proves that a directory that cannot be used is refused with its path and the cause.
+#[test]
+fn unusable_directory() {
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "not a directory").unwrap();
+    let error = EmbeddedLog::open(&file, Options::default()).err().unwrap();
+    assert!(matches!(error, Error::Unavailable { source: Some(_), .. }));
+    assert!(error.to_string().contains(&file.display().to_string()), "{error}");
+}
+
+/// Proves that a creation cut short by a crash, after any of its files, does not keep the log from opening.
+#[tokio::test]
+async fn creation_cut_short() {
+    for files in [&["lock"][..], &["lock", "0.jnl"], &["lock", "0.jnl", "version"]] {
+        let dir = TempDir::new().unwrap();
+        std::fs::create_dir_all(dir.path().join("store/keyspaces/0")).unwrap();
+        for file in files {
+            std::fs::write(dir.path().join("store").join(file), "").unwrap();
+        }
+        let log = EmbeddedLog::open(dir.path(), Options::default()).unwrap();
+        log.append(batch(&topics::ACCOUNTS, 1, 1)).await.unwrap();
+    }
+}

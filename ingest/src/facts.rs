@@ -1,0 +1,217 @@
+//! Observations become facts: compared with the heads of their keys, chained to them, written as records.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use event_log::{Append, Record};
+use schemas::avro::{Encoder, Framing};
+use schemas::clock::rfc3339;
+use schemas::event::{Fact, FactKind, Head, Run, content_hash, fact_id, run_key};
+use schemas::facts::{self, FactData};
+use schemas::hash::Hash32;
+use schemas::key;
+use schemas::topics::{REJECTED, Topic};
+use schemas::views::engine::{HEADS, HeadRow};
+use serde::Serialize;
+use upstreams::{Door, Manifest, Observation, Reject};
+use view_store::View;
+
+use crate::Error;
+
+/// Raw bytes of a rejected record that are kept.
+const RAW_BYTES_MAX: usize = 256 << 10;
+
+/// An observation with its content hash, made where the page was mapped.
+pub struct Hashed {
+    /// The observation.
+    pub observation: Observation,
+    /// Its content hash.
+    pub content_hash: Hash32,
+}
+
+impl From<Observation> for Hashed {
+    fn from(observation: Observation) -> Self {
+        let content_hash = content_hash(FactKind::Observed, &observation.data.canonical());
+        Self { observation, content_hash }
+    }
+}
+
+/// A rejected record, as kept.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Rejected<'a> {
+    upstream: &'a str,
+    door: &'a str,
+    reference: &'a str,
+    reason: &'a str,
+    rejected_at: i64,
+    #[serde(serialize_with = "as_bytes")]
+    raw: &'a [u8],
+    truncated: bool,
+}
+
+fn as_bytes<S: serde::Serializer>(raw: &&[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bytes(raw)
+}
+
+/// Writes facts of one door.
+pub struct Writer {
+    topic: &'static Topic,
+    upstream: &'static str,
+    door: &'static str,
+    engine: Arc<dyn View>,
+    encoder: Encoder,
+    rejects: Encoder,
+}
+
+impl Writer {
+    /// A writer for a door.
+    ///
+    /// # Errors
+    /// When the topic has no schema.
+    pub fn new(manifest: &'static Manifest, door: &'static Door, engine: Arc<dyn View>, framing: Framing) -> Result<Self, Error> {
+        Ok(Self {
+            topic: manifest.topic,
+            upstream: manifest.name,
+            door: door.name,
+            engine,
+            encoder: Encoder::new(manifest.topic.name, framing)?,
+            rejects: Encoder::new(REJECTED.name, framing)?,
+        })
+    }
+
+    /// The heads of some keys, in their order.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn heads(&self, keys: &[&str]) -> Result<Vec<HeadRow>, Error> {
+        let keys: Vec<_> = keys.iter().map(|name| key![self.topic.name, *name]).collect();
+        let rows = self.engine.get_many(&HEADS, &keys).await?;
+        Ok(rows.into_iter().map(|row| row.as_deref().and_then(HeadRow::from_bytes).unwrap_or_default()).collect())
+    }
+
+    /// The facts that say what a page's observations changed: what reads as its head says is passed over, what stood under
+    /// another number is superseded.
+    /// No key may be in the page twice.
+    ///
+    /// # Errors
+    /// When the store fails or a fact cannot be written.
+    pub async fn changed(&mut self, page: &[Hashed], now_ms: i64) -> Result<Vec<Append>, Error> {
+        let names: Vec<&str> = page
+            .iter()
+            .flat_map(|hashed| std::iter::once(&hashed.observation.key).chain(&hashed.observation.replaces))
+            .map(String::as_str)
+            .collect();
+        let rows = self.heads(&names).await?;
+        let mut heads: HashMap<&str, HeadRow> = names.into_iter().zip(rows).collect();
+        let mut out = Vec::new();
+        for Hashed { observation, content_hash } in page {
+            let head = heads.get(observation.key.as_str()).copied().unwrap_or_default();
+            if head.head.content_hash != *content_hash {
+                let fact = Said { kind: FactKind::Observed, key: &observation.key, content_hash: *content_hash, superseded_by: "" };
+                out.push(self.fact(fact, &head.head, Some(observation.data.clone()), None, now_ms)?);
+            }
+            for old in &observation.replaces {
+                let Some(row) = heads.get_mut(old.as_str()) else { continue };
+                if row.head.version > 0 && !row.gone {
+                    let content_hash = content_hash_of(FactKind::Superseded, &observation.key);
+                    let fact = Said { kind: FactKind::Superseded, key: old, content_hash, superseded_by: &observation.key };
+                    out.push(self.fact(fact, &row.head, None, None, now_ms)?);
+                    row.gone = true;
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// The facts that say which keys are gone.
+    ///
+    /// # Errors
+    /// When the store fails or a fact cannot be written.
+    pub async fn withdrawn(&mut self, keys: &[String], now_ms: i64) -> Result<Vec<Append>, Error> {
+        let names: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let rows = self.heads(&names).await?;
+        let mut out = Vec::with_capacity(keys.len());
+        for (key, row) in names.into_iter().zip(rows) {
+            if row.head.version > 0 && !row.gone {
+                let content_hash = content_hash_of(FactKind::Withdrawn, "");
+                out.push(self.fact(Said { kind: FactKind::Withdrawn, key, content_hash, superseded_by: "" }, &row.head, None, None, now_ms)?);
+            }
+        }
+        Ok(out)
+    }
+
+    /// A run event behind a head; answers the head it makes, too.
+    ///
+    /// # Errors
+    /// When the fact cannot be written.
+    pub fn run_event(&mut self, kind: FactKind, run: &Run, head: &Head, now_ms: i64) -> Result<(Append, Head), Error> {
+        let key = run_key(self.door);
+        let content_hash = content_hash_of(kind, &serde_json::to_string(run)?);
+        let append = self.fact(Said { kind, key: &key, content_hash, superseded_by: "" }, head, None, Some(run.clone()), now_ms)?;
+        let version = head.version + 1;
+        let id = fact_id(self.topic.name, &key, version, &head.id, &content_hash);
+        Ok((append, Head { version, id, content_hash }))
+    }
+
+    /// A record that no mapping fits, as kept.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn rejected(&mut self, reject: &Reject, now_ms: i64) -> Result<Append, Error> {
+        let raw = &reject.raw[..reject.raw.len().min(RAW_BYTES_MAX)];
+        let value = self.rejects.encode(&Rejected {
+            upstream: self.upstream,
+            door: self.door,
+            reference: &reject.reference,
+            reason: &reject.reason,
+            rejected_at: now_ms,
+            raw,
+            truncated: raw.len() < reject.raw.len(),
+        })?;
+        let key = Bytes::from(format!("{}/{}", self.door, reject.reference));
+        let record = Record { key, value: Bytes::from(value), headers: Vec::new(), at_ms: now_ms };
+        Ok(Append { topic: &REJECTED, partition: 0, record })
+    }
+
+    fn fact(&mut self, said: Said<'_>, head: &Head, data: Option<FactData>, run: Option<Run>, now_ms: i64) -> Result<Append, Error> {
+        let Said { kind, key, content_hash, superseded_by } = said;
+        let version = head.version + 1;
+        let id = fact_id(self.topic.name, key, version, &head.id, &content_hash);
+        let fact = Fact {
+            id,
+            kind,
+            key: key.to_owned(),
+            version,
+            prev_hash: head.id,
+            content_hash,
+            upstream: self.upstream.to_owned(),
+            observed_at: now_ms,
+            superseded_by: superseded_by.to_owned(),
+            data,
+            run,
+        };
+        let value = facts::encode(&mut self.encoder, fact)?;
+        let headers = vec![
+            ("ce_id".to_owned(), Bytes::from(id.to_string())),
+            ("ce_type".to_owned(), Bytes::from(format!("highwater.{}.{}", self.topic.name, kind.as_str()))),
+            ("ce_source".to_owned(), Bytes::from(format!("/{}", self.door))),
+            ("ce_time".to_owned(), Bytes::from(rfc3339(now_ms))),
+        ];
+        let record = Record { key: Bytes::from(key.to_owned()), value: Bytes::from(value), headers, at_ms: now_ms };
+        Ok(Append { topic: self.topic, partition: self.topic.partition_of(key.as_bytes()), record })
+    }
+}
+
+/// What a fact says beside its record.
+struct Said<'a> {
+    kind: FactKind,
+    key: &'a str,
+    content_hash: Hash32,
+    superseded_by: &'a str,
+}
+
+fn content_hash_of(kind: FactKind, what: &str) -> Hash32 {
+    content_hash(kind, what.as_bytes())
+}

@@ -1,0 +1,464 @@
+//! The only loop: lease, fetch, map, compare, append, mark. It alone waits, retries and remembers.
+//!
+//! ```text
+//! run_started -> [ fetch -> map -> compare with heads -> append facts -> wait for heads -> run_marked ]* -> run_finished | run_failed
+//! ```
+//!
+//! - A run first waits until the heads have passed everything before it.
+//! - Run events chain under `@run/DOOR`: a zombie's events do not chain, and it stops when it sees that.
+//! - A page's mark is appended with the next page's facts, after its own facts are acknowledged: a crash repeats a page, whose
+//!   facts then read as their heads say.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use event_log::{Append, EventLog};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::ToSpan;
+use schemas::avro::Framing;
+use schemas::clock::Clock;
+use schemas::event::{FactKind, Head, Run, run_key};
+use schemas::key;
+use schemas::position::{LogOffset, UpstreamCursor};
+use schemas::topics::Topic;
+use schemas::views::engine::{RUNS, RunRow};
+use tokio::sync::{Mutex, watch};
+use upstreams::http::{Client, Fetched, Validators};
+use upstreams::{Answer, Door, Page, Request, Settings, Upstream, UpstreamError, Window};
+use view_store::{View, ViewStore, engine};
+
+use crate::facts::{Hashed, Writer};
+use crate::snapshot::{self, Lacking, Seen};
+use crate::{Error, reason};
+
+/// How long a door's lease lasts; it is renewed with every page.
+const LEASE: Duration = Duration::from_secs(60);
+/// How often an answer that cannot be taken is asked for again.
+const RETAKES_MAX: u32 = 3;
+/// The first pause before that; it doubles.
+const RETAKE_PAUSE: Duration = Duration::from_secs(1);
+/// Pages a run may have; beyond, something runs in circles.
+const PAGES_MAX: i64 = 100_000;
+/// Missing keys that a run's end may name.
+const MISSING_MAX: usize = 5_000;
+
+/// What a run of a door did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The door.
+    pub door: &'static str,
+    /// The run as it ended.
+    pub run: Run,
+    /// The end offset of each partition of the door's topic then.
+    pub ends: Vec<LogOffset>,
+}
+
+/// Runs upstreams. One per process; doors run side by side, one run a door.
+pub struct Runner {
+    log: Arc<dyn EventLog>,
+    store: Arc<dyn ViewStore>,
+    engine: Arc<dyn View>,
+    clock: Clock,
+    framing: Framing,
+    holder: String,
+    stop: watch::Receiver<bool>,
+    /// Per door: one run at a time, and what its answers said of their versions in the last run that finished.
+    doors: Mutex<HashMap<&'static str, Arc<Mutex<Remembered>>>>,
+}
+
+type Remembered = HashMap<String, Validators>;
+
+/// A page fetched and mapped.
+enum Taken {
+    Page { page: Vec<Hashed>, rest: Page, validators: Option<(String, Validators)> },
+    NotModified,
+}
+
+impl Runner {
+    /// A runner. `holder` names this process in leases.
+    #[must_use]
+    pub fn new(
+        log: Arc<dyn EventLog>,
+        store: Arc<dyn ViewStore>,
+        engine: Arc<dyn View>,
+        clock: Clock,
+        framing: Framing,
+        holder: String,
+        stop: watch::Receiver<bool>,
+    ) -> Self {
+        Self { log, store, engine, clock, framing, holder, stop, doors: Mutex::default() }
+    }
+
+    /// Runs all doors of an upstream, one after another; a door that fails stops no other.
+    ///
+    /// # Errors
+    /// Only for the upstream as a whole: when its client cannot be made. A door's failure is in the list.
+    pub async fn run(&self, upstream: &'static dyn Upstream, settings: &Settings) -> Result<Vec<Result<Outcome, Error>>, Error> {
+        let name = upstream.manifest().name;
+        let client = Client::new(settings).map_err(|source| Error::Client { upstream: name, source })?;
+        let mut out = Vec::new();
+        for door in upstream.manifest().doors {
+            let result = self.run_door(upstream, door, &client, settings).await;
+            match &result {
+                Ok(Outcome { run, .. }) => tracing::info!(
+                    door = door.name,
+                    pages = run.pages,
+                    seen = run.seen,
+                    appended = run.appended,
+                    rejected = run.rejected,
+                    "a run finished"
+                ),
+                Err(error) => tracing::warn!(door = door.name, error = reason(error), "a run failed"),
+            }
+            out.push(result);
+        }
+        Ok(out)
+    }
+
+    /// Runs one door, whole.
+    ///
+    /// # Errors
+    /// Why it did not finish; a `run_failed` event says so in the log, too.
+    pub async fn run_door(
+        &self,
+        upstream: &'static dyn Upstream,
+        door: &'static Door,
+        client: &Client,
+        settings: &Settings,
+    ) -> Result<Outcome, Error> {
+        let slot = Arc::clone(self.doors.lock().await.entry(door.name).or_default());
+        let mut remembered = slot.try_lock().map_err(|_| Error::Busy { door: door.name })?;
+        let lease = format!("ingest/{}", door.name);
+        if !self.renew(&lease).await? {
+            return Err(Error::Busy { door: door.name });
+        }
+        let writer = Writer::new(upstream.manifest(), door, Arc::clone(&self.engine), self.framing)?;
+        let mut run = DoorRun {
+            runner: self,
+            upstream,
+            door,
+            client,
+            settings,
+            writer,
+            lease: lease.clone(),
+            run: Run::default(),
+            head: Head::default(),
+            pending_mark: false,
+            seen: Seen::default(),
+            remembered: &remembered,
+            validators: HashMap::new(),
+        };
+        let result = run.go().await;
+        let result = match result {
+            Err(error @ (Error::Overtaken { .. } | Error::Stopped { .. } | Error::Log(_) | Error::Store(_))) => Err(error),
+            Err(error) => run.fail(error).await,
+            Ok(outcome) => Ok(outcome),
+        };
+        let validators = std::mem::take(&mut run.validators);
+        if result.is_ok() {
+            // Only now: a crash before this point must read the answers again.
+            remembered.extend(validators);
+        }
+        self.store.coordination().release(&lease, &self.holder).await?;
+        result
+    }
+
+    async fn renew(&self, lease: &str) -> Result<bool, Error> {
+        Ok(self.store.coordination().lease(lease, &self.holder, self.clock.now_ms(), LEASE).await?)
+    }
+}
+
+/// One run of one door.
+struct DoorRun<'a> {
+    runner: &'a Runner,
+    upstream: &'static dyn Upstream,
+    door: &'static Door,
+    client: &'a Client,
+    settings: &'a Settings,
+    writer: Writer,
+    lease: String,
+    run: Run,
+    /// Head of the run's own key.
+    head: Head,
+    /// A page is acknowledged and not yet marked.
+    pending_mark: bool,
+    seen: Seen,
+    remembered: &'a Remembered,
+    validators: Remembered,
+}
+
+impl DoorRun<'_> {
+    fn topic(&self) -> &'static Topic {
+        self.upstream.manifest().topic
+    }
+
+    fn today(&self) -> Date {
+        self.runner.clock.now().to_zoned(TimeZone::UTC).date()
+    }
+
+    async fn go(&mut self) -> Result<Outcome, Error> {
+        self.pass_ends().await?;
+        let (mut cursor, before) = self.begin().await?;
+        let mut unchanged = true;
+        let mut taken = Some(self.taking(cursor.clone()).await?);
+        while let Some(current) = taken.take() {
+            let Taken::Page { mut page, rest, validators } = current else { break };
+            unchanged = false;
+            self.validators.extend(validators);
+            self.run.pages += 1;
+            self.run.seen += count(page.len() + rest.rejects.len());
+            for warning in &rest.warnings {
+                tracing::warn!(door = self.door.name, warning, "an answer was odd");
+            }
+            // An upstream that shows a key twice in one run, each time otherwise, must not make it change back and forth: the
+            // first counts. A record that is there and cannot be read is not missing either.
+            page.retain(|hashed| self.seen.insert(&hashed.observation.key));
+            for reject in &rest.rejects {
+                self.seen.insert(&format!("{}/{}", self.door.name, reject.reference));
+            }
+            // The next page is fetched while this one is appended.
+            let next = rest.next.clone().filter(|_| self.run.pages < PAGES_MAX);
+            let fetch = next.clone().map(|next| self.taking(next));
+            let append = self.append_page(&page, &rest);
+            let (fetched, appended) = match fetch {
+                Some(fetch) => {
+                    let (fetched, appended) = tokio::join!(fetch, append);
+                    (Some(fetched), appended)
+                }
+                None => (None, append.await),
+            };
+            appended?;
+            if let Some(next) = next {
+                cursor = next;
+                self.run.cursor = cursor.clone();
+                self.pending_mark = true;
+            }
+            taken = fetched.transpose()?;
+            if *self.runner.stop.borrow() && taken.is_some() {
+                return Err(Error::Stopped { door: self.door.name });
+            }
+        }
+        self.finish(unchanged, &before).await
+    }
+
+    /// Says that a run begins, where the last one left off if it was cut.
+    async fn begin(&mut self) -> Result<(UpstreamCursor, RunRow), Error> {
+        let name = run_key(self.door.name);
+        self.head = self.writer.heads(&[&name]).await?.first().map(|row| row.head).unwrap_or_default();
+        let row: RunRow = match self.runner.engine.get(&RUNS, &key![self.door.name]).await? {
+            Some(bytes) => serde_json::from_slice(&bytes)?,
+            None => RunRow::default(),
+        };
+        let now_ms = self.runner.clock.now_ms();
+        let last = &row.run;
+        let cut = matches!(row.kind.as_str(), "run_started" | "run_marked" | "run_failed") && !last.cursor.0.is_empty() && !self.door.snapshot;
+        let usable = cut && self.upstream.request(self.door, &last.cursor, self.settings).is_ok();
+        let today = self.today();
+        let mut run = Run { holder: self.runner.holder.clone(), number: last.number + 1, started_at: now_ms, last_full_at: last.last_full_at, ..Run::default() };
+        if usable {
+            run.full = last.full;
+            run.window_from.clone_from(&last.window_from);
+            run.window_to.clone_from(&last.window_to);
+            run.cursor = last.cursor.clone();
+        } else {
+            let full_after_ms = i64::try_from(self.upstream.manifest().full_after.as_millis()).unwrap_or(i64::MAX);
+            run.full = self.door.snapshot || last.last_full_at == 0 || now_ms.saturating_sub(last.last_full_at) > full_after_ms;
+            let from = if run.full { None } else { today.checked_sub(i64::from(self.settings.window_days).days()).ok() };
+            let window = Window { from, to: today };
+            run.window_from = from.map(|from| from.to_string()).unwrap_or_default();
+            run.window_to = today.to_string();
+            run.cursor = self.upstream.start(self.door, &window, self.settings);
+        }
+        let cursor = run.cursor.clone();
+        self.run = run;
+        self.append_run(FactKind::RunStarted, Vec::new()).await?;
+        Ok((cursor, row))
+    }
+
+    /// Fetches and maps the page at a cursor. The future holds nothing of the run, which appending changes meanwhile.
+    fn taking(&self, cursor: UpstreamCursor) -> impl Future<Output = Result<Taken, Error>> + use<> {
+        let (upstream, door, settings, client) = (self.upstream, self.door, self.settings.clone(), self.client.clone());
+        let (today, remembered) = (self.today(), self.remembered.clone());
+        async move {
+            let request = upstream.request(door, &cursor, &settings).map_err(|source| Error::Upstream { door: door.name, source })?;
+            let mut pause = RETAKE_PAUSE;
+            let mut tries = 0;
+            loop {
+                tries += 1;
+                match fetch_and_map(upstream, door, &client, &request, &cursor, today, &remembered).await {
+                    Err(Error::Upstream { source: source @ UpstreamError::Later { .. }, .. }) if tries < RETAKES_MAX => {
+                        tracing::warn!(door = door.name, error = %source, "an answer cannot be taken; asking again");
+                        tokio::time::sleep(pause).await;
+                        pause *= 2;
+                    }
+                    result => return result,
+                }
+            }
+        }
+    }
+
+    /// Appends what a page changed, and waits until the heads have it; what lost a race is compared again.
+    async fn append_page(&mut self, page: &[Hashed], rest: &Page) -> Result<(), Error> {
+        let now_ms = self.runner.clock.now_ms();
+        let mut rejects = Vec::with_capacity(rest.rejects.len());
+        for reject in &rest.rejects {
+            tracing::warn!(door = self.door.name, reference = reject.reference, reason = reject.reason, "a record is rejected");
+            rejects.push(self.writer.rejected(reject, now_ms)?);
+        }
+        self.run.rejected += count(rejects.len());
+        loop {
+            if !self.runner.renew(&self.lease).await? {
+                return Err(Error::Overtaken { door: self.door.name });
+            }
+            let facts = self.writer.changed(page, now_ms).await?;
+            let appended = count(facts.len());
+            let mut batch = std::mem::take(&mut rejects);
+            batch.extend(facts);
+            let chained = if std::mem::take(&mut self.pending_mark) {
+                self.append_run(FactKind::RunMarked, batch).await?
+            } else {
+                batch.is_empty() || self.append_facts(batch).await?
+            };
+            if chained {
+                self.run.appended += appended;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Appends facts and waits for the heads; answers whether all of them chained.
+    async fn append_facts(&mut self, batch: Vec<Append>) -> Result<bool, Error> {
+        let topic = self.topic();
+        let partitions: Vec<Option<u32>> =
+            batch.iter().map(|append| (append.topic.name == topic.name).then_some(append.partition)).collect();
+        let offsets = self.runner.log.append(batch).await?;
+        let mut ranges: HashMap<u32, (LogOffset, LogOffset)> = HashMap::new();
+        for (partition, offset) in partitions.into_iter().zip(&offsets).filter_map(|(partition, offset)| Some((partition?, *offset))) {
+            let range = ranges.entry(partition).or_insert((offset, offset.next()));
+            *range = (range.0.min(offset), range.1.max(offset.next()));
+        }
+        let mut chained = true;
+        for (partition, (from, to)) in ranges {
+            engine::wait_past(&*self.runner.engine, topic, partition, to).await?;
+            let dropped = engine::dropped(&*self.runner.engine, topic, partition, from, to).await?;
+            chained &= dropped.is_empty();
+        }
+        Ok(chained)
+    }
+
+    /// Appends a run event behind `batch` (whose facts come first) and waits for the heads. A run event that does not chain
+    /// says that another ingestor took over. Answers whether the whole batch chained.
+    async fn append_run(&mut self, kind: FactKind, mut batch: Vec<Append>) -> Result<bool, Error> {
+        let (append, head) = self.writer.run_event(kind, &self.run, &self.head, self.runner.clock.now_ms())?;
+        batch.push(append);
+        let chained = self.append_facts(batch).await?;
+        if !chained {
+            let name = run_key(self.door.name);
+            let now = self.writer.heads(&[&name]).await?.first().map(|row| row.head).unwrap_or_default();
+            if now.id != head.id {
+                return Err(Error::Overtaken { door: self.door.name });
+            }
+        }
+        self.head = head;
+        Ok(chained)
+    }
+
+    /// Says that a run is over: what a snapshot lacks twice is withdrawn, and the end is marked.
+    async fn finish(&mut self, unchanged: bool, before: &RunRow) -> Result<Outcome, Error> {
+        let last = before.last_finished.as_ref();
+        if self.door.snapshot {
+            let lacking = if unchanged {
+                Lacking { missing: last.map(|last| last.missing.clone()).unwrap_or_default(), ..Lacking::default() }
+            } else {
+                snapshot::lacking(&*self.runner.engine, self.topic(), self.door.name, &self.seen).await?
+            };
+            if lacking.doubted {
+                self.run.reason = format!("{} of {} known records are missing: none is withdrawn", lacking.missing.len(), lacking.known);
+                tracing::warn!(door = self.door.name, missing = lacking.missing.len(), known = lacking.known, "the answer lacks too much");
+            } else {
+                let twice: Vec<String> =
+                    lacking.missing.iter().filter(|key| last.is_some_and(|last| last.missing.contains(key))).cloned().collect();
+                let now_ms = self.runner.clock.now_ms();
+                let facts = self.writer.withdrawn(&twice, now_ms).await?;
+                self.run.appended += count(facts.len());
+                if !facts.is_empty() {
+                    self.append_facts(facts).await?;
+                }
+                self.run.missing = lacking.missing.into_iter().filter(|key| !twice.contains(key)).take(MISSING_MAX).collect();
+            }
+        }
+        if self.run.full {
+            self.run.last_full_at = self.run.started_at;
+        }
+        self.run.cursor = UpstreamCursor::default();
+        self.run.through_date.clone_from(&self.run.window_to);
+        let ends = self.ends().await?;
+        self.run.ends = ends.iter().map(|end| i64::try_from(end.0).unwrap_or(i64::MAX)).collect();
+        self.append_run(FactKind::RunFinished, Vec::new()).await?;
+        Ok(Outcome { door: self.door.name, run: self.run.clone(), ends: self.ends().await? })
+    }
+
+    async fn fail(&mut self, error: Error) -> Result<Outcome, Error> {
+        self.run.reason = reason(&error);
+        // A failed run goes on at its last mark, unless the form itself must change first.
+        if matches!(error, Error::Upstream { source: UpstreamError::Stop { .. }, .. }) {
+            self.run.cursor = UpstreamCursor::default();
+        }
+        if self.head.version > 0 || self.run.number > 0 {
+            self.append_run(FactKind::RunFailed, Vec::new()).await?;
+        }
+        Err(error)
+    }
+
+    async fn ends(&self) -> Result<Vec<LogOffset>, Error> {
+        let mut out = Vec::new();
+        for partition in 0..self.topic().partitions {
+            out.push(self.runner.log.end(self.topic(), partition).await?);
+        }
+        Ok(out)
+    }
+
+    async fn pass_ends(&self) -> Result<(), Error> {
+        for (partition, end) in (0..).zip(self.ends().await?) {
+            engine::wait_past(&*self.runner.engine, self.topic(), partition, end).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn fetch_and_map(
+    upstream: &'static dyn Upstream,
+    door: &'static Door,
+    client: &Client,
+    request: &Request,
+    cursor: &UpstreamCursor,
+    today: Date,
+    remembered: &Remembered,
+) -> Result<Taken, Error> {
+    let validators = remembered.get(&request.path).filter(|_| request.conditional);
+    let fetched = client.get(door, request, validators).await.map_err(|source| Error::Fetch { door: door.name, source })?;
+    let Fetched::Answer { answer, validators } = fetched else { return Ok(Taken::NotModified) };
+    let (cursor, path) = (cursor.clone(), request.path.clone());
+    // Parsing a large answer takes long; it must not hold up other tasks.
+    let mapped = tokio::task::spawn_blocking(move || map(upstream, door, &cursor, &answer, today)).await?;
+    let (page, rest) = mapped.map_err(|source| Error::Upstream { door: door.name, source })?;
+    Ok(Taken::Page { page, rest, validators: request.conditional.then_some((path, validators)) })
+}
+
+fn map(
+    upstream: &dyn Upstream,
+    door: &Door,
+    cursor: &UpstreamCursor,
+    answer: &Answer,
+    today: Date,
+) -> Result<(Vec<Hashed>, Page), UpstreamError> {
+    let mut rest = upstream.map(door, cursor, answer, today)?;
+    let page = std::mem::take(&mut rest.observations).into_iter().map(Hashed::from).collect();
+    Ok((page, rest))
+}
+
+fn count(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,437 @@
+//! Recalls of consumer products by the Consumer Product Safety Commission, since 1973.
+//!
+//! The service has no paging: one answer holds every match, so all of them are read in windows of five years. An incremental
+//! run asks twice, by recall date and by publishing date, since old recalls are published again. Edits move no date that can be
+//! relied on; only the weekly reading of everything finds all of them.
+//!
+//! Two answers look like success and are none: a misspelled or ignored filter returns the whole corpus, and a fault returns one
+//! record with id 0. Neither is ever taken.
+
+use std::fmt;
+use std::time::Duration;
+
+use std::borrow::Cow;
+
+use jiff::ToSpan;
+use jiff::civil::Date;
+use schemas::facts::FactData;
+use schemas::facts::recalls::RecallFact;
+use schemas::position::UpstreamCursor;
+use schemas::topics::RECALLS;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::json::{self, Field, Records};
+use crate::{Answer, Door, Manifest, Observation, Page, Request, Settings, Upstream, UpstreamError, Window, drift, text};
+
+const ORIGIN: &str = "https://www.saferproducts.gov";
+/// Where notices stand whose URL is given as a path.
+const SITE: &str = "https://www.cpsc.gov";
+const FIRST_DAY: Date = Date::constant(1973, 1, 1);
+/// How many years one answer may cover.
+const WINDOW_YEARS: i16 = 5;
+/// A longer "option" is a paragraph that slipped into the wrong field; a shorter one ("R") says nothing.
+const OPTION_CHARS: std::ops::RangeInclusive<usize> = 3..=40;
+const PRODUCTS_CHARS_MAX: usize = 2_000;
+const UNITS_CHARS_MAX: usize = 500;
+const DISTRIBUTION_CHARS_MAX: usize = 2_000;
+
+static MANIFEST: Manifest = Manifest {
+    name: "cpsc",
+    topic: &RECALLS,
+    doors: &[Door { name: "cpsc", snapshot: false, answer_bytes_max: 64 << 20, answer_timeout: Duration::from_secs(180) }],
+    full_after: Duration::from_secs(7 * 86_400),
+};
+
+/// The upstream.
+#[derive(Debug)]
+pub struct Cpsc;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum By {
+    RecallDate,
+    LastPublishDate,
+}
+
+impl By {
+    fn parameter(self) -> &'static str {
+        match self {
+            Self::RecallDate => "RecallDate",
+            Self::LastPublishDate => "LastPublishDate",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Cursor {
+    by: By,
+    /// The days this request asks for.
+    from: Date,
+    to: Date,
+    /// The last day of the run.
+    stop: Date,
+    /// The first day to read again by publishing date; none when everything is read.
+    again_from: Option<Date>,
+}
+
+impl Cursor {
+    fn new(by: By, from: Date, stop: Date, again_from: Option<Date>) -> Self {
+        let last = Date::new(from.year().saturating_add(WINDOW_YEARS - 1), 12, 31).unwrap_or(Date::MAX);
+        Self { by, from, to: last.min(stop), stop, again_from }
+    }
+
+    fn next(self) -> Option<Self> {
+        if self.to < self.stop {
+            return Some(Self::new(self.by, self.to.saturating_add(1.day()), self.stop, self.again_from));
+        }
+        let from = self.again_from.filter(|_| self.by == By::RecallDate)?;
+        Some(Self::new(By::LastPublishDate, from, self.stop, self.again_from))
+    }
+}
+
+impl Upstream for Cpsc {
+    fn manifest(&self) -> &'static Manifest {
+        &MANIFEST
+    }
+
+    fn start(&self, _door: &Door, window: &Window, _settings: &Settings) -> UpstreamCursor {
+        let again_from = window.from.map(|from| from.min(window.to));
+        json::write_cursor(Cursor::new(By::RecallDate, again_from.unwrap_or(FIRST_DAY.min(window.to)), window.to, again_from))
+    }
+
+    fn request(&self, door: &Door, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
+        let Cursor { by, from, to, .. } = json::read_cursor(door.name, cursor)?;
+        let by = by.parameter();
+        Ok(Request {
+            origin: ORIGIN.to_owned(),
+            // Without `format=json` the answer is XML.
+            path: format!("/RestWebServices/Recall?format=json&{by}Start={from}&{by}End={to}"),
+            headers: vec![("accept", "application/json".to_owned())],
+            accepts_statuses: &[],
+            media_types: JSON_MEDIA_TYPES,
+            conditional: false,
+        })
+    }
+
+    fn map(&self, door: &Door, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+        let cursor: Cursor = json::read_cursor(door.name, cursor)?;
+        let mut warnings = Vec::new();
+        let body = json::body_text(&answer.body, &mut warnings);
+        let records = Records::<Recall<'_>>::of_array(door.name, &body)?;
+        for record in records.records.iter().flatten() {
+            refuse_fault(door.name, record)?;
+        }
+        drift::check(door.name, &records.records, EXPECTED)?;
+        let day = |record: &Recall<'_>| match cursor.by {
+            By::RecallDate => text::date(record.recall_date.text()),
+            By::LastPublishDate => text::date(record.last_publish_date.text()),
+        };
+        let is_outside = |record: &&Recall<'_>| day(record).is_some_and(|day| day < cursor.from || day > cursor.to);
+        let outside = records.records.iter().flatten().filter(is_outside).count();
+        let parameter = format!("{}Start", cursor.by.parameter());
+        warnings.extend(drift::outside(door.name, &parameter, outside, records.records.len())?);
+        let (observations, rejects) = records.map(|record| observe(door, record, today));
+        records.refuse_lone_fault(door.name, observations.len())?;
+        Ok(Page { observations, rejects, next: cursor.next().map(json::write_cursor), warnings })
+    }
+}
+
+/// Media types under which JSON is sent. Some servers name none better than these; what is no JSON is found out by reading.
+pub(crate) const JSON_MEDIA_TYPES: &[&str] = &["application/json", "text/json", "text/plain", "application/octet-stream"];
+
+type Holds = fn(&Recall<'_>) -> bool;
+
+/// Fields on every record. Lists are not among them unless they come as something else: copies of old records lack them.
+const EXPECTED: &[(&str, Holds)] = &[
+    ("RecallID", |recall| recall.recall_id.is_whole()),
+    ("RecallNumber", |recall| recall.recall_number.is_text()),
+    ("RecallDate", |recall| recall.recall_date.is_text()),
+    ("LastPublishDate", |recall| recall.last_publish_date.is_text()),
+    ("Title", |recall| recall.title.is_text()),
+    ("URL", |recall| recall.url.is_text()),
+    ("Products", |recall| !recall.products.wrong),
+    ("Hazards", |recall| !recall.hazards.wrong),
+    ("Remedies", |recall| !recall.remedies.wrong),
+    ("RemedyOptions", |recall| !recall.remedy_options.wrong),
+    ("Importers", |recall| !recall.importers.wrong),
+];
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Recall<'a> {
+    #[serde(borrow, rename = "RecallID")]
+    recall_id: Field<'a>,
+    #[serde(borrow, rename = "RecallNumber")]
+    recall_number: Field<'a>,
+    #[serde(borrow, rename = "RecallDate")]
+    recall_date: Field<'a>,
+    #[serde(borrow, rename = "LastPublishDate")]
+    last_publish_date: Field<'a>,
+    #[serde(borrow, rename = "Title")]
+    title: Field<'a>,
+    #[serde(borrow, rename = "Description")]
+    description: Field<'a>,
+    #[serde(borrow, rename = "URL")]
+    url: Field<'a>,
+    #[serde(borrow, rename = "Products")]
+    products: Items<'a>,
+    #[serde(borrow, rename = "Inconjunctions")]
+    inconjunctions: Items<'a>,
+    #[serde(borrow, rename = "Manufacturers")]
+    manufacturers: Items<'a>,
+    #[serde(borrow, rename = "Retailers")]
+    retailers: Items<'a>,
+    #[serde(borrow, rename = "Importers")]
+    importers: Items<'a>,
+    #[serde(borrow, rename = "Distributors")]
+    distributors: Items<'a>,
+    #[serde(borrow, rename = "Hazards")]
+    hazards: Items<'a>,
+    #[serde(borrow, rename = "Remedies")]
+    remedies: Items<'a>,
+    #[serde(borrow, rename = "RemedyOptions")]
+    remedy_options: Items<'a>,
+}
+
+/// One of the record's lists. All lists hold small objects; this has the members of all of them.
+#[derive(Debug, Default)]
+struct Items<'a> {
+    list: Vec<Item<'a>>,
+    /// It came, but as something else than a list or null.
+    wrong: bool,
+}
+
+#[derive(Debug, Default)]
+struct Item<'a> {
+    name: Field<'a>,
+    option: Field<'a>,
+    url: Field<'a>,
+    kind: Field<'a>,
+    units: Field<'a>,
+}
+
+impl Items<'_> {
+    fn texts<'s>(&'s self, member: fn(&'s Item<'_>) -> &'s Field<'s>) -> impl Iterator<Item = String> + 's {
+        self.list.iter().map(move |item| member(item).clean()).filter(|text| !text.is_empty())
+    }
+
+    fn names(&self) -> impl Iterator<Item = String> {
+        self.list.iter().map(|item| item.name.clean()).filter(|text| !text.is_empty())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier)]
+enum Key {
+    Name,
+    Option,
+    #[serde(rename = "URL")]
+    Url,
+    Type,
+    NumberOfUnits,
+    #[serde(other)]
+    Other,
+}
+
+struct ItemsVisitor<'a>(std::marker::PhantomData<&'a ()>);
+
+impl<'de: 'a, 'a> Visitor<'de> for ItemsVisitor<'a> {
+    type Value = Items<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Items<'a>, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            list.push(item);
+        }
+        Ok(Items { list, wrong: false })
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Items<'a>, A::Error> {
+        Ok(Items { list: vec![ItemVisitor(self.0).visit_map(map)?], wrong: true })
+    }
+    fn visit_str<E>(self, text: &str) -> Result<Items<'a>, E> {
+        Ok(Items { list: vec![Item::of_text(text)], wrong: true })
+    }
+    fn visit_unit<E>(self) -> Result<Items<'a>, E> {
+        Ok(Items::default())
+    }
+    fn visit_u64<E>(self, _: u64) -> Result<Items<'a>, E> {
+        Ok(Items { list: Vec::new(), wrong: true })
+    }
+    fn visit_i64<E>(self, _: i64) -> Result<Items<'a>, E> {
+        Ok(Items { list: Vec::new(), wrong: true })
+    }
+    fn visit_f64<E>(self, _: f64) -> Result<Items<'a>, E> {
+        Ok(Items { list: Vec::new(), wrong: true })
+    }
+    fn visit_bool<E>(self, _: bool) -> Result<Items<'a>, E> {
+        Ok(Items { list: Vec::new(), wrong: true })
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ItemsVisitor(std::marker::PhantomData))
+    }
+}
+
+impl Item<'_> {
+    /// An item that came as bare text.
+    fn of_text(text: &str) -> Self {
+        let text = || Field::Text(Cow::Owned(text.to_owned()));
+        Self { name: text(), option: text(), url: text(), ..Self::default() }
+    }
+}
+
+struct ItemVisitor<'a>(std::marker::PhantomData<&'a ()>);
+
+impl<'de: 'a, 'a> Visitor<'de> for ItemVisitor<'a> {
+    type Value = Item<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Item<'a>, A::Error> {
+        let mut item = Item::default();
+        while let Some(key) = map.next_key()? {
+            match key {
+                Key::Name => item.name = map.next_value()?,
+                Key::Option => item.option = map.next_value()?,
+                Key::Url => item.url = map.next_value()?,
+                Key::Type => item.kind = map.next_value()?,
+                Key::NumberOfUnits => item.units = map.next_value()?,
+                Key::Other => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(item)
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Item<'a>, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Item::default())
+    }
+    fn visit_str<E>(self, text: &str) -> Result<Item<'a>, E> {
+        Ok(Item::of_text(text))
+    }
+    fn visit_unit<E>(self) -> Result<Item<'a>, E> {
+        Ok(Item::default())
+    }
+    fn visit_u64<E>(self, _: u64) -> Result<Item<'a>, E> {
+        Ok(Item::default())
+    }
+    fn visit_i64<E>(self, _: i64) -> Result<Item<'a>, E> {
+        Ok(Item::default())
+    }
+    fn visit_f64<E>(self, _: f64) -> Result<Item<'a>, E> {
+        Ok(Item::default())
+    }
+    fn visit_bool<E>(self, _: bool) -> Result<Item<'a>, E> {
+        Ok(Item::default())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Item<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ItemVisitor(std::marker::PhantomData))
+    }
+}
+
+/// A fault comes as HTTP 200 with a record that is none.
+fn refuse_fault(door: &'static str, record: &Recall<'_>) -> Result<(), UpstreamError> {
+    let title = record.title.text().trim_start();
+    if title.starts_with("Error retrieving Recalls") || record.recall_id.text().trim() == "0" {
+        return Err(json::later(door, format!("an error record instead of recalls: {}", text::cut(text::clean(title), 200))));
+    }
+    Ok(())
+}
+
+fn observe(door: &Door, recall: &Recall<'_>, today: Date) -> Result<Observation, (String, String)> {
+    let id = recall.recall_id.text().trim();
+    if !recall.recall_id.is_whole() || id.len() > 18 {
+        let reference = text::cut(recall.recall_number.clean(), 100);
+        return Err((reference, "RecallID is not a whole number".to_owned()));
+    }
+    let title = Some(recall.title.clean()).filter(|title| !title.is_empty());
+    let title = title.or_else(|| recall.products.names().next()).unwrap_or_default();
+    let number = Some(recall.recall_number.clean()).filter(|number| !number.is_empty()).unwrap_or_else(|| id.to_owned());
+    let mut products = text::join_distinct(recall.products.names(), "; ");
+    if products.is_empty() {
+        products = recall.description.clean();
+    }
+    let data = RecallFact {
+        door: door.name.to_owned(),
+        agency: "CPSC".to_owned(),
+        aliases: Some(id.to_owned()).into_iter().filter(|id| *id != number).collect(),
+        lang: "en".to_owned(),
+        brand: brand(recall, &title),
+        hazard: hazard(recall, &title),
+        date: text::plausible_date(recall.recall_date.text(), today),
+        url: text::https(recall.url.text(), SITE),
+        remedy: remedy(recall),
+        product_type: text::join_distinct(recall.products.texts(|item| &item.kind), "; "),
+        products: text::cut(products, PRODUCTS_CHARS_MAX),
+        units: text::cut(text::join_distinct(recall.products.texts(|item| &item.units), "; "), UNITS_CHARS_MAX),
+        distribution: text::cut(text::join_prose(recall.retailers.names()), DISTRIBUTION_CHARS_MAX),
+        links: recall.inconjunctions.list.iter().map(|item| text::https(item.url.text(), SITE)).filter(|url| !url.is_empty()).collect(),
+        title,
+        number,
+        ..RecallFact::default()
+    };
+    Ok(Observation { key: format!("{}/{id}", door.name), data: FactData::Recall(Box::new(data)), replaces: Vec::new() })
+}
+
+/// Text before " Recalls " in the title; else what a firm does business as; else the first firm without its place.
+fn brand(recall: &Recall<'_>, title: &str) -> String {
+    if let Some((brand, _)) = title.split_once(" Recalls ") {
+        return brand.trim_end_matches([',', ' ']).to_owned();
+    }
+    let firms = || [&recall.importers, &recall.distributors, &recall.manufacturers].into_iter().flat_map(Items::names);
+    firms()
+        .find_map(|firm| doing_business_as(&firm))
+        .or_else(|| firms().next().map(|firm| without_place(&firm).to_owned()))
+        .unwrap_or_default()
+}
+
+/// What stands after "dba" in the name of a firm, without its place.
+pub(crate) fn doing_business_as(firm: &str) -> Option<String> {
+    let lower = firm.to_ascii_lowercase();
+    let name = ["dba", "d/b/a", "d.b.a."].iter().find_map(|mark| {
+        let (at, _) = lower.match_indices(mark).find(|(at, _)| {
+            let before = lower[..*at].chars().next_back();
+            let behind = lower[at + mark.len()..].chars().next();
+            before.is_none_or(|c| !c.is_alphanumeric()) && behind.is_some_and(|c| !c.is_alphanumeric())
+        })?;
+        firm.get(at + mark.len()..)
+    })?;
+    let name = without_place(name.trim_start_matches([' ', ':', ',', '.']));
+    let name = if firm.contains('(') { name.trim_end_matches(')') } else { name };
+    Some(name.trim_end_matches([',', ' ']).to_owned()).filter(|name| !name.is_empty())
+}
+
+fn without_place(firm: &str) -> &str {
+    firm.split_once(", of ").map_or(firm, |(name, _)| name).trim()
+}
+
+/// The hazards; else what the title says after "Due to".
+fn hazard(recall: &Recall<'_>, title: &str) -> String {
+    let hazards = text::join_prose(recall.hazards.names());
+    if !hazards.is_empty() {
+        return hazards;
+    }
+    // ASCII only, so that positions are those of the title.
+    let due = title.to_ascii_lowercase().find("due to ").and_then(|at| title.get(at + "due to ".len()..));
+    due.unwrap_or_default().trim().to_owned()
+}
+
+/// The distinct options; else the first remedy in prose.
+fn remedy(recall: &Recall<'_>) -> String {
+    let mut options: Vec<String> = Vec::new();
+    for option in recall.remedy_options.texts(|item| &item.option) {
+        if OPTION_CHARS.contains(&option.chars().count()) && !options.iter().any(|known| known.eq_ignore_ascii_case(&option)) {
+            options.push(option);
+        }
+    }
+    if options.is_empty() { recall.remedies.names().next().unwrap_or_default() } else { options.join("/") }
+}

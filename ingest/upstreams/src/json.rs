@@ -1,0 +1,345 @@
+//! Reading JSON whose types cannot be relied on: one pass into borrowed fields, and bytes of single records only when one
+//! has to be put aside.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use schemas::position::UpstreamCursor;
+
+use crate::{Reject, UpstreamError, text};
+
+/// The version of all cursors' form; one of another version is not read.
+const CURSOR_VERSION: u8 = 1;
+
+/// An answer that may be right the next time.
+pub(crate) fn later(door: &'static str, reason: impl Into<String>) -> UpstreamError {
+    UpstreamError::Later { door, reason: reason.into() }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Versioned<C> {
+    v: u8,
+    #[serde(flatten)]
+    cursor: C,
+}
+
+/// A cursor as it is kept. Cursors are plain structs, which always have a JSON form.
+pub(crate) fn write_cursor<C: Serialize>(cursor: C) -> UpstreamCursor {
+    UpstreamCursor(serde_json::to_string(&Versioned { v: CURSOR_VERSION, cursor }).unwrap_or_default())
+}
+
+/// A cursor read back.
+pub(crate) fn read_cursor<C: DeserializeOwned>(door: &'static str, cursor: &UpstreamCursor) -> Result<C, UpstreamError> {
+    let stop = |reason: String| UpstreamError::Stop { door, field: "cursor".to_owned(), reason };
+    let read: Versioned<C> = serde_json::from_str(&cursor.0).map_err(|error| stop(format!("not readable: {error}")))?;
+    if read.v != CURSOR_VERSION {
+        return Err(stop(format!("version {} instead of {CURSOR_VERSION}", read.v)));
+    }
+    Ok(read.cursor)
+}
+
+/// The body as text: a byte order mark is left out, bytes that are no UTF-8 are replaced, with a warning.
+pub(crate) fn body_text<'a>(body: &'a [u8], warnings: &mut Vec<String>) -> Cow<'a, str> {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    let text = String::from_utf8_lossy(body);
+    if matches!(text, Cow::Owned(_)) {
+        warnings.push("the answer is not all UTF-8; what is not was replaced".to_owned());
+    }
+    text
+}
+
+/// Why a text is not the JSON it should be.
+pub(crate) fn not_json(door: &'static str, text: &str, error: &serde_json::Error) -> UpstreamError {
+    let start = text.trim_start();
+    if start.starts_with('<') {
+        later(door, "HTML or XML instead of JSON")
+    } else if start.is_empty() {
+        later(door, "an empty answer instead of JSON")
+    } else {
+        later(door, format!("not the JSON it should be: {error}"))
+    }
+}
+
+/// One value of any type.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Field<'a> {
+    #[default]
+    Absent,
+    Null,
+    Text(Cow<'a, str>),
+    Number(String),
+    Bool(bool),
+    List(Vec<Field<'a>>),
+    Object,
+}
+
+impl Field<'_> {
+    /// As text, however it came: a number or flag is written out, of a list the first is taken.
+    pub(crate) fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Number(number) => number,
+            Self::Bool(true) => "True",
+            Self::Bool(false) => "False",
+            Self::List(list) => list.first().map_or("", Field::text),
+            Self::Absent | Self::Null | Self::Object => "",
+        }
+    }
+
+    /// As cleaned text.
+    pub(crate) fn clean(&self) -> String {
+        text::clean(self.text())
+    }
+
+    /// As cleaned texts that hold something, whether it came as one or as a list.
+    pub(crate) fn list(&self) -> Vec<String> {
+        let mut texts = match self {
+            Self::List(list) => list.iter().map(Field::clean).collect(),
+            one => vec![one.clean()],
+        };
+        texts.retain(|text| !text.is_empty());
+        texts
+    }
+
+    /// As a flag, however it is spelled.
+    pub(crate) fn flag(&self) -> bool {
+        let text = self.text().trim();
+        ["true", "yes", "y", "1"].iter().any(|yes| yes.eq_ignore_ascii_case(text))
+    }
+
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self, Self::Text(_))
+    }
+
+    pub(crate) fn is_text_or_list(&self) -> bool {
+        matches!(self, Self::Text(_) | Self::List(_))
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        match self {
+            Self::Number(text) => text.bytes().all(|byte| byte.is_ascii_digit()),
+            Self::Text(text) => !text.trim().is_empty() && text.trim().bytes().all(|byte| byte.is_ascii_digit()),
+            _ => false,
+        }
+    }
+}
+
+struct FieldVisitor<'a>(PhantomData<&'a ()>);
+
+impl<'de: 'a, 'a> Visitor<'de> for FieldVisitor<'a> {
+    type Value = Field<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Field<'a>, E> {
+        Ok(Field::Text(Cow::Borrowed(text)))
+    }
+    fn visit_str<E>(self, text: &str) -> Result<Field<'a>, E> {
+        Ok(Field::Text(Cow::Owned(text.to_owned())))
+    }
+    fn visit_u64<E>(self, number: u64) -> Result<Field<'a>, E> {
+        Ok(Field::Number(number.to_string()))
+    }
+    fn visit_i64<E>(self, number: i64) -> Result<Field<'a>, E> {
+        Ok(Field::Number(number.to_string()))
+    }
+    fn visit_f64<E>(self, number: f64) -> Result<Field<'a>, E> {
+        // Written without a fraction when it has none: 10854.0 names the same record as 10854.
+        Ok(Field::Number(number.to_string()))
+    }
+    fn visit_bool<E>(self, flag: bool) -> Result<Field<'a>, E> {
+        Ok(Field::Bool(flag))
+    }
+    fn visit_unit<E>(self) -> Result<Field<'a>, E> {
+        Ok(Field::Null)
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Field<'a>, A::Error> {
+        let mut list = Vec::new();
+        while let Some(value) = seq.next_element()? {
+            list.push(value);
+        }
+        Ok(Field::List(list))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Field<'a>, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Field::Object)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Field<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FieldVisitor(PhantomData))
+    }
+}
+
+/// A value that is an object of type `T`, or is passed over.
+#[derive(Clone, Debug)]
+pub(crate) struct Object<T>(pub(crate) Option<T>);
+
+impl<T> Default for Object<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(|value| Object(Some(value)))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Object<T>, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Object(None))
+    }
+    fn visit_str<E>(self, _: &str) -> Result<Object<T>, E> {
+        Ok(Object(None))
+    }
+    fn visit_u64<E>(self, _: u64) -> Result<Object<T>, E> {
+        Ok(Object(None))
+    }
+    fn visit_i64<E>(self, _: i64) -> Result<Object<T>, E> {
+        Ok(Object(None))
+    }
+    fn visit_f64<E>(self, _: f64) -> Result<Object<T>, E> {
+        Ok(Object(None))
+    }
+    fn visit_bool<E>(self, _: bool) -> Result<Object<T>, E> {
+        Ok(Object(None))
+    }
+    fn visit_unit<E>(self) -> Result<Object<T>, E> {
+        Ok(Object(None))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ObjectVisitor(PhantomData))
+    }
+}
+
+/// The records of an answer, each read or with the reason why not.
+pub(crate) struct Records<'a, T> {
+    /// In the answer's order.
+    pub(crate) records: Vec<Result<T, String>>,
+    text: &'a str,
+    split: fn(&'a str) -> serde_json::Result<Vec<&'a RawValue>>,
+    raw: OnceCell<Vec<&'a RawValue>>,
+}
+
+const NO_OBJECT: &str = "the record is not an object";
+
+impl<'a, T: Deserialize<'a>> Records<'a, T> {
+    /// Records that were read in one pass; `split` finds their bytes again.
+    pub(crate) fn whole(text: &'a str, read: Vec<Object<T>>, split: fn(&'a str) -> serde_json::Result<Vec<&'a RawValue>>) -> Self {
+        let records = read.into_iter().map(|record| record.0.ok_or_else(|| NO_OBJECT.to_owned())).collect();
+        Self { records, text, split, raw: OnceCell::new() }
+    }
+
+    /// Records that have to be read one by one, since one of them spoils the whole.
+    pub(crate) fn apart(text: &'a str, split: fn(&'a str) -> serde_json::Result<Vec<&'a RawValue>>) -> serde_json::Result<Self> {
+        let raw = split(text)?;
+        let read = |raw: &&'a RawValue| match serde_json::from_str::<Object<T>>(raw.get()) {
+            Ok(Object(Some(record))) => Ok(record),
+            Ok(Object(None)) => Err(NO_OBJECT.to_owned()),
+            Err(error) => Err(format!("the record is not readable: {error}")),
+        };
+        Ok(Self { records: raw.iter().map(read).collect(), text, split, raw: OnceCell::from(raw) })
+    }
+
+    /// The records of a bare array. A single object stands for an array of one.
+    pub(crate) fn of_array(door: &'static str, text: &'a str) -> Result<Self, UpstreamError> {
+        if text.trim_start().starts_with('{') {
+            let one = |text: &'a str| serde_json::from_str::<&RawValue>(text).map(|one| vec![one]);
+            return Self::apart(text, one).map_err(|error| not_json(door, text, &error));
+        }
+        let split = |text: &'a str| serde_json::from_str::<Vec<&RawValue>>(text);
+        match serde_json::from_str::<Vec<Object<T>>>(text) {
+            Ok(read) => Ok(Self::whole(text, read, split)),
+            Err(_) => Self::apart(text, split).map_err(|error| not_json(door, text, &error)),
+        }
+    }
+
+    /// Refuses a single object, instead of an array, from which nothing could be mapped: it is the server's way to report a fault.
+    pub(crate) fn refuse_lone_fault(&self, door: &'static str, mapped: usize) -> Result<(), UpstreamError> {
+        if mapped == 0 && self.text.trim_start().starts_with('{') {
+            return Err(later(door, format!("an object instead of an array: {}", text::cut(text::clean(self.text), 200))));
+        }
+        Ok(())
+    }
+
+    /// The record at an index, put aside.
+    pub(crate) fn reject(&self, index: usize, reference: String, reason: impl Into<String>) -> Reject {
+        let raw = self.raw.get_or_init(|| (self.split)(self.text).unwrap_or_default());
+        let raw = raw.get(index).map(|raw| raw.get().as_bytes().to_vec()).unwrap_or_default();
+        Reject { reference, reason: reason.into(), raw }
+    }
+
+    /// Maps each record; what cannot be read or mapped is put aside. `map` names the record and says why.
+    pub(crate) fn map<O>(&self, mut map: impl FnMut(&T) -> Result<O, (String, String)>) -> (Vec<O>, Vec<Reject>) {
+        let (mut mapped, mut rejects) = (Vec::with_capacity(self.records.len()), Vec::new());
+        for (index, record) in self.records.iter().enumerate() {
+            let result = match record {
+                Ok(record) => map(record),
+                Err(reason) => Err((format!("record {index}"), reason.clone())),
+            };
+            match result {
+                Ok(observation) => mapped.push(observation),
+                Err((reference, reason)) => rejects.push(self.reject(index, reference, reason)),
+            }
+        }
+        (mapped, rejects)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    struct One<'a> {
+        #[serde(borrow, default)]
+        a: Field<'a>,
+    }
+
+    /// Proves that one spoilt record (a key twice, not an object) costs only itself, and keeps its bytes.
+    #[test]
+    fn one_bad_record_spoils_no_other() {
+        for text in
+            [r#"[{"a":"1"}, 7, {"a":2}]"#, r#"[{"a":"1"}, {"a":1,"a":2}, {"a":2.0}]"#, r#"[{"a":"1"}, {"a":"\ud800"}, {"a":["2"]}]"#]
+        {
+            let records = Records::<One<'_>>::of_array("d", text).unwrap();
+            let (mapped, rejects) = records.map(|one| Ok(one.a.text().to_owned()));
+            assert_eq!(mapped, ["1", "2"], "{text}");
+            assert_eq!(rejects.len(), 1);
+            assert_eq!(rejects[0].reference, "record 1");
+            assert!(text.contains(std::str::from_utf8(&rejects[0].raw).unwrap()) && !rejects[0].raw.is_empty());
+        }
+    }
+
+    /// Proves that cursors read back, and that one of another version or form is refused.
+    #[test]
+    fn cursors_are_versioned() {
+        let cursor = write_cursor(vec![("a", 1)].into_iter().collect::<std::collections::BTreeMap<_, _>>());
+        assert_eq!(cursor.0, r#"{"v":1,"a":1}"#);
+        type Map = std::collections::BTreeMap<String, u32>;
+        assert_eq!(read_cursor::<Map>("d", &cursor).unwrap()["a"], 1);
+        for bad in ["", "{}", r#"{"v":2,"a":1}"#, r#"{"v":1,"a":"x"}"#] {
+            let error = read_cursor::<Map>("d", &UpstreamCursor(bad.to_owned())).unwrap_err();
+            assert!(matches!(error, UpstreamError::Stop { field, .. } if field == "cursor"), "{bad}");
+        }
+    }
+}

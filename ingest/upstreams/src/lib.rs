@@ -1,0 +1,26 @@
+//! The upstreams: what to ask each of them, and what its answers mean. Nothing here waits, retries, stores or schedules but
+//! [`http`], the only client.
+//!
+//! Architecture invariant: an upstream's own code is pure ([`Upstream::start`], [`Upstream::request`], [`Upstream::map`]), so
+//! that fixtures test all of it. No upstream knows of a service, a log or a store.
+
+pub mod cpsc;
+pub mod drift;
+pub mod fsis;
+pub mod http;
+mod json;
+pub mod nhtsa;
+pub mod openfda;
+pub mod text;
+pub mod upstream;
+
+pub use upstream::{Answer, Door, Manifest, Observation, Page, Reject, Request, Settings, Upstream, UpstreamError, Window};
+
+/// THE LIST of upstreams.
+pub static ALL: &[&dyn Upstream] = &[&cpsc::Cpsc, &fsis::Fsis, &nhtsa::Nhtsa, &openfda::OpenFda];
+
+/// The upstream of that name.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static dyn Upstream> {
+    ALL.iter().copied().find(|upstream| upstream.manifest().name == name)
+}

@@ -1,0 +1,185 @@
+//! The Socrata copy: one row a campaign, fields without a value left out.
+
+use std::borrow::Cow;
+
+use jiff::civil::Date;
+use schemas::facts::FactData;
+use schemas::facts::recalls::RecallFact;
+use serde::Deserialize;
+
+use super::{Cursor, SITE, campaign, manufacturers_number};
+use crate::cpsc::JSON_MEDIA_TYPES;
+use crate::json::{self, Field, Object, Records};
+use crate::{Answer, Door, Observation, Page, Request, Settings, UpstreamError, drift, text};
+
+const ORIGIN: &str = "https://data.transportation.gov";
+/// Rows a page.
+const LIMIT: usize = 1_000;
+/// Endings that say how a firm is incorporated, without the marks around them.
+const INCORPORATIONS: &[&str] = &["inc", "llc", "l.l.c", "incorporated"];
+
+pub(super) fn request(cursor: &Cursor, settings: &Settings) -> Request {
+    let clause = match cursor.from {
+        Some(from) => Cow::Owned(format!("$where=report_received_date%20%3E%3D%20%27{from}T00%3A00%3A00%27&")),
+        None => Cow::Borrowed(""),
+    };
+    let mut headers = vec![("accept", "application/json".to_owned())];
+    if let Some(token) = settings.api_key.as_ref().filter(|token| !token.is_empty()) {
+        headers.push(("x-app-token", token.clone()));
+    }
+    Request {
+        origin: ORIGIN.to_owned(),
+        path: format!(
+            "/resource/6axg-epim.json?{clause}$order=report_received_date%20DESC%2C%20nhtsa_id&$limit={LIMIT}&$offset={}",
+            cursor.offset
+        ),
+        headers,
+        accepts_statuses: &[],
+        media_types: JSON_MEDIA_TYPES,
+        conditional: false,
+    }
+}
+
+pub(super) fn map(door: &Door, cursor: &Cursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+    let mut warnings = Vec::new();
+    let body = json::body_text(&answer.body, &mut warnings);
+    if body.trim_start().starts_with('{') {
+        return Err(json::later(door.name, "an object instead of rows"));
+    }
+    let records = Records::<Row<'_>>::of_array(door.name, &body)?;
+    let rows = &records.records;
+    drift::check(door.name, rows, EXPECTED)?;
+    if let Some(from) = cursor.from {
+        let is_before = |row: &&Row<'_>| text::date(row.report_received_date.text()).is_some_and(|day| day < from);
+        warnings.extend(drift::outside(door.name, "$where", rows.iter().flatten().filter(is_before).count(), rows.len())?);
+    }
+    let first = rows.iter().flatten().next().map(|row| row.nhtsa_id.clean()).unwrap_or_default();
+    if cursor.offset > 0 && !first.is_empty() && first == cursor.first {
+        let reason = format!("ignored by the upstream: the page at {} begins like the one before, with {first}", cursor.offset);
+        return Err(UpstreamError::Stop { door: door.name, field: "$offset".to_owned(), reason });
+    }
+    let next = (rows.len() >= LIMIT).then(|| Cursor { offset: cursor.offset.saturating_add(rows.len()), first, ..cursor.clone() });
+    let (observations, rejects) = records.map(|row| observe(door, row, today));
+    Ok(Page { observations, rejects, next: next.map(json::write_cursor), warnings })
+}
+
+type Holds = fn(&Row<'_>) -> bool;
+
+const EXPECTED: &[(&str, Holds)] = &[
+    ("nhtsa_id", |row| row.nhtsa_id.is_text()),
+    ("report_received_date", |row| row.report_received_date.is_text()),
+    ("manufacturer", |row| row.manufacturer.is_text()),
+    ("subject", |row| row.subject.is_text()),
+    ("recall_type", |row| row.recall_type.is_text()),
+];
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Row<'a> {
+    #[serde(borrow)]
+    nhtsa_id: Field<'a>,
+    #[serde(borrow)]
+    report_received_date: Field<'a>,
+    #[serde(borrow)]
+    recall_link: Object<Link<'a>>,
+    #[serde(borrow)]
+    manufacturer: Field<'a>,
+    #[serde(borrow)]
+    subject: Field<'a>,
+    #[serde(borrow)]
+    component: Field<'a>,
+    #[serde(borrow)]
+    mfr_campaign_number: Field<'a>,
+    #[serde(borrow)]
+    recall_type: Field<'a>,
+    #[serde(borrow)]
+    potentially_affected: Field<'a>,
+    #[serde(borrow)]
+    defect_summary: Field<'a>,
+    #[serde(borrow)]
+    consequence_summary: Field<'a>,
+    #[serde(borrow)]
+    corrective_action: Field<'a>,
+    #[serde(borrow)]
+    fire_risk_when_parked: Field<'a>,
+    #[serde(borrow)]
+    do_not_drive: Field<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Link<'a> {
+    #[serde(borrow)]
+    url: Field<'a>,
+}
+
+fn observe(door: &Door, row: &Row<'_>, today: Date) -> Result<Observation, (String, String)> {
+    let raw = row.nhtsa_id.clean();
+    let Some(number) = campaign(&raw) else {
+        return Err((text::cut(raw, 100), "nhtsa_id is absent or no campaign number".to_owned()));
+    };
+    let (component, manufacturer) = (row.component.clean(), row.manufacturer.clean());
+    let subject = Some(row.subject.clean()).filter(|subject| !subject.is_empty()).unwrap_or_else(|| component.clone());
+    let title = match (subject.is_empty(), manufacturer.is_empty()) {
+        (false, false) => format!("{manufacturer}: {subject}"),
+        _ => format!("{manufacturer}{subject}"),
+    };
+    let hazard = Some(row.consequence_summary.clean()).filter(|text| !text.is_empty());
+    let link = row.recall_link.0.as_ref().map(|link| text::https(link.url.text(), SITE)).filter(|url| !url.is_empty());
+    let data = RecallFact {
+        door: door.name.to_owned(),
+        agency: "NHTSA".to_owned(),
+        aliases: manufacturers_number(row.mfr_campaign_number.text()).into_iter().collect(),
+        lang: "en".to_owned(),
+        title,
+        brand: without_incorporation(&manufacturer),
+        hazard: hazard.unwrap_or_else(|| row.defect_summary.clean()),
+        date: text::plausible_date(row.report_received_date.text(), today),
+        url: link.unwrap_or_else(|| format!("{SITE}/recalls?nhtsaId={number}")),
+        remedy: row.corrective_action.clean(),
+        product_type: row.recall_type.clean(),
+        products: text::cut(text::join_distinct([component, subject], "; "), 2_000),
+        units: row.potentially_affected.clean(),
+        do_not_drive: row.do_not_drive.flag(),
+        park_outside: row.fire_risk_when_parked.flag(),
+        number: number.clone(),
+        ..RecallFact::default()
+    };
+    Ok(Observation { key: format!("{}/{number}", door.name), data: FactData::Recall(Box::new(data)), replaces: Vec::new() })
+}
+
+/// `Mercedes-Benz USA, LLC` as `Mercedes-Benz USA`, `Chrysler (FCA US, LLC)` as `Chrysler (FCA US)`.
+fn without_incorporation(firm: &str) -> String {
+    let (inner, close) = match firm.strip_suffix(')') {
+        Some(inner) if inner.contains('(') => (inner, ")"),
+        _ => (firm, ""),
+    };
+    let bare = inner.trim_end_matches(['.', ',', ' ']);
+    let stripped = bare.rsplit_once([' ', ',']).filter(|(_, last)| INCORPORATIONS.iter().any(|ending| ending.eq_ignore_ascii_case(last)));
+    match stripped {
+        Some((name, _)) if !name.is_empty() => format!("{}{close}", name.trim_end_matches([',', ' '])),
+        _ => firm.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that only the way of incorporation is taken from a firm's name.
+    #[test]
+    fn strips_incorporations() {
+        for (firm, brand) in [
+            ("Mercedes-Benz USA, LLC", "Mercedes-Benz USA"),
+            ("Chrysler (FCA US, LLC)", "Chrysler (FCA US)"),
+            ("Tesla, Inc.", "Tesla"),
+            ("Forest River, L.L.C.", "Forest River"),
+            ("Ford Motor Company", "Ford Motor Company"),
+            ("Spinc", "Spinc"),
+            ("LLC", "LLC"),
+            ("", ""),
+        ] {
+            assert_eq!(without_incorporation(firm), brand);
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! Texts and dates as upstreams write them, made plain: tags and entities resolved, white space collapsed, dates checked.
+//!
+//! Every function is total: any input gives a result. A text without tags, entities and odd spaces is left as it is.
+
+use std::borrow::Cow;
+
+use jiff::ToSpan;
+use jiff::civil::Date;
+
+/// The longest tag that is taken for one, in bytes; a longer one is text.
+const TAG_BYTES_MAX: usize = 4_096;
+/// Tags that separate what stands before and behind them.
+const BLOCK_TAGS: &str = "p br div li ul ol table tr td th tbody thead h1 h2 h3 h4 h5 h6 hr img blockquote center html head body title \
+    meta link section article header footer nav figure iframe dl dt dd pre";
+/// Tags within a word or a line.
+const INLINE_TAGS: &str = "a b i em strong span u font sup sub small big abbr code s strike mark wbr";
+/// Tags whose content is no text.
+const SILENT_TAGS: &str = "script style";
+/// Named entities that occur in notices, each with its sign.
+const ENTITIES: &str = "amp & lt < gt > quot \" apos ' ndash – mdash — lsquo ‘ rsquo ’ sbquo ‚ ldquo “ rdquo ” bdquo „ hellip … bull • middot · \
+    reg ® trade ™ copy © deg ° plusmn ± times × divide ÷ frac12 ½ frac14 ¼ frac34 ¾ sup1 ¹ sup2 ² sup3 ³ cent ¢ pound £ \
+    euro € sect § para ¶ micro µ ordm º ordf ª laquo « raquo » lsaquo ‹ rsaquo › iexcl ¡ iquest ¿ aacute á eacute é \
+    iacute í oacute ó uacute ú ntilde ñ uuml ü ouml ö auml ä szlig ß egrave è agrave à ccedil ç ecirc ê acirc â icirc î \
+    ocirc ô Aacute Á Eacute É Iacute Í Oacute Ó Uacute Ú Ntilde Ñ Uuml Ü Ouml Ö Auml Ä";
+/// Entities that are a space.
+const SPACES: &str = "nbsp ensp emsp thinsp";
+/// Entities that show nothing.
+const NOTHING: &str = "shy zwj";
+/// What Windows-1252 has at 0x80 to 0x9f, which old notices use as if it were Unicode; a space where it has nothing.
+const WINDOWS_1252: &str = "€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ";
+
+/// The text without tags, with entities resolved once, trimmed, each run of white space or control characters one space.
+/// Only names of HTML elements are tags: `<5 lbs>` and `a < b` stay.
+#[must_use]
+pub fn clean(text: &str) -> String {
+    if is_clean(text.as_bytes()) {
+        return text.to_owned();
+    }
+    let mut out = Collapsed { text: String::with_capacity(text.len()), space: false };
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let used = match c {
+            '<' => tag(rest).map(|(length, separates)| {
+                out.space |= separates;
+                length
+            }),
+            '&' => entity(rest).map(|(length, value)| {
+                value.chars().for_each(|c| out.push(c));
+                length
+            }),
+            _ => None,
+        };
+        rest = &rest[used.unwrap_or_else(|| {
+            out.push(c);
+            c.len_utf8()
+        })..];
+    }
+    out.text
+}
+
+/// Whether [`clean`] would change nothing, decided without a copy; `false` is also a safe answer.
+fn is_clean(bytes: &[u8]) -> bool {
+    let mut before = b' ';
+    for (at, &byte) in bytes.iter().enumerate() {
+        let plain = match byte {
+            b' ' => before != b' ',
+            0..0x20 | 0x7f | b'<' | b'&' => false,
+            // The lead bytes of no-break space, soft hyphen, C1 controls; of the spaces and marks around U+2000; of U+3000, U+FEFF.
+            0xc2 => bytes.get(at + 1).is_some_and(|next| *next > 0xad),
+            0xe1 => bytes.get(at + 1) != Some(&0x9a),
+            0xe2 => match bytes.get(at + 1) {
+                Some(0x80) => bytes.get(at + 2).is_some_and(|third| (0x90..0xa8).contains(third) || (0xb0..).contains(third)),
+                Some(0x81) => false,
+                _ => true,
+            },
+            0xe3 => bytes.get(at + 1) != Some(&0x80),
+            0xef => bytes.get(at + 1) != Some(&0xbb),
+            _ => true,
+        };
+        if !plain {
+            return false;
+        }
+        before = byte;
+    }
+    before != b' ' || bytes.is_empty()
+}
+
+/// A text in which white space collapses as it grows.
+struct Collapsed {
+    text: String,
+    space: bool,
+}
+
+impl Collapsed {
+    fn push(&mut self, c: char) {
+        let c = match c {
+            '\u{80}'..='\u{9f}' if c != '\u{85}' => WINDOWS_1252.chars().nth(c as usize - 0x80).unwrap_or(' '),
+            c => c,
+        };
+        match c {
+            '\u{200b}' | '\u{feff}' | '\u{ad}' => {}
+            c if c.is_whitespace() || c.is_control() => self.space = true,
+            c => {
+                if std::mem::take(&mut self.space) && !self.text.is_empty() {
+                    self.text.push(' ');
+                }
+                self.text.push(c);
+            }
+        }
+    }
+}
+
+/// The length of the tag or comment that the text begins with, and whether it separates.
+fn tag(text: &str) -> Option<(usize, bool)> {
+    if let Some(comment) = text.strip_prefix("<!--") {
+        return comment.find("-->").map(|end| (4 + end + 3, true));
+    }
+    let inner = text.get(1..)?;
+    let named = inner.strip_prefix('/').unwrap_or(inner);
+    let length = named.bytes().take_while(u8::is_ascii_alphanumeric).take(12).count();
+    let (name, behind) = named.split_at(length);
+    if !behind.starts_with(['>', '/', ' ', '\t', '\r', '\n', '\u{a0}']) {
+        return None;
+    }
+    let end = text.bytes().take(TAG_BYTES_MAX).position(|byte| byte == b'>')? + 1;
+    let is = |tags: &str| tags.split_ascii_whitespace().any(|tag| tag.eq_ignore_ascii_case(name));
+    if is(SILENT_TAGS) {
+        let close = format!("</{}", name.to_ascii_lowercase());
+        let tail = text.get(end..)?;
+        // Only ASCII letters change, so that positions stay.
+        let closed = tail.to_ascii_lowercase().find(&close).and_then(|at| Some(at + tail.get(at..)?.find('>')? + 1));
+        return Some((end + closed.unwrap_or(0), true));
+    }
+    if is(BLOCK_TAGS) {
+        Some((end, true))
+    } else if is(INLINE_TAGS) {
+        Some((end, false))
+    } else {
+        None
+    }
+}
+
+/// The length of the entity that the text begins with, and what it stands for.
+fn entity(text: &str) -> Option<(usize, Cow<'static, str>)> {
+    let end = text.bytes().take(12).position(|byte| byte == b';')?;
+    let name = text.get(1..end)?;
+    let value = if let Some(number) = name.strip_prefix('#') {
+        let code = match number.strip_prefix(['x', 'X']) {
+            Some(hex) => u32::from_str_radix(hex, 16).ok()?,
+            None => number.parse().ok()?,
+        };
+        Cow::Owned(char::from_u32(code).filter(|c| *c != '\0')?.to_string())
+    } else {
+        let is = |names: &str| names.split_ascii_whitespace().any(|known| known == name);
+        let mut signs = ENTITIES.split_ascii_whitespace();
+        loop {
+            match (signs.next(), signs.next()) {
+                (Some(known), Some(sign)) if known == name => break Cow::Borrowed(sign),
+                (Some(_), Some(_)) => {}
+                _ if is(SPACES) => break Cow::Borrowed(" "),
+                _ if is(NOTHING) => break Cow::Borrowed(""),
+                _ => return None,
+            }
+        }
+    };
+    Some((end + 1, value))
+}
+
+/// At most so many characters; what is cut ends with an ellipsis, which counts.
+#[must_use]
+pub fn cut(text: String, chars_max: usize) -> String {
+    if text.len() <= chars_max {
+        return text;
+    }
+    let mut ends = text.char_indices().map(|(at, _)| at);
+    let Some(end) = ends.by_ref().nth(chars_max.saturating_sub(1)) else { return text };
+    if ends.next().is_none() {
+        return text;
+    }
+    format!("{}…", text[..end].trim_end())
+}
+
+/// The values that hold something, each once, in order of appearance, joined.
+#[must_use]
+pub fn join_distinct(values: impl IntoIterator<Item = String>, separator: &str) -> String {
+    let mut distinct: Vec<String> = Vec::new();
+    for value in values {
+        if !value.is_empty() && !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    distinct.join(separator)
+}
+
+/// Sentences joined: a space after a full stop, else "; ".
+#[must_use]
+pub fn join_prose(values: impl IntoIterator<Item = String>) -> String {
+    let mut distinct: Vec<String> = Vec::new();
+    let mut out = String::new();
+    for value in values {
+        if value.is_empty() || distinct.contains(&value) {
+            continue;
+        }
+        if !out.is_empty() {
+            out.push_str(if out.ends_with(['.', '!', '?']) { " " } else { "; " });
+        }
+        out.push_str(&value);
+        distinct.push(value);
+    }
+    out
+}
+
+/// An absolute https URL: `http` is raised, a path is put below `site` (scheme and host). Empty when the text is no URL.
+#[must_use]
+pub fn https(url: &str, site: &str) -> String {
+    let url = url.trim();
+    let scheme = |scheme: &str| url.get(..scheme.len()).filter(|start| start.eq_ignore_ascii_case(scheme)).map(|_| &url[scheme.len()..]);
+    let rest = scheme("https://").or_else(|| scheme("http://")).or_else(|| url.strip_prefix("//"));
+    let absolute = match rest {
+        Some(rest) => format!("https://{rest}"),
+        None if url.starts_with('/') => format!("{site}{url}"),
+        None if url.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("www.")) => format!("https://{url}"),
+        None => return String::new(),
+    };
+    if absolute.len() <= "https://".len() || absolute.contains(['<', '>', '"', '\\']) || absolute.contains(char::is_control) {
+        return String::new();
+    }
+    absolute.replace(' ', "%20")
+}
+
+/// The day that a text begins with: `YYYY-MM-DD`, whatever follows, or `YYYYMMDD` alone.
+#[must_use]
+pub fn date(text: &str) -> Option<Date> {
+    let bytes = text.trim().as_bytes();
+    let digits: Vec<u8> = match bytes {
+        [year @ .., b'-', m1, m2, b'-', d1, d2] if year.len() == 4 => [year, &[*m1, *m2, *d1, *d2]].concat(),
+        [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, behind, ..] if !behind.is_ascii_digit() => {
+            vec![*y1, *y2, *y3, *y4, *m1, *m2, *d1, *d2]
+        }
+        compact if compact.len() == 8 => compact.to_vec(),
+        _ => return None,
+    };
+    let number = |digits: &[u8]| digits.iter().try_fold(0_i16, |sum, d| d.is_ascii_digit().then(|| sum * 10 + i16::from(d - b'0')));
+    let (year, month, day) = (number(&digits[..4])?, number(&digits[4..6])?, number(&digits[6..])?);
+    Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
+}
+
+/// Whether a day can be that of something published: not before 1900, not later than tomorrow.
+#[must_use]
+pub fn is_past(date: Date, today: Date) -> bool {
+    date.year() >= 1900 && date <= today.saturating_add(1.day())
+}
+
+/// Whether a day can be meant at all: from 1900 to the end of next year. For upstreams without known mistakes, so that a
+/// notice dated ahead, or read under a fixed clock, keeps its date.
+#[must_use]
+pub fn is_plausible(date: Date, today: Date) -> bool {
+    date.year() >= 1900 && date.year() <= today.year().saturating_add(1)
+}
+
+/// A plausible date as `YYYY-MM-DD`, or nothing.
+#[must_use]
+pub fn plausible_date(text: &str, today: Date) -> String {
+    date(text).filter(|date| is_plausible(*date, today)).map(|date| date.to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date as day;
+
+    use super::*;
+
+    /// Proves that tags go, entities are resolved once, white space collapses, and signs that only look like tags stay.
+    #[test]
+    fn cleans() {
+        for (raw, expected) in [
+            ("", ""),
+            ("  a \n\t b ", "a b"),
+            ("<p>one</p><p>two<br/>three</p>", "one two three"),
+            ("H<sub>2</sub>O", "H2O"),
+            ("SEE <A HREF=HTTP://WWW.SAFERCAR.GOV>WWW.SAFERCAR.GOV</A>.", "SEE WWW.SAFERCAR.GOV."),
+            ("weight <5 lbs and > 3, a < b, <unknown>", "weight <5 lbs and > 3, a < b, <unknown>"),
+            ("&quot;A&amp;B&quot; &#174; &#x2019; &#146;", "\"A&B\" ® ’ ’"),
+            ("&amp;lt;", "&lt;"),
+            ("a&nbsp;b&shy;c&frac12;&ntilde;", "a bc½ñ"),
+            ("\u{92}\u{80}\u{9f}\u{81}x", "’€Ÿ x"),
+            ("AT&T; R&D &bogus; &#xD800; &", "AT&T; R&D &bogus; &#xD800; &"),
+            ("a\u{a0}b\u{200b}c\u{ad}d\u{2003}e\u{feff}", "a bcd e"),
+            ("x<script>var a = '<p>';</script>y<!-- z -->w", "x y w"),
+            ("<p", "<p"),
+            ("<a href=\"x", "<a href=\"x"),
+        ] {
+            assert_eq!(clean(raw), expected, "{raw:?}");
+        }
+    }
+
+    /// Proves that the quick check agrees with the full way: what is called clean would not have changed.
+    #[test]
+    fn quick_check_agrees() {
+        for code in (0..0x3100).chain(0xfe00..0x1_0000) {
+            let Some(c) = char::from_u32(code) else { continue };
+            let text = format!("a{c}b");
+            if is_clean(text.as_bytes()) {
+                let mut slow = Collapsed { text: String::new(), space: false };
+                text.chars().for_each(|c| slow.push(c));
+                assert_eq!(slow.text, text, "U+{code:04X}");
+            }
+        }
+        assert!(is_clean("Best Buy Recalls Insignia® Gas Ranges – “now”".as_bytes()));
+    }
+
+    /// Proves that cutting counts characters, not bytes, and adds an ellipsis only when something is lost.
+    #[test]
+    fn cuts() {
+        assert_eq!(cut("ééééé".to_owned(), 5), "ééééé");
+        assert_eq!(cut("éééééé".to_owned(), 5), "éééé…");
+        assert_eq!(cut("abcd efgh".to_owned(), 6), "abcd…");
+        assert_eq!(cut(String::new(), 0), "");
+    }
+
+    /// Proves which forms are dates, and that sentinels and impossible days are none.
+    #[test]
+    fn reads_dates() {
+        let today = day(2026, 9, 1);
+        for (raw, expected) in [
+            ("2026-07-09T00:00:00", Some(day(2026, 7, 9))),
+            ("2026-06-24T00:00:00.000", Some(day(2026, 6, 24))),
+            ("2026-07-09", Some(day(2026, 7, 9))),
+            (" 20260722 ", Some(day(2026, 7, 22))),
+            ("11111111", Some(day(1111, 11, 11))),
+            ("2026-02-30", None),
+            ("20261301", None),
+            ("2026-07-091", None),
+            ("2026", None),
+            ("07/09/2026", None),
+            ("２０２６-07-09", None),
+        ] {
+            assert_eq!(date(raw), expected, "{raw}");
+        }
+        assert!(is_past(day(2026, 9, 2), today) && !is_past(day(2026, 9, 3), today) && !is_past(day(1899, 12, 31), today));
+        assert_eq!(plausible_date("30190101", today), "");
+        assert_eq!(plausible_date("20270101", today), "2027-01-01");
+    }
+
+    /// Proves that URLs come out absolute and https, and that what is no URL comes out empty.
+    #[test]
+    fn raises_urls() {
+        let site = "https://www.cpsc.gov";
+        for (raw, expected) in [
+            ("http://www.fsis.usda.gov/a", "https://www.fsis.usda.gov/a"),
+            ("HTTPS://cpsc.gov/Recalls/x y", "https://cpsc.gov/Recalls/x%20y"),
+            ("//cpsc.gov/a", "https://cpsc.gov/a"),
+            ("/Recalls/2026/a", "https://www.cpsc.gov/Recalls/2026/a"),
+            ("www.cpsc.gov/a", "https://www.cpsc.gov/a"),
+            ("javascript:alert(1)", ""),
+            ("https://", ""),
+            ("https://a/<script>", ""),
+            ("", ""),
+            ("é", ""),
+        ] {
+            assert_eq!(https(raw, site), expected, "{raw}");
+        }
+    }
+}

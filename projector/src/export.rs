@@ -1,0 +1,258 @@
+//! Topics as text and tables: what chains, in log order, for scripts and people.
+
+use std::collections::BTreeSet;
+
+use schemas::avro;
+use schemas::change::Change;
+use schemas::clock::rfc3339;
+use schemas::event::Fact;
+use schemas::hash::Hash32;
+use schemas::position::LogOffset;
+use schemas::topics::{REJECTED, Topic, TopicKind};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+
+use crate::Error;
+use crate::rebuild::Parts;
+
+/// Records read at once.
+const BATCH_RECORDS: usize = 1_000;
+/// Bytes read at once.
+const BATCH_BYTES: usize = 4 << 20;
+
+/// How an export is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One JSON object a line.
+    Ndjson,
+    /// RFC 4180, with a header line; nested values as JSON.
+    Csv,
+}
+
+impl Format {
+    /// Names of the formats.
+    pub const NAMES: [&'static str; 2] = ["ndjson", "csv"];
+
+    /// The format of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "ndjson" => Some(Self::Ndjson),
+            "csv" => Some(Self::Csv),
+            _ => None,
+        }
+    }
+}
+
+/// Writes a topic's events to `write` in pieces, until it answers false. Run events, and changes that no feed shows, only with `all`.
+///
+/// # Errors
+/// When the log or the store fails, or the topic has no export.
+pub async fn export(parts: &Parts, topic: &'static Topic, format: Format, all: bool, write: &mut (dyn FnMut(&[u8]) -> bool + Send)) -> Result<(), Error> {
+    let mut out = Writer { format, write, header: false };
+    for partition in 0..topic.partitions {
+        let mut from = LogOffset(0);
+        // What is appended while an export runs is not in it.
+        let end = match topic.kind {
+            TopicKind::Facts | TopicKind::Commands => parts.engine.checkpoint().await?.position(topic, partition),
+            _ => parts.log.end(topic, partition).await?,
+        };
+        let (mut seq, mut hash) = (0, Hash32::ZERO);
+        while from < end {
+            let batch = parts.log.read(topic, partition, from, BATCH_RECORDS, BATCH_BYTES).await?;
+            let Some(last) = batch.last() else { break };
+            let next = last.offset.next();
+            let dropped = match topic.kind {
+                TopicKind::Facts | TopicKind::Commands => view_store::engine::dropped(&*parts.engine, topic, partition, from, next).await?,
+                _ => Vec::new(),
+            };
+            from = next;
+            for stored in batch.iter().filter(|stored| stored.offset < end && dropped.binary_search(&stored.offset.0).is_err()) {
+                let value = &stored.record.value;
+                let place = Place { topic: topic.name, partition, offset: stored.offset.0 };
+                let row = match topic.kind {
+                    TopicKind::Facts | TopicKind::Commands => fact_row(&place, decode(topic, value)?, all),
+                    TopicKind::Rejects => Some(reject_row(&place, decode(topic, value)?)),
+                    TopicKind::Changes => {
+                        let change: Change<Value, IgnoredAny> = match decode(topic, value) {
+                            Ok(change) => change,
+                            Err(_) => continue,
+                        };
+                        if change.seq != seq + 1 || change.prev_hash != hash {
+                            continue;
+                        }
+                        seq += 1;
+                        hash = avro::datum_hash(topic.name, value).map_err(|source| value_error(topic, source))?;
+                        change_row(&place, change, hash, all)
+                    }
+                };
+                if let Some(row) = row
+                    && !out.row(&row)
+                {
+                    return Ok(());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The doors that have rejected records.
+///
+/// # Errors
+/// When the log fails.
+pub async fn rejected_doors(parts: &Parts) -> Result<BTreeSet<String>, Error> {
+    let (mut doors, mut from) = (BTreeSet::new(), LogOffset(0));
+    loop {
+        let batch = parts.log.read(&REJECTED, 0, from, BATCH_RECORDS, BATCH_BYTES).await?;
+        let Some(last) = batch.last() else { return Ok(doors) };
+        from = last.offset.next();
+        for stored in &batch {
+            doors.insert(decode::<Rejected>(&REJECTED, &stored.record.value)?.door);
+        }
+    }
+}
+
+struct Place {
+    topic: &'static str,
+    partition: u32,
+    offset: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Rejected {
+    upstream: String,
+    door: String,
+    reference: String,
+    reason: String,
+    rejected_at: i64,
+    truncated: bool,
+}
+
+type Row = Vec<(&'static str, Value)>;
+
+fn fact_row(place: &Place, fact: Fact<Value>, all: bool) -> Option<Row> {
+    if fact.kind.is_run() && !all {
+        return None;
+    }
+    let run = fact.run.map(|run| serde_json::to_value(run).unwrap_or(Value::Null)).unwrap_or(Value::Null);
+    let mut row = vec![
+        ("topic", json!(place.topic)),
+        ("partition", json!(place.partition)),
+        ("offset", json!(place.offset)),
+        ("id", json!(fact.id.to_string())),
+        ("kind", json!(fact.kind.as_str())),
+        ("key", json!(fact.key)),
+        ("version", json!(fact.version)),
+        ("observedAt", json!(rfc3339(fact.observed_at))),
+        ("upstream", json!(fact.upstream)),
+        ("contentHash", json!(fact.content_hash.to_string())),
+        ("prevHash", json!(fact.prev_hash.to_string())),
+        ("supersededBy", json!(fact.superseded_by)),
+        ("data", fact.data.unwrap_or(Value::Null)),
+    ];
+    if all {
+        row.push(("run", run));
+    }
+    Some(row)
+}
+
+fn change_row(place: &Place, change: Change<Value, IgnoredAny>, hash: Hash32, all: bool) -> Option<Row> {
+    if !change.event.is_shown() && !all {
+        return None;
+    }
+    Some(vec![
+        ("topic", json!(place.topic)),
+        ("partition", json!(place.partition)),
+        ("offset", json!(place.offset)),
+        ("seq", json!(change.seq)),
+        ("hash", json!(hash.to_string())),
+        ("prevHash", json!(change.prev_hash.to_string())),
+        ("event", json!(change.event.as_str())),
+        ("id", json!(change.id)),
+        ("recordedAt", json!(rfc3339(change.recorded_at))),
+        ("input", json!({"topic": change.input.topic, "partition": change.input.partition, "offset": change.input.offset})),
+        ("record", change.after.unwrap_or(Value::Null)),
+        ("before", change.before.unwrap_or(Value::Null)),
+        ("reason", json!(change.reason)),
+    ])
+}
+
+fn reject_row(place: &Place, reject: Rejected) -> Row {
+    vec![
+        ("topic", json!(place.topic)),
+        ("partition", json!(place.partition)),
+        ("offset", json!(place.offset)),
+        ("upstream", json!(reject.upstream)),
+        ("door", json!(reject.door)),
+        ("reference", json!(reject.reference)),
+        ("reason", json!(reject.reason)),
+        ("rejectedAt", json!(rfc3339(reject.rejected_at))),
+        ("truncated", json!(reject.truncated)),
+    ]
+}
+
+struct Writer<'a> {
+    format: Format,
+    write: &'a mut (dyn FnMut(&[u8]) -> bool + Send),
+    header: bool,
+}
+
+impl Writer<'_> {
+    fn row(&mut self, row: &Row) -> bool {
+        let mut out = Vec::with_capacity(1_024);
+        match self.format {
+            Format::Ndjson => {
+                out.push(b'{');
+                for (i, (name, value)) in row.iter().enumerate() {
+                    let comma = if i > 0 { "," } else { "" };
+                    out.extend_from_slice(format!("{comma}\"{name}\":{value}").as_bytes());
+                }
+                out.extend_from_slice(b"}\n");
+            }
+            Format::Csv => {
+                if !self.header {
+                    self.header = true;
+                    let names: Vec<&str> = row.iter().map(|(name, _)| *name).collect();
+                    out.extend_from_slice(names.join(",").as_bytes());
+                    out.extend_from_slice(b"\r\n");
+                }
+                for (i, (_, value)) in row.iter().enumerate() {
+                    if i > 0 {
+                        out.push(b',');
+                    }
+                    csv_field(value, &mut out);
+                }
+                out.extend_from_slice(b"\r\n");
+            }
+        }
+        (self.write)(&out)
+    }
+}
+
+/// A field of RFC 4180: quoted where it must be. Texts that a spreadsheet would run as a formula get an apostrophe.
+fn csv_field(value: &Value, out: &mut Vec<u8>) {
+    let text = match value {
+        Value::String(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{text}"),
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    if text.contains([',', '"', '\r', '\n']) {
+        out.push(b'"');
+        out.extend_from_slice(text.replace('"', "\"\"").as_bytes());
+        out.push(b'"');
+    } else {
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
+fn decode<T: serde::de::DeserializeOwned>(topic: &Topic, value: &[u8]) -> Result<T, Error> {
+    avro::decode(topic.name, value).map_err(|source| value_error(topic, source))
+}
+
+fn value_error(topic: &Topic, source: avro::Error) -> Error {
+    Error::Value { topic: topic.name.to_owned(), source }
+}

@@ -1,0 +1,297 @@
+//! Rebuilding a view beside the live one: applying all changes again, deciding all facts again, and digests of what is there.
+//!
+//! Promise: readers go on reading the live rows until the new ones are complete; the swap leaves no gap, and no cursor is lost.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use event_log::EventLog;
+use schemas::avro::Framing;
+use schemas::clock::Clock;
+use schemas::hash::Hash32;
+use schemas::position::LogOffset;
+use schemas::tables::{Datum, Key, TableKind};
+use tokio::sync::Mutex;
+use view_store::{View, ViewStore};
+
+use crate::Error;
+use crate::decider::Decider;
+use crate::service::{Draft, Service};
+
+/// Told of progress: done, in all.
+pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
+
+/// Rows compared at once.
+const COMPARE_ROWS: usize = 1_000;
+
+/// What a rebuild works with.
+#[derive(Clone)]
+pub struct Parts {
+    /// The log.
+    pub log: Arc<dyn EventLog>,
+    /// The store.
+    pub store: Arc<dyn ViewStore>,
+    /// The engine's view.
+    pub engine: Arc<dyn View>,
+    /// The clock.
+    pub clock: Clock,
+    /// How values are framed.
+    pub framing: Framing,
+}
+
+impl Parts {
+    async fn open<S: Service>(&self, view: Arc<dyn View>) -> Result<Decider<S>, Error> {
+        Decider::open(Arc::clone(&self.log), Arc::clone(&self.engine), view, self.clock, self.framing).await
+    }
+}
+
+/// Applies all changes of a service again into a new generation and swaps it in. Answers how many changes that were.
+///
+/// # Errors
+/// When the log or the store fails.
+pub async fn replay<S: Service>(parts: &Parts, live: &Mutex<Decider<S>>, progress: &Progress) -> Result<u64, Error> {
+    let view = parts.store.begin_rebuild(S::VIEW).await?;
+    let mut beside: Decider<S> = parts.open(view).await?;
+    let total = parts.log.end(S::CHANGES, 0).await?.0;
+    // Most of the way beside the live decider, the rest while it waits.
+    let applied = beside.apply_log(|applied| progress(applied, total)).await?;
+    let mut guard = live.lock().await;
+    guard.apply_log(|_| ()).await?;
+    let applied = applied + beside.apply_log(|_| ()).await?;
+    // Positions of facts that meant nothing stand in no change; the live decider knows them.
+    beside.adopt_positions(&guard).await?;
+    parts.store.swap(beside.view()).await?;
+    *guard = beside;
+    progress(applied, applied);
+    Ok(applied)
+}
+
+/// Decides all facts of a service again by the rules of this version, appends what differs from the records as they stand as
+/// changes, and renews the decision state. Answers how many changes were appended.
+///
+/// # Errors
+/// When the log or the store fails.
+pub async fn redecide<S: Service>(parts: &Parts, live: &Mutex<Decider<S>>, progress: &Progress) -> Result<u64, Error> {
+    let scratch = Scratch::new(S::CHANGES.name);
+    let view = parts.store.begin_rebuild(S::VIEW).await?;
+    let beside_parts = Parts { log: Arc::new(scratch.over(Arc::clone(&parts.log))), ..parts.clone() };
+    let mut beside: Decider<S> = beside_parts.open(view).await?;
+    beside.catch_up().await?;
+    let mut guard = live.lock().await;
+    guard.catch_up().await?;
+    beside.catch_up().await?;
+    let drafts = differences::<S>(&**guard.view(), &**beside.view(), progress).await?;
+    let appended = drafts.len() as u64;
+    for chunk in chunks(drafts, 2_000) {
+        guard.append_drafts(chunk).await?;
+    }
+    drop(guard);
+    // The new rules may keep their state otherwise: build it anew from the changes.
+    replay::<S>(parts, live, progress).await?;
+    Ok(appended)
+}
+
+fn chunks<T>(items: Vec<T>, size: usize) -> Vec<Vec<T>> {
+    let mut out = Vec::new();
+    let mut items = items.into_iter().peekable();
+    while items.peek().is_some() {
+        out.push(items.by_ref().take(size).collect());
+    }
+    out
+}
+
+/// The drafts that turn the records of one view into those of another.
+async fn differences<S: Service>(live: &dyn View, wanted: &dyn View, progress: &Progress) -> Result<Vec<Draft<S::Record, S::Note>>, Error> {
+    let (mut old, mut new) = (Rows::new::<S>(live).await?, Rows::new::<S>(wanted).await?);
+    let (mut drafts, mut compared) = (Vec::new(), 0);
+    loop {
+        let order = match (old.first(), new.first()) {
+            (None, None) => return Ok(drafts),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some((a, _)), Some((b, _))) => a.cmp(b),
+        };
+        let before = if order == Ordering::Greater { None } else { old.next::<S>(live).await? };
+        let after = if order == Ordering::Less { None } else { new.next::<S>(wanted).await? };
+        let Some(Datum::Text(id)) = before.as_ref().or(after.as_ref()).and_then(|(key, _)| key.first()).cloned() else { continue };
+        let read = |row: Option<(Key, Bytes)>| {
+            row.map(|(_, value)| S::read_row(&value)).transpose().map_err(|source| Error::Row { table: S::RECORDS.name, source })
+        };
+        drafts.extend(S::difference(&id, read(before)?, read(after)?.map(|(record, _, _)| record)));
+        compared += 1;
+        if compared % 10_000 == 0 {
+            progress(compared, 0);
+        }
+    }
+}
+
+/// The rows of a view's records, a page at a time.
+struct Rows {
+    page: std::collections::VecDeque<(Key, Bytes)>,
+    more: bool,
+}
+
+impl Rows {
+    async fn new<S: Service>(view: &dyn View) -> Result<Self, Error> {
+        let page: std::collections::VecDeque<_> = view.scan(S::RECORDS, None, COMPARE_ROWS).await?.into();
+        Ok(Self { more: page.len() == COMPARE_ROWS, page })
+    }
+
+    fn first(&self) -> Option<&(Key, Bytes)> {
+        self.page.front()
+    }
+
+    async fn next<S: Service>(&mut self, view: &dyn View) -> Result<Option<(Key, Bytes)>, Error> {
+        let row = self.page.pop_front();
+        if self.page.is_empty() && self.more {
+            self.page = view.scan(S::RECORDS, row.as_ref().map(|(key, _)| key.clone()), COMPARE_ROWS).await?.into();
+            self.more = self.page.len() == COMPARE_ROWS;
+        }
+        Ok(row)
+    }
+}
+
+/// The digest of a service's records (`history`: of all its rows, as stored), at a seq or as they stand.
+///
+/// # Errors
+/// When the store fails, or the seq lies beyond the view.
+pub async fn digest<S: Service>(view: &dyn View, history: bool, at: Option<u64>) -> Result<Hash32, Error> {
+    let checkpoint = view.checkpoint().await?;
+    let at = at.unwrap_or(checkpoint.seq);
+    if at > checkpoint.seq {
+        return Err(Error::Refused(format!("seq {at} is beyond the view's {}", checkpoint.seq)));
+    }
+    let at = i64::try_from(at).unwrap_or(i64::MAX);
+    let mut hasher = Hasher::default();
+    for table in S::VIEW.tables {
+        let current = table.kind == TableKind::Current;
+        if !(current || (history && table.kind == TableKind::History)) {
+            continue;
+        }
+        let mut after = None;
+        loop {
+            let rows = view.scan(table, after.take(), COMPARE_ROWS).await?;
+            let full = rows.len() == COMPARE_ROWS;
+            for (key, value) in rows {
+                if history {
+                    hasher.row(table.name, &key, &value);
+                } else if let Some(record) = record_at::<S>(view, &key, value, at).await? {
+                    hasher.row(table.name, &key, &record);
+                }
+                after = Some(key);
+            }
+            if !full {
+                break;
+            }
+        }
+    }
+    Ok(hasher.finish())
+}
+
+/// The record that stood at `at`, as its digest sees it.
+async fn record_at<S: Service>(view: &dyn View, key: &Key, value: Bytes, at: i64) -> Result<Option<Bytes>, Error> {
+    let (_, seq, _) = S::read_row(&value).map_err(|source| Error::Row { table: S::RECORDS.name, source })?;
+    if seq <= at {
+        return Ok(S::digest_row(&value));
+    }
+    let Some(history) = S::VIEW.tables.iter().find(|table| table.kind == TableKind::History) else { return Ok(None) };
+    let from = key.iter().cloned().chain([Datum::Int(at)]).collect();
+    let range = view_store::Range { prefix: key.clone(), after: None, from: Some(from), limit: 1, reverse: false };
+    Ok(view.range(history, range).await?.into_iter().next().and_then(|(_, value)| S::digest_row(&value)))
+}
+
+/// Hashes rows in order, each part with its length.
+#[derive(Default)]
+struct Hasher(sha2::Sha256);
+
+impl Hasher {
+    fn row(&mut self, table: &str, key: &Key, value: &[u8]) {
+        self.part(table.as_bytes());
+        for datum in key {
+            match datum {
+                Datum::Text(text) => self.part(text.as_bytes()),
+                Datum::Int(int) => self.part(&int.to_be_bytes()),
+            }
+        }
+        self.part(value);
+    }
+
+    fn part(&mut self, bytes: &[u8]) {
+        use sha2::Digest;
+        self.0.update(u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
+        self.0.update(bytes);
+    }
+
+    fn finish(self) -> Hash32 {
+        use sha2::Digest;
+        Hash32(self.0.finalize().into())
+    }
+}
+
+/// Stands in for the change topic while a service is decided again: changes are kept here until the records are compared,
+/// and every other topic is the real log's.
+struct Scratch {
+    topic: &'static str,
+    changes: tokio::sync::Mutex<Vec<event_log::Stored>>,
+}
+
+impl Scratch {
+    fn new(topic: &'static str) -> Self {
+        Self { topic, changes: Mutex::new(Vec::new()) }
+    }
+
+    fn over(self, log: Arc<dyn EventLog>) -> ScratchLog {
+        ScratchLog { scratch: self, log, base: std::sync::atomic::AtomicU64::new(0) }
+    }
+}
+
+struct ScratchLog {
+    scratch: Scratch,
+    log: Arc<dyn EventLog>,
+    /// Offset of the first change kept: those read back are forgotten.
+    base: std::sync::atomic::AtomicU64,
+}
+
+#[async_trait::async_trait]
+impl EventLog for ScratchLog {
+    async fn append(&self, batch: Vec<event_log::Append>) -> Result<Vec<LogOffset>, event_log::Error> {
+        let mut changes = self.scratch.changes.lock().await;
+        // The decider reads each batch back before it appends the next; only the newest batch is kept.
+        let base = self.base.load(std::sync::atomic::Ordering::Relaxed) + changes.len() as u64;
+        self.base.store(base, std::sync::atomic::Ordering::Relaxed);
+        *changes = (base..).zip(batch).map(|(offset, append)| event_log::Stored { offset: LogOffset(offset), record: append.record }).collect();
+        Ok(changes.iter().map(|stored| stored.offset).collect())
+    }
+
+    async fn read(
+        &self,
+        topic: &'static schemas::topics::Topic,
+        partition: u32,
+        from: LogOffset,
+        records_max: usize,
+        bytes_max: usize,
+    ) -> Result<Vec<event_log::Stored>, event_log::Error> {
+        if topic.name != self.scratch.topic {
+            return self.log.read(topic, partition, from, records_max, bytes_max).await;
+        }
+        let changes = self.scratch.changes.lock().await;
+        Ok(changes.iter().filter(|stored| stored.offset >= from).take(records_max).cloned().collect())
+    }
+
+    async fn end(&self, topic: &'static schemas::topics::Topic, partition: u32) -> Result<LogOffset, event_log::Error> {
+        if topic.name != self.scratch.topic {
+            return self.log.end(topic, partition).await;
+        }
+        let changes = self.scratch.changes.lock().await;
+        Ok(LogOffset(self.base.load(std::sync::atomic::Ordering::Relaxed) + changes.len() as u64))
+    }
+
+    async fn wait_past(&self, topic: &'static schemas::topics::Topic, partition: u32, end: LogOffset) -> Result<(), event_log::Error> {
+        self.log.wait_past(topic, partition, end).await
+    }
+
+    async fn close(&self) -> Result<(), event_log::Error> {
+        Ok(())
+    }
+}

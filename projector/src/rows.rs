@@ -1,0 +1,84 @@
+//! The rows a decision sees: those of the store, as the decisions before it in the same batch changed them.
+
+use std::collections::{HashMap, HashSet};
+
+use bytes::Bytes;
+use schemas::tables::{Key, Table, Write};
+use serde::de::DeserializeOwned;
+use view_store::View;
+
+use crate::Error;
+use crate::service::Undecided;
+
+/// Rows at hand. A row that is not at hand is noted and fetched before the decision is asked again, so that `decide` stays
+/// pure and a batch costs few round trips.
+#[derive(Default)]
+pub struct Rows {
+    known: HashMap<&'static str, HashMap<Key, Option<Bytes>>>,
+    missing: Vec<(&'static Table, Key)>,
+}
+
+impl Rows {
+    /// One row.
+    ///
+    /// # Errors
+    /// [`Undecided::Miss`] when it is not at hand.
+    pub fn get(&mut self, table: &'static Table, key: &Key) -> Result<Option<Bytes>, Undecided> {
+        match self.known.get(table.name).and_then(|rows| rows.get(key)) {
+            Some(row) => Ok(row.clone()),
+            None => {
+                self.missing.push((table, key.clone()));
+                Err(Undecided::Miss)
+            }
+        }
+    }
+
+    /// One row read as JSON.
+    ///
+    /// # Errors
+    /// As [`Self::get`]; a row that cannot be read poisons the decision.
+    pub fn get_json<T: DeserializeOwned>(&mut self, table: &'static Table, key: &Key) -> Result<Option<T>, Undecided> {
+        self.get(table, key)?
+            .map(|row| serde_json::from_slice(&row).map_err(|error| Undecided::Poison(format!("row of {}: {error}", table.name))))
+            .transpose()
+    }
+
+    /// Takes in what a decision wrote to a table that decisions read.
+    pub fn write(&mut self, write: Write) {
+        self.known.entry(write.table.name).or_default().insert(write.key, write.value);
+    }
+
+    /// Fetches rows that will be needed and are not at hand.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn fetch(&mut self, view: &dyn View, wanted: impl IntoIterator<Item = (&'static Table, Key)>) -> Result<(), Error> {
+        let mut by_table: HashMap<&'static str, (&'static Table, HashSet<Key>)> = HashMap::new();
+        for (table, key) in wanted {
+            if !self.known.get(table.name).is_some_and(|rows| rows.contains_key(&key)) {
+                by_table.entry(table.name).or_insert_with(|| (table, HashSet::new())).1.insert(key);
+            }
+        }
+        for (table, keys) in by_table.into_values() {
+            let keys: Vec<Key> = keys.into_iter().collect();
+            let rows = view.get_many(table, &keys).await?;
+            self.known.entry(table.name).or_default().extend(keys.into_iter().zip(rows));
+        }
+        Ok(())
+    }
+
+    /// Fetches what decisions found missing.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn fetch_missing(&mut self, view: &dyn View) -> Result<(), Error> {
+        let missing = std::mem::take(&mut self.missing);
+        self.fetch(view, missing).await
+    }
+
+    /// Forgets everything: the store has it now.
+    pub fn clear(&mut self) {
+        self.known.clear();
+        self.missing.clear();
+    }
+}

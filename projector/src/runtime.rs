@@ -1,0 +1,214 @@
+//! The project role: the heads and every service's decider, each in its own task, and what the command line asks of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemas::hash::Hash32;
+use schemas::names;
+use schemas::views::{self, engine};
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinSet;
+use view_store::Checkpoint;
+
+use crate::decider::Decider;
+use crate::heads::Heads;
+use crate::rebuild::{self, Parts, Progress};
+use crate::service::Service;
+use crate::{Error, for_each_service};
+
+/// How long a decider's lease lasts.
+const LEASE: Duration = Duration::from_secs(15);
+/// How long it waits before it asks again for a lease that another holds, or after a failure.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What can be asked of one service's projection.
+#[async_trait]
+pub trait Projection: Send + Sync {
+    /// The service's name.
+    fn name(&self) -> &'static str;
+    /// See [`rebuild::replay`].
+    async fn replay(&self, progress: &Progress) -> Result<u64, Error>;
+    /// See [`rebuild::redecide`].
+    async fn redecide(&self, progress: &Progress) -> Result<u64, Error>;
+    /// See [`Decider::take_parked`].
+    async fn take_parked(&self) -> Result<u64, Error>;
+    /// How many inputs are parked.
+    async fn parked(&self) -> Result<u64, Error>;
+    /// See [`rebuild::digest`].
+    async fn digest(&self, history: bool, at: Option<u64>) -> Result<Hash32, Error>;
+    /// Decides all that is there; for a process that only runs one command.
+    async fn catch_up(&self) -> Result<u64, Error>;
+    /// How far it has come.
+    async fn checkpoint(&self) -> Result<Checkpoint, Error>;
+    /// Decides until `stop` says so.
+    async fn run(&self, holder: &str, stop: watch::Receiver<bool>);
+}
+
+struct Running<S: Service> {
+    parts: Parts,
+    decider: Mutex<Decider<S>>,
+    /// One rebuild at a time.
+    rebuilding: Mutex<()>,
+}
+
+#[async_trait]
+impl<S: Service> Projection for Running<S> {
+    fn name(&self) -> &'static str {
+        S::NAME
+    }
+
+    async fn replay(&self, progress: &Progress) -> Result<u64, Error> {
+        let _one = self.rebuilding.lock().await;
+        rebuild::replay(&self.parts, &self.decider, progress).await
+    }
+
+    async fn redecide(&self, progress: &Progress) -> Result<u64, Error> {
+        let _one = self.rebuilding.lock().await;
+        rebuild::redecide(&self.parts, &self.decider, progress).await
+    }
+
+    async fn take_parked(&self) -> Result<u64, Error> {
+        self.decider.lock().await.take_parked().await
+    }
+
+    async fn parked(&self) -> Result<u64, Error> {
+        Ok(self.decider.lock().await.parked_rows().await?.len() as u64)
+    }
+
+    async fn digest(&self, history: bool, at: Option<u64>) -> Result<Hash32, Error> {
+        let view = Arc::clone(self.decider.lock().await.view());
+        rebuild::digest::<S>(&*view, history, at).await
+    }
+
+    async fn catch_up(&self) -> Result<u64, Error> {
+        self.decider.lock().await.catch_up().await
+    }
+
+    async fn checkpoint(&self) -> Result<Checkpoint, Error> {
+        Ok(self.decider.lock().await.checkpoint().clone())
+    }
+
+    async fn run(&self, holder: &str, mut stop: watch::Receiver<bool>) {
+        let lease = format!("decide/{}", S::NAME);
+        while !*stop.borrow() {
+            let pause = match self.turn(&lease, holder).await {
+                Ok(true) => None,
+                Ok(false) => Some(RETRY),
+                Err(error) => {
+                    tracing::error!(service = S::NAME, error = &error as &dyn std::error::Error, "deciding failed");
+                    Some(RETRY)
+                }
+            };
+            let next = async {
+                match pause {
+                    Some(pause) => tokio::time::sleep(pause).await,
+                    None => {
+                        let waiter = self.decider.lock().await.waiter();
+                        // The lease is renewed well before it ends, also when nothing happens.
+                        let _ = tokio::time::timeout(LEASE / 3, waiter).await;
+                    }
+                }
+            };
+            tokio::select! {
+                biased;
+                _ = stop.changed() => {}
+                () = next => {}
+            }
+        }
+        if let Err(error) = self.parts.store.coordination().release(&lease, holder).await {
+            tracing::warn!(service = S::NAME, %error, "the lease could not be given back");
+        }
+    }
+}
+
+impl<S: Service> Running<S> {
+    async fn turn(&self, lease: &str, holder: &str) -> Result<bool, Error> {
+        let now = self.parts.clock.now_ms();
+        if !self.parts.store.coordination().lease(lease, holder, now, LEASE).await? {
+            return Ok(false);
+        }
+        self.decider.lock().await.catch_up().await?;
+        Ok(true)
+    }
+}
+
+/// The project role.
+pub struct Projector {
+    heads: Heads,
+    services: Vec<Arc<dyn Projection>>,
+}
+
+impl Projector {
+    /// Opens all views where they stand.
+    ///
+    /// # Errors
+    /// When the log or the store fails.
+    pub async fn open(parts: Parts) -> Result<Self, Error> {
+        let heads = Heads::new(Arc::clone(&parts.log), Arc::clone(&parts.engine));
+        let mut services: Vec<Arc<dyn Projection>> = Vec::new();
+        macro_rules! open {
+            ($service:ty) => {
+                let view = parts.store.live(<$service>::VIEW).await?;
+                let decider: Decider<$service> =
+                    Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), view, parts.clock, parts.framing).await?;
+                services.push(Arc::new(Running { parts: parts.clone(), decider: Mutex::new(decider), rebuilding: Mutex::new(()) }));
+            };
+        }
+        for_each_service!(open);
+        Ok(Self { heads, services })
+    }
+
+    /// All services.
+    #[must_use]
+    pub fn services(&self) -> &[Arc<dyn Projection>] {
+        &self.services
+    }
+
+    /// The service of that name.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] with the nearest known name.
+    pub fn service(&self, name: &str) -> Result<&Arc<dyn Projection>, Error> {
+        self.services.iter().find(|service| service.name() == name).ok_or_else(|| {
+            let hint = names::hint(name, views::SERVICES.iter().map(|view| view.name));
+            Error::Refused(format!("unknown view \"{name}\"{hint}"))
+        })
+    }
+
+    /// Takes in and decides all that is there, once.
+    ///
+    /// # Errors
+    /// When the log or the store fails.
+    pub async fn catch_up(&self) -> Result<(), Error> {
+        self.heads.catch_up().await?;
+        for service in &self.services {
+            service.catch_up().await?;
+        }
+        Ok(())
+    }
+
+    /// Runs until `stop` says so; returns when every task has ended at a batch's end.
+    pub async fn run(self: Arc<Self>, holder: String, stop: watch::Receiver<bool>) {
+        let mut tasks = JoinSet::new();
+        {
+            let (this, mut stop) = (Arc::clone(&self), stop.clone());
+            tasks.spawn(async move {
+                while !*stop.borrow() {
+                    if let Err(error) = this.heads.run(stop.clone()).await {
+                        tracing::error!(view = engine::VIEW.name, error = &error as &dyn std::error::Error, "keeping heads failed");
+                        tokio::select! {
+                            _ = stop.changed() => {}
+                            () = tokio::time::sleep(RETRY) => {}
+                        }
+                    }
+                }
+            });
+        }
+        for service in &self.services {
+            let (service, holder, stop) = (Arc::clone(service), holder.clone(), stop.clone());
+            tasks.spawn(async move { service.run(&holder, stop).await });
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+}

@@ -1,0 +1,138 @@
+//! Accounts: commands of the API become keys. Minting makes one, rotating replaces one with a day's overlap, revoking ends one.
+
+use bytes::Bytes;
+use schemas::change::{Change, ChangeKind};
+use schemas::event::{Fact, FactKind};
+use schemas::key;
+use schemas::tables::{Key, Table, ViewDef, Write};
+use schemas::topics::{ACCOUNTS, CHANGES_ACCOUNTS, Topic};
+use schemas::views::accounts::{AccountCommand, ApiKey, BY_EMAIL, BY_HASH, FEED, KEYS, KEYS_HISTORY, PARKED, Row, Tier, VIEW};
+
+use crate::rows::Rows;
+use crate::service::{Draft, Service, Undecided};
+
+/// How long a rotated key goes on working, in milliseconds.
+const ROTATION_OVERLAP_MS: i64 = 24 * 3600 * 1000;
+
+/// The accounts' two folds.
+pub struct Accounts;
+
+impl Service for Accounts {
+    type Fact = AccountCommand;
+    type Record = ApiKey;
+    type Note = AccountCommand;
+
+    const NAME: &'static str = "accounts";
+    const VIEW: &'static ViewDef = &VIEW;
+    const INPUTS: &'static [Topic] = &[ACCOUNTS];
+    const CHANGES: &'static Topic = &CHANGES_ACCOUNTS;
+    const FEED: &'static Table = &FEED;
+    const RECORDS: &'static Table = &KEYS;
+    const PARKED: &'static Table = &PARKED;
+    const DECISION_TABLES: &'static [&'static Table] = &[&KEYS];
+
+    fn reads(fact: &Fact<AccountCommand>) -> Vec<(&'static Table, Key)> {
+        fact.data.iter().map(|command| (&KEYS, key![command.key_id.as_str()])).collect()
+    }
+
+    fn decide(rows: &mut Rows, fact: &Fact<AccountCommand>) -> Result<Vec<Draft<ApiKey, AccountCommand>>, Undecided> {
+        let (FactKind::Observed, Some(command)) = (fact.kind, &fact.data) else { return Ok(Vec::new()) };
+        let before: Option<Row> = rows.get_json(&KEYS, &key![command.key_id.as_str()])?;
+        match (command.verb.as_str(), before) {
+            ("mint", None) => {
+                if Tier::from_name(&command.tier).is_none_or(|tier| tier == Tier::Anonymous) {
+                    return Err(Undecided::Poison(format!("tier {} is not one that a key can have", command.tier)));
+                }
+                Ok(vec![made(minted(command, &command.key_id, fact.observed_at), command)])
+            }
+            ("rotate", Some(row)) if is_live(&row.record, fact.observed_at) => {
+                let mut ended = row.record.clone();
+                ended.ends_at = fact.observed_at + ROTATION_OVERLAP_MS;
+                let heir = ApiKey { account: ended.account.clone(), tier: ended.tier.clone(), email_hash: ended.email_hash.clone(), ..minted(command, &command.new_key_id, fact.observed_at) };
+                Ok(vec![modified(row, ended, command), made(heir, command)])
+            }
+            ("revoke", Some(row)) if is_live(&row.record, fact.observed_at) => {
+                let ended = ApiKey { ends_at: fact.observed_at.max(1), ..row.record.clone() };
+                Ok(vec![modified(row, ended, command)])
+            }
+            // A command that came too late (a key minted twice, ended already or unknown) asks for nothing.
+            ("mint" | "rotate" | "revoke", _) => Ok(Vec::new()),
+            (verb, _) => Err(Undecided::Poison(format!("verb {verb} is unknown"))),
+        }
+    }
+
+    fn apply(change: &Change<ApiKey, AccountCommand>, record: &[u8]) -> Vec<Write> {
+        let Some(after) = &change.after else { return Vec::new() };
+        let mut writes = vec![Write { table: &KEYS, key: key![after.id.as_str()], value: Some(row_json(change.seq, record)) }];
+        if let Some(before) = change.before.as_ref().and_then(|before| serde_json::to_vec(before).ok()) {
+            let value = Some(row_json(change.before_seq, &before));
+            writes.push(Write { table: &KEYS_HISTORY, key: key![after.id.as_str(), change.before_seq], value });
+        } else {
+            let id = Bytes::from(after.id.clone());
+            writes.push(Write { table: &BY_HASH, key: key![after.key_hash.as_str()], value: Some(id) });
+            if !after.email_hash.is_empty() {
+                writes.push(Write { table: &BY_EMAIL, key: key![after.email_hash.as_str(), after.id.as_str()], value: Some(Bytes::new()) });
+            }
+        }
+        writes
+    }
+
+    fn digest_row(value: &Bytes) -> Option<Bytes> {
+        let row: Row = serde_json::from_slice(value).ok()?;
+        serde_json::to_vec(&row.record).ok().map(Bytes::from)
+    }
+
+    fn read_row(value: &[u8]) -> Result<(ApiKey, i64, i64), serde_json::Error> {
+        serde_json::from_slice(value).map(|row: Row| (row.record, row.seq, 0))
+    }
+
+    fn difference(id: &str, before: Option<(ApiKey, i64, i64)>, after: Option<ApiKey>) -> Option<Draft<ApiKey, AccountCommand>> {
+        let after = after?;
+        if before.as_ref().is_some_and(|(before, _, _)| *before == after) {
+            return None;
+        }
+        let event = if before.is_some() { ChangeKind::Modified } else { ChangeKind::New };
+        let (before, before_seq, before_since) = before.map_or((None, 0, 0), |(record, seq, since)| (Some(record), seq, since));
+        Some(Draft { event, id: id.to_owned(), after: Some(after), before, before_seq, before_since, note: None })
+    }
+}
+
+fn is_live(key: &ApiKey, at_ms: i64) -> bool {
+    key.ends_at == 0 || key.ends_at > at_ms
+}
+
+fn minted(command: &AccountCommand, id: &str, at_ms: i64) -> ApiKey {
+    ApiKey {
+        id: id.to_owned(),
+        key_hash: command.key_hash.clone(),
+        account: command.account.clone(),
+        tier: command.tier.clone(),
+        email_hash: command.email_hash.clone(),
+        minted_at: at_ms,
+        ends_at: 0,
+    }
+}
+
+fn made(key: ApiKey, command: &AccountCommand) -> Draft<ApiKey, AccountCommand> {
+    let id = key.id.clone();
+    Draft { event: ChangeKind::New, id, after: Some(key), before: None, before_seq: 0, before_since: 0, note: Some(command.clone()) }
+}
+
+fn modified(row: Row, after: ApiKey, command: &AccountCommand) -> Draft<ApiKey, AccountCommand> {
+    Draft {
+        event: ChangeKind::Modified,
+        id: after.id.clone(),
+        after: Some(after),
+        before: Some(row.record),
+        before_seq: row.seq,
+        before_since: 0,
+        note: Some(command.clone()),
+    }
+}
+
+fn row_json(seq: i64, record: &[u8]) -> Bytes {
+    let mut out = format!(r#"{{"seq":{seq},"record":"#).into_bytes();
+    out.extend_from_slice(record);
+    out.push(b'}');
+    Bytes::from(out)
+}

@@ -1,0 +1,119 @@
+//! Which category a recall is in: the door's own, unless the product is for infants or children, which makes it `baby`. The
+//! words are data (`lexicon.json`); a recall names those that decided.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use schemas::facts::recalls::RecallFact;
+use serde::Deserialize;
+
+/// The rules, as data.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Lexicon {
+    /// Raised with every change of the rules.
+    pub version: u32,
+    defaults: HashMap<String, String>,
+    not_evidence: Vec<String>,
+    baby: HashMap<String, Vec<String>>,
+}
+
+/// The lexicon of this version.
+pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
+    // A file that does not parse is a bug in this crate; a test reads it, so that it cannot ship.
+    serde_json::from_str(include_str!("lexicon.json")).unwrap_or_else(|_| Lexicon {
+        version: 0,
+        defaults: HashMap::new(),
+        not_evidence: Vec::new(),
+        baby: HashMap::new(),
+    })
+});
+
+impl Lexicon {
+    /// The category of a recall and the words that decided it (empty when the door's own category stands).
+    #[must_use]
+    pub fn category(&self, fact: &RecallFact) -> (String, String) {
+        let own = self.defaults.get(&fact.door).map_or("products", String::as_str);
+        if fact.door.starts_with("nhtsa") && is_child_seat(&fact.product_type) {
+            return ("baby".to_owned(), fact.product_type.clone());
+        }
+        // What follows "due to" tells of the hazard, and a hazard to children does not make a product theirs.
+        let title = words(cut_at_hazard(&fact.title));
+        let products = words(&fact.products);
+        let kind = words(&fact.product_type);
+        let mut found: Vec<&str> = Vec::new();
+        for text in [&title, &products, &kind] {
+            let text = self.not_evidence.iter().fold(text.clone(), |text, phrase| text.replace(&words(phrase), " ~ "));
+            for word in self.baby.get(own).into_iter().flatten() {
+                if !found.contains(&word.as_str()) && text.contains(&words(word)) {
+                    found.push(word);
+                }
+            }
+        }
+        if found.is_empty() {
+            return (own.to_owned(), String::new());
+        }
+        found.sort_unstable();
+        ("baby".to_owned(), found.join(", "))
+    }
+}
+
+fn is_child_seat(product_type: &str) -> bool {
+    let kind = product_type.to_lowercase();
+    kind.contains("child") || kind == "c"
+}
+
+fn cut_at_hazard(title: &str) -> &str {
+    title.to_lowercase().find(" due to ").and_then(|at| title.get(..at)).unwrap_or(title)
+}
+
+/// Lower-case words, one blank before and after each, so that a phrase is found whole or not at all.
+fn words(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push(' ');
+    for c in text.chars() {
+        if c.is_alphanumeric() || matches!(c, '\'' | '’') {
+            out.extend(if c == '’' { '\'' } else { c }.to_lowercase());
+        } else if !out.ends_with(' ') {
+            out.push(' ');
+        }
+    }
+    if !out.ends_with(' ') {
+        out.push(' ');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn category(door: &str, title: &str, products: &str, kind: &str) -> String {
+        let fact = RecallFact { door: door.into(), title: title.into(), products: products.into(), product_type: kind.into(), ..Default::default() };
+        LEXICON.category(&fact).0
+    }
+
+    /// Proves that the lexicon is readable and that each door has its own category.
+    #[test]
+    fn doors_have_their_own_category() {
+        assert!(LEXICON.version > 0);
+        assert_eq!(category("cpsc", "Best Buy Recalls Gas Ranges", "Gas Ranges", ""), "products");
+        assert_eq!(category("openfda.food", "Firm: Ice Pop", "", "Food"), "food");
+        assert_eq!(category("openfda.drug", "Firm: Tablets", "", "Drugs"), "drugs");
+        assert_eq!(category("openfda.device", "Firm: Pump", "", "Devices"), "products");
+        assert_eq!(category("nhtsa.flat", "Maker: BRAKES", "", "V"), "vehicles");
+        assert_eq!(category("fsis", "Firm Recalls Beef", "", ""), "food");
+    }
+
+    /// Proves that products for infants or children are `baby` at every door, and what only sounds like it is not.
+    #[test]
+    fn baby_wins_for_products_for_children_only() {
+        assert_eq!(category("cpsc", "X Recalls Cribs Due to Fall Hazard", "", ""), "baby");
+        assert_eq!(category("cpsc", "X Recalls Children’s Pajamas", "", ""), "baby");
+        assert_eq!(category("openfda.food", "Firm: Infant Formula Powder", "", "Food"), "baby");
+        assert_eq!(category("nhtsa.socrata", "Buckle may not latch", "", "Child Seat"), "baby");
+        assert_eq!(category("cpsc", "X Recalls Dressers Due to Tip-Over Hazard to Children", "Dressers", ""), "products");
+        assert_eq!(category("cpsc", "X Recalls Bottles Due to Failure to Meet Child-Resistant Packaging", "Lidocaine, child-resistant", ""), "products");
+        assert_eq!(category("fsis", "X Recalls Baby Back Ribs", "", ""), "food");
+        assert_eq!(category("openfda.food", "Firm: Baby Carrots", "", "Food"), "food");
+    }
+}

@@ -1,0 +1,355 @@
+//! Recalls: one record per real-world recall, whoever published it, through whatever door, in whatever order.
+//!
+//! The rules of merging are in [`merge`], those of categories in [`category`]. Here is how they become changes: a fact moves
+//! the set of facts of its recall; the recall as it follows from that set is compared with the record as it stands; what
+//! differs is a change. A record that turns out to be the same recall as another agency's stays as `mergedInto` that one.
+
+pub mod category;
+pub mod merge;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use schemas::change::ChangeKind;
+use schemas::event::{Fact, FactKind};
+use schemas::facts::recalls::RecallFact;
+use schemas::key;
+use schemas::tables::{Key, Table, ViewDef, Write};
+use schemas::topics::{CHANGES_RECALLS, RECALLS as RECALLS_TOPIC, Topic};
+use schemas::views::recalls::{
+    FEED, HISTORY, LISTS, Listed, Note, NoteSet, PARKED, RECALLS, Recall, RecallChange, Row, SETS, SOURCES, THROUGH, VIEW, day_of, year_of,
+};
+
+use crate::rows::Rows;
+use crate::service::{Draft, Service, Undecided};
+
+/// The recalls service's two folds.
+pub struct Recalls;
+
+impl Service for Recalls {
+    type Fact = RecallFact;
+    type Record = Recall;
+    type Note = Note;
+
+    const NAME: &'static str = "recalls";
+    const VIEW: &'static ViewDef = &VIEW;
+    const INPUTS: &'static [Topic] = &[RECALLS_TOPIC];
+    const CHANGES: &'static Topic = &CHANGES_RECALLS;
+    const FEED: &'static Table = &FEED;
+    const RECORDS: &'static Table = &RECALLS;
+    const PARKED: &'static Table = &PARKED;
+    const DECISION_TABLES: &'static [&'static Table] = &[&RECALLS, &SOURCES, &SETS];
+
+    fn reads(fact: &Fact<RecallFact>) -> Vec<(&'static Table, Key)> {
+        let mut out = vec![(&SOURCES, key![fact.key.as_str()])];
+        if let Some(data) = &fact.data {
+            let identity = data.identity();
+            out.push((&SETS, key![format!("member/{identity}")]));
+            if let Some(alike) = lone_likeness(&identity, fact) {
+                out.push((&SETS, key![alike]));
+            }
+            out.push((&RECALLS, key![identity]));
+        }
+        out
+    }
+
+    fn decide(rows: &mut Rows, fact: &Fact<RecallFact>) -> Result<Vec<Draft<Recall, Note>>, Undecided> {
+        let before: Option<Note> = rows.get_json(&SOURCES, &key![fact.key.as_str()])?;
+        let Some(note) = note_of(fact, before.as_ref())? else { return Ok(Vec::new()) };
+        Decision { rows, note: &note, sets: BTreeMap::new() }.drafts(before.as_ref())
+    }
+
+    fn apply(change: &RecallChange, record: &[u8]) -> Vec<Write> {
+        let mut writes = Vec::with_capacity(10);
+        if let Some(note) = &change.note {
+            remember(note, &mut writes);
+        }
+        if let Some(through) = &change.through
+            && let Ok(value) = serde_json::to_vec(through)
+        {
+            writes.push(Write { table: &THROUGH, key: key![through.upstream.as_str(), change.seq], value: Some(Bytes::from(value)) });
+        }
+        let Some(after) = &change.after else { return writes };
+        let since = place(change, after, &mut writes);
+        let value = Some(row_json(change.seq, since, record));
+        writes.push(Write { table: &RECALLS, key: key![after.id.as_str()], value });
+        if let Some(before) = change.before.as_ref().and_then(|before| serde_json::to_vec(before).ok()) {
+            let value = Some(row_json(change.before_seq, change.before_since, &before));
+            writes.push(Write { table: &HISTORY, key: key![after.id.as_str(), change.before_seq], value });
+        }
+        writes
+    }
+
+    fn digest_row(value: &Bytes) -> Option<Bytes> {
+        let row: Row = serde_json::from_slice(value).ok()?;
+        row.record.merged_into.is_empty().then(|| serde_json::to_vec(&row.record).ok().map(Bytes::from)).flatten()
+    }
+
+    fn read_row(value: &[u8]) -> Result<(Recall, i64, i64), serde_json::Error> {
+        serde_json::from_slice(value).map(|row: Row| (row.record, row.seq, row.since))
+    }
+
+    fn difference(id: &str, before: Option<(Recall, i64, i64)>, after: Option<Recall>) -> Option<Draft<Recall, Note>> {
+        let after = match (after, &before) {
+            (Some(after), _) => after,
+            // The rules now make no such record; readers who know it must hear that.
+            (None, Some((before, _, _))) => Recall { withdrawn: true, ..before.clone() },
+            (None, None) => return None,
+        };
+        draft(id, before, after)
+    }
+}
+
+/// What to remember of a fact; `None` when it says nothing new.
+fn note_of(fact: &Fact<RecallFact>, before: Option<&Note>) -> Result<Option<Note>, Undecided> {
+    let mut note = Note { key: fact.key.clone(), version: fact.version, ..Note::default() };
+    match (fact.kind, &fact.data) {
+        (FactKind::Observed, Some(data)) => {
+            if data.agency.is_empty() || data.number.is_empty() {
+                return Err(Undecided::Poison("the fact names no agency or number".to_owned()));
+            }
+            note.recall = Some(data.clone());
+        }
+        (FactKind::Withdrawn | FactKind::Superseded, _) => {
+            let Some(before) = before else { return Ok(None) };
+            note.gone = true;
+            note.superseded_by.clone_from(&fact.superseded_by);
+            note.recall.clone_from(&before.recall);
+        }
+        _ => return Err(Undecided::Poison(format!("a fact of kind {} holds no record", fact.kind.as_str()))),
+    }
+    Ok(Some(note))
+}
+
+/// One fact's decision: the sets as they become, and the records that follow from them.
+struct Decision<'a> {
+    rows: &'a mut Rows,
+    note: &'a Note,
+    sets: BTreeMap<String, Vec<String>>,
+}
+
+impl Decision<'_> {
+    fn drafts(mut self, before: Option<&Note>) -> Result<Vec<Draft<Recall, Note>>, Undecided> {
+        let identity = identity_of(self.note);
+        let old_identity = before.map(identity_of).unwrap_or_default();
+        let mut touched: BTreeSet<String> = [identity.clone(), old_identity.clone()].into_iter().filter(|id| !id.is_empty()).collect();
+        let was: Vec<(String, Option<Recall>)> =
+            touched.iter().map(|id| Ok((id.clone(), self.own_recall(id, before)?))).collect::<Result<_, Undecided>>()?;
+        if old_identity != identity && !old_identity.is_empty() {
+            self.alter(&format!("member/{old_identity}"), |items| items.retain(|key| *key != self_key(before)))?;
+        }
+        let key = self.note.key.clone();
+        self.alter(&format!("member/{identity}"), |items| insert(items, key))?;
+        for (id, old) in was {
+            let new = self.own_recall(&id, Some(self.note))?;
+            let (old_like, new_like) = (old.as_ref().and_then(merge::likeness), new.as_ref().and_then(merge::likeness));
+            let (old_item, new_item) = (old.as_ref().map(merge::alike_item), new.as_ref().map(merge::alike_item));
+            if (&old_like, &old_item) != (&new_like, &new_item) {
+                if let (Some(like), Some(item)) = (&old_like, &old_item) {
+                    touched.extend(self.group(&id, like)?);
+                    self.alter(&format!("alike/{like}"), |items| items.retain(|other| other != item))?;
+                }
+                if let (Some(like), Some(item)) = (&new_like, new_item) {
+                    self.alter(&format!("alike/{like}"), |items| {
+                        // Beyond the limit the likeness says nothing, and the set need not grow.
+                        if items.len() <= merge::LIKE_MEMBERS_MAX {
+                            insert(items, item);
+                        }
+                    })?;
+                }
+            }
+            for like in [&old_like, &new_like].into_iter().flatten() {
+                touched.extend(self.neighbours(like, &id)?);
+            }
+        }
+        let mut drafts = Vec::new();
+        for id in touched {
+            let row: Option<Row> = self.rows.get_json(&RECALLS, &key![id.as_str()])?;
+            let Some(after) = self.record(&id)? else { continue };
+            drafts.extend(draft(&id, row.map(|row| (row.record, row.seq, row.since)), after));
+        }
+        let sets = self.sets.into_iter().map(|(name, items)| NoteSet { name, items }).collect();
+        let note = Some(Note { sets, ..self.note.clone() });
+        match drafts.first_mut() {
+            Some(first) => first.note = note,
+            None => drafts.push(Draft {
+                event: ChangeKind::Noted,
+                id: identity,
+                after: None,
+                before: None,
+                before_seq: 0,
+                before_since: 0,
+                note,
+            }),
+        }
+        Ok(drafts)
+    }
+
+    /// A set as it stands in this decision.
+    fn set(&mut self, name: &str) -> Result<Vec<String>, Undecided> {
+        match self.sets.get(name) {
+            Some(items) => Ok(items.clone()),
+            None => Ok(self.rows.get_json(&SETS, &key![name])?.unwrap_or_default()),
+        }
+    }
+
+    fn alter(&mut self, name: &str, alter: impl FnOnce(&mut Vec<String>)) -> Result<(), Undecided> {
+        let before = self.set(name)?;
+        let mut items = before.clone();
+        alter(&mut items);
+        if items != before {
+            self.sets.insert(name.to_owned(), items);
+        }
+        Ok(())
+    }
+
+    /// The recall of one identity as its own facts tell it, with `own` standing for the fact being decided.
+    fn own_recall(&mut self, identity: &str, own: Option<&Note>) -> Result<Option<Recall>, Undecided> {
+        let mut notes = Vec::new();
+        for member in self.set(&format!("member/{identity}"))? {
+            if member == self.note.key {
+                notes.extend(own.cloned());
+            } else {
+                notes.extend(self.rows.get_json::<Note>(&SOURCES, &key![member])?);
+            }
+        }
+        let notes: Vec<Note> = notes.into_iter().filter(|note| identity_of(note) == identity).collect();
+        let mut recall = merge::recall(identity, &notes, &category::LEXICON);
+        if let Some(recall) = &mut recall
+            && recall.withdrawn
+            && let Some(heir) = notes.iter().map(|note| &note.superseded_by).find(|key| !key.is_empty())
+        {
+            // The same recall goes on under another number.
+            let heir: Option<Note> = if *heir == self.note.key { Some(self.note.clone()) } else { self.rows.get_json(&SOURCES, &key![heir.as_str()])? };
+            let by_key = notes.iter().find(|note| !note.superseded_by.is_empty()).map(|note| heir_identity(note)).unwrap_or_default();
+            recall.merged_into = heir.as_ref().map_or(by_key, identity_of);
+        }
+        Ok(recall)
+    }
+
+    fn group(&mut self, identity: &str, likeness: &str) -> Result<Vec<String>, Undecided> {
+        let items = self.set(&format!("alike/{likeness}"))?;
+        Ok(merge::group_of(identity, &items))
+    }
+
+    /// The other recalls whose record may change when one of their likeness does: none unless several agencies share it.
+    fn neighbours(&mut self, likeness: &str, identity: &str) -> Result<Vec<String>, Undecided> {
+        let items = self.set(&format!("alike/{likeness}"))?;
+        let ids: Vec<&str> = items.iter().filter_map(|item| item.split_once(' ')).map(|(_, id)| id).collect();
+        let agency = |id: &str| id.split(':').next().map(str::to_owned);
+        let mixed = ids.iter().any(|id| agency(id) != agency(identity));
+        // One above the limit still undoes what was merged below it.
+        if !mixed || ids.len() > merge::LIKE_MEMBERS_MAX + 1 {
+            return Ok(Vec::new());
+        }
+        Ok(ids.into_iter().map(str::to_owned).collect())
+    }
+
+    /// The record of an identity, other agencies considered.
+    fn record(&mut self, identity: &str) -> Result<Option<Recall>, Undecided> {
+        let note = self.note;
+        let Some(own) = self.own_recall(identity, Some(note))? else { return Ok(None) };
+        let Some(likeness) = merge::likeness(&own) else { return Ok(Some(own)) };
+        let group = self.group(identity, &likeness)?;
+        match group.first() {
+            Some(first) if group.len() > 1 && first == identity => {
+                let mut members = Vec::new();
+                for id in &group {
+                    members.extend(self.own_recall(id, Some(note))?);
+                }
+                Ok(merge::merged(&members))
+            }
+            Some(first) if group.len() > 1 => Ok(Some(Recall { merged_into: first.clone(), ..own })),
+            _ => Ok(Some(own)),
+        }
+    }
+}
+
+/// The `alike` set that a fact's recall will look at if it is the only fact of its recall, so that it is fetched ahead.
+fn lone_likeness(identity: &str, fact: &Fact<RecallFact>) -> Option<String> {
+    let note = Note { key: fact.key.clone(), recall: fact.data.clone(), ..Note::default() };
+    let recall = merge::recall(identity, std::slice::from_ref(&note), &category::LEXICON)?;
+    merge::likeness(&recall).map(|likeness| format!("alike/{likeness}"))
+}
+
+fn identity_of(note: &Note) -> String {
+    note.recall.as_ref().map(RecallFact::identity).unwrap_or_default()
+}
+
+/// The identity under which a superseded fact's recall goes on, as far as its key tells.
+fn heir_identity(note: &Note) -> String {
+    let agency = note.recall.as_ref().map(|recall| recall.agency.clone()).unwrap_or_default();
+    let number = note.superseded_by.rsplit('/').next().unwrap_or_default();
+    format!("{agency}:{number}")
+}
+
+fn self_key(note: Option<&Note>) -> String {
+    note.map(|note| note.key.clone()).unwrap_or_default()
+}
+
+fn insert(items: &mut Vec<String>, item: String) {
+    if let Err(at) = items.binary_search(&item) {
+        items.insert(at, item);
+    }
+}
+
+/// The draft that makes `after` of what stands, if it differs.
+fn draft(id: &str, before: Option<(Recall, i64, i64)>, after: Recall) -> Option<Draft<Recall, Note>> {
+    let (event, before, before_seq, before_since) = match before {
+        // A recall that never was a record of its own, and is none now, is no news.
+        None if !after.merged_into.is_empty() || after.withdrawn => return None,
+        None => (ChangeKind::New, None, 0, 0),
+        Some((before, _, _)) if before == after => return None,
+        Some((before, seq, since)) => (ChangeKind::Modified, Some(before), seq, since),
+    };
+    Some(Draft { event, id: id.to_owned(), after: Some(after), before, before_seq, before_since, note: None })
+}
+
+/// Writes what a note remembers.
+fn remember(note: &Note, writes: &mut Vec<Write>) {
+    let source = Note { sets: Vec::new(), ..note.clone() };
+    if let Ok(value) = serde_json::to_vec(&source) {
+        writes.push(Write { table: &SOURCES, key: key![note.key.as_str()], value: Some(Bytes::from(value)) });
+    }
+    for set in &note.sets {
+        let value = (!set.items.is_empty()).then(|| serde_json::to_vec(&set.items).ok()).flatten();
+        writes.push(Write { table: &SETS, key: key![set.name.as_str()], value: value.map(Bytes::from) });
+    }
+}
+
+/// Writes a record's places in the lists; answers since when it stands there (0: nowhere).
+fn place(change: &RecallChange, after: &Recall, writes: &mut Vec<Write>) -> i64 {
+    let before = change.before.as_ref().filter(|before| before.is_listed());
+    let stays = before.is_some_and(|before| {
+        after.is_listed() && (&before.date, &before.category, &before.agency) == (&after.date, &after.category, &after.agency)
+    });
+    if stays {
+        return change.before_since;
+    }
+    if let Some(before) = before {
+        list_entries(before, change.before_since, Listed { until: change.seq }, writes);
+    }
+    if after.is_listed() {
+        list_entries(after, change.seq, Listed::default(), writes);
+        return change.seq;
+    }
+    0
+}
+
+fn list_entries(recall: &Recall, since: i64, listed: Listed, writes: &mut Vec<Write>) {
+    let value = Bytes::from(serde_json::to_vec(&listed).unwrap_or_default());
+    for category in [recall.category.as_str(), "*"] {
+        for agency in [recall.agency.as_str(), "*"] {
+            let key =
+                key![format!("{category}/{agency}"), year_of(&recall.date), day_of(&recall.date), recall.id.as_str(), since];
+            writes.push(Write { table: &LISTS, key, value: Some(value.clone()) });
+        }
+    }
+}
+
+fn row_json(seq: i64, since: i64, record: &[u8]) -> Bytes {
+    let mut out = format!(r#"{{"seq":{seq},"since":{since},"record":"#).into_bytes();
+    out.extend_from_slice(record);
+    out.push(b'}');
+    Bytes::from(out)
+}

@@ -1,0 +1,96 @@
+//! What every view store must do, as checks that any implementation can be put through.
+//!
+//! Each check makes its own views, empty at the start, so they can run in any order, again, and on a store that keeps its data. A check
+//! answers [`Failure::Broken`] with the promise that was not kept. A backend calls [`all`] from its own tests.
+
+mod coordination;
+mod generations;
+mod rows;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use schemas::tables::{Key, Table, ViewDef, Write};
+
+pub use self::coordination::{counters, leases};
+pub use self::generations::{leftover_rebuild, swap_under_readers, wait_past};
+pub use self::rows::{commit_and_checkpoint, deletes, points, ranges, wide_keys};
+use crate::store::{Checkpoint, Error, View, ViewStore};
+
+/// Why a check did not pass.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A promise was not kept.
+    #[error("the store breaks its contract: {0}")]
+    Broken(String),
+    /// A call failed that must not.
+    #[error("a call failed that must not")]
+    Call(#[from] Error),
+}
+
+/// Runs every check.
+///
+/// # Errors
+/// The first check that does not pass.
+pub async fn all(store: &Arc<dyn ViewStore>) -> Result<(), Failure> {
+    let by_ref = store.as_ref();
+    commit_and_checkpoint(by_ref).await?;
+    points(by_ref).await?;
+    deletes(by_ref).await?;
+    ranges(by_ref).await?;
+    wide_keys(by_ref).await?;
+    swap_under_readers(by_ref).await?;
+    leftover_rebuild(by_ref).await?;
+    wait_past(by_ref).await?;
+    leases(by_ref).await?;
+    counters(store).await
+}
+
+/// Fails the check unless the condition holds; the words say what was promised.
+macro_rules! promise {
+    ($holds:expr, $($words:tt)+) => {
+        if !$holds {
+            return Err($crate::contract::Failure::Broken(format!($($words)+)));
+        }
+    };
+}
+use promise;
+
+/// An empty live generation of a view, whatever earlier runs left.
+async fn fresh(store: &dyn ViewStore, def: &'static ViewDef) -> Result<Arc<dyn View>, Error> {
+    let view = store.begin_rebuild(def).await?;
+    store.swap(&view).await?;
+    store.live(def).await
+}
+
+fn put(table: &'static Table, key: Key, value: &str) -> Write {
+    Write { table, key, value: Some(Bytes::copy_from_slice(value.as_bytes())) }
+}
+
+fn delete(table: &'static Table, key: Key) -> Write {
+    Write { table, key, value: None }
+}
+
+fn at_seq(seq: u64) -> Checkpoint {
+    Checkpoint { seq, hash: format!("{seq:064x}"), offset: seq, recorded_at_ms: 1_000, ..Checkpoint::default() }
+}
+
+/// Numbers that look random and are the same in every run (a linear congruential generator).
+pub(crate) struct Lcg(u64);
+
+impl Lcg {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        // The low bits of the state repeat soon; fold the high ones over them.
+        self.0 ^ (self.0 >> 33)
+    }
+
+    /// Below `bound`, which must not be 0.
+    pub(crate) fn below(&mut self, bound: u32) -> usize {
+        usize::try_from((self.next() >> 16) % u64::from(bound)).unwrap_or_default()
+    }
+}

@@ -1,0 +1,90 @@
+//! Leases and counters.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Failure, promise};
+use crate::store::{Error, ViewStore};
+
+/// Far in the future, so that rows of an earlier run, on a store that keeps them, are given back or expired first.
+const NOW_MS: i64 = 4_000_000_000_000;
+
+/// One holder at a time; it may renew; expiry and release make room.
+///
+/// # Errors
+/// What was promised and not kept.
+pub async fn leases(store: &dyn ViewStore) -> Result<(), Failure> {
+    let rows = store.coordination();
+    let ttl = Duration::from_secs(10);
+    for holder in ["a", "b"] {
+        rows.release("contract/lease", holder).await?;
+    }
+    promise!(rows.lease("contract/lease", "a", NOW_MS, ttl).await?, "a free lease is granted");
+    promise!(!rows.lease("contract/lease", "b", NOW_MS + 9_999, ttl).await?, "a held lease is not granted to another");
+    promise!(rows.lease("contract/lease-2", "b", NOW_MS, ttl).await?, "leases of other names are apart");
+    rows.release("contract/lease-2", "b").await?;
+    promise!(rows.lease("contract/lease", "a", NOW_MS + 9_999, ttl).await?, "a holder may renew");
+    promise!(!rows.lease("contract/lease", "b", NOW_MS + 15_000, ttl).await?, "a renewal prolongs");
+    rows.release("contract/lease", "b").await?;
+    promise!(!rows.lease("contract/lease", "b", NOW_MS + 15_000, ttl).await?, "only the holder can give a lease back");
+    promise!(rows.lease("contract/lease", "b", NOW_MS + 19_999, ttl).await?, "an expired lease is granted");
+    promise!(!rows.lease("contract/lease", "a", NOW_MS + 20_000, ttl).await?, "its former holder has lost it");
+    rows.release("contract/lease", "b").await?;
+    promise!(rows.lease("contract/lease", "a", NOW_MS + 20_001, ttl).await?, "a lease given back is free at once");
+    rows.release("contract/lease", "a").await?;
+    Ok(())
+}
+
+/// Counters never pass their maximum, also under concurrent takers; what is given back can be taken again; expiry empties them.
+/// A counter that was given back wholly is forgotten with its expiry.
+///
+/// # Errors
+/// What was promised and not kept.
+pub async fn counters(store: &Arc<dyn ViewStore>) -> Result<(), Failure> {
+    let rows = store.coordination();
+    let until = NOW_MS + 1_000;
+    let name = "contract/counter";
+    rows.take(name, i64::MIN, 0, NOW_MS, until).await?;
+    promise!(rows.take(name, 6, 10, NOW_MS, until).await? == 6, "what fits is taken");
+    promise!(rows.take(name, 6, 10, NOW_MS, until).await? == 4, "of what does not fit, the part that does");
+    promise!(rows.take(name, 1, 10, NOW_MS, until).await? == 0, "at the maximum nothing is taken");
+    promise!(rows.take(name, 1, 5, NOW_MS, until).await? == 0, "a lowered maximum takes nothing away");
+    promise!(rows.take(name, -3, 10, NOW_MS, until).await? == -3, "giving back gives back");
+    promise!(rows.take(name, 9, 10, NOW_MS, until).await? == 3, "what was given back can be taken again");
+    promise!(rows.take(name, -99, 10, NOW_MS, until).await? == -10, "no more is given back than was taken");
+    promise!(rows.take(name, 7, 10, until, until).await? == 7, "a counter counts until it expires");
+    promise!(rows.take(name, 10, 10, until + 1, until + 1_000).await? == 10, "after that it begins again");
+    promise!(rows.take(name, 10, 10, until + 2_000, until).await? == 0, "nothing is taken from a counter that expired before now");
+    promise!(rows.take(name, -10, 10, until + 2, until).await? == -10, "all may be given back");
+    promise!(rows.take(name, 2, 10, NOW_MS, until).await? == 2, "a counter given back wholly begins anew");
+    promise!(rows.take(name, 10, 10, until + 1, until + 1_000).await? == 10, "with the expiry of its first taker");
+
+    let mut takers = tokio::task::JoinSet::new();
+    rows.take("contract/shared", i64::MIN, 0, NOW_MS, until).await?;
+    for _ in 0..8 {
+        let store = Arc::clone(store);
+        takers.spawn(async move {
+            let mut taken = 0;
+            for _ in 0..20 {
+                taken += store.coordination().take("contract/shared", 3, 100, NOW_MS, until).await?;
+            }
+            Ok::<i64, Error>(taken)
+        });
+    }
+    let mut taken = 0;
+    while let Some(taker) = takers.join_next().await {
+        taken += taker.map_err(|error| Failure::Broken(format!("a taker ends: {error}")))??;
+    }
+    promise!(taken == 100, "concurrent takers get the maximum together, not {taken}");
+
+    // More expired counters than one sweep looks at must not get in the way of the living.
+    for i in 0..60 {
+        rows.take(&format!("contract/short/{i}"), 1, 1, NOW_MS, NOW_MS + 1).await?;
+    }
+    for _ in 0..60 {
+        rows.take("contract/long", 1, 100, NOW_MS + 2, until).await?;
+    }
+    promise!(rows.take("contract/long", 100, 100, NOW_MS + 2, until).await? == 40, "sweeping the expired leaves the living");
+    rows.take("contract/long", i64::MIN, 0, NOW_MS + 2, until).await?;
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! Leases and counters: small rows in a keyspace of their own, changed one at a time.
+//!
+//! One process owns the data directory, so one mutex makes the calls linearizable. Every change is handed to the operating system
+//! before the call answers: it survives a kill of the process.
+
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use fjall::{Keyspace, PersistMode};
+
+use super::database::Core;
+use super::failure::{closed, engine, held, lost_task};
+use crate::store::{Coordination, Error};
+
+/// Counters looked at, and forgotten if expired, on each `take`.
+const SWEEP_ROWS: usize = 16;
+const PLACE: &str = "coordination";
+const LEASE: u8 = b'l';
+const COUNTER: u8 = b'c';
+
+/// The coordination rows of an embedded store.
+#[derive(Clone)]
+pub(super) struct Rows {
+    core: Arc<RwLock<Option<Arc<Core>>>>,
+    /// Held over every read and write of a call; keeps where the sweep goes on.
+    turn: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Rows {
+    pub(super) fn new(core: Arc<RwLock<Option<Arc<Core>>>>) -> Self {
+        Self { core, turn: Arc::new(Mutex::new(vec![COUNTER])) }
+    }
+
+    /// Runs a change on a thread that may wait for the disk; it ends even if the caller goes away.
+    async fn run<T, F>(&self, change: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Core, &mut Vec<u8>) -> Result<T, Error> + Send + 'static,
+    {
+        let rows = self.clone();
+        tokio::task::spawn_blocking(move || {
+            let core = held(rows.core.read()).clone().ok_or_else(closed)?;
+            let mut sweep = held(rows.turn.lock());
+            change(&core, &mut sweep)
+        })
+        .await
+        .map_err(lost_task)?
+    }
+}
+
+impl Rows {
+    /// Forgets all leases: whoever opens the directory holds it alone, so their holders are dead.
+    pub(super) fn forget_leases(core: &Core) -> Result<(), Error> {
+        for row in core.coordination.prefix([LEASE]) {
+            let key = row.key().map_err(|source| engine("read", PLACE, source))?;
+            write(core, |batch| batch.remove(&core.coordination, key))?;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Coordination for Rows {
+    async fn lease(&self, name: &str, holder: &str, now_ms: i64, ttl: Duration) -> Result<bool, Error> {
+        let key = row_key(LEASE, name)?;
+        let holder = holder.as_bytes().to_vec();
+        let until_ms = now_ms.saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
+        self.run(move |core, _| {
+            if let Some((held_until_ms, by)) = read(&core.coordination, &key)?
+                && held_until_ms > now_ms
+                && by != holder
+            {
+                return Ok(false);
+            }
+            let mut value = until_ms.to_be_bytes().to_vec();
+            value.extend_from_slice(&holder);
+            write(core, |batch| batch.insert(&core.coordination, key, value))?;
+            Ok(true)
+        })
+        .await
+    }
+
+    async fn release(&self, name: &str, holder: &str) -> Result<(), Error> {
+        let key = row_key(LEASE, name)?;
+        let holder = holder.as_bytes().to_vec();
+        self.run(move |core, _| match read(&core.coordination, &key)? {
+            Some((_, by)) if by == holder => write(core, |batch| batch.remove(&core.coordination, key)),
+            _ => Ok(()),
+        })
+        .await
+    }
+
+    async fn take(&self, name: &str, amount: i64, max: i64, now_ms: i64, expires_ms: i64) -> Result<i64, Error> {
+        let key = row_key(COUNTER, name)?;
+        self.run(move |core, sweep| {
+            let current = read_counter(&core.coordination, &key)?.filter(|(expires_ms, _)| *expires_ms >= now_ms);
+            let used = current.map_or(0, |(_, used)| used);
+            let added = if amount >= 0 {
+                // A counter that would be forgotten at once could be taken from without end.
+                if expires_ms < now_ms { 0 } else { amount.min(max.saturating_sub(used)).max(0) }
+            } else {
+                amount.max(used.saturating_neg())
+            };
+            let expired = expired(&core.coordination, sweep, now_ms, &key)?;
+            if added == 0 && expired.is_empty() {
+                return Ok(0);
+            }
+            write(core, |batch| {
+                for key in expired {
+                    batch.remove(&core.coordination, key);
+                }
+                if added != 0 && used + added == 0 {
+                    batch.remove(&core.coordination, key);
+                } else if added != 0 {
+                    let expires_ms = current.map_or(expires_ms, |(earlier, _)| earlier.max(expires_ms));
+                    let mut value = expires_ms.to_be_bytes().to_vec();
+                    value.extend_from_slice(&(used + added).to_be_bytes());
+                    batch.insert(&core.coordination, key, value);
+                }
+            })?;
+            Ok(added)
+        })
+        .await
+    }
+}
+
+/// Looks at the next few counters from where the last sweep stopped; answers the expired ones except `but`.
+fn expired(keyspace: &Keyspace, sweep: &mut Vec<u8>, now_ms: i64, but: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    let mut out = Vec::new();
+    let mut last = None;
+    let bounds: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Excluded(sweep.as_slice()), Bound::Excluded(&[COUNTER + 1]));
+    let mut seen = 0;
+    for row in keyspace.range::<&[u8], _>(bounds).take(SWEEP_ROWS) {
+        let (key, value) = row.into_inner().map_err(|error| engine("sweep", PLACE, error))?;
+        seen += 1;
+        if split_time(&value).is_none_or(|(expires_ms, _)| expires_ms < now_ms) && &*key != but {
+            out.push(key.to_vec());
+        }
+        last = Some(key.to_vec());
+    }
+    *sweep = last.filter(|_| seen == SWEEP_ROWS).unwrap_or_else(|| vec![COUNTER]);
+    Ok(out)
+}
+
+/// Writes one batch and hands it to the operating system.
+fn write(core: &Core, fill: impl FnOnce(&mut fjall::OwnedWriteBatch)) -> Result<(), Error> {
+    let mut batch = core.db.batch().durability(Some(PersistMode::Buffer));
+    fill(&mut batch);
+    batch.commit().map_err(|error| engine("write", PLACE, error))
+}
+
+/// A row: its time, and what follows.
+fn read(keyspace: &Keyspace, key: &[u8]) -> Result<Option<(i64, Vec<u8>)>, Error> {
+    let Some(value) = keyspace.get(key).map_err(|error| engine("read", PLACE, error))? else { return Ok(None) };
+    let (at, rest) = split_time(&value).ok_or_else(damaged)?;
+    Ok(Some((at, rest.to_vec())))
+}
+
+/// A counter: when it expires, and how much is used.
+fn read_counter(keyspace: &Keyspace, key: &[u8]) -> Result<Option<(i64, i64)>, Error> {
+    let Some((expires_ms, rest)) = read(keyspace, key)? else { return Ok(None) };
+    let used: [u8; 8] = rest.try_into().map_err(|_| damaged())?;
+    Ok(Some((expires_ms, i64::from_be_bytes(used))))
+}
+
+fn split_time(value: &[u8]) -> Option<(i64, &[u8])> {
+    let (time, rest) = value.split_first_chunk::<8>()?;
+    Some((i64::from_be_bytes(*time), rest))
+}
+
+fn damaged() -> Error {
+    Error::Damaged { table: PLACE.to_owned(), reason: "a row is too short".to_owned() }
+}
+
+fn row_key(kind: u8, name: &str) -> Result<Vec<u8>, Error> {
+    const NAME_BYTES_MAX: usize = 4_096;
+    if name.len() > NAME_BYTES_MAX {
+        return Err(Error::Unavailable {
+            what: format!("a coordination row's name is {} bytes long, {NAME_BYTES_MAX} at most", name.len()),
+            source: None,
+        });
+    }
+    let mut key = Vec::with_capacity(name.len() + 1);
+    key.push(kind);
+    key.extend_from_slice(name.as_bytes());
+    Ok(key)
+}

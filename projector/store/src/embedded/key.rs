@@ -1,0 +1,197 @@
+//! Key columns as bytes whose order is the columns' order.
+//!
+//! - Text: its bytes, each 0x00 written as 0x00 0xFF, then the end mark 0x00 0x01. The mark is smaller than any byte that can follow,
+//!   so a text sorts before every longer one, and no encoded column is the beginning of another.
+//! - Int: eight bytes, big endian, sign bit flipped.
+//! - Descending columns: the same bytes, inverted.
+//!
+//! So a prefix of columns encodes to a prefix of bytes, and exactly the rows that share the columns share the bytes.
+
+use schemas::tables::{Column, ColumnType, Datum, Key, Order, Table};
+
+use crate::store::Error;
+
+/// The engine holds keys of up to 65,535 bytes; a key near that is a mistake in any case.
+const KEY_BYTES_MAX: usize = 60_000;
+const SIGN: u64 = 1 << 63;
+
+/// Encodes a whole key.
+pub(super) fn encode_whole(table: &Table, key: &[Datum]) -> Result<Vec<u8>, Error> {
+    if key.len() != table.key.len() {
+        return Err(bad_key(table, format!("{} columns given, {} wanted", key.len(), table.key.len())));
+    }
+    encode_prefix(table, key)
+}
+
+/// Encodes the leading columns of a key; none give no bytes.
+pub(super) fn encode_prefix(table: &Table, key: &[Datum]) -> Result<Vec<u8>, Error> {
+    if key.len() > table.key.len() {
+        return Err(bad_key(table, format!("{} columns given, the table has {}", key.len(), table.key.len())));
+    }
+    let mut out = Vec::with_capacity(key.len() * 16);
+    for (column, datum) in table.key.iter().zip(key) {
+        let start = out.len();
+        match (column.ty, datum) {
+            (ColumnType::Text, Datum::Text(text)) => {
+                for byte in text.bytes() {
+                    out.push(byte);
+                    if byte == 0 {
+                        out.push(0xFF);
+                    }
+                }
+                out.extend_from_slice(&[0, 1]);
+            }
+            (ColumnType::Int, Datum::Int(int)) => out.extend_from_slice(&(int.cast_unsigned() ^ SIGN).to_be_bytes()),
+            _ => return Err(bad_key(table, format!("column {} has another type than the value given", column.name))),
+        }
+        if column.order == Order::Desc {
+            for byte in &mut out[start..] {
+                *byte = !*byte;
+            }
+        }
+    }
+    if out.len() > KEY_BYTES_MAX {
+        return Err(bad_key(table, format!("{} bytes long, {KEY_BYTES_MAX} at most", out.len())));
+    }
+    Ok(out)
+}
+
+/// Reads a whole key back.
+pub(super) fn decode(table: &Table, bytes: &[u8]) -> Result<Key, Error> {
+    let damaged = || Error::Damaged { table: table.name.to_owned(), reason: "a key does not read back".to_owned() };
+    let mut rest = bytes;
+    let mut key = Key::with_capacity(table.key.len());
+    for column in table.key {
+        let (datum, used) = decode_column(column, rest).ok_or_else(damaged)?;
+        key.push(datum);
+        rest = &rest[used..];
+    }
+    if rest.is_empty() { Ok(key) } else { Err(damaged()) }
+}
+
+/// One column and how many bytes it took.
+fn decode_column(column: &Column, bytes: &[u8]) -> Option<(Datum, usize)> {
+    let invert = if column.order == Order::Desc { 0xFF } else { 0 };
+    match column.ty {
+        ColumnType::Int => {
+            let raw: [u8; 8] = bytes.get(..8)?.try_into().ok()?;
+            let value = u64::from_be_bytes(raw.map(|byte| byte ^ invert)) ^ SIGN;
+            Some((Datum::Int(value.cast_signed()), 8))
+        }
+        ColumnType::Text => {
+            let mut text = Vec::with_capacity(bytes.len());
+            let mut at = 0;
+            loop {
+                let byte = bytes.get(at)? ^ invert;
+                at += 1;
+                if byte != 0 {
+                    text.push(byte);
+                    continue;
+                }
+                let mark = bytes.get(at)? ^ invert;
+                at += 1;
+                match mark {
+                    0xFF => text.push(0),
+                    1 => return Some((Datum::Text(String::from_utf8(text).ok()?), at)),
+                    _ => return None,
+                }
+            }
+        }
+    }
+}
+
+/// The first bytes after everything that begins with `prefix`; `None` if nothing can follow.
+pub(super) fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte != 0xFF)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+/// A caller's mistake: the key does not fit the table.
+fn bad_key(table: &Table, why: String) -> Error {
+    Error::Unavailable { what: format!("a key of table {} is wrong: {why}", table.name), source: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Ordering;
+
+    use schemas::key;
+    use schemas::tables::{TableKind, int, int_desc, text};
+
+    use super::*;
+    use crate::contract::Lcg;
+
+    const TEXT_DESC: Column = Column { name: "name", ty: ColumnType::Text, order: Order::Desc };
+    static MIXED: Table = Table {
+        name: "mixed",
+        key: &[text("a"), int_desc("b"), TEXT_DESC, int("d"), text("e")],
+        partition_columns: 1,
+        kind: TableKind::Derived,
+    };
+
+    fn random_key(lcg: &mut Lcg) -> Key {
+        const PIECES: [&str; 8] = ["\0", "\u{1}", "a", "b", "é", "\u{10FFFF}", "\u{7F}", "\0\u{1}"];
+        let mut text = || {
+            let len = lcg.below(4);
+            let picked: String = (0..len).map(|_| PIECES[lcg.below(8)]).collect();
+            Datum::Text(picked)
+        };
+        let (a, c, e) = (text(), text(), text());
+        let mut int = || match lcg.below(5) {
+            0 => Datum::Int(i64::MIN),
+            1 => Datum::Int(i64::MAX),
+            2 => Datum::Int(lcg.next().cast_signed()),
+            _ => Datum::Int(i64::try_from(lcg.below(5)).unwrap() - 2),
+        };
+        vec![a, int(), c, int(), e]
+    }
+
+    /// Column by column, as the table says.
+    fn by_columns(left: &Key, right: &Key) -> Ordering {
+        MIXED
+            .key
+            .iter()
+            .zip(left.iter().zip(right))
+            .map(|(column, (l, r))| if column.order == Order::Desc { r.cmp(l) } else { l.cmp(r) })
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
+    }
+
+    /// Proves that byte order is column order, that keys read back, and that a prefix covers exactly the rows that share it.
+    #[test]
+    fn byte_order_is_column_order() {
+        let mut lcg = Lcg::new(7);
+        for _ in 0..20_000 {
+            let (left, right) = (random_key(&mut lcg), random_key(&mut lcg));
+            let (l, r) = (encode_whole(&MIXED, &left).unwrap(), encode_whole(&MIXED, &right).unwrap());
+            assert_eq!(l.cmp(&r), by_columns(&left, &right), "{left:?} {right:?}");
+            assert_eq!(decode(&MIXED, &l).unwrap(), left);
+            let columns = lcg.below(6);
+            let prefix = encode_prefix(&MIXED, &left[..columns]).unwrap();
+            let inside = r >= prefix && end_of(&prefix).is_none_or(|end| r < end);
+            assert_eq!(inside, right[..columns] == left[..columns], "{left:?} {right:?} {columns}");
+        }
+    }
+
+    /// Proves that keys of the wrong shape and bytes that are no key are refused, not taken or panicked on.
+    #[test]
+    fn wrong_keys_are_refused() {
+        let whole = |key: Key| encode_whole(&MIXED, &key);
+        let prefix = |key: Key| encode_prefix(&MIXED, &key);
+        assert!(whole(key!["a"]).is_err());
+        assert!(prefix(key![1]).is_err());
+        assert!(prefix(key!["a", 1, "b", 2, "c", 3]).is_err());
+        assert!(prefix(key!["x".repeat(70_000)]).is_err());
+        let good = whole(key!["a\0b", -1, "c", 2, "d"]).unwrap();
+        for cut in 0..good.len() {
+            assert!(decode(&MIXED, &good[..cut]).is_err());
+        }
+        let mut longer = good;
+        longer.push(0);
+        assert!(decode(&MIXED, &longer).is_err());
+        assert_eq!(end_of(&[1, 0xFF]), Some(vec![2]));
+        assert_eq!(end_of(&[0xFF, 0xFF]), None);
+    }
+}

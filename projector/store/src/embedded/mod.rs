@@ -1,0 +1,208 @@
+//! The view store in the data directory, on an LSM engine: no set-up, one process.
+//!
+//! Promises: what a commit answered for survives a kill of the process (it is handed to the operating system, not synced: a power cut may
+//! take the newest commits, whole, and the log gives them again); a swap is synced. README.md tells one row's whole way.
+
+mod coordination;
+mod database;
+mod failure;
+mod key;
+mod tuning;
+mod view;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, RwLock, Weak};
+
+use async_trait::async_trait;
+use schemas::tables::ViewDef;
+
+use self::database::Core;
+use self::failure::{closed, held, lost_task};
+pub use self::tuning::Options;
+use self::view::EmbeddedView;
+use crate::store::{Coordination, Error, View, ViewStore};
+
+/// The generations of one view that the store itself holds.
+#[derive(Default)]
+struct Slot {
+    live: Option<Arc<EmbeddedView>>,
+    rebuilt: Option<Arc<EmbeddedView>>,
+    /// The highest generation ever opened here; a number is not given twice in one process.
+    last: u64,
+}
+
+/// What outlives a call: work on threads that may block holds it.
+struct Shared {
+    core: Arc<RwLock<Option<Arc<Core>>>>,
+    slots: RwLock<HashMap<&'static str, Slot>>,
+    /// Every generation handed out, so that closing reaches those that readers still hold.
+    handed_out: Mutex<Vec<Weak<EmbeddedView>>>,
+    /// Held while generations are made, swapped or closed. Readers of `slots` do not wait for it.
+    changing: Mutex<()>,
+}
+
+/// The view store in a data directory. Only one may be open on a directory at a time.
+pub struct EmbeddedStore {
+    shared: Arc<Shared>,
+    coordination: coordination::Rows,
+}
+
+impl EmbeddedStore {
+    /// Opens the store in a directory, making it if there is none. What unfinished rebuilds left over is deleted.
+    ///
+    /// Blocks on the disk: after a crash the journal is replayed, up to [`Options::max_journaling_bytes`].
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if the directory cannot be used or another process has it open; [`Error::Damaged`] if its files are not
+    /// what was written. Both name the directory. Nothing but the log is lost by deleting it and rebuilding.
+    pub fn open(dir: &Path, options: Options) -> Result<Arc<Self>, Error> {
+        let core = Arc::new(RwLock::new(Some(Arc::new(Core::open(dir, options.clamped())?))));
+        if let Some(core) = held(core.read()).as_ref() {
+            coordination::Rows::forget_leases(core)?;
+        }
+        let coordination = coordination::Rows::new(Arc::clone(&core));
+        let shared = Shared { core, slots: RwLock::default(), handed_out: Mutex::default(), changing: Mutex::default() };
+        Ok(Arc::new(Self { shared: Arc::new(shared), coordination }))
+    }
+
+    async fn run<T, F>(&self, change: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Shared) -> Result<T, Error> + Send + 'static,
+    {
+        let shared = Arc::clone(&self.shared);
+        tokio::task::spawn_blocking(move || change(&shared)).await.map_err(lost_task)?
+    }
+}
+
+impl Shared {
+    fn core(&self) -> Result<Arc<Core>, Error> {
+        held(self.core.read()).clone().ok_or_else(closed)
+    }
+
+    fn cached_live(&self, def: &'static ViewDef) -> Option<Arc<EmbeddedView>> {
+        held(self.slots.read()).get(def.name)?.live.clone()
+    }
+
+    fn open_generation(&self, core: &Arc<Core>, def: &'static ViewDef, generation: u64) -> Result<Arc<EmbeddedView>, Error> {
+        let view = Arc::new(EmbeddedView::open(core, def, generation)?);
+        let mut handed_out = held(self.handed_out.lock());
+        handed_out.retain(|view| view.strong_count() > 0);
+        handed_out.push(Arc::downgrade(&view));
+        Ok(view)
+    }
+
+    /// The live generation; the caller holds `changing`.
+    fn live(&self, core: &Arc<Core>, def: &'static ViewDef) -> Result<Arc<EmbeddedView>, Error> {
+        if let Some(view) = self.cached_live(def) {
+            return Ok(view);
+        }
+        let generation = match core.live_generation(def.name)? {
+            Some(generation) => generation,
+            None => {
+                core.set_live_generation(def.name, 1)?;
+                1
+            }
+        };
+        let view = self.open_generation(core, def, generation)?;
+        let mut slots = held(self.slots.write());
+        let slot = slots.entry(def.name).or_default();
+        slot.last = slot.last.max(generation);
+        slot.live = Some(Arc::clone(&view));
+        Ok(view)
+    }
+
+    fn begin_rebuild(&self, def: &'static ViewDef) -> Result<Arc<EmbeddedView>, Error> {
+        let _changing = held(self.changing.lock());
+        let core = self.core()?;
+        self.live(&core, def)?;
+        let (leftover, generation) = {
+            let mut slots = held(self.slots.write());
+            let slot = slots.entry(def.name).or_default();
+            slot.last += 1;
+            (slot.rebuilt.take(), slot.last)
+        };
+        if let Some(leftover) = leftover {
+            leftover.drop_rows();
+        }
+        let view = self.open_generation(&core, def, generation)?;
+        held(self.slots.write()).entry(def.name).or_default().rebuilt = Some(Arc::clone(&view));
+        Ok(view)
+    }
+
+    fn swap(&self, def: &'static ViewDef, generation: u64, is_it: impl Fn(&Arc<EmbeddedView>) -> bool) -> Result<(), Error> {
+        let _changing = held(self.changing.lock());
+        let core = self.core()?;
+        {
+            let slots = held(self.slots.read());
+            let slot = slots.get(def.name);
+            if slot.and_then(|slot| slot.live.as_ref()).is_some_and(&is_it) {
+                return Ok(());
+            }
+            if !slot.and_then(|slot| slot.rebuilt.as_ref()).is_some_and(&is_it) {
+                return Err(Error::Gone { view: def.name.to_owned(), generation });
+            }
+        }
+        core.set_live_generation(def.name, generation)?;
+        let old = {
+            let mut slots = held(self.slots.write());
+            let slot = slots.entry(def.name).or_default();
+            let rebuilt = slot.rebuilt.take();
+            std::mem::replace(&mut slot.live, rebuilt)
+        };
+        if let Some(old) = old {
+            old.retire();
+        }
+        Ok(())
+    }
+
+    fn close(&self) -> Result<(), Error> {
+        let _changing = held(self.changing.lock());
+        let Some(core) = held(self.core.write()).take() else { return Ok(()) };
+        let flushed = core.flush();
+        held(self.slots.write()).clear();
+        for view in held(self.handed_out.lock()).drain(..).filter_map(|view| view.upgrade()) {
+            view.close();
+        }
+        flushed
+    }
+}
+
+#[async_trait]
+impl ViewStore for EmbeddedStore {
+    async fn live(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, Error> {
+        if let Some(view) = self.shared.cached_live(def) {
+            return Ok(view);
+        }
+        let make = move |shared: &Shared| {
+            let _changing = held(shared.changing.lock());
+            shared.live(&shared.core()?, def)
+        };
+        Ok(self.run(make).await?)
+    }
+
+    async fn begin_rebuild(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, Error> {
+        Ok(self.run(move |shared| shared.begin_rebuild(def)).await?)
+    }
+
+    async fn swap(&self, rebuilt: &Arc<dyn View>) -> Result<(), Error> {
+        let rebuilt = Arc::clone(rebuilt);
+        self.run(move |shared| {
+            let is_it = |own: &Arc<EmbeddedView>| std::ptr::addr_eq(Arc::as_ptr(own), Arc::as_ptr(&rebuilt));
+            shared.swap(rebuilt.def(), rebuilt.generation(), is_it)
+        })
+        .await
+    }
+
+    fn coordination(&self) -> &dyn Coordination {
+        &self.coordination
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        self.run(Shared::close).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! What only the embedded store promises: files, crashes, deletion of old generations.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use schemas::key;
+use schemas::tables::{Key, Table, TableKind, Write, int, text};
+
+use super::*;
+use crate::contract;
+use crate::store::Checkpoint;
+
+static ROWS: Table = Table { name: "rows", key: &[text("part"), int("num")], partition_columns: 1, kind: TableKind::Current };
+static BLOCKS: Table = Table { name: "blocks_feed", key: &[int("block")], partition_columns: 1, kind: TableKind::Derived };
+static DEF: ViewDef = ViewDef { name: "tested", tables: &[&ROWS, &BLOCKS] };
+
+fn open(dir: &Path) -> Arc<EmbeddedStore> {
+    EmbeddedStore::open(dir, Options::default()).unwrap()
+}
+
+fn row(num: i64) -> Write {
+    Write { table: &ROWS, key: key!["p", num], value: Some(Bytes::from(num.to_string())) }
+}
+
+fn block(num: i64) -> Write {
+    Write { table: &BLOCKS, key: key![num], value: Some(Bytes::from(vec![b'x'; 60_000])) }
+}
+
+fn at_seq(seq: u64) -> Checkpoint {
+    Checkpoint { seq, ..Checkpoint::default() }
+}
+
+fn all_rows() -> crate::store::Range {
+    crate::store::Range { prefix: Key::new(), after: None, from: None, limit: 10_000, reverse: false }
+}
+
+/// Names of the keyspaces of views.
+fn generations(store: &EmbeddedStore) -> Vec<String> {
+    let mut names: Vec<String> = store.shared.core().unwrap().db.list_keyspace_names().iter().map(ToString::to_string).collect();
+    names.retain(|name| name.contains('.'));
+    names.sort();
+    names
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_dir(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Proves that the embedded store keeps every promise of the contract, and still does on the data it left behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keeps_the_contract() {
+    let dir = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        let store: Arc<dyn ViewStore> = open(dir.path());
+        contract::all(&store).await.unwrap();
+        store.close().await.unwrap();
+    }
+}
+
+/// Proves that what was committed is in the files the moment the commit answers, as a kill of the process would find them.
+#[tokio::test]
+async fn a_kill_keeps_commits() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("a"));
+    let view = store.live(&DEF).await.unwrap();
+    for num in 0..50 {
+        view.commit(vec![row(num), block(num % 3)], &at_seq(u64::try_from(num).unwrap() + 1)).await.unwrap();
+    }
+    assert!(store.coordination().lease("l", "me", 0, std::time::Duration::from_secs(9)).await.unwrap());
+    assert_eq!(store.coordination().take("c", 3, 5, 0, 9_000).await.unwrap(), 3);
+    copy_dir(&dir.path().join("a"), &dir.path().join("b"));
+    let killed = open(&dir.path().join("b"));
+    let view = killed.live(&DEF).await.unwrap();
+    assert_eq!(view.checkpoint().await.unwrap(), at_seq(50));
+    assert_eq!(view.range(&ROWS, all_rows()).await.unwrap().len(), 50);
+    assert_eq!(view.get(&BLOCKS, &key![2]).await.unwrap().unwrap().len(), 60_000);
+    assert!(!killed.coordination().lease("l", "you", 1_000, std::time::Duration::from_secs(9)).await.unwrap());
+    assert_eq!(killed.coordination().take("c", 3, 5, 0, 9_000).await.unwrap(), 2);
+}
+
+/// Proves that rows are there after dropping the store without closing it, and after closing it while views are still held.
+#[tokio::test]
+async fn reopening_keeps_commits() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    store.live(&DEF).await.unwrap().commit(vec![row(1)], &at_seq(1)).await.unwrap();
+    drop(store);
+    let store = open(dir.path());
+    let kept = store.live(&DEF).await.unwrap();
+    assert_eq!(kept.checkpoint().await.unwrap(), at_seq(1));
+    kept.commit(vec![row(2)], &at_seq(2)).await.unwrap();
+    store.close().await.unwrap();
+    store.close().await.unwrap();
+    assert!(matches!(kept.get(&ROWS, &key!["p", 1]).await, Err(Error::Unavailable { .. })));
+    assert!(matches!(kept.wait_past(&at_seq(2)).await, Err(Error::Unavailable { .. })));
+    assert!(matches!(store.live(&DEF).await, Err(Error::Unavailable { .. })));
+    assert!(matches!(store.coordination().take("c", 1, 1, 0, 1).await, Err(Error::Unavailable { .. })));
+    let again = open(dir.path());
+    let view = again.live(&DEF).await.unwrap();
+    assert_eq!(view.range(&ROWS, all_rows()).await.unwrap().len(), 2);
+    assert_eq!(view.generation(), kept.generation());
+}
+
+/// Proves that a replaced generation is deleted when its last reader lets go, not before, and its checkpoint with it.
+#[tokio::test]
+async fn old_generations_are_deleted() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let old = store.live(&DEF).await.unwrap();
+    old.commit(vec![row(1)], &at_seq(1)).await.unwrap();
+    let rebuilt = store.begin_rebuild(&DEF).await.unwrap();
+    store.swap(&rebuilt).await.unwrap();
+    assert_eq!(generations(&store), ["tested.g1.blocks_feed", "tested.g1.rows", "tested.g2.blocks_feed", "tested.g2.rows"]);
+    assert!(old.get(&ROWS, &key!["p", 1]).await.unwrap().is_some());
+    drop(old);
+    assert_eq!(generations(&store), ["tested.g2.blocks_feed", "tested.g2.rows"]);
+    assert_eq!(store.shared.core().unwrap().checkpoint("tested", 1).unwrap(), Checkpoint::default());
+}
+
+/// Proves that opening deletes an unfinished rebuild and keeps the live generation, and that a swap outlives a kill.
+#[tokio::test]
+async fn opening_deletes_leftovers() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir.path().join("a"));
+    let held = store.live(&DEF).await.unwrap();
+    let second = store.begin_rebuild(&DEF).await.unwrap();
+    second.commit(vec![row(2)], &at_seq(2)).await.unwrap();
+    store.swap(&second).await.unwrap();
+    store.begin_rebuild(&DEF).await.unwrap().commit(vec![row(3)], &at_seq(3)).await.unwrap();
+    assert_eq!(generations(&store).len(), 6);
+    copy_dir(&dir.path().join("a"), &dir.path().join("b"));
+    drop(held);
+    let killed = open(&dir.path().join("b"));
+    assert_eq!(generations(&killed), ["tested.g2.blocks_feed", "tested.g2.rows"]);
+    let live = killed.live(&DEF).await.unwrap();
+    assert_eq!((live.generation(), live.checkpoint().await.unwrap()), (2, at_seq(2)));
+}
+
+/// Proves that a directory that cannot be opened is an error that names it, never a panic, and that no damage to a file changes what is read
+/// without an error.
+#[tokio::test]
+async fn opening_names_what_is_wrong() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    let error = EmbeddedStore::open(&file, Options::default()).err().unwrap();
+    assert!(matches!(error, Error::Unavailable { .. }) && error.to_string().contains("file"), "{error}");
+
+    let good = dir.path().join("good");
+    let store = open(&good);
+    let error = EmbeddedStore::open(&good, Options::default()).err().unwrap();
+    assert!(error.to_string().contains("another process") && error.to_string().contains("good"), "{error}");
+    store.live(&DEF).await.unwrap().commit((0..1_000).map(row).collect(), &at_seq(1)).await.unwrap();
+    store.close().await.unwrap();
+    drop(store);
+
+    let mut files = vec![good.clone()];
+    let mut refused = 0;
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        let flipped = bytes.iter().map(|byte| byte ^ 0x55).collect();
+        for broken in [bytes[..bytes.len() / 2].to_vec(), flipped] {
+            let copy = tempfile::tempdir().unwrap();
+            copy_dir(&good, copy.path());
+            std::fs::write(copy.path().join(path.strip_prefix(&good).unwrap()), broken).unwrap();
+            match read_all(copy.path()).await {
+                Err(Error::Damaged { .. } | Error::Unavailable { .. }) => refused += 1,
+                Err(error) => panic!("{error}"),
+                Ok(read) => assert_eq!(read, (1, 1_000), "{} was damaged unseen", path.display()),
+            }
+        }
+    }
+    assert!(refused > 10, "{refused} damages were seen");
+    std::fs::create_dir(good.join("keyspaces").join("stray")).unwrap();
+    let error = read_all(&good).await.err().unwrap();
+    assert!(matches!(error, Error::Damaged { .. }) && error.to_string().contains("good"), "{error}");
+}
+
+/// The checkpoint's seq and how many rows there are.
+async fn read_all(dir: &Path) -> Result<(u64, usize), Error> {
+    let store = EmbeddedStore::open(dir, Options::default())?;
+    let view = store.live(&DEF).await?;
+    Ok((view.checkpoint().await?.seq, view.range(&ROWS, all_rows()).await?.len()))
+}

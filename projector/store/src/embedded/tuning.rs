@@ -1,0 +1,67 @@
+//! How keyspaces are laid out, by what their table is for.
+
+use fjall::config::{BlockSizePolicy, CompressionPolicy};
+use fjall::{CompressionType, KeyspaceCreateOptions, KvSeparationOptions};
+use schemas::tables::Table;
+
+const MIB: u64 = 1024 * 1024;
+
+/// Sizes of the embedded store. All are soft: the store stays near them.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Memory for blocks read from files, shared by all tables.
+    pub cache_bytes: u64,
+    /// Journal kept on disk before tables are flushed to shorten it; it bounds the time to open after a crash. At least 64 MiB.
+    pub max_journaling_bytes: u64,
+    /// Rows one table gathers in memory before they are written to a file. At least 1 MiB.
+    pub write_buffer_bytes: u64,
+    /// Rows all tables together gather in memory before the largest is flushed early. At least `write_buffer_bytes`.
+    pub write_buffer_total_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { cache_bytes: 64 * MIB, max_journaling_bytes: 128 * MIB, write_buffer_bytes: 4 * MIB, write_buffer_total_bytes: 24 * MIB }
+    }
+}
+
+impl Options {
+    /// The same, with what the engine would refuse raised to what it takes.
+    pub(super) fn clamped(self) -> Self {
+        let write_buffer_bytes = self.write_buffer_bytes.max(MIB);
+        Self {
+            cache_bytes: self.cache_bytes.max(MIB),
+            max_journaling_bytes: self.max_journaling_bytes.max(64 * MIB),
+            write_buffer_bytes,
+            write_buffer_total_bytes: self.write_buffer_total_bytes.max(write_buffer_bytes),
+        }
+    }
+
+    /// The layout of one table's keyspace. Bloom filters are the engine's default.
+    pub(super) fn layout(&self, table: &Table) -> KeyspaceCreateOptions {
+        let options = KeyspaceCreateOptions::default().max_memtable_size(self.write_buffer_bytes);
+        if is_feed(table) {
+            // Blocks of some 60 KB are stored beside the tree, so that compactions do not copy them, and unpacked, so that a page
+            // costs one read. The tail is written again and again: blobs are rewritten once a third of a file is stale.
+            let blobs = KvSeparationOptions::default().compression(CompressionType::None).separation_threshold(4 * 1024);
+            return options
+                .data_block_compression_policy(CompressionPolicy::all(CompressionType::None))
+                .with_kv_separation(Some(blobs.file_target_size(64 * MIB).staleness_threshold(0.33)));
+        }
+        // A table whose whole key is its partition is read by points only: small blocks. Others are scanned.
+        let scanned = table.partition_columns < table.key.len();
+        options
+            .data_block_size_policy(BlockSizePolicy::all(if scanned { 16 * 1024 } else { 4 * 1024 }))
+            .data_block_compression_policy(CompressionPolicy::new([CompressionType::None, CompressionType::Lz4]))
+    }
+
+    /// The layout of the store's own small keyspaces.
+    pub(super) fn own_layout() -> KeyspaceCreateOptions {
+        KeyspaceCreateOptions::default().max_memtable_size(MIB)
+    }
+}
+
+/// Whether a table holds packed blocks of changes.
+fn is_feed(table: &Table) -> bool {
+    table.name.starts_with("feed") || table.name.ends_with("feed")
+}

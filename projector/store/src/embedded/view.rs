@@ -1,0 +1,354 @@
+//! One generation of one view on the embedded engine.
+//!
+//! Reads take a snapshot, so a call sees whole commits only. A commit is one engine batch on a thread that may wait for the disk; once
+//! begun it ends, even if the caller goes away. When a generation was replaced or dropped, its tables are deleted by whoever lets go
+//! of them last.
+
+use std::collections::HashMap;
+use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use fjall::{Keyspace, PersistMode, Readable};
+use schemas::tables::{Key, Table, ViewDef, Write};
+use tokio::sync::watch;
+
+use super::database::{Core, checkpoint_key, keyspace_name};
+use super::failure::{closed, engine, held, lost_task};
+use super::key::{decode, encode_prefix, encode_whole, end_of};
+use crate::store::{Checkpoint, Error, Range, View};
+
+/// Reads of more rows than this go to a thread that may block.
+const ROWS_INLINE_MAX: usize = 256;
+/// Values up to this size are copied out of the engine's blocks, so that a kept row does not keep a block.
+const COPIED_BYTES_MAX: usize = 1_024;
+
+/// What waiters watch.
+#[derive(Clone)]
+struct Progress {
+    checkpoint: Arc<Checkpoint>,
+    /// No commit can follow: replaced, dropped or closed.
+    ended: bool,
+}
+
+/// The opened tables of a generation. Deletes them when let go, if the generation was retired.
+struct Tables {
+    core: Arc<Core>,
+    def: &'static ViewDef,
+    generation: u64,
+    tables: Vec<(&'static Table, Keyspace)>,
+    retired: AtomicBool,
+    /// Held over a commit and over retiring: one writer at a time, none after the end.
+    writing: Mutex<()>,
+}
+
+impl Drop for Tables {
+    fn drop(&mut self) {
+        if !self.retired.load(Ordering::Acquire) {
+            return;
+        }
+        let keyspaces = self.tables.drain(..).map(|(_, keyspace)| keyspace).collect();
+        if let Err(error) = self.core.delete_generation(self.def.name, self.generation, keyspaces) {
+            // Opening the directory again tries once more.
+            tracing::warn!(view = self.def.name, generation = self.generation, %error, "could not delete an old generation");
+        }
+    }
+}
+
+/// Whether the tables can be reached.
+enum State {
+    Open(Arc<Tables>),
+    Gone,
+    Closed,
+}
+
+/// One generation of a view.
+pub(super) struct EmbeddedView {
+    def: &'static ViewDef,
+    generation: u64,
+    state: RwLock<State>,
+    progress: Arc<watch::Sender<Progress>>,
+}
+
+impl EmbeddedView {
+    /// Opens a generation's tables, making those that are missing.
+    pub(super) fn open(core: &Arc<Core>, def: &'static ViewDef, generation: u64) -> Result<Self, Error> {
+        let mut tables = Vec::with_capacity(def.tables.len());
+        for table in def.tables {
+            let name = keyspace_name(def.name, generation, table.name)?;
+            tables.push((*table, core.open_table(&name, table)?));
+        }
+        let checkpoint = Arc::new(core.checkpoint(def.name, generation)?);
+        let tables = Tables { core: Arc::clone(core), def, generation, tables, retired: AtomicBool::new(false), writing: Mutex::new(()) };
+        let progress = Arc::new(watch::Sender::new(Progress { checkpoint, ended: false }));
+        Ok(Self { def, generation, state: RwLock::new(State::Open(Arc::new(tables))), progress })
+    }
+
+    /// No more commits; readers go on, and the tables are deleted after the last of them.
+    pub(super) fn retire(&self) {
+        if let State::Open(tables) = &*held(self.state.read()) {
+            let _writing = held(tables.writing.lock());
+            tables.retired.store(true, Ordering::Release);
+        }
+        self.end();
+    }
+
+    /// Retires, and lets readers go on no longer than the call they are in.
+    pub(super) fn drop_rows(&self) {
+        self.retire();
+        self.leave(State::Gone);
+    }
+
+    /// Lets go of the files.
+    pub(super) fn close(&self) {
+        self.leave(State::Closed);
+        self.end();
+    }
+
+    fn leave(&self, next: State) {
+        let previous = {
+            let mut state = held(self.state.write());
+            if !matches!(*state, State::Open(_)) {
+                return;
+            }
+            std::mem::replace(&mut *state, next)
+        };
+        // Deleting files takes time: not under the lock.
+        drop(previous);
+    }
+
+    fn end(&self) {
+        self.progress.send_modify(|progress| progress.ended = true);
+    }
+
+    fn tables(&self) -> Result<Arc<Tables>, Error> {
+        match &*held(self.state.read()) {
+            State::Open(tables) => Ok(Arc::clone(tables)),
+            State::Gone => Err(self.gone()),
+            State::Closed => Err(closed()),
+        }
+    }
+
+    fn gone(&self) -> Error {
+        Error::Gone { view: self.def.name.to_owned(), generation: self.generation }
+    }
+
+    /// Runs a read here if it is small, else on a thread that may block.
+    async fn read<T, F>(&self, rows: usize, read: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Tables) -> Result<T, Error> + Send + 'static,
+    {
+        let tables = self.tables()?;
+        if rows <= ROWS_INLINE_MAX {
+            return read(&tables);
+        }
+        tokio::task::spawn_blocking(move || read(&tables)).await.map_err(lost_task)?
+    }
+}
+
+impl Tables {
+    fn keyspace(&self, table: &Table) -> Result<&Keyspace, Error> {
+        let found = self.tables.iter().find(|(own, _)| std::ptr::eq(*own, table) || own.name == table.name);
+        found
+            .map(|(_, keyspace)| keyspace)
+            .ok_or_else(|| Error::Unavailable { what: format!("view {} has no table {}", self.def.name, table.name), source: None })
+    }
+
+    fn get_many(&self, table: &'static Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Bytes>>, Error> {
+        let keyspace = self.keyspace(table)?;
+        let snapshot = self.core.db.snapshot();
+        let get = |key: &Vec<u8>| snapshot.get(keyspace, key).map_err(|error| engine("read", table.name, error));
+        keys.iter().map(|key| Ok(get(key)?.map(to_bytes))).collect()
+    }
+
+    fn rows(&self, table: &'static Table, bounds: Bounds, limit: usize, reverse: bool) -> Result<Vec<(Key, Bytes)>, Error> {
+        let keyspace = self.keyspace(table)?;
+        if limit == 0 || bounds_are_empty(&bounds) {
+            return Ok(Vec::new());
+        }
+        let rows = self.core.db.snapshot().range(keyspace, bounds);
+        let mut out = Vec::with_capacity(limit.min(ROWS_INLINE_MAX));
+        let mut push = |row: fjall::Guard| {
+            let (key, value) = row.into_inner().map_err(|error| engine("read", table.name, error))?;
+            out.push((decode(table, &key)?, to_bytes(value)));
+            Ok(())
+        };
+        if reverse {
+            rows.rev().take(limit).try_for_each(&mut push)?;
+        } else {
+            rows.take(limit).try_for_each(&mut push)?;
+        }
+        Ok(out)
+    }
+
+    fn commit(&self, writes: Vec<Write>, checkpoint: &Checkpoint) -> Result<(), Error> {
+        let mut batch = self.core.db.batch().durability(Some(PersistMode::Buffer));
+        // All writes of a batch carry one number in the engine, so of several to one row only the last may be in it.
+        let mut last: HashMap<(&'static str, Vec<u8>), Option<Bytes>> = HashMap::with_capacity(writes.len());
+        for write in writes {
+            last.insert((write.table.name, encode_whole(write.table, &write.key)?), write.value);
+        }
+        let mut keyspace: Option<(&'static str, &Keyspace)> = None;
+        for ((name, key), value) in last {
+            let into = match keyspace {
+                Some((same, keyspace)) if same == name => keyspace,
+                _ => self.keyspace_named(name)?,
+            };
+            keyspace = Some((name, into));
+            match value {
+                Some(value) => batch.insert(into, key, &value[..]),
+                None => batch.remove(into, key),
+            }
+        }
+        let json = serde_json::to_vec(checkpoint).map_err(|error| Error::Unavailable {
+            what: format!("cannot write the checkpoint of view {}", self.def.name),
+            source: Some(Box::new(error)),
+        })?;
+        batch.insert(&self.core.meta, checkpoint_key(self.def.name, self.generation), json);
+        batch.commit().map_err(|error| engine("write", self.def.name, error))?;
+        self.core.relieve();
+        Ok(())
+    }
+
+    fn keyspace_named(&self, name: &str) -> Result<&Keyspace, Error> {
+        let found = self.tables.iter().find(|(own, _)| own.name == name);
+        found
+            .map(|(_, keyspace)| keyspace)
+            .ok_or_else(|| Error::Unavailable { what: format!("view {} has no table {name}", self.def.name), source: None })
+    }
+}
+
+/// Encoded ends of a range.
+type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// What a caller's range covers, in bytes.
+fn bounds_of(table: &Table, range: &Range) -> Result<Bounds, Error> {
+    let prefix = encode_prefix(table, &range.prefix)?;
+    let mut upper = end_of(&prefix).map_or(Bound::Unbounded, Bound::Excluded);
+    let mut lower = Bound::Included(prefix.clone());
+    if let Some(after) = &range.after {
+        let after = encode_whole(table, after)?;
+        if range.reverse {
+            if below(&after, &upper) {
+                upper = Bound::Excluded(after);
+            }
+        } else if after >= prefix {
+            lower = Bound::Excluded(after);
+        }
+    } else if let Some(from) = &range.from {
+        let from = encode_prefix(table, from)?;
+        if range.reverse {
+            // Everything that begins with `from` is at it, not beyond it.
+            if let Some(end) = end_of(&from)
+                && below(&end, &upper)
+            {
+                upper = Bound::Excluded(end);
+            }
+        } else if from > prefix {
+            lower = Bound::Included(from);
+        }
+    }
+    Ok((lower, upper))
+}
+
+fn below(key: &[u8], upper: &Bound<Vec<u8>>) -> bool {
+    match upper {
+        Bound::Unbounded => true,
+        Bound::Excluded(end) | Bound::Included(end) => key < end.as_slice(),
+    }
+}
+
+fn bounds_are_empty(bounds: &Bounds) -> bool {
+    match bounds {
+        (Bound::Included(lower) | Bound::Excluded(lower), Bound::Included(upper) | Bound::Excluded(upper)) => lower >= upper,
+        _ => false,
+    }
+}
+
+/// The engine's bytes as ours: small ones copied, large ones (feed blocks) shared.
+fn to_bytes(value: fjall::UserValue) -> Bytes {
+    if value.len() <= COPIED_BYTES_MAX { Bytes::copy_from_slice(&value) } else { Bytes::from_owner(value) }
+}
+
+/// Whether a checkpoint is further than one seen before, in seq or in any position.
+fn is_past(now: &Checkpoint, seen: &Checkpoint) -> bool {
+    now.seq > seen.seq || now.positions.iter().any(|(partition, offset)| seen.positions.get(partition).is_none_or(|before| offset > before))
+}
+
+#[async_trait]
+impl View for EmbeddedView {
+    fn def(&self) -> &'static ViewDef {
+        self.def
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    async fn checkpoint(&self) -> Result<Checkpoint, Error> {
+        self.tables()?;
+        let checkpoint = Arc::clone(&self.progress.borrow().checkpoint);
+        Ok(Checkpoint::clone(&checkpoint))
+    }
+
+    async fn commit(&self, writes: Vec<Write>, checkpoint: &Checkpoint) -> Result<(), Error> {
+        let tables = self.tables()?;
+        let progress = Arc::clone(&self.progress);
+        let checkpoint = checkpoint.clone();
+        let committed = tokio::task::spawn_blocking(move || {
+            let _writing = held(tables.writing.lock());
+            if tables.retired.load(Ordering::Acquire) {
+                return Ok(false);
+            }
+            tables.commit(writes, &checkpoint)?;
+            progress.send_modify(|progress| progress.checkpoint = Arc::new(checkpoint));
+            Ok(true)
+        });
+        if committed.await.map_err(lost_task)?? { Ok(()) } else { Err(self.gone()) }
+    }
+
+    async fn get(&self, table: &'static Table, key: &Key) -> Result<Option<Bytes>, Error> {
+        let tables = self.tables()?;
+        let key = encode_whole(table, key)?;
+        let found = tables.core.db.snapshot().get(tables.keyspace(table)?, key).map_err(|error| engine("read", table.name, error))?;
+        Ok(found.map(to_bytes))
+    }
+
+    async fn get_many(&self, table: &'static Table, keys: &[Key]) -> Result<Vec<Option<Bytes>>, Error> {
+        let keys = keys.iter().map(|key| encode_whole(table, key)).collect::<Result<Vec<_>, _>>()?;
+        // A point read costs several times a scanned row.
+        self.read(keys.len() * 4, move |tables| tables.get_many(table, &keys)).await
+    }
+
+    async fn range(&self, table: &'static Table, range: Range) -> Result<Vec<(Key, Bytes)>, Error> {
+        let bounds = bounds_of(table, &range)?;
+        self.read(range.limit, move |tables| tables.rows(table, bounds, range.limit, range.reverse)).await
+    }
+
+    async fn scan(&self, table: &'static Table, after: Option<Key>, limit: usize) -> Result<Vec<(Key, Bytes)>, Error> {
+        self.range(table, Range { prefix: Key::new(), after, from: None, limit, reverse: false }).await
+    }
+
+    async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, Error> {
+        let mut progress = self.progress.subscribe();
+        loop {
+            {
+                let now = progress.borrow_and_update();
+                if is_past(&now.checkpoint, seen) {
+                    return Ok(Checkpoint::clone(&now.checkpoint));
+                }
+                if now.ended {
+                    drop(now);
+                    return Err(if matches!(*held(self.state.read()), State::Closed) { closed() } else { self.gone() });
+                }
+            }
+            // The sender lives in `self`, so this cannot fail while we wait.
+            if progress.changed().await.is_err() {
+                return Err(self.gone());
+            }
+        }
+    }
+}

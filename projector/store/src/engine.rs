@@ -1,0 +1,67 @@
+//! Reading the engine's own view: positions of fact topics, and which facts are not there.
+
+use schemas::key;
+use schemas::position::LogOffset;
+use schemas::tables::Datum;
+use schemas::topics::Topic;
+use schemas::views::engine::DROPPED;
+
+use crate::store::{Checkpoint, Error, Range, View};
+
+/// Rows read at once.
+const PAGE_ROWS: usize = 1_000;
+
+impl Checkpoint {
+    /// The next offset of a partition that this checkpoint has not covered.
+    #[must_use]
+    pub fn position(&self, topic: &Topic, partition: u32) -> LogOffset {
+        LogOffset(self.positions.get(&format!("{}/{partition}", topic.name)).copied().unwrap_or(0))
+    }
+
+    /// Raises a partition's position; it never goes back.
+    pub fn raise_position(&mut self, topic: &Topic, partition: u32, next: LogOffset) {
+        let position = self.positions.entry(format!("{}/{partition}", topic.name)).or_default();
+        *position = (*position).max(next.0);
+    }
+}
+
+/// The offsets from `from` to `to` (exclusive) of a partition that hold no fact, because what stands there does not chain.
+///
+/// # Errors
+/// When the store fails.
+pub async fn dropped(engine: &dyn View, topic: &Topic, partition: u32, from: LogOffset, to: LogOffset) -> Result<Vec<u64>, Error> {
+    let signed = |offset: LogOffset| i64::try_from(offset.0).unwrap_or(i64::MAX);
+    let prefix = key![topic.name, i64::from(partition)];
+    let start = key![topic.name, i64::from(partition), signed(from)];
+    let (mut out, mut after) = (Vec::new(), None);
+    loop {
+        let range = Range { prefix: prefix.clone(), after: after.take(), from: Some(start.clone()), limit: PAGE_ROWS, reverse: false };
+        let rows = engine.range(&DROPPED, range).await?;
+        let full = rows.len() == PAGE_ROWS;
+        for (key, _) in rows {
+            if let Some(Datum::Int(offset)) = key.get(2) {
+                let offset = u64::try_from(*offset).unwrap_or(0);
+                if offset >= to.0 {
+                    return Ok(out);
+                }
+                out.push(offset);
+            }
+            after = Some(key);
+        }
+        if !full {
+            return Ok(out);
+        }
+    }
+}
+
+/// Waits until a view has passed `end` of a partition; answers its checkpoint then. Cancel-safe.
+///
+/// # Errors
+/// When the store fails.
+pub async fn wait_past(view: &dyn View, topic: &Topic, partition: u32, end: LogOffset) -> Result<Checkpoint, Error> {
+    let mut checkpoint = view.checkpoint().await?;
+    while checkpoint.position(topic, partition) < end {
+        checkpoint = view.wait_past(&checkpoint).await?;
+    }
+    Ok(checkpoint)
+}

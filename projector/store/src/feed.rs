@@ -1,0 +1,233 @@
+//! How pages of changes are packed, so that reading one costs little more than sending its bytes.
+//!
+//! Change `s` of a service lies in block `(s-1)/200` at index `(s-1)%200`. A block is one row of a feed table (key: the block number). It
+//! holds the changes' JSON as readers get it, each with a leading comma, so that any run of changes is one slice of stored bytes.
+//! A change that readers do not see is an empty element: it keeps its seq and time.
+//!
+//! Promises: pages join without a gap, whatever the limits; a page reads a bounded number of blocks; bytes are shared, not copied.
+//! A full block never changes, so it may be cached for as long as its generation lives.
+
+mod block;
+mod cache;
+mod tail;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use schemas::key;
+use schemas::position::Seq;
+use schemas::tables::{Column, Table, int};
+
+pub use self::block::FeedBlock;
+pub use self::cache::FeedCache;
+pub use self::tail::FeedTail;
+use crate::store::{Error, View};
+
+/// Changes in a full block.
+pub const FEED_BLOCK_LEN: usize = 200;
+/// The key columns of every feed table.
+pub const FEED_KEY: &[Column] = &[int("block")];
+
+/// The block a change lies in. The seq must not be 0.
+#[must_use]
+pub fn block_of(seq: Seq) -> u64 {
+    seq.0.saturating_sub(1) / FEED_BLOCK_LEN as u64
+}
+
+/// The first seq of a block.
+fn first_seq_of(block: u64) -> u64 {
+    block * FEED_BLOCK_LEN as u64 + 1
+}
+
+/// Where in its block a change lies.
+fn index_of(seq: u64) -> usize {
+    usize::try_from(seq.saturating_sub(1) % FEED_BLOCK_LEN as u64).unwrap_or_default()
+}
+
+/// A block's number as a key column.
+fn block_key(block: u64) -> schemas::tables::Key {
+    key![i64::try_from(block).unwrap_or(i64::MAX)]
+}
+
+/// A run of changes. Joined with commas, `parts` are the elements of a JSON array.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Slices of the stored blocks, without a comma at either end; none is empty.
+    pub parts: Vec<Bytes>,
+    /// The first seq covered: one after the position read from.
+    pub from: u64,
+    /// The last seq covered, shown or not; `from - 1` if there was nothing to read.
+    pub to: u64,
+    /// How many elements are in `parts`.
+    pub shown: usize,
+    /// When change `to` was recorded, in milliseconds since 1970; 0 if there was nothing to read.
+    pub last_recorded_at_ms: i64,
+}
+
+/// The changes after `after`, up to `upto` at most, until `limit` of them are shown. `upto` must not pass the view's checkpoint.
+///
+/// Reads at most `limit / 200` (rounded up) plus one blocks, so a run of changes that are not shown makes a short page, not slow ones:
+/// read on from `to`. Changes that are not shown and follow the last shown one in its block are covered too.
+///
+/// # Errors
+/// [`Error::Damaged`] if a block is missing or broken, and what reading rows fails with.
+pub async fn read_page(view: &dyn View, table: &'static Table, after: Seq, upto: Seq, limit: usize) -> Result<Page, Error> {
+    Source { view, table, cache: None }.page(after, upto, limit).await
+}
+
+/// The last seq, `upto` at most, that was recorded at or before `at_ms` (milliseconds since 1970); 0 if none was.
+///
+/// # Errors
+/// As [`read_page`].
+pub async fn seq_at(view: &dyn View, table: &'static Table, at_ms: i64, upto: Seq) -> Result<Seq, Error> {
+    Source { view, table, cache: None }.seq_at(at_ms, upto).await
+}
+
+/// Reads a feed through a cache of full blocks, so that a page whose blocks are cached costs no read and no check.
+#[derive(Clone)]
+pub struct FeedReader {
+    view: Arc<dyn View>,
+    table: &'static Table,
+    cache: Arc<FeedCache>,
+}
+
+impl FeedReader {
+    /// A reader of one feed. The cache may be shared by all readers of one store.
+    #[must_use]
+    pub fn new(view: Arc<dyn View>, table: &'static Table, cache: Arc<FeedCache>) -> Self {
+        Self { view, table, cache }
+    }
+
+    /// The generation that is read.
+    #[must_use]
+    pub fn view(&self) -> &Arc<dyn View> {
+        &self.view
+    }
+
+    /// As [`read_page`].
+    ///
+    /// # Errors
+    /// As [`read_page`].
+    pub async fn page(&self, after: Seq, upto: Seq, limit: usize) -> Result<Page, Error> {
+        self.source().page(after, upto, limit).await
+    }
+
+    /// As [`seq_at`].
+    ///
+    /// # Errors
+    /// As [`read_page`].
+    pub async fn seq_at(&self, at_ms: i64, upto: Seq) -> Result<Seq, Error> {
+        self.source().seq_at(at_ms, upto).await
+    }
+
+    /// The block that holds a change, for callers that filter elements one by one.
+    ///
+    /// # Errors
+    /// As [`read_page`].
+    pub async fn block(&self, seq: Seq) -> Result<Arc<FeedBlock>, Error> {
+        self.source().block(block_of(seq)).await
+    }
+
+    fn source(&self) -> Source<'_> {
+        Source { view: self.view.as_ref(), table: self.table, cache: Some(&self.cache) }
+    }
+}
+
+/// Where blocks come from.
+struct Source<'a> {
+    view: &'a dyn View,
+    table: &'static Table,
+    cache: Option<&'a FeedCache>,
+}
+
+impl Source<'_> {
+    async fn block(&self, number: u64) -> Result<Arc<FeedBlock>, Error> {
+        let id = (self.table.name, self.view.generation(), number);
+        if let Some(block) = self.cache.and_then(|cache| cache.get(&id)) {
+            return Ok(block);
+        }
+        let stored = self.view.get(self.table, &block_key(number)).await?;
+        let bytes = stored.ok_or_else(|| self.damaged(format!("feed block {number} is missing")))?;
+        let block = Arc::new(FeedBlock::decode(bytes)?);
+        if block.first_seq() != first_seq_of(number) {
+            return Err(self.damaged(format!("feed block {number} begins with seq {}", block.first_seq())));
+        }
+        if let Some(cache) = self.cache
+            && block.len() == FEED_BLOCK_LEN
+        {
+            cache.put(id, Arc::clone(&block));
+        }
+        Ok(block)
+    }
+
+    async fn page(&self, after: Seq, upto: Seq, limit: usize) -> Result<Page, Error> {
+        let mut page = Page { from: after.0.saturating_add(1), to: after.0, ..Page::default() };
+        let blocks_max = limit.div_ceil(FEED_BLOCK_LEN) + 1;
+        for _ in 0..blocks_max {
+            if page.to >= upto.0 || page.shown >= limit {
+                break;
+            }
+            let first = page.to + 1;
+            let number = block_of(Seq(first));
+            let block = self.block(number).await?;
+            let begin = index_of(first);
+            let wanted = usize::try_from(upto.0 - first).map_or(FEED_BLOCK_LEN, |more| more.saturating_add(begin + 1).min(FEED_BLOCK_LEN));
+            if block.len() < wanted {
+                return Err(self.damaged(format!("feed block {number} ends before seq {}", first_seq_of(number) + wanted as u64 - 1)));
+            }
+            let mut end = begin;
+            while end < wanted {
+                let shown = block.shown(end);
+                if shown && page.shown == limit {
+                    break;
+                }
+                page.shown += usize::from(shown);
+                end += 1;
+            }
+            let part = block.elements(begin, end);
+            if !part.is_empty() {
+                page.parts.push(part);
+            }
+            page.to = block.first_seq() + end as u64 - 1;
+            page.last_recorded_at_ms = block.recorded_at(end - 1);
+        }
+        Ok(page)
+    }
+
+    async fn seq_at(&self, at_ms: i64, upto: Seq) -> Result<Seq, Error> {
+        if upto.0 == 0 {
+            return Ok(Seq(0));
+        }
+        // The blocks below `low` begin at or before the time, those from `high` on after it.
+        let (mut low, mut high) = (0, block_of(upto) + 1);
+        let mut last = None;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let block = self.block(middle).await?;
+            if block.recorded_at(0) <= at_ms {
+                low = middle + 1;
+                last = Some(block);
+            } else {
+                high = middle;
+            }
+        }
+        let Some(block) = last else { return Ok(Seq(0)) };
+        let (mut begin, mut end) = (1, block.len());
+        while begin < end {
+            let middle = begin + (end - begin) / 2;
+            if block.recorded_at(middle) <= at_ms {
+                begin = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        Ok(Seq((block.first_seq() + begin as u64 - 1).min(upto.0)))
+    }
+
+    fn damaged(&self, reason: String) -> Error {
+        Error::Damaged { table: self.table.name.to_owned(), reason }
+    }
+}
+
+#[cfg(test)]
+mod tests;

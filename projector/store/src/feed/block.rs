@@ -1,0 +1,155 @@
+//! One packed block.
+//!
+//! Layout, integers big endian: version u8, count u16, first seq u64; then for each entry the end of its element in the body u32 and
+//! its recorded time in milliseconds since 1970 i64; then the body; then a CRC-32 over all before it.
+
+use bytes::Bytes;
+
+use super::FEED_BLOCK_LEN;
+use crate::store::Error;
+
+const VERSION: u8 = 1;
+const HEAD_BYTES: usize = 11;
+const ENTRY_BYTES: usize = 12;
+const CRC_BYTES: usize = 4;
+
+/// A block read back and checked. Cheap to clone: the bytes are shared.
+#[derive(Clone, Debug)]
+pub struct FeedBlock {
+    bytes: Bytes,
+    first_seq: u64,
+    count: usize,
+}
+
+impl FeedBlock {
+    /// Checks a block's bytes once; what the other calls answer needs no more checks.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] if they are not what was written.
+    pub fn decode(bytes: Bytes) -> Result<Self, Error> {
+        match Self::read(&bytes) {
+            Ok((first_seq, count)) => Ok(Self { bytes, first_seq, count }),
+            Err(reason) => Err(Error::Damaged { table: "a feed block".to_owned(), reason: reason.to_owned() }),
+        }
+    }
+
+    /// First seq and count, or what is wrong.
+    fn read(bytes: &[u8]) -> Result<(u64, usize), &'static str> {
+        const SHORT: &str = "it is cut short";
+        let (content, crc) = bytes.split_last_chunk::<CRC_BYTES>().ok_or(SHORT)?;
+        if crc32fast::hash(content) != u32::from_be_bytes(*crc) {
+            return Err("its checksum is wrong");
+        }
+        let (version, rest) = content.split_first().ok_or(SHORT)?;
+        if *version != VERSION {
+            return Err("its version is unknown");
+        }
+        let (count, rest) = rest.split_first_chunk::<2>().ok_or(SHORT)?;
+        let (first_seq, rest) = rest.split_first_chunk::<8>().ok_or(SHORT)?;
+        let count = usize::from(u16::from_be_bytes(*count));
+        if count == 0 || count > FEED_BLOCK_LEN {
+            return Err("its count is wrong");
+        }
+        let (index, body) = rest.split_at_checked(count * ENTRY_BYTES).ok_or(SHORT)?;
+        let mut begin = 0;
+        for entry in index.chunks_exact(ENTRY_BYTES) {
+            let end = u32::from_be_bytes(*entry.first_chunk::<4>().ok_or(SHORT)?) as usize;
+            if end < begin || (end > begin && body.get(begin) != Some(&b',')) {
+                return Err("its elements overlap");
+            }
+            begin = end;
+        }
+        if begin == body.len() { Ok((u64::from_be_bytes(*first_seq), count)) } else { Err("its body has another length") }
+    }
+
+    /// The seq of the first entry.
+    #[must_use]
+    pub fn first_seq(&self) -> u64 {
+        self.first_seq
+    }
+
+    /// How many entries there are: at least 1.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a block is never empty")]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// When entry `i` was recorded, in milliseconds since 1970; 0 beyond the end.
+    #[must_use]
+    pub fn recorded_at(&self, i: usize) -> i64 {
+        self.entry(i).and_then(|entry| entry.last_chunk::<8>()).map_or(0, |time| i64::from_be_bytes(*time))
+    }
+
+    /// Whether readers see entry `i`; false beyond the end.
+    #[must_use]
+    pub fn shown(&self, i: usize) -> bool {
+        i < self.count && self.begin(i) < self.begin(i + 1)
+    }
+
+    /// The elements of the entries from `from` to before `to`, joined with commas: a slice of the block. Empty if none is shown.
+    #[must_use]
+    pub fn elements(&self, from: usize, to: usize) -> Bytes {
+        let body = HEAD_BYTES + self.count * ENTRY_BYTES;
+        let (begin, end) = (self.begin(from), self.begin(to));
+        // The first byte is the comma before the first shown element.
+        if begin < end { self.bytes.slice(body + begin + 1..body + end) } else { Bytes::new() }
+    }
+
+    /// The block's size in bytes.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Where in the body entry `i` begins; beyond the end, where the body ends.
+    fn begin(&self, i: usize) -> usize {
+        let before = i.min(self.count).checked_sub(1).and_then(|before| self.entry(before));
+        before.and_then(|entry| entry.first_chunk::<4>()).map_or(0, |end| u32::from_be_bytes(*end) as usize)
+    }
+
+    fn entry(&self, i: usize) -> Option<&[u8]> {
+        let at = HEAD_BYTES + i * ENTRY_BYTES;
+        if i < self.count { self.bytes.get(at..at + ENTRY_BYTES) } else { None }
+    }
+}
+
+/// A block that is being filled.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Building {
+    /// For each entry, the end of its element in the body, and its recorded time.
+    pub(super) entries: Vec<(u32, i64)>,
+    pub(super) body: Vec<u8>,
+}
+
+impl Building {
+    /// Takes a stored block up, to go on filling it.
+    pub(super) fn from_block(block: &FeedBlock) -> Self {
+        let entries = (0..block.len()).map(|i| (u32::try_from(block.begin(i + 1)).unwrap_or(u32::MAX), block.recorded_at(i))).collect();
+        let at = HEAD_BYTES + block.len() * ENTRY_BYTES;
+        let body = block.bytes[at..block.bytes.len() - CRC_BYTES].to_vec();
+        Self { entries, body }
+    }
+
+    /// Forgets the entries from `len` on.
+    pub(super) fn truncate(&mut self, len: usize) {
+        self.entries.truncate(len);
+        self.body.truncate(self.entries.last().map_or(0, |(end, _)| *end as usize));
+    }
+
+    /// The block's bytes.
+    pub(super) fn encode(&self, first_seq: u64) -> Bytes {
+        let count = self.entries.len();
+        let mut out = Vec::with_capacity(HEAD_BYTES + count * ENTRY_BYTES + self.body.len() + CRC_BYTES);
+        out.push(VERSION);
+        out.extend_from_slice(&u16::try_from(count).unwrap_or(u16::MAX).to_be_bytes());
+        out.extend_from_slice(&first_seq.to_be_bytes());
+        for (end, recorded_at_ms) in &self.entries {
+            out.extend_from_slice(&end.to_be_bytes());
+            out.extend_from_slice(&recorded_at_ms.to_be_bytes());
+        }
+        out.extend_from_slice(&self.body);
+        out.extend_from_slice(&crc32fast::hash(&out).to_be_bytes());
+        Bytes::from(out)
+    }
+}

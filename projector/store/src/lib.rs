@@ -1,0 +1,16 @@
+//! The view store: rows and feed pages that can all be dropped and rebuilt from the log, and coordination rows that expire.
+//!
+//! [`store`] holds the traits and their promises, [`contract`] the tests every implementation must pass, [`feed`] how
+//! pages of changes are packed, [`digest`](mod@digest) the hash two stores are compared by, [`embedded`] the implementation that lives in the
+//! data directory.
+
+pub mod contract;
+pub mod digest;
+pub mod embedded;
+pub mod engine;
+pub mod feed;
+pub mod store;
+
+pub use digest::digest;
+pub use embedded::EmbeddedStore;
+pub use store::{Checkpoint, Coordination, Error, Range, View, ViewStore};

@@ -1,0 +1,61 @@
+//! The closed table of public errors: code, HTTP status, may the caller retry, and what it means.
+
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $name:ident = ($code:literal, $status:literal, $retry:literal);)+) => {
+        /// A public error. Each has a page under `ops/docs/errors/`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum ErrorCode { $($(#[doc = $doc])+ $name,)+ }
+
+        impl ErrorCode {
+            /// THE LIST of codes.
+            pub const ALL: &'static [Self] = &[$(Self::$name),+];
+            /// The code in problem documents, the last part of their `type`.
+            #[must_use]
+            pub fn as_str(self) -> &'static str { match self { $(Self::$name => $code),+ } }
+            /// The HTTP status.
+            #[must_use]
+            pub fn status(self) -> u16 { match self { $(Self::$name => $status),+ } }
+            /// Whether the same request may succeed later.
+            #[must_use]
+            pub fn may_retry(self) -> bool { match self { $(Self::$name => $retry),+ } }
+            /// What it means, in one sentence.
+            #[must_use]
+            pub fn title(self) -> &'static str { match self { $(Self::$name => concat!($($doc),+)),+ } }
+        }
+    };
+}
+
+codes! {
+    /// A parameter is missing, unknown, given twice or out of range.
+    ParameterInvalid = ("parameter-invalid", 400, false);
+    /// The body is not what the operation takes.
+    BodyInvalid = ("body-invalid", 400, false);
+    /// The cursor was not made by this service, or not for this log.
+    CursorInvalid = ("cursor-invalid", 400, false);
+    /// The time asked for is not yet recorded.
+    AsOfInvalid = ("as-of-invalid", 400, false);
+    /// The request itself is not well formed.
+    RequestInvalid = ("request-invalid", 400, false);
+    /// The key is unknown, revoked or mistyped.
+    KeyInvalid = ("key-invalid", 401, false);
+    /// The key's tier does not open this operation.
+    TierTooLow = ("tier-too-low", 403, false);
+    /// There is nothing at this address.
+    NotFound = ("not-found", 404, false);
+    /// The operation is reached with another method.
+    MethodNotAllowed = ("method-not-allowed", 405, false);
+    /// The request took too long to arrive.
+    RequestTimeout = ("request-timeout", 408, true);
+    /// The cursor was made under another filter.
+    FilterChanged = ("filter-changed", 409, false);
+    /// The body is larger than the operation takes.
+    BodyTooLarge = ("body-too-large", 413, false);
+    /// The content type is not one the operation takes.
+    MediaTypeUnsupported = ("media-type-unsupported", 415, false);
+    /// The quota or rate limit is spent.
+    RateLimited = ("rate-limited", 429, true);
+    /// The engine failed; the fault is ours.
+    Internal = ("internal", 500, true);
+    /// The engine is not ready or lags behind.
+    Unavailable = ("unavailable", 503, true);
+}

@@ -1,0 +1,50 @@
+//! The kinds of facts: one file each, with the record type that upstreams fill and services read.
+
+pub mod recalls;
+
+use crate::avro::{Encoder, Error};
+use crate::event::Fact;
+use crate::facts::recalls::RecallFact;
+use crate::topics::{RECALLS, Topic};
+
+/// The record of an observed fact, of any kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FactData {
+    /// For topic `recalls`.
+    Recall(Box<RecallFact>),
+}
+
+impl FactData {
+    /// The topic of this kind of fact.
+    #[must_use]
+    pub fn topic(&self) -> &'static Topic {
+        match self {
+            Self::Recall(_) => &RECALLS,
+        }
+    }
+
+    /// The canonical form that is hashed.
+    #[must_use]
+    pub fn canonical(&self) -> Vec<u8> {
+        match self {
+            Self::Recall(data) => data.canonical(),
+        }
+    }
+}
+
+/// Writes a fact of any kind as its topic's value.
+///
+/// # Errors
+/// When the value does not fit its schema.
+pub fn encode(encoder: &mut Encoder, fact: Fact<FactData>) -> Result<Vec<u8>, Error> {
+    let Fact { id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, data, run } = fact;
+    match data {
+        Some(FactData::Recall(data)) => encoder.encode(&Fact {
+            id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, data: Some(*data), run,
+        }),
+        // No record: the record's type does not matter, every fact schema has the same envelope.
+        None => encoder.encode(&Fact::<RecallFact> {
+            id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, data: None, run,
+        }),
+    }
+}

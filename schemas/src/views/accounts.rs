@@ -1,0 +1,165 @@
+//! Accounts and their keys: what the API was asked to remember about its callers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::change::Change;
+use crate::tables::{Table, TableKind, ViewDef, int, int_desc, text};
+
+/// What a caller may do. Limits of each are in the API's tier table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// No key.
+    #[default]
+    Anonymous,
+    /// A key that anyone can mint.
+    Free,
+    /// A paid key.
+    Pro,
+    /// A paid key with webhooks.
+    Business,
+    /// A paid key for fleets.
+    Fleet,
+    /// A paid key for fleets, with exports.
+    FleetPlus,
+}
+
+impl Tier {
+    /// THE LIST of tiers.
+    pub const ALL: [Self; 6] = [Self::Anonymous, Self::Free, Self::Pro, Self::Business, Self::Fleet, Self::FleetPlus];
+
+    /// Its name in configuration and on the command line.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Anonymous => "anonymous",
+            Self::Free => "free",
+            Self::Pro => "pro",
+            Self::Business => "business",
+            Self::Fleet => "fleet",
+            Self::FleetPlus => "fleet_plus",
+        }
+    }
+
+    /// The tier of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tier| tier.as_str() == name)
+    }
+}
+
+/// A command of the API, kept on the `accounts` topic as `data` of a fact-like envelope whose key is the key's id.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AccountCommand {
+    /// `mint`, `rotate`, `revoke`.
+    pub verb: String,
+    /// Id of the key (`key_` and 24 hex digits of its hash); on `rotate` that of the key replaced.
+    pub key_id: String,
+    /// Keyed hash (hex) of the key minted; never the key.
+    pub key_hash: String,
+    /// On `rotate`: the id of the new key.
+    pub new_key_id: String,
+    /// Account that owns it: `acct_` and 24 hex digits.
+    pub account: String,
+    /// Tier's name.
+    pub tier: String,
+    /// Keyed hash (hex) of the e-mail address, for limits and look-up; the address itself is not kept.
+    pub email_hash: String,
+}
+
+impl AccountCommand {
+    /// The canonical form that is hashed: each field that holds something, as its name and its value, each ended by a byte that no
+    /// text has. A new optional field thus changes no hash until it holds something.
+    #[must_use]
+    pub fn canonical(&self) -> Vec<u8> {
+        let Self { verb, key_id, key_hash, new_key_id, account, tier, email_hash } = self;
+        let fields = [
+            ("verb", verb),
+            ("keyId", key_id),
+            ("keyHash", key_hash),
+            ("newKeyId", new_key_id),
+            ("account", account),
+            ("tier", tier),
+            ("emailHash", email_hash),
+        ];
+        let mut out = Vec::with_capacity(256);
+        for (name, value) in fields {
+            if !value.is_empty() {
+                out.extend_from_slice(name.as_bytes());
+                out.push(0xfe);
+                out.extend_from_slice(value.as_bytes());
+                out.push(0xff);
+            }
+        }
+        out
+    }
+}
+
+/// A key as it stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ApiKey {
+    /// Its id.
+    pub id: String,
+    /// Keyed hash (hex) of the key.
+    pub key_hash: String,
+    /// Account that owns it.
+    pub account: String,
+    /// Tier's name.
+    pub tier: String,
+    /// Keyed hash of the e-mail address, or empty.
+    pub email_hash: String,
+    /// When it was minted: milliseconds since 1970.
+    pub minted_at: i64,
+    /// When it stops working: milliseconds since 1970; 0 for never (rotation gives the old key a day).
+    pub ends_at: i64,
+}
+
+/// A change of the accounts.
+pub type AccountChange = Change<ApiKey, AccountCommand>;
+
+/// A stored row: the key and the change that wrote it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// Seq of the change that wrote it.
+    pub seq: i64,
+    /// The key.
+    pub record: ApiKey,
+}
+
+/// Keys as they stand: (id) to [`Row`] as JSON.
+pub const KEYS: Table = Table { name: "accounts_keys", key: &[text("id")], partition_columns: 1, kind: TableKind::Current };
+/// Keys as they stood: (id, seq descending) to [`Row`] as JSON.
+pub const KEYS_HISTORY: Table =
+    Table { name: "accounts_keys_history", key: &[text("id"), int_desc("seq")], partition_columns: 1, kind: TableKind::History };
+/// Keys by their keyed hash: (hash) to the key's id.
+pub const BY_HASH: Table = Table { name: "accounts_by_hash", key: &[text("hash")], partition_columns: 1, kind: TableKind::Derived };
+/// Keys by keyed hash of the e-mail: (hash, id) to nothing.
+pub const BY_EMAIL: Table = Table { name: "accounts_by_email", key: &[text("hash"), text("id")], partition_columns: 1, kind: TableKind::Derived };
+/// Packed pages of changes.
+pub const FEED: Table = Table { name: "accounts_feed", key: &[int("block")], partition_columns: 1, kind: TableKind::Derived };
+/// Inputs that could not be decided: (key of fact, offset) to where and why, as JSON.
+pub const PARKED: Table = Table { name: "accounts_parked", key: &[text("key"), int("offset")], partition_columns: 1, kind: TableKind::Derived };
+
+/// The accounts' view.
+pub const VIEW: ViewDef = ViewDef { name: "accounts", tables: &[&KEYS, &KEYS_HISTORY, &BY_HASH, &BY_EMAIL, &FEED, &PARKED] };
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Proves that every field of a command counts: changing any one of them changes the canonical form.
+    #[test]
+    fn every_field_is_hashed() {
+        let empty = serde_json::to_value(AccountCommand::default()).unwrap();
+        for name in empty.as_object().unwrap().keys() {
+            let mut changed = empty.clone();
+            changed[name] = json!("x");
+            let command: AccountCommand = serde_json::from_value(changed).unwrap();
+            assert_ne!(command.canonical(), AccountCommand::default().canonical(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Values as bytes: what is written reads back, here and by another library; and the gate for new schema versions.
+
+use apache_avro::Schema;
+use apache_avro::schema_compatibility::SchemaCompatibility;
+use schemas::avro::{self, Encoder, Framing};
+use schemas::change::{Change, ChangeKind, Input, Through};
+use schemas::event::{Fact, FactKind, Run, content_hash, fact_id};
+use schemas::facts::recalls::RecallFact;
+use schemas::hash::Hash32;
+use schemas::views::recalls::{Note, NoteSet, Recall, RecallChange};
+use schemas::{topics, views};
+
+fn fact() -> Fact<RecallFact> {
+    let data = RecallFact { door: "cpsc".into(), number: "26606".into(), vehicles: vec!["A B 2020".into()], alert: true, ..Default::default() };
+    let content_hash = content_hash(FactKind::Observed, &data.canonical());
+    Fact {
+        id: fact_id("recalls", "cpsc/26606", 1, &Hash32::ZERO, &content_hash),
+        kind: FactKind::Observed,
+        key: "cpsc/26606".into(),
+        version: 1,
+        prev_hash: Hash32::ZERO,
+        content_hash,
+        upstream: "cpsc".into(),
+        observed_at: 1_790_000_000_000,
+        superseded_by: String::new(),
+        data: Some(data),
+        run: None,
+    }
+}
+
+/// Proves that facts of every shape read back as written, in both framings.
+#[test]
+fn facts_read_back() {
+    let run = Fact { kind: FactKind::RunFinished, data: None, run: Some(Run { ends: vec![1, 2], missing: vec!["x".into()], ..Default::default() }), ..fact() };
+    for framing in [Framing::SingleObject, Framing::Confluent(7)] {
+        let mut encoder = Encoder::new("recalls", framing).unwrap();
+        for fact in [fact(), run.clone()] {
+            let bytes = encoder.encode(&fact).unwrap();
+            assert_eq!(avro::decode::<Fact<RecallFact>>("recalls", &bytes).unwrap(), fact);
+        }
+    }
+}
+
+/// Proves that changes of every shape read back as written, and that the hash covers the datum, not the frame.
+#[test]
+fn changes_read_back() {
+    let recall = Recall { id: "CPSC:26606".into(), urls: vec!["https://x".into()], ..Default::default() };
+    let change: RecallChange = Change {
+        seq: 1,
+        prev_hash: Hash32::of(b"x"),
+        event: ChangeKind::Modified,
+        id: recall.id.clone(),
+        recorded_at: 5,
+        input: Input { topic: "recalls".into(), partition: 3, offset: 9 },
+        following: 0,
+        before_seq: 0,
+        before_since: 0,
+        after: Some(recall.clone()),
+        before: Some(recall),
+        note: Some(Note { key: "cpsc/26606".into(), version: 2, gone: false, recall: fact().data, superseded_by: String::new(), sets: vec![NoteSet { name: "member/x".into(), items: vec!["a".into()] }] }),
+        through: Some(Through { upstream: "cpsc".into(), through_date: "2026-01-01".into(), finished_at: 1 }),
+        reason: String::new(),
+    };
+    let framed = Encoder::new("changes.recalls", Framing::SingleObject).unwrap().encode(&change).unwrap();
+    let confluent = Encoder::new("changes.recalls", Framing::Confluent(1)).unwrap().encode(&change).unwrap();
+    assert_eq!(avro::decode::<RecallChange>("changes.recalls", &framed).unwrap(), change);
+    assert_eq!(avro::datum_hash("changes.recalls", &framed).unwrap(), Hash32::of(&framed[10..]));
+    assert_eq!(avro::datum_hash("changes.recalls", &framed).unwrap(), avro::datum_hash("changes.recalls", &confluent).unwrap());
+}
+
+/// Proves that another Avro library reads our single objects with nothing but the schema, and agrees on the fingerprint.
+#[test]
+fn another_library_agrees() {
+    let bytes = Encoder::new("recalls", Framing::SingleObject).unwrap().encode(&fact()).unwrap();
+    let text = avro::ALL.iter().find(|schema| schema.topic == "recalls").unwrap().json;
+    let schema = Schema::parse_str(text).unwrap();
+    let value = apache_avro::from_avro_datum(&schema, &mut &bytes[10..], None).unwrap();
+    let apache_avro::types::Value::Record(fields) = value else { panic!("not a record") };
+    assert!(fields.iter().any(|(name, value)| name == "key" && *value == apache_avro::types::Value::String("cpsc/26606".into())));
+    let fingerprint = schema.fingerprint::<apache_avro::rabin::Rabin>();
+    assert_eq!(&bytes[2..10], fingerprint.bytes.as_slice());
+}
+
+/// Proves that bytes that are no framed Avro are refused with a reason.
+#[test]
+fn broken_values_are_refused() {
+    let bytes = Encoder::new("recalls", Framing::SingleObject).unwrap().encode(&fact()).unwrap();
+    for broken in [&b""[..], b"\x01\x02", b"\xc3\x01\x00\x00\x00\x00\x00\x00\x00\x00", &bytes[..bytes.len() / 2]] {
+        assert!(avro::decode::<Fact<RecallFact>>("recalls", broken).is_err());
+    }
+}
+
+/// The gate: every version of a topic's schema reads data of every other version, both ways; and every topic has one.
+#[test]
+fn schema_versions_read_each_other() {
+    for topic in topics::ALL {
+        let versions: Vec<Schema> =
+            avro::ALL.iter().filter(|text| text.topic == topic.name).map(|text| Schema::parse_str(text.json).unwrap()).collect();
+        assert!(!versions.is_empty(), "{} has no schema", topic.name);
+        for writer in &versions {
+            for reader in &versions {
+                SchemaCompatibility::can_read(writer, reader).unwrap_or_else(|error| panic!("{}: {error}", topic.name));
+            }
+        }
+    }
+}
+
+/// Proves that the gate closes: a field added without a default is caught.
+#[test]
+fn the_gate_catches_a_field_without_default() {
+    let text = avro::ALL.iter().find(|schema| schema.topic == "rejected").unwrap().json;
+    let newer = text.replacen(r#"{"name": "door""#, r#"{"name": "added", "type": "string"}, {"name": "door""#, 1);
+    let (old, new) = (Schema::parse_str(text).unwrap(), Schema::parse_str(&newer).unwrap());
+    assert!(SchemaCompatibility::can_read(&old, &new).is_err());
+}
+
+/// Proves that the lists of tables and topics name nothing twice.
+#[test]
+fn names_are_unique() {
+    let mut tables: Vec<&str> = views::ALL.iter().flat_map(|view| view.tables.iter().map(|table| table.name)).collect();
+    let mut topics: Vec<&str> = topics::ALL.iter().map(|topic| topic.name).collect();
+    let (all_tables, all_topics) = (tables.len(), topics.len());
+    tables.sort_unstable();
+    tables.dedup();
+    topics.sort_unstable();
+    topics.dedup();
+    assert_eq!((tables.len(), topics.len()), (all_tables, all_topics));
+}

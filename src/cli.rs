@@ -1,0 +1,181 @@
+//! The command line as others script against it.
+
+use std::error::Error as StdError;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use tracing_subscriber::EnvFilter;
+
+use crate::commands::{Command, KeysCommand};
+use crate::config::Config;
+use crate::output::{Output, Terminal};
+use crate::{control, demo, engine};
+
+/// Public records as change feeds: ingests upstreams, keeps every change in a log, serves feeds over REST and MCP.
+#[derive(Parser)]
+#[command(name = "highwater", version)]
+struct Cli {
+    /// Configuration file, instead of highwater.toml.
+    #[arg(long, global = true)]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Role {
+    All,
+    Ingest,
+    Project,
+    Api,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Runs everything, or one role.
+    Serve {
+        /// Which role.
+        #[arg(long, value_enum, default_value = "all")]
+        role: Role,
+    },
+    /// Serves with simulated upstreams inside: works offline, shows every service with data.
+    Demo {
+        /// Nothing changes after the start.
+        #[arg(long)]
+        still: bool,
+        /// How many recalls the simulated agencies have.
+        #[arg(long, default_value_t = 2_000)]
+        records: u64,
+        /// The seed of everything simulated.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+    /// Plays the upstreams alone, for tests: point base_url of the upstreams at it.
+    Simulate(demo::Simulate),
+    /// Runs one upstream now; exit 0, or 1 with the reason.
+    Ingest {
+        /// The upstream.
+        upstream: String,
+        /// Once, and return when what it appended is projected.
+        #[arg(long, required = true)]
+        once: bool,
+    },
+    /// Applies all changes of a view again, beside the live rows, and swaps.
+    Replay {
+        /// The view, or `all`.
+        #[arg(required_unless_present_any = ["rejected", "parked"])]
+        view: Option<String>,
+        /// Takes rejected records again.
+        #[arg(long)]
+        rejected: bool,
+        /// Takes parked inputs again.
+        #[arg(long)]
+        parked: bool,
+    },
+    /// Decides a service's facts again and appends the differences.
+    Redecide {
+        /// The service.
+        service: String,
+    },
+    /// API keys.
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// Writes a topic to standard output.
+    Export {
+        /// The topic: a fact topic, or changes.SERVICE.
+        topic: String,
+        /// ndjson, csv or parquet.
+        #[arg(long, default_value = "ndjson")]
+        format: String,
+        /// Runs, too.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Prints a hash over a view's records.
+    Digest {
+        /// The view.
+        view: String,
+        /// Over all rows, history included.
+        #[arg(long)]
+        history: bool,
+        /// As they stood at this seq.
+        #[arg(long)]
+        at: Option<u64>,
+    },
+    /// Shows upstreams, lag, depth and rejects.
+    Status,
+}
+
+/// An error and its causes, as one line.
+pub(crate) fn words(error: &(dyn StdError + 'static)) -> String {
+    ingest::reason(error)
+}
+
+/// Runs the command line.
+pub(crate) fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let terminal = Terminal::new();
+    let result = run(cli, Arc::clone(&terminal));
+    terminal.flush();
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal.note(&format!("highwater: {}", words(&*error)));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
+    let config = Config::load(cli.config.as_deref(), std::env::vars())?;
+    start_logging(&config)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let command = match cli.verb {
+        Verb::Serve { role } => {
+            if role != Role::All && (config.text("log") == "embedded" || config.text("store") == "embedded") {
+                let reason = "one role alone needs a log and a store that others reach: the embedded ones belong to one process; set log and store, or use --role all";
+                return Err(reason.into());
+            }
+            return runtime.block_on(engine::serve(config));
+        }
+        Verb::Demo { still, records, seed } => return runtime.block_on(demo::demo(config, still, records, seed)),
+        Verb::Simulate(options) => return runtime.block_on(demo::simulate(options)),
+        Verb::Ingest { upstream, once: _ } => Command::Ingest { upstream },
+        Verb::Replay { rejected: true, .. } => Command::ReplayRejected,
+        Verb::Replay { parked: true, .. } => Command::ReplayParked,
+        Verb::Replay { view, .. } => Command::Replay { view: view.unwrap_or_default() },
+        Verb::Redecide { service } => Command::Redecide { service },
+        Verb::Keys(command) => Command::Keys(command),
+        Verb::Export { topic, format, all } => Command::Export { topic, format, all },
+        Verb::Digest { view, history, at } => Command::Digest { view, history, at },
+        Verb::Status => Command::Status,
+    };
+    command.check()?;
+    let output: Arc<dyn Output> = terminal;
+    runtime.block_on(async {
+        // A running process holds the data directory; it is asked. Otherwise this process does it by itself.
+        match control::ask(&config, &command, &*output).await? {
+            Some(result) => result.map_err(Into::into),
+            None => engine::run_command(config, command, output).await,
+        }
+    })
+}
+
+fn start_logging(config: &Config) -> Result<(), Box<dyn StdError>> {
+    let filter = EnvFilter::try_new(config.text("logging.level")).map_err(|error| config.wrong("logging.level", &error.to_string()))?;
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match config.text("logging.format") {
+        "text" => builder.init(),
+        "json" => builder.json().init(),
+        other => return Err(config.wrong("logging.format", &format!("\"{other}\" is neither \"text\" nor \"json\"")).into()),
+    }
+    Ok(())
+}
+
+/// An address from configuration or flags.
+pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| format!("\"{text}\" is no address and port, as in 127.0.0.1:8080"))
+}

@@ -1,0 +1,308 @@
+//! The commands that work beside a running process and by themselves: the same code, whoever runs it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use clap::Subcommand;
+use projector::export::{self, Format};
+use projector::rebuild::Progress;
+use schemas::clock::rfc3339;
+use schemas::names;
+use schemas::topics::{self, TopicKind};
+use schemas::views::accounts::Tier;
+use schemas::views::engine::{RUNS, RunRow, VIEW as ENGINE_VIEW};
+use schemas::views::{self};
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Engine;
+use crate::output::Output;
+
+/// A command, as it goes over the control socket.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Command {
+    /// Run an upstream now.
+    Ingest { upstream: String },
+    /// Apply all changes of a view again.
+    Replay { view: String },
+    /// Take rejected records again.
+    ReplayRejected,
+    /// Take parked inputs again.
+    ReplayParked,
+    /// Decide a service's facts again.
+    Redecide { service: String },
+    /// Keys.
+    Keys(KeysCommand),
+    /// Write a topic out.
+    Export { topic: String, format: String, all: bool },
+    /// Hash a view.
+    Digest { view: String, history: bool, at: Option<u64> },
+    /// Tell how things stand.
+    Status,
+}
+
+/// What can be done with keys.
+#[derive(Clone, Debug, Serialize, Deserialize, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Makes a key and prints it alone; it is shown only once.
+    Mint {
+        /// free, pro, business, fleet, fleet_plus.
+        #[arg(long)]
+        tier: String,
+    },
+    /// Lists keys by id, tier and times.
+    List,
+    /// Makes a new key for an old one, which works a day longer; prints the new one alone.
+    Rotate {
+        /// Id of the old key.
+        id: String,
+    },
+    /// Ends a key.
+    Revoke {
+        /// Its id.
+        id: String,
+    },
+}
+
+/// Why a command failed, in one line.
+#[derive(Debug)]
+pub(crate) struct Failure(String);
+
+impl Failure {
+    pub(crate) fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+fn failure<E: std::error::Error + 'static>(error: E) -> Failure {
+    Failure(ingest::reason(&error))
+}
+
+fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Failure {
+    let list: Vec<&str> = known.clone().into_iter().collect();
+    Failure(format!("unknown {what} \"{name}\"{} (known: {})", names::hint(name, known), list.join(", ")))
+}
+
+fn service_names() -> impl Iterator<Item = &'static str> + Clone {
+    views::SERVICES.iter().map(|view| view.name)
+}
+
+fn tier_of(name: &str) -> Result<Tier, Failure> {
+    let with_keys = || Tier::ALL.into_iter().filter(|tier| *tier != Tier::Anonymous).map(Tier::as_str);
+    Tier::from_name(name).filter(|tier| *tier != Tier::Anonymous).ok_or_else(|| unknown("tier", name, with_keys().collect::<Vec<_>>()))
+}
+
+impl Command {
+    /// Refuses unknown names before anything is opened or asked.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        match self {
+            Self::Ingest { upstream } if upstreams::by_name(upstream).is_none() => {
+                Err(unknown("upstream", upstream, upstreams::ALL.iter().map(|upstream| upstream.manifest().name).collect::<Vec<_>>()))
+            }
+            Self::Replay { view } if view != "all" && !service_names().any(|name| name == view) => {
+                Err(unknown("view", view, service_names().chain(["all"])))
+            }
+            Self::Redecide { service } if !service_names().any(|name| name == service) => Err(unknown("service", service, service_names())),
+            Self::Digest { view, .. } if !service_names().any(|name| name == view) => Err(unknown("view", view, service_names())),
+            Self::Export { topic, format, .. } => {
+                if topics::by_name(topic).is_none() {
+                    return Err(unknown("topic", topic, topics::ALL.iter().map(|topic| topic.name)));
+                }
+                Format::from_name(format).map(|_| ()).ok_or_else(|| unknown("format", format, Format::NAMES))
+            }
+            Self::Keys(KeysCommand::Mint { tier }) => tier_of(tier).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs it.
+    pub(crate) async fn run(self, engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure> {
+        self.check()?;
+        match self {
+            Self::Ingest { upstream } => run_upstream(engine, &upstream, output).await,
+            Self::Replay { view } => replay(engine, &view, output).await,
+            Self::ReplayRejected => replay_rejected(engine, output).await,
+            Self::ReplayParked => {
+                for service in engine.projector.services() {
+                    let taken = service.take_parked().await.map_err(failure)?;
+                    let left = service.parked().await.map_err(failure)?;
+                    output.note(&format!("{}: {taken} taken again, {left} still parked", service.name()));
+                }
+                Ok(())
+            }
+            Self::Redecide { service } => {
+                engine.wait_caught_up().await?;
+                let service = engine.projector.service(&service).map_err(failure)?;
+                let appended = with_progress(output, |progress| async move { service.redecide(&progress).await }).await?;
+                output.note(&format!("{}: {appended} changes appended", service.name()));
+                Ok(())
+            }
+            Self::Keys(command) => keys(engine, command, output).await,
+            Self::Export { topic, format, all } => {
+                engine.wait_caught_up().await?;
+                let (Some(topic), Some(format)) = (topics::by_name(&topic), Format::from_name(&format)) else { return Ok(()) };
+                let mut write = |bytes: &[u8]| {
+                    output.bytes(bytes);
+                    !output.is_closed()
+                };
+                export::export(&engine.parts, topic, format, all, &mut write).await.map_err(failure)
+            }
+            Self::Digest { view, history, at } => {
+                engine.wait_caught_up().await?;
+                let digest = engine.projector.service(&view).map_err(failure)?.digest(history, at).await.map_err(failure)?;
+                output.line(digest.to_string().as_bytes());
+                Ok(())
+            }
+            Self::Status => status(engine, output).await,
+        }
+    }
+}
+
+impl Engine {
+    /// Waits until what is in the log is projected.
+    async fn wait_caught_up(&self) -> Result<(), Failure> {
+        for topic in projector::heads::fact_topics() {
+            self.wait_projected(topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs something that tells its progress, and passes that on.
+async fn with_progress<T, F>(output: &dyn Output, work: impl FnOnce(Progress) -> F) -> Result<T, Failure>
+where
+    F: Future<Output = Result<T, projector::Error>>,
+{
+    let (sender, mut seen) = tokio::sync::watch::channel((0, 0));
+    let progress: Progress = Arc::new(move |done, total| {
+        sender.send_replace((done, total));
+    });
+    let mut work = std::pin::pin!(work(progress));
+    loop {
+        tokio::select! {
+            result = &mut work => return result.map_err(failure),
+            Ok(()) = seen.changed() => {
+                let (done, total) = *seen.borrow_and_update();
+                output.progress(done, total);
+            }
+        }
+    }
+}
+
+async fn run_upstream(engine: &Arc<Engine>, name: &str, output: &dyn Output) -> Result<(), Failure> {
+    let Some(upstream) = upstreams::by_name(name) else { return Ok(()) };
+    let settings = engine.upstream_settings(name).map_err(failure)?;
+    let results = engine.runner.run(upstream, &settings).await.map_err(failure)?;
+    engine.wait_projected(upstream.manifest().topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
+    let mut failed = Vec::new();
+    for result in results {
+        match result {
+            Ok(outcome) => {
+                let run = outcome.run;
+                let words = format!("{}: {} seen, {} appended, {} rejected", outcome.door, run.seen, run.appended, run.rejected);
+                output.note(&if run.reason.is_empty() { words } else { format!("{words}; {}", run.reason) });
+            }
+            Err(error) => failed.push(ingest::reason(&error)),
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure(failed.join("; "))) }
+}
+
+async fn replay(engine: &Arc<Engine>, view: &str, output: &dyn Output) -> Result<(), Failure> {
+    for service in engine.projector.services().iter().filter(|service| view == "all" || service.name() == view) {
+        let applied = with_progress(output, |progress| async move { service.replay(&progress).await }).await?;
+        output.note(&format!("{}: {applied} changes applied", service.name()));
+    }
+    Ok(())
+}
+
+/// Rejected records come back with their upstream: every upstream that has some is read again, whole.
+async fn replay_rejected(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure> {
+    let doors = export::rejected_doors(&engine.parts).await.map_err(failure)?;
+    let mut failed = Vec::new();
+    for upstream in upstreams::ALL.iter().filter(|upstream| upstream.manifest().doors.iter().any(|door| doors.contains(door.name))) {
+        if let Err(error) = run_upstream(engine, upstream.manifest().name, output).await {
+            failed.push(error.to_string());
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure(failed.join("; "))) }
+}
+
+async fn keys(engine: &Arc<Engine>, command: KeysCommand, output: &dyn Output) -> Result<(), Failure> {
+    let (context, access) = (&engine.context, &engine.context.access);
+    let refused = |problem: api::problem::Problem| Failure(problem.detail);
+    match command {
+        KeysCommand::Mint { tier } => {
+            let minted = access.mint(context, tier_of(&tier)?, "").await.map_err(refused)?;
+            output.line(minted.key.reveal().as_bytes());
+            output.note(&format!("id {}; the key is shown only this once", minted.row.id));
+        }
+        KeysCommand::List => {
+            for key in access.list(context).await.map_err(refused)? {
+                let ends = if key.ends_at == 0 { "never".to_owned() } else { rfc3339(key.ends_at) };
+                output.line(format!("{}\t{}\tminted {}\tends {ends}", key.id, key.tier, rfc3339(key.minted_at)).as_bytes());
+            }
+        }
+        KeysCommand::Rotate { id } => {
+            let rotated = access.rotate(context, &id).await.map_err(refused)?;
+            output.line(rotated.minted.key.reveal().as_bytes());
+            output.note(&format!("id {}; the old key works until {}", rotated.minted.row.id, rfc3339(rotated.old.ends_at)));
+        }
+        KeysCommand::Revoke { id } => {
+            access.revoke(context, &id).await.map_err(refused)?;
+            output.note(&format!("{id} is revoked"));
+        }
+    }
+    Ok(())
+}
+
+async fn status(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure> {
+    let view = engine.store.live(&ENGINE_VIEW).await.map_err(failure)?;
+    for upstream in upstreams::ALL {
+        for door in upstream.manifest().doors {
+            let row = view.get(&RUNS, &schemas::key![door.name]).await.map_err(failure)?;
+            let line = match row.map(|row| serde_json::from_slice::<RunRow>(&row)).transpose().map_err(failure)? {
+                None => "never run".to_owned(),
+                Some(RunRow { kind, at_ms, run, last_finished_at_ms, .. }) => {
+                    let finished = if last_finished_at_ms == 0 { "never".to_owned() } else { rfc3339(last_finished_at_ms) };
+                    let reason = if run.reason.is_empty() { String::new() } else { format!(" ({})", run.reason) };
+                    format!(
+                        "{kind} {}\tlast finished {finished}\tseen {}\tappended {}\trejected {}{reason}",
+                        rfc3339(at_ms),
+                        run.seen,
+                        run.appended,
+                        run.rejected
+                    )
+                }
+            };
+            output.line(format!("upstream {}\t{line}", door.name).as_bytes());
+        }
+    }
+    let heads = view.checkpoint().await.map_err(failure)?;
+    for topic in topics::ALL {
+        let mut records = 0;
+        let mut lag = 0;
+        for partition in 0..topic.partitions {
+            let end = engine.log.end(topic, partition).await.map_err(failure)?;
+            records += end.0;
+            if matches!(topic.kind, TopicKind::Facts | TopicKind::Commands) {
+                lag += end.0.saturating_sub(heads.position(topic, partition).0);
+            }
+        }
+        output.line(format!("topic {}\trecords {records}\tlag {lag}", topic.name).as_bytes());
+    }
+    for service in engine.projector.services() {
+        let checkpoint = service.checkpoint().await.map_err(failure)?;
+        let parked = service.parked().await.map_err(failure)?;
+        let recorded = if checkpoint.seq == 0 { "never".to_owned() } else { rfc3339(checkpoint.recorded_at_ms) };
+        output.line(format!("service {}\tseq {}\trecorded {recorded}\tparked {parked}", service.name(), checkpoint.seq).as_bytes());
+    }
+    Ok(())
+}

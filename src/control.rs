@@ -1,0 +1,205 @@
+//! The control socket: how a command finds the process that holds the data directory, and asks it.
+//!
+//! A Unix socket in the data directory, readable by its owner only. One connection, one command: a line of JSON goes in; lines
+//! of JSON come out (`{"line": …}`, `{"bytes": base64}`, `{"note": …}`, `{"progress": [done, total]}`), the last one `{"end": null}` or `{"end": "reason"}`.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::OwnedWriteHalf;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::commands::{Command, Failure};
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::output::Output;
+
+/// Frames waiting to be written to a slow asker.
+const FRAMES_MAX: usize = 1_024;
+/// The longest command.
+const COMMAND_BYTES_MAX: u64 = 64 << 10;
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Frame {
+    Line(String),
+    /// Base64.
+    Bytes(String),
+    Note(String),
+    Progress(u64, u64),
+    End(Option<String>),
+}
+
+fn path(config: &Config) -> PathBuf {
+    PathBuf::from(config.text("data_dir")).join("control.sock")
+}
+
+/// What goes wrong on the socket.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// It cannot be made.
+    #[error("control socket {path} cannot be made (a path may have about 100 bytes)")]
+    Bind {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The process that holds the directory went away in the middle.
+    #[error("the running process ended before it had answered")]
+    Ended,
+    /// It cannot be read or written.
+    #[error("the control socket failed")]
+    Io(#[from] io::Error),
+    /// What came is no frame.
+    #[error("the running process answered something else; is it of another version?")]
+    Frame(#[from] serde_json::Error),
+}
+
+/// Asks the process that holds the data directory, if one does; `None` if none does.
+pub(crate) async fn ask(config: &Config, command: &Command, output: &dyn Output) -> Result<Option<Result<(), Failure>>, Error> {
+    let Ok(stream) = UnixStream::connect(path(config)).await else { return Ok(None) };
+    let (read, mut write) = stream.into_split();
+    let mut line = serde_json::to_vec(command)?;
+    line.push(b'\n');
+    write.write_all(&line).await?;
+    let mut frames = BufReader::new(read).lines();
+    while let Some(line) = frames.next_line().await? {
+        match serde_json::from_str(&line)? {
+            Frame::Line(line) => output.line(line.as_bytes()),
+            Frame::Bytes(text) => output.bytes(&BASE64.decode(text).map_err(|error| io::Error::other(error.to_string()))?),
+            Frame::Note(words) => output.note(&words),
+            Frame::Progress(done, total) => output.progress(done, total),
+            Frame::End(None) => return Ok(Some(Ok(()))),
+            Frame::End(Some(reason)) => return Ok(Some(Err(Failure::new(reason)))),
+        }
+        if output.is_closed() {
+            return Ok(Some(Ok(())));
+        }
+    }
+    Err(Error::Ended)
+}
+
+/// The socket of a running process.
+pub(crate) struct Listener {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Listener {
+    /// Makes the socket; the directory's lock says that one left behind is dead.
+    pub(crate) fn bind(config: &Config) -> Result<Self, Error> {
+        let path = path(config);
+        let wrong = |source| Error::Bind { path: path.clone(), source };
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(wrong(error)),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&path).map_err(wrong)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(wrong)?;
+        Ok(Self { listener, path })
+    }
+
+    /// Answers commands until the engine stops.
+    pub(crate) async fn run(self, engine: Arc<Engine>) {
+        let mut stop = engine.stopping();
+        let mut commands = JoinSet::new();
+        loop {
+            tokio::select! {
+                _ = stop.changed() => break,
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, _)) => {
+                        commands.spawn(answer(stream, Arc::clone(&engine)));
+                    }
+                    Err(error) => tracing::warn!(%error, "a command could not be accepted"),
+                },
+                Some(_) = commands.join_next() => {}
+            }
+        }
+        if let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(%error, "the control socket could not be removed");
+        }
+        commands.shutdown().await;
+    }
+}
+
+async fn answer(stream: UnixStream, engine: Arc<Engine>) {
+    let (read, write) = stream.into_split();
+    let mut line = String::new();
+    let mut read = BufReader::new(tokio::io::AsyncReadExt::take(read, COMMAND_BYTES_MAX));
+    if read.read_line(&mut line).await.is_err() {
+        return;
+    }
+    let (frames, queue) = mpsc::channel(FRAMES_MAX);
+    let writer = tokio::spawn(send(write, queue));
+    let remote = Remote { frames: frames.clone() };
+    let result = match serde_json::from_str::<Command>(&line) {
+        Ok(command) => command.run(&engine, &remote).await,
+        Err(error) => Err(Failure::new(format!("the command is not known here: {error}"))),
+    };
+    let _ = frames.send(Frame::End(result.err().map(|failure| failure.to_string()))).await;
+    drop((frames, remote));
+    let _ = writer.await;
+}
+
+async fn send(mut write: OwnedWriteHalf, mut queue: mpsc::Receiver<Frame>) {
+    let mut frames = Vec::with_capacity(256);
+    let mut out = Vec::new();
+    while queue.recv_many(&mut frames, 256).await > 0 {
+        out.clear();
+        for frame in frames.drain(..) {
+            if serde_json::to_writer(&mut out, &frame).is_ok() {
+                out.push(b'\n');
+            }
+        }
+        if write.write_all(&out).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The asker at the other end of the socket.
+struct Remote {
+    frames: mpsc::Sender<Frame>,
+}
+
+impl Remote {
+    fn send(&self, frame: Frame) {
+        // A slow asker slows the command down, on a thread that may wait.
+        tokio::task::block_in_place(|| {
+            let _ = self.frames.blocking_send(frame);
+        });
+    }
+}
+
+impl Output for Remote {
+    fn line(&self, line: &[u8]) {
+        self.send(Frame::Line(String::from_utf8_lossy(line).into_owned()));
+    }
+
+    fn bytes(&self, bytes: &[u8]) {
+        self.send(Frame::Bytes(BASE64.encode(bytes)));
+    }
+
+    fn note(&self, words: &str) {
+        self.send(Frame::Note(words.to_owned()));
+    }
+
+    fn progress(&self, done: u64, total: u64) {
+        let _ = self.frames.try_send(Frame::Progress(done, total));
+    }
+
+    fn is_closed(&self) -> bool {
+        self.frames.is_closed()
+    }
+}

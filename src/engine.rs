@@ -1,0 +1,376 @@
+//! Wiring: opens the log, the store and the views, starts the roles, and stops them in order.
+
+use std::error::Error as StdError;
+use std::fs::{self, File, TryLockError};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use api::access::Access;
+use api::access::secrets::Secrets;
+use api::context::{Context, ServiceSettings, Settings};
+use api::server::Server;
+use api::services::recalls::search::Search;
+use event_log::EventLog;
+use event_log::embedded::EmbeddedLog;
+use ingest::Runner;
+use ingest::schedule::Schedule;
+use projector::rebuild::Parts;
+use projector::runtime::Projector;
+use schemas::avro::Framing;
+use schemas::clock::Clock;
+use schemas::topics::{self, Topic};
+use schemas::views::engine::VIEW as ENGINE_VIEW;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use upstreams::Settings as UpstreamSettings;
+use view_store::ViewStore;
+use view_store::embedded::EmbeddedStore;
+
+use crate::cli::address;
+use crate::commands::Command;
+use crate::config::Config;
+use crate::control;
+use crate::output::Output;
+
+/// What goes wrong before anything runs.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The directory cannot be made or written.
+    #[error("data directory {path} cannot be written")]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Another process has it.
+    #[error("data directory {path} is in use by another process, which does not answer on its control socket")]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Simulated records must not mix with real ones.
+    #[error("data directory {path} holds {held} records; choose another one for {wanted} ones (data_dir)")]
+    Mixed {
+        /// The directory.
+        path: PathBuf,
+        /// What it holds.
+        held: &'static str,
+        /// What is wanted.
+        wanted: &'static str,
+    },
+    /// A backend that this version does not have.
+    #[error("{key} = \"{value}\": this version has the embedded one only")]
+    Backend {
+        /// The setting.
+        key: &'static str,
+        /// Its value.
+        value: String,
+    },
+}
+
+/// Everything opened.
+pub(crate) struct Engine {
+    pub(crate) config: Config,
+    pub(crate) clock: Clock,
+    pub(crate) log: Arc<dyn EventLog>,
+    pub(crate) store: Arc<dyn ViewStore>,
+    pub(crate) parts: Parts,
+    pub(crate) projector: Arc<Projector>,
+    pub(crate) runner: Runner,
+    pub(crate) context: Arc<Context>,
+    stop: watch::Sender<bool>,
+    /// Held open: its lock says that the directory is taken.
+    _lock: File,
+}
+
+impl Engine {
+    /// Opens all. `simulated` says what kind of records the directory is for.
+    pub(crate) async fn open(config: Config, listening: Option<SocketAddr>, simulated: Option<bool>) -> Result<Arc<Self>, Box<dyn StdError>> {
+        for key in ["log", "store"] {
+            if config.text(key) != "embedded" {
+                return Err(Error::Backend { key, value: config.text(key).to_owned() }.into());
+            }
+        }
+        if config.text("avro.framing") != "single-object" {
+            return Err(config.wrong("avro.framing", "only \"single-object\" is wired in this version").into());
+        }
+        let dir = PathBuf::from(config.text("data_dir"));
+        let lock = take_directory(&dir)?;
+        mark_directory(&dir, simulated)?;
+        let (clock, framing) = (config.clock()?, Framing::SingleObject);
+        let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default())?;
+        let store: Arc<dyn ViewStore> = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?;
+        let engine = store.live(&ENGINE_VIEW).await?;
+        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock, framing };
+        let projector = Arc::new(Projector::open(parts.clone()).await?);
+        let (stop, stopping) = watch::channel(false);
+        let holder = format!("{}-{}", std::process::id(), clock.now_ms());
+        let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), engine, clock, framing, holder, stopping);
+        let access = Access::new(Secrets::load_or_create(&dir.join("master.key"))?);
+        let search = Search::open(Some(dir.join("cache")));
+        let settings = api_settings(&config, listening)?;
+        let context = Arc::new(Context::new(settings, clock, Arc::clone(&log), Arc::clone(&store), access, search));
+        Ok(Arc::new(Self { config, clock, log, store, parts, projector, runner, context, stop, _lock: lock }))
+    }
+
+    /// What becomes true when the engine stops.
+    pub(crate) fn stopping(&self) -> watch::Receiver<bool> {
+        self.stop.subscribe()
+    }
+
+    /// Tells everything to stop.
+    pub(crate) fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Settings of one upstream.
+    pub(crate) fn upstream_settings(&self, name: &str) -> Result<UpstreamSettings, crate::config::Error> {
+        let key = |key: &str| format!("upstreams.{name}.{key}");
+        let some = |path: String| Some(self.config.text(&path).to_owned()).filter(|text| !text.is_empty());
+        Ok(UpstreamSettings {
+            base_url: some(key("base_url")).map(|url| url.trim_end_matches('/').to_owned()),
+            api_key: some(key("api_key")),
+            user_agent: self.config.text(&key("user_agent")).to_owned(),
+            requests_per_second: self.config.rate(&key("requests_per_second"))?,
+            window_days: u32::try_from(self.config.count(&key("window_days"))?).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// Starts what always runs while a directory is open: heads and deciders.
+    pub(crate) fn start_projector(self: &Arc<Self>, tasks: &mut JoinSet<()>) {
+        let (projector, stop) = (Arc::clone(&self.projector), self.stopping());
+        let holder = format!("{}", std::process::id());
+        tasks.spawn(projector.run(holder, stop));
+    }
+
+    /// Waits until every service that reads a topic has passed its present end.
+    pub(crate) async fn wait_projected(&self, topic: &'static Topic) -> Result<(), Box<dyn StdError + Send + Sync>> {
+        for service in schemas::views::SERVICES.iter().filter(|view| reads(view.name, topic)) {
+            for partition in 0..topic.partitions {
+                let end = self.log.end(topic, partition).await?;
+                loop {
+                    let view = self.store.live(service).await?;
+                    match view_store::engine::wait_past(&*view, topic, partition, end).await {
+                        Err(view_store::Error::Gone { .. }) => {}
+                        other => {
+                            other?;
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops all tasks, gives back what is held, and closes the stores.
+    pub(crate) async fn close(&self, mut tasks: JoinSet<()>) -> Result<(), Box<dyn StdError>> {
+        self.stop();
+        while tasks.join_next().await.is_some() {}
+        self.context.access.release_all(&self.context).await?;
+        self.store.close().await?;
+        self.log.close().await?;
+        Ok(())
+    }
+}
+
+/// Whether a service reads a topic.
+fn reads(service: &str, topic: &Topic) -> bool {
+    match service {
+        "accounts" => *topic == topics::ACCOUNTS,
+        "recalls" => *topic == topics::RECALLS,
+        _ => false,
+    }
+}
+
+fn take_directory(dir: &Path) -> Result<File, Error> {
+    let wrong = |source| Error::Directory { path: dir.to_owned(), source };
+    fs::create_dir_all(dir).map_err(wrong)?;
+    let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock")).map_err(wrong)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(Error::Locked { path: dir.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(wrong(source)),
+    }
+}
+
+/// Marks what kind of records a directory is for, once; refuses the other kind.
+fn mark_directory(dir: &Path, simulated: Option<bool>) -> Result<(), Error> {
+    let wrong = |source| Error::Directory { path: dir.to_owned(), source };
+    let (mark, fresh) = (dir.join("simulated"), !dir.join("log").exists());
+    match (simulated, mark.exists(), fresh) {
+        (Some(true), false, true) => fs::write(mark, b"records of simulated upstreams\n").map_err(wrong),
+        (Some(true), false, false) => Err(Error::Mixed { path: dir.to_owned(), held: "real", wanted: "simulated" }),
+        (Some(false), true, _) => Err(Error::Mixed { path: dir.to_owned(), held: "simulated", wanted: "real" }),
+        _ => Ok(()),
+    }
+}
+
+fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Result<Settings, Box<dyn StdError>> {
+    let origin = listening.map_or_else(|| format!("http://{}", config.text("listen")), |address| format!("http://{address}"));
+    let services = api::services::all()
+        .iter()
+        .map(|service| {
+            let (name, prefix) = (service.name, format!("/{}", service.name));
+            let base_url = match config.text(&format!("services.{name}.base_url")) {
+                "" => format!("{origin}{prefix}"),
+                url => url.trim_end_matches('/').to_owned(),
+            };
+            let enabled = config.flag(&format!("services.{name}.enabled"));
+            (name.to_owned(), ServiceSettings { enabled, base_url, prefix })
+        })
+        .collect();
+    let mut trusted_proxies = Vec::new();
+    for proxy in config.list("api.trusted_proxies")? {
+        let (address, bits) = proxy.split_once('/').map_or((proxy.as_str(), None), |(address, bits)| (address, Some(bits)));
+        let parsed = address.parse::<std::net::IpAddr>().ok().and_then(|address| {
+            let most = if address.is_ipv4() { 32 } else { 128 };
+            let bits = bits.map_or(Some(most), |bits| bits.parse::<u8>().ok().filter(|bits| *bits <= most))?;
+            Some((address, bits))
+        });
+        trusted_proxies.push(parsed.ok_or_else(|| config.wrong("api.trusted_proxies", &format!("\"{proxy}\" is no address or network")))?);
+    }
+    Ok(Settings {
+        services,
+        trusted_proxies,
+        request_timeout_s: config.count("api.request_timeout_s")?,
+        body_bytes_max: usize::try_from(config.count("api.body_bytes_max")?).unwrap_or(usize::MAX),
+        allowed_hosts: config.list("api.allowed_hosts")?,
+    })
+}
+
+/// `highwater serve`.
+pub(crate) async fn serve(config: Config) -> Result<(), Box<dyn StdError>> {
+    let server = bind(&config)?;
+    let engine = Engine::open(config, Some(server.address()), Some(false)).await?;
+    let lines = schedule_lines(&engine.config);
+    run(engine, server, lines, None).await
+}
+
+/// Takes the listener's address.
+pub(crate) fn bind(config: &Config) -> Result<Server, Box<dyn StdError>> {
+    let listen = address(config.text("listen")).map_err(|reason| config.wrong("listen", &reason))?;
+    Ok(Server::bind(listen)?)
+}
+
+fn schedule_lines(config: &Config) -> Vec<(String, String)> {
+    let names = upstreams::ALL.iter().map(|upstream| upstream.manifest().name);
+    names
+        .filter(|name| config.flag(&format!("upstreams.{name}.enabled")))
+        .map(|name| (name.to_owned(), config.text(&format!("upstreams.{name}.schedule")).to_owned()))
+        .collect()
+}
+
+/// What a demo does beside serving; ready once it says so.
+pub(crate) type Beside = Box<dyn FnOnce(Arc<Engine>, Arc<AtomicBool>) -> futures_util::future::BoxFuture<'static, ()> + Send>;
+
+/// Serves until a signal comes, then stops in order.
+pub(crate) async fn run(engine: Arc<Engine>, server: Server, lines: Vec<(String, String)>, beside: Option<Beside>) -> Result<(), Box<dyn StdError>> {
+    let mut tasks = JoinSet::new();
+    let ready = Arc::new(AtomicBool::new(false));
+    let control = control::Listener::bind(&engine.config)?;
+    engine.start_projector(&mut tasks);
+    tasks.spawn(control.run(Arc::clone(&engine)));
+    {
+        let (engine, mut stop) = (Arc::clone(&engine), engine.stopping());
+        tasks.spawn(async move {
+            tokio::select! {
+                () = Arc::clone(&engine.context.search).follow(Arc::clone(&engine.store)) => {}
+                _ = stop.changed() => {}
+            }
+        });
+    }
+    {
+        let (engine, ready) = (Arc::clone(&engine), Arc::clone(&ready));
+        let mut stop = engine.stopping();
+        tasks.spawn(async move {
+            let start = async {
+                match beside {
+                    Some(beside) => beside(engine, ready).await,
+                    // Ready once everything that was in the log at the start is projected.
+                    None => match wait_all(&engine).await {
+                        Ok(()) => ready.store(true, Ordering::Relaxed),
+                        Err(error) => tracing::error!(error = &*error as &dyn StdError, "the views do not catch up"),
+                    },
+                }
+            };
+            tokio::select! {
+                () = start => {}
+                _ = stop.changed() => {}
+            }
+        });
+    }
+    let (due, queue) = mpsc::channel(upstreams::ALL.len());
+    let schedule = Schedule::start(&lines, due).await?;
+    tasks.spawn(ingest_when_due(Arc::clone(&engine), queue));
+    let readiness: api::surfaces::Readiness = {
+        let ready = Arc::clone(&ready);
+        Arc::new(move || if ready.load(Ordering::Relaxed) { Ok(()) } else { Err("the views are catching up with the log".to_owned()) })
+    };
+    tracing::info!(address = %server.address(), "listening");
+    let served = server.run(Arc::clone(&engine.context), api::services::all(), readiness, signal()).await;
+    tracing::info!("stopping");
+    schedule.stop().await;
+    engine.close(tasks).await?;
+    served?;
+    Ok(())
+}
+
+async fn wait_all(engine: &Engine) -> Result<(), Box<dyn StdError + Send + Sync>> {
+    for topic in projector::heads::fact_topics() {
+        engine.wait_projected(topic).await?;
+    }
+    Ok(())
+}
+
+async fn ingest_when_due(engine: Arc<Engine>, mut queue: mpsc::Receiver<String>) {
+    let mut stop = engine.stopping();
+    let mut runs = JoinSet::new();
+    loop {
+        tokio::select! {
+            _ = stop.changed() => break,
+            name = queue.recv() => {
+                let Some(upstream) = name.as_deref().and_then(upstreams::by_name) else { break };
+                let engine = Arc::clone(&engine);
+                runs.spawn(async move {
+                    let name = upstream.manifest().name;
+                    let result = match engine.upstream_settings(name) {
+                        Ok(settings) => engine.runner.run(upstream, &settings).await.map(|_| ()).map_err(|error| ingest::reason(&error)),
+                        Err(error) => Err(error.to_string()),
+                    };
+                    if let Err(error) = result {
+                        tracing::error!(upstream = name, error, "an upstream cannot be run");
+                    }
+                });
+            }
+            Some(_) = runs.join_next() => {}
+        }
+    }
+    // A run stops after the page it is at; what it has appended stays.
+    while runs.join_next().await.is_some() {}
+}
+
+async fn signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = int.recv() => {}
+    }
+}
+
+/// Runs one command in a process of its own, with the directory to itself.
+pub(crate) async fn run_command(config: Config, command: Command, output: Arc<dyn Output>) -> Result<(), Box<dyn StdError>> {
+    let engine = Engine::open(config, None, None).await?;
+    let mut tasks = JoinSet::new();
+    engine.start_projector(&mut tasks);
+    let result = command.run(&engine, &*output).await;
+    engine.close(tasks).await?;
+    Ok(result?)
+}

@@ -1,0 +1,42 @@
+//! Chance that can be repeated: every number follows from a seed and what it is for, in any order.
+
+/// Scatters the bits of a number (the finisher of a common counter-based generator).
+pub(crate) fn mix(number: u64) -> u64 {
+    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The dice of one thing (a record, a change, a request). A roll is named by its tag, so that adding one moves no other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64, kind: u64, index: u64) -> Self {
+        Self(mix(mix(seed ^ kind.wrapping_mul(0xa076_1d64_78bd_642f)) ^ index))
+    }
+
+    pub(crate) fn roll(self, tag: u64) -> u64 {
+        mix(self.0 ^ tag.wrapping_mul(0xe703_7ed1_a0b4_28db))
+    }
+
+    /// From 0 to below `end`; 0 when there is nothing to choose from.
+    pub(crate) fn below(self, tag: u64, end: u64) -> u64 {
+        if end == 0 { 0 } else { self.roll(tag) % end }
+    }
+
+    pub(crate) fn pick<'a>(self, tag: u64, list: &[&'a str]) -> &'a str {
+        list.get(self.below(tag, list.len() as u64) as usize).copied().unwrap_or("")
+    }
+
+    /// True once in `of` times.
+    pub(crate) fn once_in(self, tag: u64, of: u64) -> bool {
+        self.below(tag, of) == 0
+    }
+
+    /// From 0.0 to below 1.0.
+    pub(crate) fn unit(self, tag: u64) -> f64 {
+        (self.roll(tag) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}

@@ -1,0 +1,190 @@
+//! What goes wrong, how often, and how many times.
+
+use crate::chance::Dice;
+use crate::json::Schema;
+
+/// A fault, or one of its parameters, that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownFault(
+    /// The name as given.
+    pub String,
+);
+
+impl std::fmt::Display for UnknownFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "no fault or parameter is called {:?}; there are: {}, each also with .count, and {}",
+            self.0,
+            NAMES.join(", "),
+            PARAMETERS.join(", ")
+        )
+    }
+}
+
+impl std::error::Error for UnknownFault {}
+
+/// The names of the faults, in the order of [`Fault`].
+pub const NAMES: [&str; 16] = [
+    "429",
+    "429_retry_after",
+    "500",
+    "503",
+    "html",
+    "truncated",
+    "truncated_length",
+    "slow",
+    "duplicated_page",
+    "shifted_page",
+    "touch",
+    "vanished",
+    "schema_missing",
+    "schema_retyped",
+    "fsis_flip",
+    "outage",
+];
+
+/// The names of numbers that say how a fault looks.
+pub const PARAMETERS: [&str; 3] = ["retry_after_s", "slow_ms", "vanished_share"];
+
+/// The faults, in the order of [`NAMES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    TooMany,
+    TooManyRetryAfter,
+    Error500,
+    Error503,
+    Html,
+    Truncated,
+    TruncatedLength,
+    Slow,
+    DuplicatedPage,
+    ShiftedPage,
+    Touch,
+    Vanished,
+    SchemaMissing,
+    SchemaRetyped,
+    FsisFlip,
+    Outage,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Odds {
+    probability: f64,
+    /// How often it still may strike; `None` is without end.
+    left: Option<u64>,
+}
+
+/// All faults with their odds. None strikes by default.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Faults {
+    odds: [Odds; NAMES.len()],
+    /// Seconds named by `429_retry_after`.
+    pub retry_after_s: u64,
+    /// How long a slow body takes in all, in milliseconds.
+    pub slow_ms: u64,
+    /// The share of records that `vanished` takes out of an answer.
+    pub vanished_share: f64,
+    /// The field that the schema faults strike; each upstream's date when `None`.
+    pub schema_field: Option<String>,
+    /// Only this upstream (`openfda`) or door (`openfda.food`) is struck.
+    pub only: Option<String>,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self { odds: Default::default(), retry_after_s: 1, slow_ms: 5_000, vanished_share: 0.5, schema_field: None, only: None }
+    }
+}
+
+impl Faults {
+    /// Sets a probability (`html` = 0.1), a number of times (`html.count` = 2, with a probability of 1 unless one was set) or a
+    /// parameter (`retry_after_s` = 5).
+    ///
+    /// # Errors
+    /// When there is no such name.
+    pub fn set(&mut self, name: &str, value: f64) -> Result<(), UnknownFault> {
+        match name {
+            "retry_after_s" => self.retry_after_s = value as u64,
+            "slow_ms" => self.slow_ms = value as u64,
+            "vanished_share" => self.vanished_share = value.clamp(0.0, 1.0),
+            _ => {
+                let (fault, counted) = name.strip_suffix(".count").map_or((name, false), |fault| (fault, true));
+                let at = NAMES.iter().position(|known| *known == fault).ok_or_else(|| UnknownFault(name.to_owned()))?;
+                let odds = &mut self.odds[at];
+                if counted {
+                    odds.left = Some(value as u64);
+                    if odds.probability == 0.0 {
+                        odds.probability = 1.0;
+                    }
+                } else {
+                    odds.probability = value;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets a parameter that is a word: `schema_field`, `only`. An empty one unsets it.
+    ///
+    /// # Errors
+    /// When there is no such name.
+    pub fn set_text(&mut self, name: &str, value: &str) -> Result<(), UnknownFault> {
+        let value = Some(value.to_owned()).filter(|value| !value.is_empty());
+        match name {
+            "schema_field" => self.schema_field = value,
+            "only" => self.only = value,
+            _ => return Err(UnknownFault(name.to_owned())),
+        }
+        Ok(())
+    }
+
+    /// Which faults strike one request; counts them down.
+    pub(crate) fn draw(&mut self, door: &'static str, date_field: &str, dice: Dice) -> Plan {
+        let upstream = door.split('.').next().unwrap_or(door);
+        if self.only.as_deref().is_some_and(|only| only != door && only != upstream) {
+            return Plan::default();
+        }
+        let mut plan = Plan::default();
+        for (at, odds) in self.odds.iter_mut().enumerate() {
+            let strikes = odds.probability > 0.0 && odds.left != Some(0) && dice.unit(at as u64) < odds.probability;
+            plan.strikes[at] = strikes;
+            if let Some(left) = odds.left.as_mut().filter(|_| strikes) {
+                *left -= 1;
+            }
+        }
+        let field = || Some(self.schema_field.clone().unwrap_or_else(|| date_field.to_owned()));
+        plan.schema.missing = field().filter(|_| plan.has(Fault::SchemaMissing));
+        plan.schema.retyped = field().filter(|_| plan.has(Fault::SchemaRetyped));
+        plan.retry_after_s = self.retry_after_s;
+        plan.slow_ms = self.slow_ms;
+        plan.vanished_share = if plan.has(Fault::Vanished) { self.vanished_share } else { 0.0 };
+        plan
+    }
+}
+
+/// What strikes one request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    strikes: [bool; NAMES.len()],
+    pub(crate) schema: Schema,
+    pub(crate) retry_after_s: u64,
+    pub(crate) slow_ms: u64,
+    pub(crate) vanished_share: f64,
+}
+
+impl Plan {
+    pub(crate) fn has(&self, fault: Fault) -> bool {
+        self.strikes[fault as usize]
+    }
+
+    /// Whether the answer is just what the upstream holds.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.strikes.iter().all(|strikes| !strikes)
+    }
+
+    /// Whether this record is missing from this answer.
+    pub(crate) fn vanishes(&self, dice: Dice) -> bool {
+        self.vanished_share > 0.0 && dice.unit(990) < self.vanished_share
+    }
+}

@@ -1,0 +1,112 @@
+//! JSON written straight into bytes. Commas follow from what stands before, so that callers only name fields.
+
+/// What a schema fault does to every record: a field gone, or another type in its place.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Schema {
+    pub(crate) missing: Option<String>,
+    pub(crate) retyped: Option<String>,
+}
+
+/// A growing JSON text.
+pub(crate) struct Json<'a> {
+    out: Vec<u8>,
+    schema: &'a Schema,
+}
+
+impl<'a> Json<'a> {
+    pub(crate) fn new(schema: &'a Schema, capacity: usize) -> Self {
+        Self { out: Vec::with_capacity(capacity), schema }
+    }
+
+    pub(crate) fn finish(self) -> Vec<u8> {
+        self.out
+    }
+
+    fn separate(&mut self) {
+        if !matches!(self.out.last(), None | Some(b'{' | b'[' | b':')) {
+            self.out.push(b',');
+        }
+    }
+
+    /// An object, as an element or as the whole.
+    pub(crate) fn object(&mut self, fill: impl FnOnce(&mut Self)) {
+        self.separate();
+        self.out.push(b'{');
+        fill(self);
+        self.out.push(b'}');
+    }
+
+    /// An array, as the whole.
+    pub(crate) fn array(&mut self, fill: impl FnOnce(&mut Self)) {
+        self.separate();
+        self.out.push(b'[');
+        fill(self);
+        self.out.push(b']');
+    }
+
+    /// A string as an element.
+    pub(crate) fn item(&mut self, value: &str) {
+        self.separate();
+        self.quoted(value);
+    }
+
+    /// The name of a field; false when its value must not follow.
+    fn name(&mut self, name: &str) -> bool {
+        if self.schema.missing.as_deref() == Some(name) {
+            return false;
+        }
+        self.separate();
+        self.out.push(b'"');
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        if self.schema.retyped.as_deref() == Some(name) {
+            self.out.extend_from_slice(b"{\"type\":\"changed\"}");
+            return false;
+        }
+        true
+    }
+
+    /// A field that holds a string.
+    pub(crate) fn text(&mut self, name: &str, value: &str) {
+        if self.name(name) {
+            self.quoted(value);
+        }
+    }
+
+    /// A field whose value is written as it is: a number, `null`, `{}`.
+    pub(crate) fn raw(&mut self, name: &str, value: &str) {
+        if self.name(name) {
+            self.out.extend_from_slice(value.as_bytes());
+        }
+    }
+
+    /// A field that holds an array.
+    pub(crate) fn list(&mut self, name: &str, fill: impl FnOnce(&mut Self)) {
+        if self.name(name) {
+            self.array(fill);
+        }
+    }
+
+    /// A field that holds an object.
+    pub(crate) fn nested(&mut self, name: &str, fill: impl FnOnce(&mut Self)) {
+        if self.name(name) {
+            self.object(fill);
+        }
+    }
+
+    fn quoted(&mut self, value: &str) {
+        self.out.push(b'"');
+        let mut rest = value.as_bytes();
+        while let Some(at) = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)) {
+            self.out.extend_from_slice(&rest[..at]);
+            match rest[at] {
+                b'\n' => self.out.extend_from_slice(b"\\n"),
+                byte @ (b'"' | b'\\') => self.out.extend_from_slice(&[b'\\', byte]),
+                byte => self.out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+            }
+            rest = &rest[at + 1..];
+        }
+        self.out.extend_from_slice(rest);
+        self.out.push(b'"');
+    }
+}

@@ -1,0 +1,98 @@
+//! From a path and a query to the bytes of an answer, with the faults of its content; those of its transport are the server's.
+
+use crate::faults::Plan;
+use crate::query::Query;
+use crate::world::{Feed, World};
+use crate::{cpsc, fsis, nhtsa, openfda};
+
+/// An answer as an upstream would give it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The media type, if one is named.
+    pub content_type: Option<&'static str>,
+    /// The `Link` header.
+    pub link: Option<String>,
+    /// The `ETag` header.
+    pub etag: Option<String>,
+    /// The `Last-Modified` header.
+    pub last_modified: Option<String>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub(crate) fn json(body: Vec<u8>) -> Self {
+        Self { status: 200, content_type: Some("application/json; charset=utf-8"), body, ..Self::default() }
+    }
+
+    pub(crate) fn html(status: u16, words: &str) -> Self {
+        let body = format!("<!DOCTYPE html>\n<html><head><title>{words}</title></head><body><h1>{words}</h1></body></html>\n").into_bytes();
+        Self { status, content_type: Some("text/html; charset=utf-8"), body, ..Self::default() }
+    }
+}
+
+/// One path of one upstream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    Cpsc,
+    OpenFda(Feed),
+    Socrata,
+    FlatPost,
+    FlatPre,
+    Fsis,
+}
+
+impl Door {
+    pub(crate) fn at(path: &str) -> Option<Self> {
+        Some(match path {
+            "/RestWebServices/Recall" => Self::Cpsc,
+            "/food/enforcement.json" => Self::OpenFda(Feed::Food),
+            "/drug/enforcement.json" => Self::OpenFda(Feed::Drug),
+            "/device/enforcement.json" => Self::OpenFda(Feed::Device),
+            "/resource/6axg-epim.json" => Self::Socrata,
+            "/odi/ffdd/rcl/FLAT_RCL_POST_2010.zip" => Self::FlatPost,
+            "/odi/ffdd/rcl/FLAT_RCL_PRE_2010.zip" => Self::FlatPre,
+            "/fsis/api/recall/v/1" => Self::Fsis,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Cpsc => "cpsc",
+            Self::OpenFda(Feed::Drug) => "openfda.drug",
+            Self::OpenFda(Feed::Device) => "openfda.device",
+            Self::OpenFda(_) => "openfda.food",
+            Self::Socrata => "nhtsa.socrata",
+            Self::FlatPost => "nhtsa.flat",
+            Self::FlatPre => "nhtsa.flat_pre_2010",
+            Self::Fsis => "fsis",
+        }
+    }
+
+    /// The field that the schema faults strike unless one is named.
+    pub(crate) fn date_field(self) -> &'static str {
+        match self {
+            Self::Cpsc => "RecallDate",
+            Self::OpenFda(_) => "report_date",
+            Self::Socrata => "report_received_date",
+            Self::FlatPost | Self::FlatPre => "RCDATE",
+            Self::Fsis => "field_recall_date",
+        }
+    }
+}
+
+/// The answer of a door. `build` counts the builds of the flat files, each of which numbers its rows anew.
+pub(crate) fn answer(world: &World, door: Door, query: &str, plan: &Plan, build: u64) -> Answer {
+    let query = Query::new(query);
+    match door {
+        Door::Cpsc => cpsc::answer(world, &query, plan),
+        Door::OpenFda(feed) => openfda::answer(world, feed, &query, plan),
+        Door::Socrata => nhtsa::socrata(world, &query, plan),
+        Door::FlatPost => nhtsa::flat(world, true, plan, build),
+        Door::FlatPre => nhtsa::flat(world, false, plan, build),
+        Door::Fsis => fsis::answer(world, &query, plan),
+    }
+}

@@ -1,0 +1,239 @@
+//! The listener: paths to doors, faults of the transport, and the side door `/_sim/` by which a test steers.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use futures_util::stream;
+use http::{HeaderValue, Response, StatusCode};
+use tokio::net::TcpListener;
+use warp::{Filter, Reply};
+
+use crate::account::ndjson;
+use crate::faults::{Fault, Plan};
+use crate::query::Query;
+use crate::render::{Answer, Door};
+use crate::{Simulator, When};
+
+const FAULTS_BYTES_MAX: u64 = 64 * 1024;
+const SLOW_PIECES: u64 = 10;
+
+type Served = warp::reply::Response;
+
+impl Simulator {
+    /// Binds an address and serves there until `shutdown` ends; gives the address bound (port 0 chooses one) and the future that serves.
+    ///
+    /// # Errors
+    /// When the address cannot be bound.
+    pub async fn bind(
+        self: Arc<Self>,
+        addr: SocketAddr,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> io::Result<(SocketAddr, impl Future<Output = ()> + Send)> {
+        let listener = TcpListener::bind(addr).await?;
+        let addr = listener.local_addr()?;
+        Ok((addr, self.serve(listener, shutdown)))
+    }
+
+    /// Serves on a listener until `shutdown` ends; meanwhile changes happen as [`When`] says.
+    pub async fn serve(self: Arc<Self>, listener: TcpListener, shutdown: impl Future<Output = ()> + Send + 'static) {
+        let server = warp::serve(routes(Arc::clone(&self))).incoming(listener).graceful(shutdown).run();
+        tokio::select! {
+            () = server => {}
+            () = change(&self) => {}
+        }
+    }
+
+    async fn reply(self: Arc<Self>, path: &str, query: String, known: Option<String>) -> Served {
+        if let Some(side) = path.strip_prefix("/_sim/") {
+            return self.side(side, &query);
+        }
+        let Some(door) = Door::at(path) else { return into_response(Answer::html(404, "Not Found")) };
+        let plan = self.draw(door);
+        if let Some(served) = refusal(&plan) {
+            return served;
+        }
+        let (this, asked) = (Arc::clone(&self), plan.clone());
+        let Ok(mut answer) = tokio::task::spawn_blocking(move || this.render(door, &query, &asked)).await else {
+            return into_response(Answer::html(500, "the simulator failed"));
+        };
+        self.count_bytes(answer.body.len());
+        // Only the one that is known to do so answers with 304.
+        if door == Door::Fsis && plan.is_clean() && known.is_some() && known == answer.etag {
+            (answer.status, answer.body) = (304, Vec::new());
+        }
+        struck(answer, &plan)
+    }
+
+    fn side(&self, path: &str, query: &str) -> Served {
+        let query = Query::new(query);
+        match path {
+            "account" => {
+                let after = query.get("after").and_then(|after| after.parse().ok()).unwrap_or(0);
+                typed("application/x-ndjson", ndjson(&self.account_after(after)))
+            }
+            "records" => typed("application/x-ndjson", ndjson(&self.current(query.get("door")))),
+            "stats" => typed("application/json", serde_json::to_vec(&self.stats()).unwrap_or_default()),
+            _ => into_response(Answer::html(404, "Not Found")),
+        }
+    }
+
+    fn set_faults(&self, body: &[u8]) -> Served {
+        #[derive(serde::Deserialize)]
+        #[serde(untagged)]
+        enum Value {
+            Number(f64),
+            Text(String),
+        }
+        let refuse = |error: String| {
+            let body = serde_json::json!({ "error": error }).to_string().into_bytes();
+            into_response(Answer { status: 400, ..Answer::json(body) })
+        };
+        let values: BTreeMap<String, Value> = match serde_json::from_slice(body) {
+            Ok(values) => values,
+            Err(error) => return refuse(error.to_string()),
+        };
+        // A body names all that is to go wrong from now on; what it leaves out is healed.
+        let mut faults = crate::Faults::default();
+        for (name, value) in values {
+            let set = match value {
+                Value::Number(value) => faults.set(&name, value),
+                Value::Text(text) => faults.set_text(&name, &text),
+            };
+            if let Err(error) = set {
+                return refuse(error.to_string());
+            }
+        }
+        self.replace_faults(faults);
+        typed("application/json", b"{}".to_vec())
+    }
+}
+
+fn routes(this: Arc<Simulator>) -> impl Filter<Extract = (impl Reply,), Error = warp::Rejection> + Clone + Send + Sync + 'static {
+    let sim = warp::any().map(move || Arc::clone(&this));
+    let query = warp::query::raw().or(warp::any().map(String::new)).unify();
+    let faults = warp::post()
+        .and(warp::path!("_sim" / "faults"))
+        .and(warp::body::content_length_limit(FAULTS_BYTES_MAX))
+        .and(warp::body::aggregate().map(gathered))
+        .and(sim.clone())
+        .map(|body: Bytes, sim: Arc<Simulator>| sim.set_faults(&body));
+    let advance =
+        warp::post().and(warp::path!("_sim" / "advance")).and(query).and(sim.clone()).map(|query: String, sim: Arc<Simulator>| {
+            let n = Query::new(&query).get("n").map_or(Some(1), |n| n.parse().ok());
+            match n {
+                Some(n) => typed("application/json", format!("{{\"entries\":{}}}", sim.advance(n)).into_bytes()),
+                None => into_response(Answer::html(400, "n is a number")),
+            }
+        });
+    let get = warp::get().and(warp::path::full()).and(query).and(warp::header::optional::<String>("if-none-match")).and(sim).and_then(
+        |path: warp::path::FullPath, query: String, known: Option<String>, sim: Arc<Simulator>| async move {
+            Ok::<_, Infallible>(sim.reply(path.as_str(), query, known).await)
+        },
+    );
+    faults.or(advance).unify().or(get).unify()
+}
+
+fn gathered(mut body: impl Buf) -> Bytes {
+    body.copy_to_bytes(body.remaining())
+}
+
+/// Applies changes in the course of time; never ends.
+async fn change(this: &Simulator) {
+    match this.when() {
+        When::Never | When::BetweenRuns { idle: None } => std::future::pending().await,
+        When::Always { every } => {
+            let mut ticks = tokio::time::interval(every.max(Duration::from_millis(1)));
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            // The first tick comes at once, before anything was read.
+            ticks.tick().await;
+            loop {
+                ticks.tick().await;
+                this.advance_by_rate();
+            }
+        }
+        When::BetweenRuns { idle: Some(idle) } => {
+            let mut changed_after = 0;
+            loop {
+                tokio::time::sleep((idle / 4).max(Duration::from_millis(1))).await;
+                let (requests, quiet) = this.quiet();
+                if requests > changed_after && quiet >= idle {
+                    changed_after = requests;
+                    this.advance_by_rate();
+                }
+            }
+        }
+    }
+}
+
+fn refusal(plan: &Plan) -> Option<Served> {
+    if plan.has(Fault::TooManyRetryAfter) {
+        let mut served = into_response(Answer::html(429, "Too Many Requests"));
+        served.headers_mut().insert("retry-after", HeaderValue::from(plan.retry_after_s));
+        return Some(served);
+    }
+    let status = [(Fault::TooMany, 429), (Fault::Error500, 500), (Fault::Error503, 503), (Fault::Html, 200)];
+    let (_, status) = status.into_iter().find(|(fault, _)| plan.has(*fault))?;
+    Some(into_response(Answer::html(status, if status == 200 { "Access Denied" } else { "Error" })))
+}
+
+/// The answer as it travels: cut, slow, or whole.
+fn struck(mut answer: Answer, plan: &Plan) -> Served {
+    let whole = answer.body.len();
+    let cut = plan.has(Fault::Truncated) || plan.has(Fault::TruncatedLength);
+    if cut {
+        answer.body.truncate(whole * 3 / 5);
+    }
+    let lies = plan.has(Fault::TruncatedLength);
+    let pause = Duration::from_millis(if plan.has(Fault::Slow) { plan.slow_ms / SLOW_PIECES } else { 0 });
+    if !lies && pause.is_zero() {
+        return into_response(answer);
+    }
+    let body = Bytes::from(std::mem::take(&mut answer.body));
+    let head = into_response(answer);
+    let piece = (body.len() / SLOW_PIECES as usize).max(1);
+    let pieces = stream::unfold((body, lies), move |(mut body, lies)| async move {
+        if body.is_empty() {
+            // Ends before the length announced: the connection breaks.
+            return lies.then(|| (Err(io::Error::from(io::ErrorKind::UnexpectedEof)), (body, false)));
+        }
+        tokio::time::sleep(pause).await;
+        let part = body.split_to(piece.min(body.len()));
+        Some((Ok::<Bytes, io::Error>(part), (body, lies)))
+    });
+    let mut served = warp::reply::stream(pieces).into_response();
+    *served.status_mut() = head.status();
+    *served.headers_mut() = head.headers().clone();
+    if lies {
+        served.headers_mut().insert("content-length", HeaderValue::from(whole));
+    } else {
+        served.headers_mut().remove("content-length");
+    }
+    served
+}
+
+fn typed(content_type: &'static str, body: Vec<u8>) -> Served {
+    into_response(Answer { status: 200, content_type: Some(content_type), body, ..Answer::default() })
+}
+
+fn into_response(answer: Answer) -> Served {
+    let mut served = Response::new(answer.body).into_response();
+    *served.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let texts = [
+        ("content-type", answer.content_type.map(str::to_owned)),
+        ("link", answer.link),
+        ("etag", answer.etag),
+        ("last-modified", answer.last_modified),
+    ];
+    for (name, text) in texts {
+        if let Some(value) = text.and_then(|text| HeaderValue::from_str(&text).ok()) {
+            served.headers_mut().insert(name, value);
+        }
+    }
+    served
+}
