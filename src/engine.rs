@@ -103,7 +103,10 @@ impl Engine {
         mark_directory(&dir, simulated)?;
         let (clock, framing) = (config.clock()?, Framing::SingleObject);
         let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default())?;
-        let store: Arc<dyn ViewStore> = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?;
+        let store = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?;
+        // This process holds the directory alone, so whoever held a lease is dead.
+        store.forget_leases().await?;
+        let store: Arc<dyn ViewStore> = store;
         let engine = store.live(&ENGINE_VIEW).await?;
         let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock, framing };
         let projector = Arc::new(Projector::open(parts.clone()).await?);

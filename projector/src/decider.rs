@@ -507,8 +507,10 @@ impl<S: Service> Decider<S> {
 
     async fn commit(&mut self, mut writes: Vec<Write>) -> Result<(), Error> {
         writes.extend(self.tail.take_writes(S::FEED));
-        self.view.commit(writes, &self.checkpoint).await?;
-        Ok(())
+        match self.view.commit(writes, &self.checkpoint).await {
+            Err(view_store::Error::Behind { .. }) => Err(Error::Overtaken { service: S::NAME }),
+            result => Ok(result?),
+        }
     }
 
     /// Appends drafts that no fact gave (a service decided again) and applies them.

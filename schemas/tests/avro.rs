@@ -68,17 +68,17 @@ fn changes_read_back() {
     assert_eq!(avro::datum_hash("changes.recalls", &framed).unwrap(), avro::datum_hash("changes.recalls", &confluent).unwrap());
 }
 
-/// Proves that another Avro library reads our single objects with nothing but the schema, and agrees on the fingerprint.
+/// Proves that another Avro library reads our single objects with nothing but the schema, and that the fingerprint is the one
+/// that a third library (fastavro, of Python) computes for the schema's canonical form.
 #[test]
 fn another_library_agrees() {
     let bytes = Encoder::new("recalls", Framing::SingleObject).unwrap().encode(&fact()).unwrap();
     let text = avro::ALL.iter().find(|schema| schema.topic == "recalls").unwrap().json;
     let schema = Schema::parse_str(text).unwrap();
-    let value = apache_avro::from_avro_datum(&schema, &mut &bytes[10..], None).unwrap();
+    let value = apache_avro::reader::datum::GenericDatumReader::builder(&schema).build().unwrap().read_value(&mut &bytes[10..]).unwrap();
     let apache_avro::types::Value::Record(fields) = value else { panic!("not a record") };
     assert!(fields.iter().any(|(name, value)| name == "key" && *value == apache_avro::types::Value::String("cpsc/26606".into())));
-    let fingerprint = schema.fingerprint::<apache_avro::rabin::Rabin>();
-    assert_eq!(&bytes[2..10], fingerprint.bytes.as_slice());
+    assert_eq!(schemas::hash::hex(&bytes[2..10]), "95df61b2f2a04946");
 }
 
 /// Proves that bytes that are no framed Avro are refused with a reason.

@@ -61,6 +61,12 @@ pub enum Error {
         /// The generation.
         generation: u64,
     },
+    /// The commit's checkpoint lies behind the stored one: another writer came further. Nothing was written.
+    #[error("another writer of view {view} came further")]
+    Behind {
+        /// The view.
+        view: String,
+    },
     /// Stored bytes are not what was written.
     #[error("the store is damaged in {table}: {reason}")]
     Damaged {
@@ -89,7 +95,8 @@ pub trait View: Send + Sync + 'static {
     fn generation(&self) -> u64;
     /// The checkpoint stored with the rows; the default before the first commit.
     async fn checkpoint(&self) -> Result<Checkpoint, Error>;
-    /// Writes rows in order and the checkpoint, as one.
+    /// Writes rows in order and the checkpoint, as one. A checkpoint never goes back: a writer that was overtaken while it slept
+    /// gets [`Error::Behind`], and its rows are not written.
     async fn commit(&self, writes: Vec<Write>, checkpoint: &Checkpoint) -> Result<(), Error>;
     /// One row.
     async fn get(&self, table: &'static Table, key: &Key) -> Result<Option<Bytes>, Error>;

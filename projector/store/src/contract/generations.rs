@@ -105,7 +105,7 @@ pub async fn wait_past(store: &dyn ViewStore) -> Result<(), Failure> {
     let (woken, committed) = tokio::join!(view.wait_past(&at_one), view.commit(Vec::new(), &moved));
     committed?;
     promise!(woken? == moved, "a position alone is progress");
-    let last = at_seq(2);
+    let last = Checkpoint { seq: 2, ..moved };
     view.commit(Vec::new(), &last).await?;
     let rebuilt = store.begin_rebuild(&WAITED).await?;
     let (woken, swapped) = tokio::join!(view.wait_past(&last), store.swap(&rebuilt));

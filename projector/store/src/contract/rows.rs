@@ -7,7 +7,7 @@ use schemas::key;
 use schemas::tables::{Column, Datum, Key, Order, Table, TableKind, ViewDef, int_desc, text};
 
 use super::{Failure, Lcg, at_seq, delete, fresh, promise, put};
-use crate::store::{Checkpoint, Range, View, ViewStore};
+use crate::store::{Checkpoint, Error, Range, View, ViewStore};
 
 static POINTS: Table = Table { name: "contract_points", key: &[text("id")], partition_columns: 1, kind: TableKind::Current };
 static LISTS: Table =
@@ -39,12 +39,18 @@ pub async fn commit_and_checkpoint(store: &dyn ViewStore) -> Result<(), Failure>
     promise!(view.get(&POINTS, &key!["c"]).await?.as_deref() == Some(b"five"), "the last write to a row in a commit counts");
     view.commit(writes, &first).await?;
     promise!(view.get(&POINTS, &key!["b"]).await?.is_none(), "the same commit again changes nothing");
-    view.commit(Vec::new(), &at_seq(2)).await?;
-    promise!(view.checkpoint().await? == at_seq(2), "a commit without rows raises the checkpoint");
+    let second = Checkpoint { seq: 2, ..first.clone() };
+    view.commit(Vec::new(), &second).await?;
+    promise!(view.checkpoint().await? == second, "a commit without rows raises the checkpoint");
+    let late = vec![put(&POINTS, key!["a"], "late")];
+    promise!(matches!(view.commit(late.clone(), &first).await, Err(Error::Behind { .. })), "a lower seq is refused");
+    promise!(matches!(view.commit(late, &at_seq(3)).await, Err(Error::Behind { .. })), "a lower position is refused");
+    promise!(view.get(&POINTS, &key!["a"]).await?.as_deref() == Some(b"one"), "a writer that was overtaken writes no row");
     let wrong = vec![put(&POINTS, key!["d"], "x"), put(&LISTS, key!["p", "text for int", "x"], "x")];
-    promise!(view.commit(wrong, &at_seq(3)).await.is_err(), "a key of the wrong type is refused");
+    let third = Checkpoint { seq: 3, ..first };
+    promise!(view.commit(wrong, &third).await.is_err(), "a key of the wrong type is refused");
     promise!(view.get(&POINTS, &key!["d"]).await?.is_none(), "a refused commit writes no row");
-    promise!(view.checkpoint().await? == at_seq(2), "a refused commit leaves the checkpoint");
+    promise!(view.checkpoint().await? == second, "a refused commit leaves the checkpoint");
     let live = store.live(&ROWS).await?;
     promise!(std::sync::Arc::ptr_eq(&live, &view), "the live generation is the same object while it is live");
     Ok(())

@@ -33,6 +33,18 @@ impl Rows {
         Self { core, turn: Arc::new(Mutex::new(vec![COUNTER])) }
     }
 
+    /// Forgets all leases.
+    pub(super) async fn forget_leases(&self) -> Result<(), Error> {
+        self.run(|core, _| {
+            for row in core.coordination.prefix([LEASE]) {
+                let key = row.key().map_err(|error| engine("read", PLACE, error))?;
+                write(core, |batch| batch.remove(&core.coordination, key))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
     /// Runs a change on a thread that may wait for the disk; it ends even if the caller goes away.
     async fn run<T, F>(&self, change: F) -> Result<T, Error>
     where
@@ -47,17 +59,6 @@ impl Rows {
         })
         .await
         .map_err(lost_task)?
-    }
-}
-
-impl Rows {
-    /// Forgets all leases: whoever opens the directory holds it alone, so their holders are dead.
-    pub(super) fn forget_leases(core: &Core) -> Result<(), Error> {
-        for row in core.coordination.prefix([LEASE]) {
-            let key = row.key().map_err(|source| engine("read", PLACE, source))?;
-            write(core, |batch| batch.remove(&core.coordination, key))?;
-        }
-        Ok(())
     }
 }
 

@@ -58,12 +58,17 @@ impl EmbeddedStore {
     /// what was written. Both name the directory. Nothing but the log is lost by deleting it and rebuilding.
     pub fn open(dir: &Path, options: Options) -> Result<Arc<Self>, Error> {
         let core = Arc::new(RwLock::new(Some(Arc::new(Core::open(dir, options.clamped())?))));
-        if let Some(core) = held(core.read()).as_ref() {
-            coordination::Rows::forget_leases(core)?;
-        }
         let coordination = coordination::Rows::new(Arc::clone(&core));
         let shared = Shared { core, slots: RwLock::default(), handed_out: Mutex::default(), changing: Mutex::default() };
         Ok(Arc::new(Self { shared: Arc::new(shared), coordination }))
+    }
+
+    /// Forgets all leases. For the process that holds the directory alone: whoever held them before is dead.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn forget_leases(&self) -> Result<(), Error> {
+        self.coordination.forget_leases().await
     }
 
     async fn run<T, F>(&self, change: F) -> Result<T, Error>

@@ -303,6 +303,9 @@ impl View for EmbeddedView {
             if tables.retired.load(Ordering::Acquire) {
                 return Ok(false);
             }
+            if is_past(&progress.borrow().checkpoint, &checkpoint) {
+                return Err(Error::Behind { view: tables.def.name.to_owned() });
+            }
             tables.commit(writes, &checkpoint)?;
             progress.send_modify(|progress| progress.checkpoint = Arc::new(checkpoint));
             Ok(true)

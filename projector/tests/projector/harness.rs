@@ -1,0 +1,179 @@
+//! A log, a store and one service's decider in a directory of their own.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use event_log::embedded::EmbeddedLog;
+use event_log::{Append, EventLog, Record};
+use projector::decider::Decider;
+use projector::heads::Heads;
+use projector::rebuild;
+use projector::services::recalls::Recalls;
+use schemas::avro::{Encoder, Framing};
+use schemas::clock::Clock;
+use schemas::event::{Fact, FactKind, Head, Run, content_hash, fact_id};
+use schemas::facts::recalls::RecallFact;
+use schemas::position::LogOffset;
+use schemas::topics::RECALLS;
+use schemas::views::engine::VIEW as ENGINE;
+use schemas::views::recalls::{RECALLS as ROWS, Recall, Row, VIEW};
+use view_store::embedded::EmbeddedStore;
+use view_store::{View, ViewStore};
+
+/// The instant at which every test's clock stands.
+pub(crate) const NOW: &str = "2026-11-20T12:00:00Z";
+
+pub(crate) struct Engine {
+    pub(crate) log: Arc<dyn EventLog>,
+    pub(crate) store: Arc<dyn ViewStore>,
+    pub(crate) engine: Arc<dyn View>,
+    pub(crate) heads: Heads,
+    pub(crate) decider: Decider<Recalls>,
+    encoder: Encoder,
+    _dir: tempfile::TempDir,
+}
+
+/// What a fact of a test says.
+#[derive(Clone, Debug)]
+pub(crate) enum Said {
+    Observed(RecallFact),
+    Withdrawn,
+    Superseded(String),
+}
+
+impl Engine {
+    pub(crate) async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.path().join("log"), event_log::embedded::Options::default()).unwrap();
+        let store: Arc<dyn ViewStore> =
+            EmbeddedStore::open(&dir.path().join("views"), view_store::embedded::Options::default()).unwrap();
+        let engine = store.live(&ENGINE).await.unwrap();
+        let heads = Heads::new(Arc::clone(&log), Arc::clone(&engine));
+        let view = store.live(&VIEW).await.unwrap();
+        let decider = Decider::open(Arc::clone(&log), Arc::clone(&engine), view, clock(), Framing::SingleObject).await.unwrap();
+        let encoder = Encoder::new(RECALLS.name, Framing::SingleObject).unwrap();
+        Self { log, store, engine, heads, decider, encoder, _dir: dir }
+    }
+
+    /// A second decider of the same service.
+    pub(crate) async fn rival(&self) -> Decider<Recalls> {
+        let view = self.store.live(&VIEW).await.unwrap();
+        Decider::open(Arc::clone(&self.log), Arc::clone(&self.engine), view, clock(), Framing::SingleObject).await.unwrap()
+    }
+
+    /// The fact that extends a head.
+    pub(crate) fn fact(&self, key: &str, head: &Head, said: &Said) -> Fact<RecallFact> {
+        let (kind, canonical, data, superseded_by) = match said {
+            Said::Observed(data) => (FactKind::Observed, data.canonical(), Some(data.clone()), ""),
+            Said::Withdrawn => (FactKind::Withdrawn, Vec::new(), None, ""),
+            Said::Superseded(by) => (FactKind::Superseded, by.clone().into_bytes(), None, by.as_str()),
+        };
+        let content_hash = content_hash(kind, &canonical);
+        let version = head.version + 1;
+        Fact {
+            id: fact_id(RECALLS.name, key, version, &head.id, &content_hash),
+            kind,
+            key: key.to_owned(),
+            version,
+            prev_hash: head.id,
+            content_hash,
+            upstream: "test".to_owned(),
+            observed_at: clock().now_ms(),
+            superseded_by: superseded_by.to_owned(),
+            data,
+            run: None,
+        }
+    }
+
+    /// A run's end that covers facts up to some ends.
+    pub(crate) fn run_finished(&self, ends: Vec<i64>) -> Fact<RecallFact> {
+        let mut fact = self.fact("@run/test", &Head::default(), &Said::Withdrawn);
+        fact.kind = FactKind::RunFinished;
+        fact.run = Some(Run { ends, through_date: "2026-11-20".to_owned(), ..Run::default() });
+        fact
+    }
+
+    /// Appends facts as they are, in one batch.
+    pub(crate) async fn append(&mut self, facts: &[Fact<RecallFact>]) -> Vec<LogOffset> {
+        let batch = facts
+            .iter()
+            .map(|fact| {
+                let value = Bytes::from(self.encoder.encode(fact).unwrap());
+                let record = Record { key: Bytes::from(fact.key.clone()), value, headers: Vec::new(), at_ms: 0 };
+                Append { topic: &RECALLS, partition: RECALLS.partition_of(fact.key.as_bytes()), record }
+            })
+            .collect();
+        self.log.append(batch).await.unwrap()
+    }
+
+    /// Appends what is said of some keys, chained, and decides it.
+    pub(crate) async fn say(&mut self, said: &[(String, Said)]) {
+        self.say_without_deciding(said).await;
+        self.decider.catch_up().await.unwrap();
+    }
+
+    /// The same without deciding it.
+    pub(crate) async fn say_without_deciding(&mut self, said: &[(String, Said)]) {
+        let mut heads: std::collections::HashMap<String, Head> = std::collections::HashMap::new();
+        let mut facts = Vec::new();
+        for (key, said) in said {
+            let head = match heads.get(key) {
+                Some(head) => *head,
+                None => self.head(key).await,
+            };
+            let fact = self.fact(key, &head, said);
+            heads.insert(key.clone(), fact.head());
+            facts.push(fact);
+        }
+        self.append(&facts).await;
+        self.heads.catch_up().await.unwrap();
+    }
+
+    pub(crate) async fn catch_up(&mut self) {
+        self.heads.catch_up().await.unwrap();
+        self.decider.catch_up().await.unwrap();
+    }
+
+    pub(crate) async fn head(&self, key: &str) -> Head {
+        let row = self.engine.get(&schemas::views::engine::HEADS, &schemas::key![RECALLS.name, key]).await.unwrap();
+        row.and_then(|row| schemas::views::engine::HeadRow::from_bytes(&row)).unwrap_or_default().head
+    }
+
+    pub(crate) async fn record(&self, id: &str) -> Option<Recall> {
+        let row = self.decider.view().get(&ROWS, &schemas::key![id]).await.unwrap()?;
+        Some(serde_json::from_slice::<Row>(&row).unwrap().record)
+    }
+
+    pub(crate) async fn digest(&self) -> String {
+        rebuild::digest::<Recalls>(&**self.decider.view(), false, None).await.unwrap().to_string()
+    }
+
+    pub(crate) fn parts(&self) -> rebuild::Parts {
+        rebuild::Parts {
+            log: Arc::clone(&self.log),
+            store: Arc::clone(&self.store),
+            engine: Arc::clone(&self.engine),
+            clock: clock(),
+            framing: Framing::SingleObject,
+        }
+    }
+}
+
+pub(crate) fn clock() -> Clock {
+    Clock::Fixed(NOW.parse().unwrap())
+}
+
+/// A recall through a door, with a title, brand and date.
+pub(crate) fn recall(door: &str, agency: &str, number: &str, title: &str, brand: &str, date: &str) -> RecallFact {
+    RecallFact {
+        door: door.into(),
+        agency: agency.into(),
+        number: number.into(),
+        lang: "en".into(),
+        title: title.into(),
+        brand: brand.into(),
+        date: date.into(),
+        url: format!("https://example.org/{door}/{number}"),
+        ..RecallFact::default()
+    }
+}

@@ -1,0 +1,103 @@
+//! One record per real-world recall, whatever the order of arrival.
+
+use schemas::facts::recalls::RecallFact;
+
+use crate::harness::{Engine, Said, recall};
+
+fn observed(key: &str, fact: RecallFact) -> (String, Said) {
+    (key.to_owned(), Said::Observed(fact))
+}
+
+/// A small world: two doors of one agency, two languages, agencies' duplicates, a pair that only looks like one, a renumbered
+/// record, an edit that takes a pair apart, a withdrawal.
+fn world() -> Vec<(String, Said)> {
+    let mut spanish = recall("fsis", "USDA", "018-2026", "Carne", "Acme Foods", "2026-03-02");
+    spanish.lang = "es".into();
+    let mut flat = recall("nhtsa.flat", "NHTSA", "26V400000", "ACME: BRAKES", "ACME", "2026-02-01");
+    flat.remedy = "Dealers will replace it.".into();
+    vec![
+        observed("openfda.food/F-1", recall("openfda.food", "FDA", "F-1", "Acme Foods: Beef Soup", "Acme Foods", "2026-03-01")),
+        observed("fsis/018-2026/en", recall("fsis", "USDA", "018-2026", "Acme Foods: Beef  soup", "ACME FOODS", "2026-03-05")),
+        observed("fsis/018-2026/es", spanish),
+        observed("nhtsa.socrata/26V400000", recall("nhtsa.socrata", "NHTSA", "26V400000", "Acme: Brakes may fail", "Acme", "2026-02-01")),
+        observed("nhtsa.flat/26V400000", flat),
+        // Two of one agency on one day: nothing says which of them the other agency means.
+        observed("openfda.food/F-2", recall("openfda.food", "FDA", "F-2", "Same Title", "Same", "2026-04-01")),
+        observed("openfda.food/F-3", recall("openfda.food", "FDA", "F-3", "Same Title", "Same", "2026-04-01")),
+        observed("fsis/020-2026/en", recall("fsis", "USDA", "020-2026", "Same Title", "Same", "2026-04-01")),
+        // The same likeness, but too far apart in time.
+        observed("cpsc/7", recall("cpsc", "CPSC", "7", "Seat", "Sitz", "2026-05-01")),
+        observed("nhtsa.socrata/26C100000", recall("nhtsa.socrata", "NHTSA", "26C100000", "Seat", "Sitz", "2026-05-20")),
+        // Numbered later.
+        observed("openfda.food/EVT-9-ab", recall("openfda.food", "FDA", "EVT-9-ab", "Firm: Ice", "Firm", "2026-06-01")),
+        observed("openfda.food/H-9", recall("openfda.food", "FDA", "H-9", "Firm: Ice", "Firm", "2026-06-01")),
+        ("openfda.food/EVT-9-ab".to_owned(), Said::Superseded("openfda.food/H-9".to_owned())),
+        // A pair that an edit takes apart.
+        observed("openfda.food/F-4", recall("openfda.food", "FDA", "F-4", "Pair", "Paar", "2026-07-01")),
+        observed("fsis/030-2026/en", recall("fsis", "USDA", "030-2026", "Pair", "Paar", "2026-07-02")),
+        observed("openfda.food/F-4", recall("openfda.food", "FDA", "F-4", "Another title", "Paar", "2026-07-01")),
+        // Gone.
+        observed("fsis/040-2026/en", recall("fsis", "USDA", "040-2026", "Gone", "Weg", "2026-08-01")),
+        ("fsis/040-2026/en".to_owned(), Said::Withdrawn),
+    ]
+}
+
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % n
+    }
+}
+
+/// A random order in which each key's own facts keep theirs.
+fn shuffled(world: &[(String, Said)], chance: &mut Chance) -> Vec<(String, Said)> {
+    let mut left: Vec<(String, Said)> = world.to_vec();
+    let mut out = Vec::new();
+    while !left.is_empty() {
+        let at = chance.below(left.len());
+        let key = left[at].0.clone();
+        let first = left.iter().position(|(other, _)| *other == key).unwrap();
+        out.push(left.remove(first));
+    }
+    out
+}
+
+/// Proves what the merged records of that world are.
+#[tokio::test]
+async fn one_record_per_recall() {
+    let mut engine = Engine::new().await;
+    engine.say(&world()).await;
+    let soup = engine.record("FDA:F-1").await.unwrap();
+    assert_eq!(soup.agencies, ["FDA", "USDA"]);
+    assert_eq!(soup.urls, ["https://example.org/openfda.food/F-1", "https://example.org/fsis/018-2026"]);
+    assert!(engine.record("USDA:018-2026").await.is_none_or(|record| record.merged_into == "FDA:F-1"));
+    let brakes = engine.record("NHTSA:26V400000").await.unwrap();
+    assert_eq!((brakes.title.as_str(), brakes.remedy.as_str()), ("Acme: Brakes may fail", "Dealers will replace it."));
+    for alone in ["FDA:F-2", "FDA:F-3", "USDA:020-2026", "CPSC:7", "NHTSA:26C100000", "FDA:H-9", "FDA:F-4", "USDA:030-2026"] {
+        let record = engine.record(alone).await.unwrap();
+        assert!(record.is_listed() && record.agencies.len() == 1, "{alone}: {record:?}");
+    }
+    assert!(engine.record("FDA:EVT-9-ab").await.is_none_or(|record| record.merged_into == "FDA:H-9"));
+    assert!(engine.record("USDA:040-2026").await.is_none_or(|record| record.withdrawn));
+}
+
+/// Proves that the records in the end are the same, whatever the order of arrival and however it is cut into batches.
+#[tokio::test]
+async fn order_does_not_matter() {
+    let world = world();
+    let mut chance = Chance(20_261_120);
+    let mut expected = None;
+    for round in 0..8 {
+        let mut engine = Engine::new().await;
+        let mut left = shuffled(&world, &mut chance);
+        while !left.is_empty() {
+            let rest = left.split_off((1 + chance.below(6)).min(left.len()));
+            engine.say(&left).await;
+            left = rest;
+        }
+        let digest = engine.digest().await;
+        assert_eq!(expected.get_or_insert_with(|| digest.clone()), &digest, "round {round}");
+    }
+}
