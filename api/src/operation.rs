@@ -181,8 +181,8 @@ impl Operation {
         let run = Arc::new(move |call: Call, arguments: Value| -> Answering {
             let handler = handler.clone();
             Box::pin(async move {
-                let arguments: P = serde_json::from_value(arguments)
-                    .map_err(|error| Problem::new(ErrorCode::ParameterInvalid, error.to_string()))?;
+                let arguments: P =
+                    serde_json::from_value(arguments).map_err(|error| Problem::new(ErrorCode::ParameterInvalid, error.to_string()))?;
                 handler(call, arguments).await
             })
         });

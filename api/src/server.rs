@@ -1,7 +1,9 @@
 //! The listener: connections in, the site's answers out.
 //!
-//! Promises: a client that does not send its head in time is closed, one that does not send its body is told so; heads,
-//! bodies and the number of connections are bounded; when told to stop, nothing new is accepted and what was begun is finished.
+//! Promises: a client that does not send its head in time is closed, one that does not send its body is told so, one that stops
+//! reading is closed; heads, bodies and the number of connections are bounded; when told to stop, nothing new is accepted and what was begun is finished.
+
+mod stall;
 
 use std::future::Future;
 use std::io;
@@ -17,6 +19,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
+use self::stall::Stalling;
 use crate::context::Context;
 use crate::operation::Service;
 use crate::surfaces::forwarded::{self, CallerAddress};
@@ -33,6 +36,9 @@ const HEAD_BYTES_MAX: usize = 32 * 1024;
 
 /// How long requests in flight may take once the server stops.
 const STOP_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How long an answer waits for a reader that takes nothing.
+const STALL_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// The pause after a failed accept, so that a lack of file handles does not become a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -162,7 +168,12 @@ impl Server {
 }
 
 /// One connection until its end.
-fn connection<S, B>(http: &http1::Builder, stream: TcpStream, service: S, mut stage: watch::Receiver<Stage>) -> impl Future<Output = ()> + Send + use<S, B>
+fn connection<S, B>(
+    http: &http1::Builder,
+    stream: TcpStream,
+    service: S,
+    mut stage: watch::Receiver<Stage>,
+) -> impl Future<Output = ()> + Send + use<S, B>
 where
     S: hyper::service::Service<hyper::Request<Incoming>, Response = hyper::Response<B>> + Send + 'static,
     S::Future: Send,
@@ -174,7 +185,7 @@ where
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection keeps its delay");
     }
-    let connection = http.serve_connection(TokioIo::new(stream), service);
+    let connection = http.serve_connection(TokioIo::new(Stalling::new(stream, STALL_TIME_MAX)), service);
     async move {
         let mut connection = std::pin::pin!(connection);
         let result = tokio::select! {

@@ -72,7 +72,13 @@ impl Access {
     ///
     /// # Errors
     /// As [`Self::mint`], and `rate-limited`.
-    pub async fn mint_free(&self, ctx: &Context, email: &str, address: IpAddr, idempotency_key: Option<&str>) -> Result<MintedKey, Problem> {
+    pub async fn mint_free(
+        &self,
+        ctx: &Context,
+        email: &str,
+        address: IpAddr,
+        idempotency_key: Option<&str>,
+    ) -> Result<MintedKey, Problem> {
         let email_hash = self.email_hash(email)?;
         let (now_ms, subject) = (ctx.clock.now_ms(), address_subject(address));
         let day = now_ms.div_euclid(DAY_MS);
@@ -100,7 +106,7 @@ impl Access {
         for (name, max, of) in taken {
             let expires_ms = (day + 2) * DAY_MS;
             if ctx.store.coordination().take(&name, 1, max, now_ms, expires_ms).await.map_err(store_problem)? == 0 {
-                let rest_s = u64::try_from(((day + 1) * DAY_MS - now_ms) / 1_000 + 1).unwrap_or(1);
+                let rest_s = u64::try_from(((day + 1) * DAY_MS - now_ms + 999) / 1_000).unwrap_or(1);
                 let detail = format!("this {of} made {max} keys today; use one of them, or come back tomorrow");
                 return Err(Problem::new(ErrorCode::RateLimited, detail).retry_after(rest_s));
             }
@@ -147,7 +153,9 @@ impl Access {
         let new_id = command.new_key_id.clone();
         command_key(ctx, id, command).await?;
         self.forget(id);
-        let (old, row) = (read_back(ctx, id).await?, read_back(ctx, &new_id).await?);
+        let old = read_back(ctx, id).await?;
+        // A key that another command ended meanwhile has no heir.
+        let row = key_row(ctx, &new_id).await?.ok_or_else(|| no_such_key(id))?;
         Ok(RotatedKey { minted: MintedKey { key, row }, old })
     }
 
@@ -190,7 +198,8 @@ impl Access {
         let view = ctx.live(&accounts::VIEW).await?;
         let range = Range { prefix: key![email_hash], after: None, from: None, limit: KEYS_LOOKED_AT, reverse: false };
         let rows = view.range(&accounts::BY_EMAIL, range).await.map_err(store_problem)?;
-        let ids: Vec<RowKey> = rows.into_iter().filter_map(|(mut key, _)| key.pop().filter(|id| matches!(id, Datum::Text(_)))).map(|id| vec![id]).collect();
+        let ids: Vec<RowKey> =
+            rows.into_iter().filter_map(|(mut key, _)| key.pop().filter(|id| matches!(id, Datum::Text(_)))).map(|id| vec![id]).collect();
         let now_ms = ctx.clock.now_ms();
         let mut live = 0;
         for bytes in view.get_many(&accounts::KEYS, &ids).await.map_err(store_problem)?.into_iter().flatten() {
@@ -204,7 +213,11 @@ impl Access {
 /// A key that works.
 async fn live_key(ctx: &Context, id: &str) -> Result<ApiKey, Problem> {
     let row = key_row(ctx, id).await?.filter(|row| row.ends_at == 0 || row.ends_at > ctx.clock.now_ms());
-    row.ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("there is no key {id} that works")))
+    row.ok_or_else(|| no_such_key(id))
+}
+
+fn no_such_key(id: &str) -> Problem {
+    Problem::new(ErrorCode::NotFound, format!("there is no key {id} that works"))
 }
 
 /// The row that a command made.

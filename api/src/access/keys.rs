@@ -144,7 +144,7 @@ mod tests {
         assert!(!format!("{key:?}").contains(&text[8..20]));
     }
 
-    /// Proves that checksums are zero-padded base62 of CRC-32 (CRC-32 of "123456789" is cbf43926, in base62 3jZRHC by hand-written division).
+    /// Proves that checksums are base62 of CRC-32, zero-padded (the CRC-32 of "123456789" is published as cbf43926, of nothing it is 0).
     #[test]
     fn checksum_is_crc32_in_base62() {
         let mut value = 0_u64;

@@ -87,7 +87,8 @@ impl Access {
         if let Price::Tier(least) = operation.price
             && caller.tier < least
         {
-            let detail = format!("{} needs a key of tier {} or above; this call is {}", operation.name, least.as_str(), caller.tier.as_str());
+            let detail =
+                format!("{} needs a key of tier {} or above; this call is {}", operation.name, least.as_str(), caller.tier.as_str());
             return Err(Problem::new(ErrorCode::TierTooLow, detail));
         }
         if !operation.counted {
@@ -95,14 +96,15 @@ impl Access {
         }
         let limits = tiers::limits(caller.tier);
         let subject = if caller.key_id.is_empty() { address_subject(address) } else { caller.key_id.clone() };
-        if let Some(minute) = limits.minute {
-            self.spend(ctx, &subject, minute).await?;
-        }
-        let day = self.spend(ctx, &subject, limits.day).await?;
         let mut policy = format!("\"day\";q={};w={}", limits.day.calls_max, limits.day.length_s);
         if let Some(minute) = limits.minute {
             policy.push_str(&format!(", \"minute\";q={};w={}", minute.calls_max, minute.length_s));
         }
+        let spend = async |window| self.spend(ctx, &subject, window).await.map_err(|problem| problem.header("ratelimit-policy", policy.as_str()));
+        if let Some(minute) = limits.minute {
+            spend(minute).await?;
+        }
+        let day = spend(limits.day).await?;
         Ok(Admission { caller, rate_limit: format!("\"day\";r={};t={}", day.remaining, day.reset_s), rate_limit_policy: policy })
     }
 
@@ -120,7 +122,8 @@ impl Access {
             return Ok(spent);
         }
         let detail = format!("the {} calls of this {} are spent; the next ones come in {} s", window.calls_max, window.name, spent.reset_s);
-        Err(Problem::new(ErrorCode::RateLimited, detail).retry_after(spent.reset_s))
+        let rate_limit = format!("\"{}\";r=0;t={}", window.name, spent.reset_s);
+        Err(Problem::new(ErrorCode::RateLimited, detail).retry_after(spent.reset_s).header("ratelimit", rate_limit))
     }
 
     /// Who calls.

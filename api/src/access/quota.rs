@@ -104,7 +104,9 @@ impl Quotas {
             // On a task of its own, so that a caller who hangs up does not lose what the counter gave.
             lease = match tokio::spawn(refill).await {
                 Ok(refilled) => refilled?,
-                Err(stopped) => return Err(Error::Unavailable { what: "a quota was not refilled".to_owned(), source: Some(Box::new(stopped)) }),
+                Err(stopped) => {
+                    return Err(Error::Unavailable { what: "a quota was not refilled".to_owned(), source: Some(Box::new(stopped)) });
+                }
             };
         }
         let allowed = lease.left > 0;

@@ -32,7 +32,12 @@ async fn fold(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>) {
         for stored in log.read(&ACCOUNTS, 0, LogOffset(next), 100, 1 << 20).await.unwrap() {
             let fact: Fact<AccountCommand> = decode(ACCOUNTS.name, &stored.record.value).unwrap();
             let head_key = key![ACCOUNTS.name, fact.key.as_str()];
-            let head = heads.get(&engine::HEADS, &head_key).await.unwrap().map(|bytes| HeadRow::from_bytes(&bytes).unwrap().head).unwrap_or_default();
+            let head = heads
+                .get(&engine::HEADS, &head_key)
+                .await
+                .unwrap()
+                .map(|bytes| HeadRow::from_bytes(&bytes).unwrap().head)
+                .unwrap_or_default();
             next = stored.offset.0 + 1;
             let at = Checkpoint { positions: [("accounts/0".to_owned(), next)].into(), ..Checkpoint::default() };
             if !fact.chains(ACCOUNTS.name, &head) {
@@ -55,7 +60,9 @@ fn put(table: &'static Table, key: RowKey, value: Vec<u8>) -> Write {
 }
 
 async fn apply(view: &dyn View, command: AccountCommand, at_ms: i64) -> Vec<Write> {
-    let put_key = |record: &ApiKey| put(&accounts::KEYS, key![record.id.as_str()], serde_json::to_vec(&Row { seq: 1, record: record.clone() }).unwrap());
+    let put_key = |record: &ApiKey| {
+        put(&accounts::KEYS, key![record.id.as_str()], serde_json::to_vec(&Row { seq: 1, record: record.clone() }).unwrap())
+    };
     let made = |id: &str| ApiKey {
         id: id.to_owned(),
         key_hash: command.key_hash.clone(),
@@ -122,7 +129,10 @@ async fn life_of_a_key() {
     let free = operation(Price::Free, true);
     let minted = ctx.access.mint(&ctx, Tier::Pro, "ann@example.org").await.unwrap();
     let admission = admit(&ctx, minted.key.reveal(), &free).await.unwrap();
-    assert_eq!((admission.caller.tier, &admission.caller.key_id, &admission.caller.account), (Tier::Pro, &minted.row.id, &minted.row.account));
+    assert_eq!(
+        (admission.caller.tier, &admission.caller.key_id, &admission.caller.account),
+        (Tier::Pro, &minted.row.id, &minted.row.account)
+    );
     assert_eq!(admission.rate_limit_policy, "\"day\";q=10000;w=86400");
     assert_eq!(admission.rate_limit, "\"day\";r=9999;t=86400");
     assert!(minted.row.id.starts_with("key_") && minted.row.id.len() == 28 && minted.row.account.starts_with("acct_"));
@@ -165,7 +175,8 @@ async fn refusals() {
     let pro = ctx.access.mint(&ctx, Tier::Pro, "").await.unwrap();
     assert_eq!(admit(&ctx, pro.key.reveal(), &business).await.unwrap_err().code, ErrorCode::TierTooLow);
     let owner = ctx.access.mint(&ctx, Tier::Business, "").await.unwrap();
-    assert!(admit(&ctx, owner.key.reveal(), &business).await.is_ok());
+    let policy = admit(&ctx, owner.key.reveal(), &business).await.unwrap().rate_limit_policy;
+    assert_eq!(policy, "\"day\";q=100000;w=86400, \"minute\";q=50000;w=60");
     assert_eq!(admit(&ctx, "", &free).await.unwrap().rate_limit, "\"day\";r=99;t=86400");
     assert!(ctx.access.mint(&ctx, Tier::Anonymous, "").await.is_err());
 }
@@ -227,7 +238,7 @@ async fn minting_is_limited() {
         ctx.access.mint_free(&ctx, &format!("a{n}@example.org"), address(1), Some("same")).await.unwrap();
     }
     let problem = ctx.access.mint_free(&ctx, "b@example.org", address(1), None).await.unwrap_err();
-    assert_eq!((problem.code, problem.retry_after_s), (ErrorCode::RateLimited, 86_401));
+    assert_eq!((problem.code, problem.retry_after_s), (ErrorCode::RateLimited, 86_400));
 
     let (one, two) = tokio::join!(
         ctx.access.mint_free(&ctx, "a@example.org", address(3), Some("once")),

@@ -36,7 +36,7 @@ const fn minute(calls_max: i64) -> Option<Window> {
 #[must_use]
 pub const fn limits(tier: Tier) -> Limits {
     match tier {
-        Tier::Anonymous | Tier::Free => Limits { day: day(100), minute: None, rows_max: 200 },
+        Tier::Anonymous | Tier::Free => Limits { day: day(100), minute: None, rows_max: 25 },
         Tier::Pro => Limits { day: day(10_000), minute: None, rows_max: 200 },
         Tier::Business => Limits { day: day(100_000), minute: minute(50_000), rows_max: 200 },
         Tier::Fleet => Limits { day: day(250_000), minute: minute(100_000), rows_max: 200 },

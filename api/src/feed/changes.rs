@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use view_store::feed::{FeedReader, Page};
 
-use super::position::{self, LAG_WITHIN, Position, lagging, parse_date, start_ms};
+use super::position::{self, LAG_WITHIN, Position, lagging, log_end, parse_date, start_ms};
 use super::{Source, cursor, etag, has_it, history_from, shallow_note};
 use crate::access::tiers;
 use crate::context::{Context, store_problem};
@@ -121,7 +121,9 @@ async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answ
     if arguments.cursor.is_some() && arguments.start.is_some() {
         return Err(Problem::parameter("start", "give either a cursor or a start"));
     }
-    let limit = limit.min(tiers::limits(call.caller.tier).rows_max);
+    let rows_max = tiers::limits(call.caller.tier).rows_max;
+    let short = limit > rows_max;
+    let limit = limit.min(rows_max);
     let mut at = position::position(ctx, &source, arguments.as_of.as_deref()).await?;
     let after = match &arguments.cursor {
         Some(text) => {
@@ -137,14 +139,18 @@ async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answ
     let page = reader.page(after, at.seq, limit).await.map_err(store_problem)?;
     let has_more = page.to < at.seq.0;
     let from_ms = history_from(ctx, &source, &at.view, at.last.0).await?;
-    let note = shallow_note(from_ms.filter(|_| at.seq.0 > 0), at.now.as_millisecond());
+    let mut notes: Vec<String> = shallow_note(from_ms.filter(|_| at.seq.0 > 0), at.now.as_millisecond()).map(str::to_owned).into_iter().collect();
+    if short {
+        notes.push(format!("this tier gets at most {rows_max} changes a page; a paid key gets up to {LIMIT_MAX}"));
+    }
+    let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
     let etag = etag(&[
         RENDERING,
         source.service,
         &page.from.to_string(),
         &page.to.to_string(),
         if has_more { "more" } else { "end" },
-        note.unwrap_or_default(),
+        note.as_deref().unwrap_or_default(),
         call.caller.tier.as_str(),
         if call.ndjson { "ndjson" } else { "json" },
     ]);
@@ -163,7 +169,7 @@ async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answ
             to: page.to,
             through_date: &standing.through_date,
             snapshot_count: standing.snapshot_count,
-            note,
+            note: note.as_deref(),
         };
         Body::Parts(splice(page, &tail)?)
     };
@@ -172,11 +178,7 @@ async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answ
 
 /// Waits for a view that may lag behind a cursor of ours.
 async fn catch_up(ctx: &Context, source: &Source, seq: Seq, at: Position, as_of: bool) -> Result<Position, Problem> {
-    let end = ctx.log.end(source.topic, 0).await.map_err(|error| {
-        tracing::error!(%error, "the end of the log cannot be read");
-        lagging()
-    })?;
-    if seq.0 > end.0 {
+    if seq.0 > log_end(ctx, source).await?.0 {
         return Err(cursor::invalid("the cursor stands beyond the end of the log: it was made for another one"));
     }
     let (view, checkpoint) = ctx.wait_for(source.view, LAG_WITHIN, |at| at.seq >= seq.0).await?.ok_or_else(lagging)?;
@@ -192,9 +194,9 @@ async fn start(ctx: &Context, source: &Source, start: Option<&str>, at: &Positio
         Some("earliest") => return Ok(Seq(0)),
         Some("latest") => return Ok(at.seq),
         None => at.now.as_millisecond() - RECENT_MS,
-        Some(text) => parse_date(text).and_then(start_ms).ok_or_else(|| {
-            Problem::parameter("start", format!("{text:?} is neither earliest, latest nor a date YYYY-MM-DD"))
-        })?,
+        Some(text) => parse_date(text)
+            .and_then(start_ms)
+            .ok_or_else(|| Problem::parameter("start", format!("{text:?} is neither earliest, latest nor a date YYYY-MM-DD")))?,
     };
     let reader = ctx.feeds.reader(source, Arc::clone(&at.view));
     reader.seq_at(from_ms - 1, at.seq).await.map_err(store_problem)

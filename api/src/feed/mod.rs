@@ -73,8 +73,12 @@ pub async fn history_from(ctx: &Context, source: &Source, view: &Arc<dyn View>, 
     if last == 0 {
         return Ok(None);
     }
+    let known = ctx.feeds.completeness(source, view.generation());
+    if let Some(first_ms) = known.first_ms.get() {
+        return Ok(Some(*first_ms));
+    }
     let block = ctx.feeds.reader(source, Arc::clone(view)).block(schemas::position::Seq(1)).await.map_err(store_problem)?;
-    Ok(Some(block.recorded_at(0)))
+    Ok(Some(*known.first_ms.get_or_init(|| block.recorded_at(0))))
 }
 
 /// What is said while a service's history is shorter than a week; `None` once it is not.
@@ -83,9 +87,9 @@ pub fn shallow_note(history_from_ms: Option<i64>, now_ms: i64) -> Option<&'stati
     const WEEK_MS: i64 = 7 * 86_400_000;
     match history_from_ms {
         None => Some("nothing is recorded yet"),
-        Some(from) if now_ms - from < WEEK_MS => {
-            Some("history is shallow: changes are recorded since less than 7 days, and records older than that were taken over as they stood")
-        }
+        Some(from) if now_ms - from < WEEK_MS => Some(
+            "history is shallow: changes are recorded since less than 7 days, and records older than that were taken over as they stood",
+        ),
         Some(_) => None,
     }
 }
@@ -99,7 +103,6 @@ pub(crate) fn etag(parts: &[&str]) -> String {
 
 /// Whether `If-None-Match` names the ETag.
 pub(crate) fn has_it(if_none_match: Option<&str>, etag: &str) -> bool {
-    if_none_match.is_some_and(|given| {
-        given.trim() == "*" || given.split(',').any(|one| one.trim().strip_prefix("W/").unwrap_or(one.trim()) == etag)
-    })
+    if_none_match
+        .is_some_and(|given| given.trim() == "*" || given.split(',').any(|one| one.trim().strip_prefix("W/").unwrap_or(one.trim()) == etag))
 }

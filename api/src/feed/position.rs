@@ -6,9 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use schemas::avro::decode;
 use schemas::error_code::ErrorCode;
-use schemas::position::Seq;
-use view_store::View;
+use schemas::hash::Hash32;
+use schemas::position::{LogOffset, Seq};
+use serde::Deserialize;
+use view_store::{Checkpoint, View};
 
 use super::Source;
 use crate::context::{Context, store_problem};
@@ -16,6 +19,10 @@ use crate::problem::Problem;
 
 /// How long a view that lags is waited for.
 pub(crate) const LAG_WITHIN: Duration = Duration::from_secs(2);
+/// Records of the log that are looked at for what a view lacks.
+const TAIL_RECORDS: usize = 200;
+/// Their bytes.
+const TAIL_BYTES: usize = 1 << 20;
 
 /// The position of one answer.
 #[derive(Clone)]
@@ -45,17 +52,56 @@ pub async fn position(ctx: &Context, source: &Source, as_of: Option<&str>) -> Re
         let detail = format!("{text} is not yet recorded: it ends after now");
         return Err(Problem { parameter: "asOf".to_owned(), ..Problem::new(ErrorCode::AsOfInvalid, detail) });
     }
-    // What was recorded until then is in the log by now; the view must have it too, or a later call would answer otherwise.
-    let end = ctx.log.end(source.topic, 0).await.map_err(|error| {
-        tracing::error!(%error, "the end of the log cannot be read");
-        lagging()
-    })?;
-    let at_ms = now.as_millisecond();
-    let caught_up = |at: &view_store::Checkpoint| at.offset >= end.0 || at.recorded_at_ms > at_ms;
-    let (view, at) = ctx.wait_for(source.view, LAG_WITHIN, caught_up).await?.ok_or_else(lagging)?;
+    let (view, at) = recorded_until(ctx, source, now.as_millisecond()).await?;
     let last = Seq(at.seq);
-    let seq = ctx.feeds.reader(source, Arc::clone(&view)).seq_at(at_ms, last).await.map_err(store_problem)?;
+    let seq = ctx.feeds.reader(source, Arc::clone(&view)).seq_at(now.as_millisecond(), last).await.map_err(store_problem)?;
     Ok(Position { view, seq, last, now })
+}
+
+/// A view that holds every change recorded until then. What was recorded is in the log by now; a view without it would answer
+/// otherwise later.
+async fn recorded_until(ctx: &Context, source: &Source, at_ms: i64) -> Result<(Arc<dyn View>, Checkpoint), Problem> {
+    let end = log_end(ctx, source).await?;
+    let caught_up = |at: &Checkpoint| at.offset >= end.0 || at.recorded_at_ms > at_ms;
+    let view = ctx.live(source.view).await?;
+    let at = view.checkpoint().await.map_err(store_problem)?;
+    if caught_up(&at) || !goes_on(ctx, source, &at).await? {
+        return Ok((view, at));
+    }
+    if let Some(found) = ctx.wait_for(source.view, LAG_WITHIN, caught_up).await? {
+        return Ok(found);
+    }
+    let view = ctx.live(source.view).await?;
+    let at = view.checkpoint().await.map_err(store_problem)?;
+    if goes_on(ctx, source, &at).await? { Err(lagging()) } else { Ok((view, at)) }
+}
+
+/// The end of the log of a service's changes.
+pub(crate) async fn log_end(ctx: &Context, source: &Source) -> Result<LogOffset, Problem> {
+    ctx.log.end(source.topic, 0).await.map_err(|error| unread(&error))
+}
+
+/// Whether the log may hold a change that extends the last one of the view: what does not chain is not there, and no view passes it.
+async fn goes_on(ctx: &Context, source: &Source, at: &Checkpoint) -> Result<bool, Problem> {
+    let next = i64::try_from(at.seq).unwrap_or(i64::MAX).saturating_add(1);
+    let last = Hash32::from_hex(&at.hash).unwrap_or_default();
+    let rest = ctx.log.read(source.topic, 0, LogOffset(at.offset), TAIL_RECORDS, TAIL_BYTES).await.map_err(|error| unread(&error))?;
+    let extends = |link: Link| link.seq == next && link.prev_hash == last;
+    let is_long = rest.len() >= TAIL_RECORDS;
+    Ok(is_long || rest.iter().any(|stored| decode::<Link>(source.topic.name, &stored.record.value).is_ok_and(extends)))
+}
+
+/// What of a change says where it belongs.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Link {
+    seq: i64,
+    prev_hash: Hash32,
+}
+
+fn unread(error: &event_log::Error) -> Problem {
+    tracing::error!(%error, "the log cannot be read");
+    lagging()
 }
 
 pub(crate) fn lagging() -> Problem {
@@ -107,7 +153,9 @@ mod tests {
         assert_eq!(ms("1970-01-01"), Ok(86_399_999));
         assert_eq!(ms("1970-01-01T00:00:01Z"), Ok(1_000));
         assert_eq!(ms("1970-01-01T01:00:00+01:00"), Ok(0));
-        for wrong in ["", "1970", "19700101", "1970-13-01", "1970-02-30", "1970-1-1", "yesterday", "1970-01-01T00:00:00", "9999-12-31T23:59:61Z"] {
+        for wrong in
+            ["", "1970", "19700101", "1970-13-01", "1970-02-30", "1970-1-1", "yesterday", "1970-01-01T00:00:00", "9999-12-31T23:59:61Z"]
+        {
             let problem = ms(wrong).unwrap_err();
             assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::AsOfInvalid, "asOf"), "{wrong}");
         }

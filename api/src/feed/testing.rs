@@ -8,14 +8,16 @@ use bytes::Bytes;
 use event_log::embedded::EmbeddedLog;
 use event_log::{Append, EventLog, Record};
 use jiff::Timestamp;
-use schemas::change::Through;
+use schemas::avro::{Encoder, Framing, datum_hash};
+use schemas::change::{Change, ChangeKind, Input, Through};
 use schemas::clock::{Clock, rfc3339};
+use schemas::hash::Hash32;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::{Table, Write};
 use schemas::topics::CHANGES_RECALLS;
 use schemas::views::accounts::Tier;
-use schemas::views::recalls::{self, Listed, Recall, Row, day_of, year_of};
+use schemas::views::recalls::{self, Listed, Recall, RecallChange, Row, day_of, year_of};
 use serde_json::{Value, json};
 use view_store::embedded::Options;
 use view_store::feed::FeedTail;
@@ -50,6 +52,7 @@ pub(crate) struct World {
     rows: BTreeMap<String, (Row, i64)>,
     tail: FeedTail,
     writes: Vec<Write>,
+    appends: Vec<Append>,
     pub(crate) dir: tempfile::TempDir,
 }
 
@@ -70,6 +73,7 @@ impl World {
             rows: BTreeMap::new(),
             tail: FeedTail::empty(),
             writes: Vec::new(),
+            appends: Vec::new(),
             dir,
         }
     }
@@ -96,6 +100,10 @@ impl World {
         self.checkpoint.seq += 1;
         self.checkpoint.recorded_at_ms = at_ms;
         let seq = self.checkpoint.seq;
+        let prev_hash = Hash32::from_hex(&self.checkpoint.hash).unwrap_or_default();
+        let append = Self::logged(seq, prev_hash, at_ms);
+        self.checkpoint.hash = datum_hash(CHANGES_RECALLS.name, &append.record.value).unwrap().to_string();
+        self.appends.push(append);
         self.tail.push(Seq(seq), at_ms, element.map(|element| serde_json::to_vec(element).unwrap()).as_deref()).unwrap();
         seq
     }
@@ -155,11 +163,38 @@ impl World {
 
     /// Puts what was changed into the log: the view lags behind.
     pub(crate) async fn log_only(&mut self) {
-        let count = self.checkpoint.seq - self.checkpoint.offset;
-        let record = Record { value: Bytes::from_static(b"change"), ..Record::default() };
-        let batch = (0..count).map(|_| Append { topic: &CHANGES_RECALLS, partition: 0, record: record.clone() }).collect();
-        self.log.append(batch).await.unwrap();
-        self.checkpoint.offset = self.checkpoint.seq;
+        let batch: Vec<Append> = std::mem::take(&mut self.appends);
+        if let Some(last) = self.log.append(batch).await.unwrap().last() {
+            self.checkpoint.offset = last.0 + 1;
+        }
+    }
+
+    /// A change as the log has it, without its record.
+    fn logged(seq: u64, prev_hash: Hash32, at_ms: i64) -> Append {
+        let change: RecallChange = Change {
+            seq: i64::try_from(seq).unwrap(),
+            prev_hash,
+            event: ChangeKind::Noted,
+            id: String::new(),
+            recorded_at: at_ms,
+            input: Input::default(),
+            following: 0,
+            before_seq: 0,
+            before_since: 0,
+            after: None,
+            before: None,
+            note: None,
+            through: None,
+            reason: String::new(),
+        };
+        let value = Encoder::new(CHANGES_RECALLS.name, Framing::default()).unwrap().encode(&change).unwrap();
+        Append { topic: &CHANGES_RECALLS, partition: 0, record: Record { value: Bytes::from(value), ..Record::default() } }
+    }
+
+    /// A record that extends no chain, at the end of the log.
+    pub(crate) async fn zombie(&mut self) {
+        let append = Self::logged(self.checkpoint.seq + 1, Hash32::of(b"zombie"), 0);
+        self.log.append(vec![append]).await.unwrap();
     }
 
     pub(crate) async fn view_only(&mut self) {

@@ -4,12 +4,33 @@ use std::sync::Arc;
 
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
+use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
 
-use super::testing::{Chance, HOUR_MS, START_MS, World, ask, call, fill, record_by_chance, value};
+use super::testing::{Chance, HOUR_MS, START_MS, World, call as anonymous, fill, record_by_chance};
 use super::{changes, cursor};
-use crate::operation::{Body, Operation};
+use crate::context::Context;
+use crate::operation::{Answer, Body, Call, Operation};
+use crate::problem::Problem;
 use crate::services::recalls::{Record, SOURCE};
+
+/// A call with a paid key, whose pages are of full length.
+fn call(ctx: &Arc<Context>) -> Call {
+    let mut call = anonymous(ctx);
+    call.caller.tier = Tier::Pro;
+    call
+}
+
+async fn ask(ctx: &Arc<Context>, operation: &Operation, arguments: Value) -> Result<Answer, Problem> {
+    (operation.run)(call(ctx), arguments).await
+}
+
+async fn value(ctx: &Arc<Context>, operation: &Operation, arguments: Value) -> Value {
+    match ask(ctx, operation, arguments).await.unwrap().body {
+        Body::Parts(parts) => serde_json::from_slice(&parts.concat()).unwrap(),
+        body => panic!("{body:?}"),
+    }
+}
 
 const DAY_MS: i64 = 24 * HOUR_MS;
 
@@ -28,7 +49,7 @@ async fn pages_join() {
         let (mut got, mut lines, mut to) = (Vec::new(), Vec::new(), 0);
         let mut arguments = json!({ "start": "earliest", "limit": limit });
         loop {
-            let answer = (operation.run)(crate::operation::Call { ndjson: true, ..call(&ctx) }, arguments.clone()).await.unwrap();
+            let answer = (operation.run)(Call { ndjson: true, ..call(&ctx) }, arguments.clone()).await.unwrap();
             let page = value(&ctx, &operation, arguments).await;
             assert_eq!(page["cursor"], answer.next_cursor);
             let Body::Lines(page_lines) = answer.body else { panic!() };
@@ -135,6 +156,22 @@ async fn lagging_view() {
     assert_eq!(problem.code, ErrorCode::Unavailable);
 }
 
+/// Proves that a record that does not chain, at the end of the log, holds nothing up.
+#[tokio::test]
+async fn what_does_not_chain_is_not_there() {
+    let mut world = World::new().await;
+    world.change(START_MS, &record_by_chance(&mut Chance(4), 1));
+    world.commit().await;
+    world.zombie().await;
+    let ctx = world.context(START_MS + HOUR_MS);
+    let page = value(&ctx, &operation(), json!({ "start": "earliest", "asOf": "2026-11-01T00:30:00Z" })).await;
+    assert_eq!(page["to"], 1);
+    world.change(START_MS + 1, &record_by_chance(&mut Chance(4), 1));
+    world.commit().await;
+    let page = value(&ctx, &operation(), json!({ "start": "earliest", "asOf": "2026-11-01T00:30:00Z" })).await;
+    assert_eq!(page["to"], 2);
+}
+
 /// Proves that an unchanged page is answered without a body, and that the ETag moves with what the page says.
 #[tokio::test]
 async fn unchanged_pages() {
@@ -145,7 +182,7 @@ async fn unchanged_pages() {
     let arguments = json!({ "start": "earliest" });
     let first = ask(&ctx, &operation, arguments.clone()).await.unwrap();
     assert!(!first.etag.is_empty());
-    let again = crate::operation::Call { if_none_match: Some(format!("\"x\", W/{}", first.etag)), ..call(&ctx) };
+    let again = Call { if_none_match: Some(format!("\"x\", W/{}", first.etag)), ..call(&ctx) };
     let answer = (operation.run)(again.clone(), arguments.clone()).await.unwrap();
     assert!(matches!(answer.body, Body::NotModified));
     let answer = (operation.run)(again.clone(), json!({ "start": "earliest", "limit": 9 })).await.unwrap();
@@ -153,4 +190,23 @@ async fn unchanged_pages() {
     fill(&mut world, &mut Chance(6), 1, 20).await;
     let answer = (operation.run)(again, json!({ "start": "earliest", "limit": 200 })).await.unwrap();
     assert!(matches!(answer.body, Body::Parts(_)));
+}
+
+/// Proves that a caller without a paid key gets shorter pages that say so, and misses nothing.
+#[tokio::test]
+async fn free_pages_are_shorter() {
+    let mut world = World::new().await;
+    fill(&mut world, &mut Chance(7), 60, 20).await;
+    let ctx = world.context(START_MS + 30 * DAY_MS);
+    let mut free = call(&ctx);
+    free.caller.tier = Tier::Free;
+    let mut arguments = json!({ "start": "earliest", "limit": 200 });
+    for (from, to) in [(1, 25), (26, 51), (52, 60)] {
+        let answer = (operation().run)(free.clone(), arguments).await.unwrap();
+        let Body::Parts(parts) = answer.body else { panic!() };
+        let page: Value = serde_json::from_slice(&parts.concat()).unwrap();
+        assert_eq!((&page["from"], &page["to"]), (&json!(from), &json!(to)));
+        assert!(page["note"].as_str().unwrap().contains("25"), "{page}");
+        arguments = json!({ "cursor": page["cursor"], "limit": 200 });
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! The `through` rows of a view are read once for each generation and then followed, so that a request reads none of them.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use schemas::change::Through;
 use schemas::key;
@@ -60,19 +60,23 @@ pub struct Completeness {
     followed: Mutex<Followed>,
     /// Held while rows are read, so that they are read once.
     turn: Turn<()>,
+    /// When the first change was recorded, once that is known: it never changes.
+    pub(super) first_ms: OnceLock<i64>,
 }
 
 impl Completeness {
     pub(super) fn new(source: Source, generation: u64) -> Self {
         let mut upstreams = Vec::new();
-        for upstream in upstreams::ALL.iter().map(|upstream| upstream.manifest()).filter(|manifest| manifest.topic.name == source.facts.name) {
+        for upstream in
+            upstreams::ALL.iter().map(|upstream| upstream.manifest()).filter(|manifest| manifest.topic.name == source.facts.name)
+        {
             upstreams.push(upstream.name);
             upstreams.extend(upstream.doors.iter().map(|door| door.name));
         }
         upstreams.sort_unstable();
         upstreams.dedup();
         let followed = Followed { days: vec![None; upstreams.len()], ..Followed::default() };
-        Self { source, generation, upstreams, followed: Mutex::new(followed), turn: Turn::default() }
+        Self { source, generation, upstreams, followed: Mutex::new(followed), turn: Turn::default(), first_ms: OnceLock::new() }
     }
 
     pub(super) fn generation(&self) -> u64 {

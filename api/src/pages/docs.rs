@@ -45,8 +45,12 @@ fn section(operation: &Operation, settings: &ServiceSettings) -> String {
         html += "<table><tr><th>Parameter</th><th>Type</th><th>Meaning</th></tr>";
         for (name, schema) in properties.into_iter().flatten() {
             let must = required.is_some_and(|names| names.iter().any(|required| required == name));
-            let aliases: String =
-                operation.aliases.iter().filter(|(_, of)| of == name).map(|(alias, _)| format!(" Also taken as <code>{}</code>.", escape(alias))).collect();
+            let aliases: String = operation
+                .aliases
+                .iter()
+                .filter(|(_, of)| of == name)
+                .map(|(alias, _)| format!(" Also taken as <code>{}</code>.", escape(alias)))
+                .collect();
             html += &format!(
                 "<tr><td><code>{}</code>{}</td><td>{}</td><td>{}{aliases}</td></tr>",
                 escape(name),

@@ -6,7 +6,9 @@ use crate::pages::{escape, page, words};
 
 /// The home page: every service with its links.
 pub(crate) fn render<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {
-    let mut body = "<h1>Highwater</h1><p>Public records as change feeds: what the agencies publish, in one order, over REST, MCP and NDJSON.</p>".to_owned();
+    let mut body =
+        "<h1>Highwater</h1><p>Public records as change feeds: what the agencies publish, in one order, over REST, MCP and NDJSON.</p>"
+            .to_owned();
     let mut any = false;
     for (service, settings) in services {
         any = true;

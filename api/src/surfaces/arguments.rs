@@ -159,10 +159,11 @@ impl Checker {
         if self.validator.is_valid(&arguments) {
             return Ok(arguments);
         }
-        let problem = self.validator.iter_errors(&arguments).next().map_or_else(
-            || Problem::new(code, "the arguments do not fit the schema"),
-            |error| Problem { code, ..explain(&error) },
-        );
+        let problem = self
+            .validator
+            .iter_errors(&arguments)
+            .next()
+            .map_or_else(|| Problem::new(code, "the arguments do not fit the schema"), |error| Problem { code, ..explain(&error) });
         Err(problem)
     }
 }
@@ -183,6 +184,9 @@ impl Parameter {
     /// One string as the JSON that the schema asks for.
     fn read(&self, given: &str, text: &str) -> Result<Value, Problem> {
         let wrong = |what: &str| Problem::parameter(given, format!("{given}: \"{}\" is not {what}", echo(text)));
+        if text.trim().is_empty() && given == "cursor" {
+            return Err(Problem { code: ErrorCode::CursorInvalid, ..Problem::parameter(given, "the cursor is empty; leave it out to begin") });
+        }
         if text.trim().is_empty() {
             return Err(Problem::parameter(given, format!("{given} is empty; leave it out instead")));
         }

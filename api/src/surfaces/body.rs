@@ -22,9 +22,8 @@ where
     S: Stream<Item = Result<B, warp::Error>> + Send,
     B: Buf,
 {
-    let too_large = || {
-        Problem::new(ErrorCode::BodyTooLarge, format!("the body is larger than {bytes_max} bytes")).header(CONNECTION.as_str(), "close")
-    };
+    let too_large =
+        || Problem::new(ErrorCode::BodyTooLarge, format!("the body is larger than {bytes_max} bytes")).header(CONNECTION.as_str(), "close");
     let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()).and_then(|value| value.parse::<u64>().ok());
     if announced.is_some_and(|length| usize::try_from(length).map_or(true, |length| length > bytes_max)) {
         return Err(too_large());

@@ -37,7 +37,11 @@ pub(crate) fn llms(service: &Service, settings: &ServiceSettings) -> String {
         );
         for (name, schema) in operation.input.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let words = schema.get("description").and_then(Value::as_str).unwrap_or_default().replace('\n', " ");
-            text += &format!("  - `{name}`: {words}\n");
+            let must = operation.input.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|must| must == name));
+            let must = if must { " (required)" } else { "" };
+            let aliases: String =
+                operation.aliases.iter().filter(|(_, of)| of == name).map(|(alias, _)| format!(" Also taken as `{alias}`.")).collect();
+            text += &format!("  - `{name}`{must}: {words}{aliases}\n");
         }
     }
     text += &format!(

@@ -17,8 +17,8 @@ use http_body_util::{BodyExt, Full};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
     ContentBlock, DiscoverResult, Implementation, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
-    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-    ServerConfig, Tool, ToolAnnotations,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -189,8 +189,7 @@ fn value(answer: Answer) -> Result<Value, Problem> {
 /// An operation as a tool.
 fn tool(operation: &Operation) -> Tool {
     let read = operation.method == Method::Get;
-    let annotations =
-        ToolAnnotations::new().read_only(read).destructive(false).idempotent(read).open_world(false);
+    let annotations = ToolAnnotations::new().read_only(read).destructive(false).idempotent(read).open_world(false);
     let needs = match operation.price {
         Price::Free => String::new(),
         Price::Tier(tier) => format!(" Needs a key of tier {} or higher.", tier.as_str()),
@@ -210,7 +209,10 @@ impl ServerHandler for Tools {
         let service = &self.mounted.service;
         let server = Implementation::new(service.name, env!("CARGO_PKG_VERSION")).with_title(service.title);
         let base_url = &self.mounted.settings.base_url;
-        let instructions = format!("{}\n\nThe same operations over REST: {base_url}/openapi.json. Words on errors: {base_url}/docs/errors.", service.about);
+        let instructions = format!(
+            "{}\n\nThe same operations over REST: {base_url}/openapi.json. Words on errors: {base_url}/docs/errors.",
+            service.about
+        );
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_server_info(server).with_instructions(instructions)
     }
 
@@ -220,12 +222,15 @@ impl ServerHandler for Tools {
         Ok(result.with_ttl_ms(TOOLS_TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
-    async fn list_tools(&self, request: Option<PaginatedRequestParams>, _: RequestContext<RoleServer>) -> Result<ListToolsResult, ErrorData> {
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
         if request.is_some_and(|request| request.cursor.is_some()) {
             return Err(ErrorData::invalid_params("unknown cursor: the list of tools is one page", None));
         }
-        let mut result = ListToolsResult::default();
-        result.tools = self.tools.to_vec();
+        let result = ListToolsResult { tools: self.tools.to_vec(), ..ListToolsResult::default() };
         Ok(result.with_ttl_ms(TOOLS_TTL_MS).with_cache_scope(CacheScope::Public))
     }
 
@@ -258,7 +263,11 @@ impl ServerHandler for Tools {
         Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
     }
 
-    async fn list_resources(&self, _: Option<PaginatedRequestParams>, _: RequestContext<RoleServer>) -> Result<ListResourcesResult, ErrorData> {
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
         Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
     }
 

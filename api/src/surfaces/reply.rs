@@ -1,7 +1,7 @@
-//! Answers as HTTP: bodies, validators, problem documents. Promise: bytes that a handler made ready are sent as they are, without
-//! copying, and with their length.
+//! Answers as HTTP: bodies, validators, problem documents. Promise: bytes that a handler made ready are sent as they are and
+//! with their length; only small pieces in great number are copied, into one, which is cheaper than a write for each few.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS,
@@ -21,13 +21,18 @@ use crate::problem::Problem;
 /// The content type of NDJSON.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
-const EXPOSED: &str =
-    "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Cursor, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, MCP-Protocol-Version";
+const EXPOSED: &str = "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Cursor, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, MCP-Protocol-Version";
 const ALLOWED: &str = "X-API-Key, Authorization, X-PAYMENT, PAYMENT-SIGNATURE, Content-Type, Accept, Idempotency-Key, If-None-Match, \
                        Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID";
 
 /// What the pages may do: show themselves, with the style that stands in them.
 const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Pieces that hyper puts into one write.
+const PIECES_PER_WRITE: usize = 16;
+
+/// Below this a piece is cheaper copied than written by itself.
+const SMALL_PIECE_BYTES: usize = 4096;
 
 /// A document made when the service is mounted.
 #[derive(Clone, Debug)]
@@ -195,15 +200,38 @@ fn empty(status: StatusCode) -> Response {
 }
 
 /// Pieces sent one after another; their length is known, so the answer is not chunked.
-fn pieces(mut parts: Vec<Bytes>) -> Response {
+fn pieces(parts: Vec<Bytes>) -> Response {
+    let length: usize = parts.iter().map(Bytes::len).sum();
+    let mut parts = if parts.len() > PIECES_PER_WRITE { gather(parts) } else { parts };
     if parts.len() == 1 {
         return whole(parts.pop().unwrap_or_default());
     }
-    let length: usize = parts.iter().map(Bytes::len).sum();
     let parts = parts.into_iter().map(Ok::<_, std::convert::Infallible>);
     let mut response = warp::reply::stream(stream::iter(parts)).into_response();
     set(&mut response, CONTENT_LENGTH, HeaderValue::from(length));
     response
+}
+
+/// Joins neighbours that are small. Each write takes a few pieces only, and a write costs more than copying what is small;
+/// what is large stays where it is.
+fn gather(parts: Vec<Bytes>) -> Vec<Bytes> {
+    let is_small = |part: &Bytes| part.len() < SMALL_PIECE_BYTES;
+    let mut small = BytesMut::with_capacity(parts.iter().filter(|part| is_small(part)).map(Bytes::len).sum());
+    let mut gathered = Vec::new();
+    for part in parts {
+        if is_small(&part) {
+            small.extend_from_slice(&part);
+            continue;
+        }
+        if !small.is_empty() {
+            gathered.push(small.split().freeze());
+        }
+        gathered.push(part);
+    }
+    if !small.is_empty() || gathered.is_empty() {
+        gathered.push(small.freeze());
+    }
+    gathered
 }
 
 fn lines(items: Vec<Bytes>) -> Response {

@@ -55,11 +55,7 @@ pub fn operation() -> Operation {
 async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let ctx = &call.context;
     let minted = ctx.access.mint_free(ctx, &arguments.email, call.caller.address, call.idempotency_key.as_deref()).await?;
-    let created = Created {
-        api_key: minted.key.reveal().to_owned(),
-        key_id: minted.row.id,
-        account: minted.row.account,
-        tier: minted.row.tier,
-    };
+    let created =
+        Created { api_key: minted.key.reveal().to_owned(), key_id: minted.row.id, account: minted.row.account, tier: minted.row.tier };
     Ok(Answer { status: 201, ..Answer::json(&created)? })
 }

@@ -206,9 +206,10 @@ fn agency(text: &str) -> Result<&'static str, Problem> {
     if text.eq_ignore_ascii_case("the service") {
         return Ok("CPSC");
     }
-    AGENCIES.into_iter().find(|agency| agency.eq_ignore_ascii_case(text)).ok_or_else(|| {
-        Problem::parameter("agency", format!("{text:?} is not one of {}{}", AGENCIES.join(", "), hint(text, AGENCIES)))
-    })
+    AGENCIES
+        .into_iter()
+        .find(|agency| agency.eq_ignore_ascii_case(text))
+        .ok_or_else(|| Problem::parameter("agency", format!("{text:?} is not one of {}{}", AGENCIES.join(", "), hint(text, AGENCIES))))
 }
 
 fn to_json<T: Serialize>(value: &T) -> Result<Bytes, Problem> {

@@ -6,9 +6,9 @@ pub mod list;
 pub mod rows;
 pub mod search;
 
+use schemars::JsonSchema;
 use schemas::topics;
 use schemas::views::recalls::{FEED, THROUGH, VIEW};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::feed::{Source, changes};
@@ -29,7 +29,12 @@ pub fn service() -> Service {
             (USDA). One record for each real-world recall: what several agencies or several doors of one agency report is merged, dates \
             are normalised, and every amendment is kept as a change. Refreshed every 6 hours. Free: 100 calls a day without a key by \
             address, or with a key by `POST /api/keys`.",
-        operations: vec![list::operation(), keys::operation(), changes::operation::<Record>(SOURCE, changes::example()), health::operation()],
+        operations: vec![
+            list::operation(),
+            keys::operation(),
+            changes::operation::<Record>(SOURCE, changes::example()),
+            health::operation(),
+        ],
     }
 }
 

@@ -49,6 +49,8 @@ pub struct Search {
     shown: Mutex<Option<Shown>>,
     /// The last change that queries see.
     upto: watch::Sender<u64>,
+    /// The last change that is committed, and found again after a restart.
+    committed: watch::Sender<u64>,
     searches: Semaphore,
 }
 
@@ -56,7 +58,13 @@ impl Search {
     /// An index in a cache directory of its own, or in memory. Nothing is read or written before [`Self::follow`].
     #[must_use]
     pub fn open(dir: Option<PathBuf>) -> Arc<Self> {
-        Arc::new(Self { dir, shown: Mutex::default(), upto: watch::Sender::new(0), searches: Semaphore::new(SEARCHES_MAX) })
+        Arc::new(Self {
+            dir,
+            shown: Mutex::default(),
+            upto: watch::Sender::new(0),
+            committed: watch::Sender::new(0),
+            searches: Semaphore::new(SEARCHES_MAX),
+        })
     }
 
     /// The last change that queries see.
@@ -65,18 +73,17 @@ impl Search {
         *self.upto.borrow()
     }
 
+    /// Waits until a change is committed, and would be found again after a restart.
+    pub async fn wait_committed(&self, seq: Seq) {
+        // The sender lives in `self`, so this cannot fail while we wait.
+        let _ = self.committed.subscribe().wait_for(|committed| *committed >= seq.0).await;
+    }
+
     /// The recalls that hold all the words (in lower case) and fit, as they stood at `seq`, newest first, ties by identity.
     ///
     /// # Errors
     /// `unavailable` while the index does not reach that far.
-    pub async fn find(
-        &self,
-        view: &dyn View,
-        words: Vec<String>,
-        filter: &Filter,
-        seq: Seq,
-        limit: usize,
-    ) -> Result<Vec<Recall>, Problem> {
+    pub async fn find(&self, view: &dyn View, words: Vec<String>, filter: &Filter, seq: Seq, limit: usize) -> Result<Vec<Recall>, Problem> {
         let shown = self.reaching(seq).await?;
         let Ok(_turn) = self.searches.acquire().await else { return Err(building()) };
         let mut hits = {
@@ -89,7 +96,8 @@ impl Search {
         while out.len() < limit && !hits.is_empty() {
             let mut batch = next_days(&mut hits, limit - out.len());
             let mut ids = shown.ids(&batch).map_err(|error| broken(&error))?;
-            let mut proposed: Vec<(i64, String, u64)> = batch.drain(..).zip(ids.drain(..)).map(|(hit, id)| (-hit.day, id, hit.seq)).collect();
+            let mut proposed: Vec<(i64, String, u64)> =
+                batch.drain(..).zip(ids.drain(..)).map(|(hit, id)| (-hit.day, id, hit.seq)).collect();
             proposed.sort_unstable();
             let mut unread: Vec<String> = proposed.iter().map(|(_, id, _)| id).filter(|id| !rows.contains_key(*id)).cloned().collect();
             unread.sort_unstable();

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
 use schemas::views::recalls::{AGENCIES, CATEGORIES, Recall};
 use serde_json::{Map, Value, json};
 
-use super::search::words::{query_words, words};
 use super::search::Search;
+use super::search::words::{query_words, words};
 use super::{health, list};
 use crate::context::Context;
 use crate::feed::testing::{Chance, HOUR_MS, START_MS, World, ask, call, fill, text, value};
@@ -53,7 +54,8 @@ async fn compare(world: &World, ctx: &Arc<Context>, chance: &mut Chance, rounds:
         if chance.below(2) == 0 {
             arguments.insert("agency".to_owned(), json!(chance.one_of(&AGENCIES)));
         }
-        let mut dates = [chance.below(3), chance.below(3)].map(|year| format!("202{}-{:02}-0{}", 4 + year, 1 + chance.below(12), 1 + chance.below(9)));
+        let mut dates =
+            [chance.below(3), chance.below(3)].map(|year| format!("202{}-{:02}-0{}", 4 + year, 1 + chance.below(12), 1 + chance.below(9)));
         dates.sort();
         if chance.below(3) == 0 {
             arguments.insert("from".to_owned(), json!(dates[0]));
@@ -103,6 +105,8 @@ async fn keywords_are_the_models() {
         fill(&mut world, &mut chance, 700, 1_000).await;
         compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
     }
+    world.search.wait_committed(Seq(world.checkpoint.seq)).await;
+    compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
     following.abort();
     assert!(following.await.unwrap_err().is_cancelled());
 
@@ -111,6 +115,7 @@ async fn keywords_are_the_models() {
     world.search = Search::open(Some(world.dir.path().join("index")));
     let ctx = world.context(START_MS + 60 * DAY_MS);
     let following = tokio::spawn(Arc::clone(&world.search).follow(world.store.clone()));
+    world.search.wait_committed(Seq(world.checkpoint.seq)).await;
     compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
     fill(&mut world, &mut chance, 100, 1_000).await;
     compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
@@ -176,9 +181,12 @@ async fn form_of_the_answer() {
     let answer = ask(&ctx, &operation, json!({ "agency": "The Service", "limit": 2 })).await.unwrap();
     let etag = answer.etag.clone();
     let shown = text(answer);
-    let order = ["updated", "count", "tier", "schema", "recalls", "agency", "category", "title", "brand", "hazard", "date", "url", "remedy"];
+    let order =
+        ["updated", "count", "tier", "schema", "recalls", "agency", "category", "title", "brand", "hazard", "date", "url", "remedy"];
     let recalls = shown.find("\"recalls\":").unwrap();
-    let at = |(n, name): (usize, &&str)| shown[if n > 4 { recalls } else { 0 }..].find(&format!("\"{name}\":")).unwrap() + if n > 4 { recalls } else { 0 };
+    let at = |(n, name): (usize, &&str)| {
+        shown[if n > 4 { recalls } else { 0 }..].find(&format!("\"{name}\":")).unwrap() + if n > 4 { recalls } else { 0 }
+    };
     let places: Vec<usize> = order.iter().enumerate().map(at).collect();
     assert!(places.is_sorted(), "{shown}");
     let read: Value = serde_json::from_str(&shown).unwrap();
@@ -209,7 +217,10 @@ async fn health_of_the_history() {
     let shallow = value(&ctx, &health::operation(), json!({})).await;
     assert_eq!(shallow["historyDays"], 2);
     assert!(shallow["note"].as_str().unwrap().contains("shallow"));
-    assert_eq!((&shallow["changes"], &shallow["snapshotCount"], &shallow["historyFrom"]), (&json!(200), &json!(4), &json!("2026-11-01T00:00:00.000Z")));
+    assert_eq!(
+        (&shallow["changes"], &shallow["snapshotCount"], &shallow["historyFrom"]),
+        (&json!(200), &json!(4), &json!("2026-11-01T00:00:00.000Z"))
+    );
     let deep = value(&world.context(START_MS + 8 * DAY_MS), &health::operation(), json!({})).await;
     assert_eq!((&deep["historyDays"], deep.get("note")), (&json!(8), None));
     let before = value(&ctx, &health::operation(), json!({ "asOf": "2026-10-31" })).await;

@@ -48,6 +48,8 @@ async fn pages() {
         assert!(reference.contains(&format!("id=\"{}\"", operation.name)), "{}", operation.name);
         assert!(llms.contains(&format!("[{}]({BASE}{})", operation.name, operation.path)), "{}", operation.name);
     }
+    assert!(llms.contains("  - `keyword`: Words to look for. Also taken as `q`.\n"), "{llms}");
+    assert!(llms.contains("  - `id` (required): Which one.\n"), "{llms}");
     let errors = get(&fixture, "/fake/docs/errors").await.body;
     for code in ErrorCode::ALL {
         assert!(errors.contains(&format!("id=\"{}\"", code.as_str())), "{}", code.as_str());

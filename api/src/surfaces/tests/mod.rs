@@ -2,6 +2,7 @@
 
 mod arguments;
 mod documents;
+mod list;
 mod mcp;
 mod rest;
 mod server;
@@ -127,12 +128,8 @@ fn value(value: Value) -> Result<Answer, Problem> {
 /// The made-up service; `gate` holds back the operation `wait`.
 fn service(gate: &Arc<Notify>) -> Service {
     let gate = Arc::clone(gate);
-    let find = Words {
-        aliases: &[("q", "keyword")],
-        list: "items",
-        example: json!({"limit": 2}),
-        ..words("find", Method::Get, "/api/items")
-    };
+    let find =
+        Words { aliases: &[("q", "keyword")], list: "items", example: json!({"limit": 2}), ..words("find", Method::Get, "/api/items") };
     let page = Words { list: "changes", ..words("page", Method::Get, "/v1/page") };
     let make = Words { errors: &[ErrorCode::RateLimited], example: json!({"name": "a"}), ..words("make", Method::Post, "/api/items") };
     let operations = vec![

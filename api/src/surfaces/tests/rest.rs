@@ -31,7 +31,11 @@ async fn wrong_addresses() {
         ("POST", "/healthz", "GET, HEAD, OPTIONS"),
     ] {
         let read = send(&fixture, ask().method(method).path(path)).await;
-        assert_eq!((read.status.as_u16(), read.problem().0.as_str(), read.header("allow")), (405, "method-not-allowed", allow), "{method} {path}");
+        assert_eq!(
+            (read.status.as_u16(), read.problem().0.as_str(), read.header("allow")),
+            (405, "method-not-allowed", allow),
+            "{method} {path}"
+        );
     }
 }
 
@@ -101,7 +105,7 @@ async fn problems() {
 async fn keys() {
     let fixture = Fixture::new(|_| {});
     let ask = |path: &str, headers: &[(&'static str, &str)]| {
-        headers.iter().fold(super::ask().path(path), |request, (name, value)| request.header(*name, *value))
+        headers.iter().fold(super::ask().path(path), |request, (name, value)| request.header(name, value))
     };
     // None of these keys exists, which is how they are seen to have been found.
     for request in [

@@ -131,6 +131,7 @@ impl Search {
     fn show_committed(&self, build: &Build) {
         let (searcher, fields) = build.index.searcher();
         self.show(Some(Shown { searcher, fields, pending: Arc::default() }), build.at.seq);
+        self.committed.send_replace(build.at.seq);
     }
 }
 

@@ -10,7 +10,9 @@ use tantivy::directory::MmapDirectory;
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::query::{BooleanQuery, Query, RangeQuery, TermQuery};
 use tantivy::schema::{FAST, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
-use tantivy::{DocId, IndexReader, IndexWriter, ReloadPolicy, Score, Searcher, SegmentOrdinal, SegmentReader, TantivyDocument, TantivyError, Term};
+use tantivy::{
+    DocId, IndexReader, IndexWriter, ReloadPolicy, Score, Searcher, SegmentOrdinal, SegmentReader, TantivyDocument, TantivyError, Term,
+};
 
 use super::words::{Document, days};
 use crate::services::recalls::rows::Filter;
@@ -43,7 +45,8 @@ pub(super) struct Fields {
 
 fn schema() -> (Schema, Fields) {
     let mut builder = Schema::builder();
-    let indexing = TextFieldIndexing::default().set_tokenizer("whitespace").set_fieldnorms(false).set_index_option(IndexRecordOption::Basic);
+    let indexing =
+        TextFieldIndexing::default().set_tokenizer("whitespace").set_fieldnorms(false).set_index_option(IndexRecordOption::Basic);
     let fields = Fields {
         words: builder.add_text_field("words", TextOptions::default().set_indexing_options(indexing)),
         id: builder.add_text_field("id", TextOptions::default().set_fast("raw")),
@@ -74,7 +77,8 @@ impl Index {
             None => tantivy::Index::create_in_ram(schema),
         };
         let label = index.load_metas()?.payload.and_then(|text| serde_json::from_str::<Label>(&text).ok());
-        let options = IndexWriterOptions::builder().num_worker_threads(1).num_merge_threads(1).memory_budget_per_thread(WRITER_BYTES).build();
+        let options =
+            IndexWriterOptions::builder().num_worker_threads(1).num_merge_threads(1).memory_budget_per_thread(WRITER_BYTES).build();
         let writer = index.writer_with_options(options)?;
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let mut index = Self { writer, reader, fields };

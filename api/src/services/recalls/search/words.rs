@@ -94,9 +94,12 @@ mod tests {
     #[test]
     fn words_and_beginnings() {
         assert_eq!(words("Li-Ion (18650) \u{c9}CLAIR's"), ["li", "ion", "18650", "\u{e9}clair", "s"]);
-        let record = Recall { title: "Chocolate Eclairs".to_owned(), brand: "ACME".to_owned(), hazard: "may burn".to_owned(), ..Recall::default() };
+        let record =
+            Recall { title: "Chocolate Eclairs".to_owned(), brand: "ACME".to_owned(), hazard: "may burn".to_owned(), ..Recall::default() };
         let document = Document::new(1, &record);
-        for (query, found) in [("eclair", true), ("CHOC acme", true), ("burn may", true), ("colate", false), ("acme x", false), ("burning", false)] {
+        for (query, found) in
+            [("eclair", true), ("CHOC acme", true), ("burn may", true), ("colate", false), ("acme x", false), ("burning", false)]
+        {
             assert_eq!(document.has(&query_words(query).unwrap()), found, "{query}");
         }
         assert!(query_words(" !? ").is_err());
