@@ -13,6 +13,7 @@ use schemas::views::accounts::Tier;
 use schemas::views::engine::{RUNS, RunRow, VIEW as ENGINE_VIEW};
 use schemas::views::{self};
 use serde::{Deserialize, Serialize};
+use upstreams::Upstream;
 
 use crate::engine::Engine;
 use crate::output::Output;
@@ -223,16 +224,20 @@ async fn replay(engine: &Arc<Engine>, view: &str, output: &dyn Output) -> Result
     Ok(())
 }
 
-/// Rejected records come back with their upstream: every upstream that has some is read again, whole.
+/// Maps the rejected records again from the bytes that were kept.
 async fn replay_rejected(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure> {
-    let doors = export::rejected_doors(&engine.parts).await.map_err(failure)?;
-    let mut failed = Vec::new();
-    for upstream in upstreams::ALL.iter().filter(|upstream| upstream.manifest().doors.iter().any(|door| doors.contains(door.name))) {
-        if let Err(error) = run_upstream(engine, upstream.manifest().name, output).await {
-            failed.push(error.to_string());
-        }
+    for (name, raw) in export::rejected(&engine.parts).await.map_err(failure)? {
+        let door_of = |upstream: &&'static dyn Upstream| upstream.manifest().doors.iter().find(|door| door.name == name);
+        let Some((upstream, door)) = upstreams::ALL.iter().find_map(|upstream| Some((*upstream, door_of(upstream)?))) else {
+            output.note(&format!("{name}: no upstream of this version has this door"));
+            continue;
+        };
+        let settings = engine.upstream_settings(upstream.manifest().name).map_err(failure)?;
+        let (kept, taken) = (raw.len(), engine.runner.retake(upstream, door, &settings, raw).await.map_err(failure)?);
+        engine.wait_projected(upstream.manifest().topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
+        output.note(&format!("{name}: {kept} kept, {taken} taken now"));
     }
-    if failed.is_empty() { Ok(()) } else { Err(Failure(failed.join("; "))) }
+    Ok(())
 }
 
 async fn keys(engine: &Arc<Engine>, command: KeysCommand, output: &dyn Output) -> Result<(), Failure> {

@@ -100,8 +100,11 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
             look(&engine).await;
             ready.store(true, Ordering::Relaxed);
             tracing::info!(page = %format!("http://{address}/"), "the demo is ready");
+            if still {
+                return;
+            }
             // A demo that changes does so between two looks, as a real upstream does between two polls.
-            while !still {
+            loop {
                 tokio::time::sleep(LOOK_EVERY).await;
                 simulator.advance(3);
                 look(&engine).await;

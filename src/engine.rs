@@ -19,7 +19,6 @@ use ingest::schedule::Schedule;
 use projector::rebuild::Parts;
 use projector::runtime::Projector;
 use schemas::avro::Framing;
-use schemas::clock::Clock;
 use schemas::topics::{self, Topic};
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use tokio::sync::{mpsc, watch};
@@ -75,7 +74,6 @@ pub(crate) enum Error {
 /// Everything opened.
 pub(crate) struct Engine {
     pub(crate) config: Config,
-    pub(crate) clock: Clock,
     pub(crate) log: Arc<dyn EventLog>,
     pub(crate) store: Arc<dyn ViewStore>,
     pub(crate) parts: Parts,
@@ -117,7 +115,7 @@ impl Engine {
         let search = Search::open(Some(dir.join("cache")));
         let settings = api_settings(&config, listening)?;
         let context = Arc::new(Context::new(settings, clock, Arc::clone(&log), Arc::clone(&store), access, search));
-        Ok(Arc::new(Self { config, clock, log, store, parts, projector, runner, context, stop, _lock: lock }))
+        Ok(Arc::new(Self { config, log, store, parts, projector, runner, context, stop, _lock: lock }))
     }
 
     /// What becomes true when the engine stops.

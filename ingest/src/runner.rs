@@ -9,7 +9,7 @@
 //! - A page's mark is appended with the next page's facts, after its own facts are acknowledged: a crash repeats a page, whose
 //!   facts then read as their heads say.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ use view_store::{View, ViewStore, engine};
 
 use crate::facts::{Hashed, Writer};
 use crate::snapshot::{self, Lacking, Seen};
-use crate::{Error, reason};
+use crate::{Error, metrics, reason};
 
 /// How long a door's lease lasts; it is renewed with every page.
 const LEASE: Duration = Duration::from_secs(60);
@@ -41,6 +41,8 @@ const RETAKES_MAX: u32 = 3;
 const RETAKE_PAUSE: Duration = Duration::from_secs(1);
 /// Pages a run may have; beyond, something runs in circles.
 const PAGES_MAX: i64 = 100_000;
+/// Observations compared and appended at once: some upstreams answer with all they have in one page.
+const OBSERVATIONS_MAX: usize = 2_000;
 /// Missing keys that a run's end may name.
 const MISSING_MAX: usize = 5_000;
 
@@ -101,6 +103,7 @@ impl Runner {
         let mut out = Vec::new();
         for door in upstream.manifest().doors {
             let result = self.run_door(upstream, door, &client, settings).await;
+            metrics::run_ended(door.name, &result, self.clock.now_ms());
             match &result {
                 Ok(Outcome { run, .. }) => tracing::info!(
                     door = door.name,
@@ -147,6 +150,7 @@ impl Runner {
             head: Head::default(),
             pending_mark: false,
             seen: Seen::default(),
+            warned: HashSet::new(),
             remembered: &remembered,
             validators: HashMap::new(),
         };
@@ -163,6 +167,48 @@ impl Runner {
         }
         self.store.coordination().release(&lease, &self.holder).await?;
         result
+    }
+
+    /// Maps rejected records again by the rules of this version; answers how many were taken. A record that the upstream has
+    /// shown readable since is passed over: what it said then is newer.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] while the door is being read, and when the log or the store fails.
+    pub async fn retake(
+        &self,
+        upstream: &'static dyn Upstream,
+        door: &'static Door,
+        settings: &Settings,
+        rejected: Vec<Vec<u8>>,
+    ) -> Result<u64, Error> {
+        let slot = Arc::clone(self.doors.lock().await.entry(door.name).or_default());
+        let _one = slot.try_lock().map_err(|_| Error::Busy { door: door.name })?;
+        let topic = upstream.manifest().topic;
+        let mut writer = Writer::new(upstream.manifest(), door, Arc::clone(&self.engine), self.framing)?;
+        let today = self.clock.now().to_zoned(TimeZone::UTC).date();
+        let cursor = upstream.start(door, &Window { from: None, to: today }, settings);
+        let mut page: HashMap<String, Hashed> = HashMap::new();
+        for raw in rejected {
+            let answer = Answer { status: 200, link: None, body: upstream.single(door, &raw).into() };
+            // What still cannot be read stays where it is.
+            let Ok((records, _)) = map(upstream, door, &cursor, &answer, today) else { continue };
+            page.extend(records.into_iter().map(|hashed| (hashed.observation.key.clone(), hashed)));
+        }
+        for partition in 0..topic.partitions {
+            engine::wait_past(&*self.engine, topic, partition, self.log.end(topic, partition).await?).await?;
+        }
+        let keys: Vec<&str> = page.keys().map(String::as_str).collect();
+        let heads = writer.heads(&keys).await?;
+        let known: Vec<String> =
+            keys.into_iter().zip(heads).filter(|(_, row)| row.head.version > 0).map(|(key, _)| key.to_owned()).collect();
+        page.retain(|key, _| !known.contains(key));
+        let page: Vec<Hashed> = page.into_values().collect();
+        let facts = writer.changed(&page, self.clock.now_ms()).await?;
+        let taken = facts.len() as u64;
+        if !facts.is_empty() {
+            self.log.append(facts).await?;
+        }
+        Ok(taken)
     }
 
     async fn renew(&self, lease: &str) -> Result<bool, Error> {
@@ -185,6 +231,7 @@ struct DoorRun<'a> {
     /// A page is acknowledged and not yet marked.
     pending_mark: bool,
     seen: Seen,
+    warned: HashSet<String>,
     remembered: &'a Remembered,
     validators: Remembered,
 }
@@ -210,7 +257,10 @@ impl DoorRun<'_> {
             self.run.pages += 1;
             self.run.seen += count(page.len() + rest.rejects.len());
             for warning in &rest.warnings {
-                tracing::warn!(door = self.door.name, warning, "an answer was odd");
+                // The same oddity on every page of a run is said once.
+                if self.warned.insert(warning.clone()) {
+                    tracing::warn!(door = self.door.name, warning, "an answer was odd");
+                }
             }
             // An upstream that shows a key twice in one run, each time otherwise, must not make it change back and forth: the
             // first counts. A record that is there and cannot be read is not missing either.
@@ -280,8 +330,8 @@ impl DoorRun<'_> {
     /// Fetches and maps the page at a cursor. The future holds nothing of the run, which appending changes meanwhile.
     fn taking(&self, cursor: UpstreamCursor) -> impl Future<Output = Result<Taken, Error>> + use<> {
         let (upstream, door, settings, client) = (self.upstream, self.door, self.settings.clone(), self.client.clone());
-        let (today, remembered) = (self.today(), self.remembered.clone());
-        async move {
+        let (today, remembered, mut stop) = (self.today(), self.remembered.clone(), self.runner.stop.clone());
+        let fetch = async move {
             let request = upstream.request(door, &cursor, &settings).map_err(|source| Error::Upstream { door: door.name, source })?;
             let mut pause = RETAKE_PAUSE;
             let mut tries = 0;
@@ -296,6 +346,14 @@ impl DoorRun<'_> {
                     result => return result,
                 }
             }
+        };
+        async move {
+            // What an upstream makes us wait for must not hold up a stop; the page is asked for again at the next run.
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => Err(Error::Stopped { door: door.name }),
+                result = fetch => result,
+            }
         }
     }
 
@@ -308,11 +366,15 @@ impl DoorRun<'_> {
             rejects.push(self.writer.rejected(reject, now_ms)?);
         }
         self.run.rejected += count(rejects.len());
+        let mut chunks = page.chunks(OBSERVATIONS_MAX);
+        // A page without observations may have rejects, and a mark to append.
+        let mut chunk = chunks.next().unwrap_or_default();
         loop {
             if !self.runner.renew(&self.lease).await? {
                 return Err(Error::Overtaken { door: self.door.name });
             }
-            let facts = self.writer.changed(page, now_ms).await?;
+            let facts = self.writer.changed(chunk, now_ms).await?;
+            self.stay().await?;
             let appended = count(facts.len());
             let mut batch = std::mem::take(&mut rejects);
             batch.extend(facts);
@@ -323,9 +385,21 @@ impl DoorRun<'_> {
             };
             if chained {
                 self.run.appended += appended;
-                return Ok(());
+                match chunks.next() {
+                    Some(next) => chunk = next,
+                    None => return Ok(()),
+                }
             }
         }
+    }
+
+    /// Asserts that no other run of this door has begun since. Called after facts are compared with their heads and before they are
+    /// appended: what a run that began later appends is then newer than those heads, and what this one says about them does not
+    /// chain. Without it a run that was paused would say again what was true before the pause.
+    async fn stay(&self) -> Result<(), Error> {
+        let name = run_key(self.door.name);
+        let now = self.writer.heads(&[&name]).await?.first().map(|row| row.head).unwrap_or_default();
+        if now.id == self.head.id { Ok(()) } else { Err(Error::Overtaken { door: self.door.name }) }
     }
 
     /// Appends facts and waits for the heads; answers whether all of them chained.
@@ -382,6 +456,7 @@ impl DoorRun<'_> {
                     lacking.missing.iter().filter(|key| last.is_some_and(|last| last.missing.contains(key))).cloned().collect();
                 let now_ms = self.runner.clock.now_ms();
                 let facts = self.writer.withdrawn(&twice, now_ms).await?;
+                self.stay().await?;
                 self.run.appended += count(facts.len());
                 if !facts.is_empty() {
                     self.append_facts(facts).await?;

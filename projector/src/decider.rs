@@ -31,8 +31,8 @@ use crate::rows::Rows;
 use crate::service::{Draft, Service, Undecided};
 use crate::Error;
 
-/// Facts decided at once.
-const BATCH_FACTS: usize = 2_000;
+/// Facts decided at once, over all partitions: each is held with all its rows, some 50 KB, until the batch is committed.
+const BATCH_FACTS: usize = 1_000;
 /// Bytes of facts read at once, from one partition.
 const BATCH_BYTES: usize = 4 << 20;
 /// Changes read back at once.
@@ -230,7 +230,7 @@ impl<S: Service> Decider<S> {
     /// # Errors
     /// When the log or the store fails.
     pub async fn catch_up(&mut self) -> Result<u64, Error> {
-        self.apply_log(|_| ()).await?;
+        self.take_up().await?;
         let mut decided = 0;
         loop {
             match self.decide_batch().await {
@@ -239,13 +239,31 @@ impl<S: Service> Decider<S> {
                 Err(Error::Overtaken { service }) => {
                     tracing::warn!(service, "another decider appended changes; taking them up");
                     self.resume().await?;
-                    self.apply_log(|_| ()).await?;
+                    self.take_up().await?;
                 }
                 Err(error) => {
                     // What was decided but not committed must not colour the next try.
                     self.resume().await?;
                     return Err(error);
                 }
+            }
+        }
+    }
+
+    /// Applies what the log has, from where the view stands: another decider may have come further than this one knows.
+    async fn take_up(&mut self) -> Result<(), Error> {
+        loop {
+            if self.view.checkpoint().await? != self.checkpoint {
+                self.resume().await?;
+            }
+            match self.apply_log(|_| ()).await {
+                Err(Error::Overtaken { .. }) => self.resume().await?,
+                Err(error) => {
+                    // What was applied but not committed is not there.
+                    self.resume().await?;
+                    return Err(error);
+                }
+                Ok(_) => return Ok(()),
             }
         }
     }
@@ -269,9 +287,12 @@ impl<S: Service> Decider<S> {
         let mut positions = self.checkpoint.clone();
         let mut facts = Vec::new();
         let mut queues = Vec::new();
-        for (topic, partition) in partitions(S::INPUTS) {
-            let queue = self.read_facts(topic, partition, &engine).await?;
-            queues.push((topic, partition, queue));
+        let waiting: Vec<_> = partitions(S::INPUTS)
+            .filter(|(topic, partition)| self.checkpoint.position(topic, *partition) < engine.position(topic, *partition))
+            .collect();
+        for (topic, partition) in &waiting {
+            let queue = self.read_facts(topic, *partition, &engine, BATCH_FACTS.div_ceil(waiting.len())).await?;
+            queues.push((*topic, *partition, queue));
         }
         // A run's end is passed only after the facts it covers in every partition; until then its partition waits.
         loop {
@@ -310,19 +331,19 @@ impl<S: Service> Decider<S> {
     }
 
     /// Reads a partition's facts from the checkpoint to the engine's position; what does not chain is passed as `None`.
-    #[expect(clippy::type_complexity, reason = "a queue of offsets and facts, used in one place")]
     async fn read_facts(
         &self,
         topic: &'static Topic,
         partition: u32,
         engine: &Checkpoint,
+        facts_max: usize,
     ) -> Result<VecDeque<(LogOffset, Option<Fact<S::Fact>>)>, Error> {
         let (from, end) = (self.checkpoint.position(topic, partition), engine.position(topic, partition));
         let mut queue = VecDeque::new();
         if from >= end {
             return Ok(queue);
         }
-        let batch = self.log.read(topic, partition, from, BATCH_FACTS, BATCH_BYTES).await?;
+        let batch = self.log.read(topic, partition, from, facts_max, BATCH_BYTES).await?;
         let dropped = view_store::engine::dropped(&*self.engine, topic, partition, from, end).await?;
         for stored in batch {
             if stored.offset >= end {
@@ -356,7 +377,7 @@ impl<S: Service> Decider<S> {
             let link = out.last().map(|last| (last.change.seq, last.hash));
             let decided = self.chain_after(link, input, group, out.len())?;
             for decided in &decided {
-                for write in decided.writes.iter().filter(|write| S::DECISION_TABLES.contains(&write.table)) {
+                for write in decided.writes.iter().filter(|write| S::DECISION_TABLES.iter().any(|table| table.name == write.table.name)) {
                     self.rows.write(write.clone());
                 }
             }

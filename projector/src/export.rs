@@ -1,6 +1,8 @@
 //! Topics as text and tables: what chains, in log order, for scripts and people.
 
-use std::collections::BTreeSet;
+mod parquet;
+
+use std::collections::BTreeMap;
 
 use schemas::avro;
 use schemas::change::Change;
@@ -28,11 +30,13 @@ pub enum Format {
     Ndjson,
     /// RFC 4180, with a header line; nested values as JSON.
     Csv,
+    /// Apache Parquet, snappy; whole numbers as INT64, the rest as strings, nested values as JSON.
+    Parquet,
 }
 
 impl Format {
     /// Names of the formats.
-    pub const NAMES: [&'static str; 2] = ["ndjson", "csv"];
+    pub const NAMES: [&'static str; 3] = ["ndjson", "csv", "parquet"];
 
     /// The format of that name.
     #[must_use]
@@ -40,6 +44,7 @@ impl Format {
         match name {
             "ndjson" => Some(Self::Ndjson),
             "csv" => Some(Self::Csv),
+            "parquet" => Some(Self::Parquet),
             _ => None,
         }
     }
@@ -50,7 +55,11 @@ impl Format {
 /// # Errors
 /// When the log or the store fails, or the topic has no export.
 pub async fn export(parts: &Parts, topic: &'static Topic, format: Format, all: bool, write: &mut (dyn FnMut(&[u8]) -> bool + Send)) -> Result<(), Error> {
-    let mut out = Writer { format, write, header: false };
+    let mut out: Box<dyn RowWriter + Send + '_> = match format {
+        Format::Ndjson => Box::new(Ndjson { write }),
+        Format::Csv => Box::new(Csv { write, header: false }),
+        Format::Parquet => Box::new(parquet::Table::new(topic, write)?),
+    };
     for partition in 0..topic.partitions {
         let mut from = LogOffset(0);
         // What is appended while an export runs is not in it.
@@ -88,28 +97,31 @@ pub async fn export(parts: &Parts, topic: &'static Topic, format: Format, all: b
                     }
                 };
                 if let Some(row) = row
-                    && !out.row(&row)
+                    && !out.row(row)?
                 {
                     return Ok(());
                 }
             }
         }
     }
-    Ok(())
+    out.finish()
 }
 
-/// The doors that have rejected records.
+/// The rejected records by door: raw bytes, those cut by the cap left out.
 ///
 /// # Errors
 /// When the log fails.
-pub async fn rejected_doors(parts: &Parts) -> Result<BTreeSet<String>, Error> {
-    let (mut doors, mut from) = (BTreeSet::new(), LogOffset(0));
+pub async fn rejected(parts: &Parts) -> Result<BTreeMap<String, Vec<Vec<u8>>>, Error> {
+    let (mut doors, mut from): (BTreeMap<String, Vec<Vec<u8>>>, _) = (BTreeMap::new(), LogOffset(0));
     loop {
         let batch = parts.log.read(&REJECTED, 0, from, BATCH_RECORDS, BATCH_BYTES).await?;
         let Some(last) = batch.last() else { return Ok(doors) };
         from = last.offset.next();
         for stored in &batch {
-            doors.insert(decode::<Rejected>(&REJECTED, &stored.record.value)?.door);
+            let reject: Rejected = decode(&REJECTED, &stored.record.value)?;
+            if !reject.truncated {
+                doors.entry(reject.door).or_default().push(reject.raw);
+            }
         }
     }
 }
@@ -128,7 +140,23 @@ struct Rejected {
     reference: String,
     reason: String,
     rejected_at: i64,
+    #[serde(deserialize_with = "bytes")]
+    raw: Vec<u8>,
     truncated: bool,
+}
+
+fn bytes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    struct Visitor;
+    impl serde::de::Visitor<'_> for Visitor {
+        type Value = Vec<u8>;
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("bytes")
+        }
+        fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+            Ok(bytes.to_vec())
+        }
+    }
+    deserializer.deserialize_bytes(Visitor)
 }
 
 type Row = Vec<(&'static str, Value)>;
@@ -194,41 +222,56 @@ fn reject_row(place: &Place, reject: Rejected) -> Row {
     ]
 }
 
-struct Writer<'a> {
-    format: Format,
-    write: &'a mut (dyn FnMut(&[u8]) -> bool + Send),
+/// Takes rows; answers false when nobody reads any more.
+trait RowWriter {
+    fn row(&mut self, row: Row) -> Result<bool, Error>;
+
+    fn finish(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Where the bytes go; false when nobody reads any more.
+type Sink<'a> = &'a mut (dyn FnMut(&[u8]) -> bool + Send);
+
+struct Ndjson<'a> {
+    write: Sink<'a>,
+}
+
+impl RowWriter for Ndjson<'_> {
+    fn row(&mut self, row: Row) -> Result<bool, Error> {
+        let mut out = Vec::with_capacity(1_024);
+        for (i, (name, value)) in row.iter().enumerate() {
+            let before = if i == 0 { '{' } else { ',' };
+            out.extend_from_slice(format!("{before}\"{name}\":{value}").as_bytes());
+        }
+        out.extend_from_slice(b"}\n");
+        Ok((self.write)(&out))
+    }
+}
+
+struct Csv<'a> {
+    write: Sink<'a>,
     header: bool,
 }
 
-impl Writer<'_> {
-    fn row(&mut self, row: &Row) -> bool {
+impl RowWriter for Csv<'_> {
+    fn row(&mut self, row: Row) -> Result<bool, Error> {
         let mut out = Vec::with_capacity(1_024);
-        match self.format {
-            Format::Ndjson => {
-                out.push(b'{');
-                for (i, (name, value)) in row.iter().enumerate() {
-                    let comma = if i > 0 { "," } else { "" };
-                    out.extend_from_slice(format!("{comma}\"{name}\":{value}").as_bytes());
-                }
-                out.extend_from_slice(b"}\n");
-            }
-            Format::Csv => {
-                if !self.header {
-                    self.header = true;
-                    let names: Vec<&str> = row.iter().map(|(name, _)| *name).collect();
-                    out.extend_from_slice(names.join(",").as_bytes());
-                    out.extend_from_slice(b"\r\n");
-                }
-                for (i, (_, value)) in row.iter().enumerate() {
-                    if i > 0 {
-                        out.push(b',');
-                    }
-                    csv_field(value, &mut out);
-                }
-                out.extend_from_slice(b"\r\n");
-            }
+        if !self.header {
+            self.header = true;
+            let names: Vec<&str> = row.iter().map(|(name, _)| *name).collect();
+            out.extend_from_slice(names.join(",").as_bytes());
+            out.extend_from_slice(b"\r\n");
         }
-        (self.write)(&out)
+        for (i, (_, value)) in row.iter().enumerate() {
+            if i > 0 {
+                out.push(b',');
+            }
+            csv_field(value, &mut out);
+        }
+        out.extend_from_slice(b"\r\n");
+        Ok((self.write)(&out))
     }
 }
 

@@ -60,7 +60,11 @@ impl Heads {
                     checkpoint.raise_position(topic, partition, last.offset.next());
                     let writes = self.fold(topic, partition, &batch).await?;
                     taken += batch.len() as u64;
-                    self.view.commit(writes, &checkpoint).await?;
+                    match self.view.commit(writes, &checkpoint).await {
+                        // Another projector came further: go on from where it is.
+                        Err(view_store::Error::Behind { .. }) => checkpoint = self.view.checkpoint().await?,
+                        result => result?,
+                    }
                 }
             }
         }

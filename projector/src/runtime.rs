@@ -6,16 +6,17 @@ use std::time::Duration;
 use async_trait::async_trait;
 use schemas::hash::Hash32;
 use schemas::names;
+use schemas::topics::Topic;
 use schemas::views::{self, engine};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
-use view_store::Checkpoint;
+use view_store::{Checkpoint, View};
 
 use crate::decider::Decider;
 use crate::heads::Heads;
 use crate::rebuild::{self, Parts, Progress};
 use crate::service::Service;
-use crate::{Error, for_each_service};
+use crate::{Error, for_each_service, heads};
 
 /// How long a decider's lease lasts.
 const LEASE: Duration = Duration::from_secs(15);
@@ -133,6 +134,25 @@ impl<S: Service> Running<S> {
     }
 }
 
+/// Refuses a view that covers what the log does not have: the log was restored or cut, and the view tells of another past.
+async fn not_ahead(parts: &Parts, view: &dyn View, changes: Option<&'static Topic>) -> Result<(), Error> {
+    let checkpoint = view.checkpoint().await?;
+    let mut covered: Vec<(&'static Topic, u32, u64)> = changes.map(|topic| (topic, 0, checkpoint.offset)).into_iter().collect();
+    for topic in heads::fact_topics() {
+        covered.extend((0..topic.partitions).map(|partition| (topic, partition, checkpoint.position(topic, partition).0)));
+    }
+    for (topic, partition, next) in covered {
+        let end = parts.log.end(topic, partition).await?.0;
+        if next > end {
+            let (view, topic) = (view.def().name, topic.name);
+            return Err(Error::Refused(format!(
+                "view {view} covers {topic}/{partition} up to offset {next}, but the log ends at {end}: remove the views, they are rebuilt from the log"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// The project role.
 pub struct Projector {
     heads: Heads,
@@ -146,10 +166,12 @@ impl Projector {
     /// When the log or the store fails.
     pub async fn open(parts: Parts) -> Result<Self, Error> {
         let heads = Heads::new(Arc::clone(&parts.log), Arc::clone(&parts.engine));
+        not_ahead(&parts, &*parts.engine, None).await?;
         let mut services: Vec<Arc<dyn Projection>> = Vec::new();
         macro_rules! open {
             ($service:ty) => {
                 let view = parts.store.live(<$service>::VIEW).await?;
+                not_ahead(&parts, &*view, Some(<$service>::CHANGES)).await?;
                 let decider: Decider<$service> =
                     Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), view, parts.clock, parts.framing).await?;
                 services.push(Arc::new(Running { parts: parts.clone(), decider: Mutex::new(decider), rebuilding: Mutex::new(()) }));

@@ -38,8 +38,14 @@ pub struct Draft<R, N> {
     pub note: Option<N>,
 }
 
+/// What `decide` answers for one fact.
+pub type Decided<S> = Result<Vec<Draft<<S as Service>::Record, <S as Service>::Note>>, Undecided>;
+
+/// A record as it stands, with the seq that wrote it and the seq since which it stands in lists.
+pub type Standing<S> = (<S as Service>::Record, i64, i64);
+
 /// A service's two folds.
-pub trait Service: Send + Sync + 'static {
+pub trait Service: Sized + Send + Sync + 'static {
     /// The record type of its input facts.
     type Fact: DeserializeOwned + Send + Sync;
     /// The record that readers see.
@@ -71,7 +77,7 @@ pub trait Service: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`Undecided::Miss`] when a row is not at hand; [`Undecided::Poison`] when the fact makes no sense.
-    fn decide(rows: &mut Rows, fact: &Fact<Self::Fact>) -> Result<Vec<Draft<Self::Record, Self::Note>>, Undecided>;
+    fn decide(rows: &mut Rows, fact: &Fact<Self::Fact>) -> Decided<Self>;
 
     /// The rows that a change writes, without its feed entry. `record` is the record after it as JSON, written once for rows
     /// and feed alike.
@@ -84,8 +90,8 @@ pub trait Service: Send + Sync + 'static {
     ///
     /// # Errors
     /// When the row is not what this version writes.
-    fn read_row(value: &[u8]) -> Result<(Self::Record, i64, i64), serde_json::Error>;
+    fn read_row(value: &[u8]) -> Result<Standing<Self>, serde_json::Error>;
 
     /// The draft that makes one record out of another (either may be absent), for a service decided again.
-    fn difference(id: &str, before: Option<(Self::Record, i64, i64)>, after: Option<Self::Record>) -> Option<Draft<Self::Record, Self::Note>>;
+    fn difference(id: &str, before: Option<Standing<Self>>, after: Option<Self::Record>) -> Option<Draft<Self::Record, Self::Note>>;
 }

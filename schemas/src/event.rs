@@ -122,8 +122,8 @@ pub fn run_key(upstream: &str) -> String {
     format!("@run/{upstream}")
 }
 
-/// The hash of what a fact says: its kind and its record in canonical form (JSON, keys sorted, empty values left out), so
-/// that a new optional field of the schema changes no hash until it holds something.
+/// The hash of what a fact says: its kind and its record in canonical form (the fields that hold something, each as its name and
+/// values), so that a new optional field of the schema changes no hash until it holds something.
 #[must_use]
 pub fn content_hash(kind: FactKind, canonical_record: &[u8]) -> Hash32 {
     Hash32::of_parts(&[kind.as_str().as_bytes(), canonical_record])

@@ -26,8 +26,7 @@ fn each_code_has_its_page() {
 /// Proves that a code taken from the table takes its page along.
 #[test]
 fn no_page_is_left_over() {
-    let pages: BTreeSet<String> =
-        fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let pages: BTreeSet<String> = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     let codes: BTreeSet<String> = ErrorCode::ALL.iter().map(|code| format!("{}.md", code.as_str())).collect();
     assert_eq!(pages, codes);
 }

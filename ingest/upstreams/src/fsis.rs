@@ -241,7 +241,8 @@ fn observe(door: &Door, notice: &Notice<'_>, today: Date) -> Result<Dated, (Stri
         date: text::plausible_date(notice.field_recall_date.text(), today),
         url: url.unwrap_or_else(|| LIST_URL.to_owned()),
         product_type: text::join_distinct(words(&notice.field_processing), "; "),
-        products: text::cut(text::join_distinct(notice.field_product_items.list(), "; "), PRODUCTS_CHARS_MAX),
+        // A space, as in the one text that the service used to send: the other form must not read as a change.
+        products: text::cut(text::join_distinct(notice.field_product_items.list(), " "), PRODUCTS_CHARS_MAX),
         alert: status.eq_ignore_ascii_case("Public Health Alert"),
         status,
         classification: notice.field_recall_classification.clean(),

@@ -168,4 +168,9 @@ pub trait Upstream: Send + Sync + 'static {
     /// # Errors
     /// When the answer as a whole cannot be taken.
     fn map(&self, door: &Door, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError>;
+
+    /// An answer's body that holds one record alone, so that a rejected one can be mapped again. By default a JSON array.
+    fn single(&self, _door: &Door, raw: &[u8]) -> Vec<u8> {
+        [b"[", raw, b"]"].concat()
+    }
 }

@@ -7,25 +7,72 @@ use std::sync::LazyLock;
 use schemas::facts::recalls::RecallFact;
 use serde::Deserialize;
 
-/// The rules, as data.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Lexicon {
-    /// Raised with every change of the rules.
-    pub version: u32,
+/// The rules as they are written down.
+#[derive(Default, Deserialize)]
+struct Rules {
+    version: u32,
     defaults: HashMap<String, String>,
     not_evidence: Vec<String>,
     baby: HashMap<String, Vec<String>>,
 }
 
+/// The rules, as data, ready to be looked up.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(from = "Rules")]
+pub struct Lexicon {
+    /// Raised with every change of the rules.
+    pub version: u32,
+    defaults: HashMap<String, String>,
+    not_evidence: Phrases,
+    baby: HashMap<String, Phrases>,
+}
+
+/// Phrases by their first word, so that a text costs one look-up a word, however many phrases there are.
+#[derive(Clone, Debug, Default)]
+struct Phrases(HashMap<String, Vec<Phrase>>);
+
+#[derive(Clone, Debug)]
+struct Phrase {
+    /// As written in the rules.
+    shown: String,
+    /// The words after the first.
+    rest: Vec<String>,
+}
+
+impl From<Vec<String>> for Phrases {
+    fn from(phrases: Vec<String>) -> Self {
+        let mut out = Self::default();
+        for shown in phrases {
+            let text = words(&shown);
+            let mut all = text.split_ascii_whitespace().map(str::to_owned);
+            let Some(first) = all.next() else { continue };
+            let rest = all.collect();
+            out.0.entry(first).or_default().push(Phrase { shown, rest });
+        }
+        out
+    }
+}
+
+impl Phrases {
+    /// The phrases that some words begin with.
+    fn beginning<'a, 'w>(&'a self, words: &'w [&'w str]) -> impl Iterator<Item = &'a Phrase> + use<'a, 'w> {
+        let known = words.first().and_then(|first| self.0.get(*first));
+        known.into_iter().flatten().filter(move |phrase| phrase.rest.iter().enumerate().all(|(i, word)| words.get(i + 1) == Some(&word.as_str())))
+    }
+}
+
+impl From<Rules> for Lexicon {
+    fn from(rules: Rules) -> Self {
+        let Rules { version, defaults, not_evidence, baby } = rules;
+        let baby = baby.into_iter().map(|(own, phrases)| (own, Phrases::from(phrases))).collect();
+        Self { version, defaults, not_evidence: not_evidence.into(), baby }
+    }
+}
+
 /// The lexicon of this version.
 pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
     // A file that does not parse is a bug in this crate; a test reads it, so that it cannot ship.
-    serde_json::from_str(include_str!("lexicon.json")).unwrap_or_else(|_| Lexicon {
-        version: 0,
-        defaults: HashMap::new(),
-        not_evidence: Vec::new(),
-        baby: HashMap::new(),
-    })
+    serde_json::from_str(include_str!("lexicon.json")).unwrap_or_else(|_| Rules::default().into())
 });
 
 impl Lexicon {
@@ -36,17 +83,11 @@ impl Lexicon {
         if fact.door.starts_with("nhtsa") && is_child_seat(&fact.product_type) {
             return ("baby".to_owned(), fact.product_type.clone());
         }
-        // What follows "due to" tells of the hazard, and a hazard to children does not make a product theirs.
-        let title = words(cut_at_hazard(&fact.title));
-        let products = words(&fact.products);
-        let kind = words(&fact.product_type);
         let mut found: Vec<&str> = Vec::new();
-        for text in [&title, &products, &kind] {
-            let text = self.not_evidence.iter().fold(text.clone(), |text, phrase| text.replace(&words(phrase), " ~ "));
-            for word in self.baby.get(own).into_iter().flatten() {
-                if !found.contains(&word.as_str()) && text.contains(&words(word)) {
-                    found.push(word);
-                }
+        if let Some(baby) = self.baby.get(own) {
+            // What follows "due to" tells of the hazard, and a hazard to children does not make a product theirs.
+            for text in [cut_at_hazard(&fact.title), &fact.products, &fact.product_type] {
+                self.find(baby, text, &mut found);
             }
         }
         if found.is_empty() {
@@ -54,6 +95,25 @@ impl Lexicon {
         }
         found.sort_unstable();
         ("baby".to_owned(), found.join(", "))
+    }
+
+    /// Adds the phrases that a text holds, each once, passing over what is no evidence.
+    fn find<'a>(&self, phrases: &'a Phrases, text: &str, found: &mut Vec<&'a str>) {
+        let text = words(text);
+        let list: Vec<&str> = text.split_ascii_whitespace().collect();
+        let mut at = 0;
+        while let Some(rest) = list.get(at..).filter(|rest| !rest.is_empty()) {
+            if let Some(passed) = self.not_evidence.beginning(rest).map(|phrase| phrase.rest.len() + 1).max() {
+                at += passed;
+                continue;
+            }
+            for phrase in phrases.beginning(rest) {
+                if !found.contains(&phrase.shown.as_str()) {
+                    found.push(&phrase.shown);
+                }
+            }
+            at += 1;
+        }
     }
 }
 
@@ -71,7 +131,9 @@ fn words(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push(' ');
     for c in text.chars() {
-        if c.is_alphanumeric() || matches!(c, '\'' | '’') {
+        if c.is_ascii_alphanumeric() {
+            out.push(c.to_ascii_lowercase());
+        } else if c.is_alphanumeric() || matches!(c, '\'' | '’') {
             out.extend(if c == '’' { '\'' } else { c }.to_lowercase());
         } else if !out.ends_with(' ') {
             out.push(' ');
@@ -113,6 +175,8 @@ mod tests {
         assert_eq!(category("nhtsa.socrata", "Buckle may not latch", "", "Child Seat"), "baby");
         assert_eq!(category("cpsc", "X Recalls Dressers Due to Tip-Over Hazard to Children", "Dressers", ""), "products");
         assert_eq!(category("cpsc", "X Recalls Bottles Due to Failure to Meet Child-Resistant Packaging", "Lidocaine, child-resistant", ""), "products");
+        assert_eq!(category("cpsc", "X Recalls Bottles", "Child-resistant child-resistant caps", ""), "products");
+        assert_eq!(category("cpsc", "X Recalls Chairs", "High, chairs; high chairs", ""), "baby");
         assert_eq!(category("fsis", "X Recalls Baby Back Ribs", "", ""), "food");
         assert_eq!(category("openfda.food", "Firm: Baby Carrots", "", "Food"), "food");
     }

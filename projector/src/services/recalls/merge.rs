@@ -70,20 +70,35 @@ pub fn recall(identity: &str, notes: &[Note], lexicon: &Lexicon) -> Option<Recal
 /// What recalls of different agencies must share to be one: a short hash of brand and title. `None` when that says too little.
 #[must_use]
 pub fn likeness(recall: &Recall) -> Option<String> {
-    if recall.withdrawn || recall.date.is_empty() {
+    if recall.withdrawn { None } else { likeness_of(&recall.brand, &recall.title, &recall.date) }
+}
+
+/// The likeness of a recall that is not withdrawn, from the three fields that it follows from.
+#[must_use]
+pub fn likeness_of(brand: &str, title: &str, date: &str) -> Option<String> {
+    if date.is_empty() {
         return None;
     }
-    let (brand, title) = (normal(&recall.brand), normal(&recall.title));
+    let (brand, title) = (normal(brand), normal(title));
     (!brand.is_empty() && !title.is_empty()).then(|| Hash32::of_parts(&[brand.as_bytes(), title.as_bytes()]).to_string()[..24].to_owned())
 }
 
 fn normal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        if !out.is_empty() {
+    let mut is_apart = false;
+    for c in text.chars() {
+        if !c.is_alphanumeric() {
+            is_apart = true;
+            continue;
+        }
+        if std::mem::take(&mut is_apart) && !out.is_empty() {
             out.push(' ');
         }
-        out.extend(word.chars().flat_map(char::to_lowercase));
+        if c.is_ascii() {
+            out.push(c.to_ascii_lowercase());
+        } else {
+            out.extend(c.to_lowercase());
+        }
     }
     out
 }

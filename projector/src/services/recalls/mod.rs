@@ -19,6 +19,7 @@ use schemas::topics::{CHANGES_RECALLS, RECALLS as RECALLS_TOPIC, Topic};
 use schemas::views::recalls::{
     FEED, HISTORY, LISTS, Listed, Note, NoteSet, PARKED, RECALLS, Recall, RecallChange, Row, SETS, SOURCES, THROUGH, VIEW, day_of, year_of,
 };
+use serde::Serialize;
 
 use crate::rows::Rows;
 use crate::service::{Draft, Service, Undecided};
@@ -45,7 +46,7 @@ impl Service for Recalls {
         if let Some(data) = &fact.data {
             let identity = data.identity();
             out.push((&SETS, key![format!("member/{identity}")]));
-            if let Some(alike) = lone_likeness(&identity, fact) {
+            if let Some(alike) = lone_likeness(data) {
                 out.push((&SETS, key![alike]));
             }
             out.push((&RECALLS, key![identity]));
@@ -56,7 +57,7 @@ impl Service for Recalls {
     fn decide(rows: &mut Rows, fact: &Fact<RecallFact>) -> Result<Vec<Draft<Recall, Note>>, Undecided> {
         let before: Option<Note> = rows.get_json(&SOURCES, &key![fact.key.as_str()])?;
         let Some(note) = note_of(fact, before.as_ref())? else { return Ok(Vec::new()) };
-        Decision { rows, note: &note, sets: BTreeMap::new() }.drafts(before.as_ref())
+        Decision { rows, note: &note, sets: BTreeMap::new(), recalls: BTreeMap::new() }.drafts(before.as_ref())
     }
 
     fn apply(change: &RecallChange, record: &[u8]) -> Vec<Write> {
@@ -126,6 +127,9 @@ struct Decision<'a> {
     rows: &'a mut Rows,
     note: &'a Note,
     sets: BTreeMap<String, Vec<String>>,
+    /// Recalls as their own facts tell them now, with their likeness, for those asked for: the `member` sets do not change any
+    /// more by then.
+    recalls: BTreeMap<String, Option<(Recall, Option<String>)>>,
 }
 
 impl Decision<'_> {
@@ -141,9 +145,11 @@ impl Decision<'_> {
         let key = self.note.key.clone();
         self.alter(&format!("member/{identity}"), |items| insert(items, key))?;
         for (id, old) in was {
-            let new = self.own_recall(&id, Some(self.note))?;
-            let (old_like, new_like) = (old.as_ref().and_then(merge::likeness), new.as_ref().and_then(merge::likeness));
-            let (old_item, new_item) = (old.as_ref().map(merge::alike_item), new.as_ref().map(merge::alike_item));
+            let (old_like, old_item) = (old.as_ref().and_then(merge::likeness), old.as_ref().map(merge::alike_item));
+            let (new_item, new_like) = match self.recall_now(&id)? {
+                Some((new, likeness)) => (Some(merge::alike_item(&new)), likeness),
+                None => (None, None),
+            };
             if (&old_like, &old_item) != (&new_like, &new_item) {
                 if let (Some(like), Some(item)) = (&old_like, &old_item) {
                     touched.extend(self.group(&id, like)?);
@@ -221,10 +227,24 @@ impl Decision<'_> {
         {
             // The same recall goes on under another number.
             let heir: Option<Note> = if *heir == self.note.key { Some(self.note.clone()) } else { self.rows.get_json(&SOURCES, &key![heir.as_str()])? };
-            let by_key = notes.iter().find(|note| !note.superseded_by.is_empty()).map(|note| heir_identity(note)).unwrap_or_default();
+            let by_key = notes.iter().find(|note| !note.superseded_by.is_empty()).map(heir_identity).unwrap_or_default();
             recall.merged_into = heir.as_ref().map_or(by_key, identity_of);
         }
         Ok(recall)
+    }
+
+    /// The recall of one identity as its own facts tell it after this one, and its likeness.
+    fn recall_now(&mut self, identity: &str) -> Result<Option<(Recall, Option<String>)>, Undecided> {
+        if let Some(known) = self.recalls.get(identity) {
+            return Ok(known.clone());
+        }
+        let recall = self.own_recall(identity, Some(self.note))?;
+        let known = recall.map(|recall| {
+            let likeness = merge::likeness(&recall);
+            (recall, likeness)
+        });
+        self.recalls.insert(identity.to_owned(), known.clone());
+        Ok(known)
     }
 
     fn group(&mut self, identity: &str, likeness: &str) -> Result<Vec<String>, Undecided> {
@@ -247,15 +267,14 @@ impl Decision<'_> {
 
     /// The record of an identity, other agencies considered.
     fn record(&mut self, identity: &str) -> Result<Option<Recall>, Undecided> {
-        let note = self.note;
-        let Some(own) = self.own_recall(identity, Some(note))? else { return Ok(None) };
-        let Some(likeness) = merge::likeness(&own) else { return Ok(Some(own)) };
+        let Some((own, likeness)) = self.recall_now(identity)? else { return Ok(None) };
+        let Some(likeness) = likeness else { return Ok(Some(own)) };
         let group = self.group(identity, &likeness)?;
         match group.first() {
             Some(first) if group.len() > 1 && first == identity => {
                 let mut members = Vec::new();
                 for id in &group {
-                    members.extend(self.own_recall(id, Some(note))?);
+                    members.extend(self.recall_now(id)?.map(|(recall, _)| recall));
                 }
                 Ok(merge::merged(&members))
             }
@@ -266,10 +285,8 @@ impl Decision<'_> {
 }
 
 /// The `alike` set that a fact's recall will look at if it is the only fact of its recall, so that it is fetched ahead.
-fn lone_likeness(identity: &str, fact: &Fact<RecallFact>) -> Option<String> {
-    let note = Note { key: fact.key.clone(), recall: fact.data.clone(), ..Note::default() };
-    let recall = merge::recall(identity, std::slice::from_ref(&note), &category::LEXICON)?;
-    merge::likeness(&recall).map(|likeness| format!("alike/{likeness}"))
+fn lone_likeness(fact: &RecallFact) -> Option<String> {
+    merge::likeness_of(&fact.brand, &fact.title, &fact.date).map(|likeness| format!("alike/{likeness}"))
 }
 
 fn identity_of(note: &Note) -> String {
@@ -305,9 +322,22 @@ fn draft(id: &str, before: Option<(Recall, i64, i64)>, after: Recall) -> Option<
     Some(Draft { event, id: id.to_owned(), after: Some(after), before, before_seq, before_since, note: None })
 }
 
+/// A note as its row keeps it: without the sets, which have rows of their own.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Source<'a> {
+    key: &'a str,
+    version: i64,
+    gone: bool,
+    superseded_by: &'a str,
+    recall: &'a Option<RecallFact>,
+    sets: [(); 0],
+}
+
 /// Writes what a note remembers.
 fn remember(note: &Note, writes: &mut Vec<Write>) {
-    let source = Note { sets: Vec::new(), ..note.clone() };
+    let Note { key, version, gone, superseded_by, recall, sets: _ } = note;
+    let source = Source { key, version: *version, gone: *gone, superseded_by, recall, sets: [] };
     if let Ok(value) = serde_json::to_vec(&source) {
         writes.push(Write { table: &SOURCES, key: key![note.key.as_str()], value: Some(Bytes::from(value)) });
     }

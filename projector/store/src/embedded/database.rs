@@ -36,6 +36,8 @@ impl Core {
         let builder = Database::builder(dir)
             .cache_size(options.cache_bytes)
             .max_journaling_size(options.max_journaling_bytes)
+            // With several, the engine's first worker passes compactions on without pause while the others are busy: it spins.
+            .worker_threads(1)
             // Large values are feed blocks; packing them costs more time than the journal's bytes are worth.
             .journal_compression(CompressionType::None);
         // The engine asserts some of what it reads from files: to a caller that is damage like any other.

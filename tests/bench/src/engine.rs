@@ -1,0 +1,66 @@
+//! The engine's parts in one process, as `highwater serve` wires them, on a directory of the benchmark.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use event_log::EventLog;
+use event_log::embedded::EmbeddedLog;
+use ingest::Runner;
+use projector::rebuild::Parts;
+use projector::runtime::Projector;
+use schemas::avro::Framing;
+use schemas::clock::Clock;
+use schemas::topics::RECALLS;
+use schemas::views::{engine, recalls};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use view_store::ViewStore;
+use view_store::embedded::EmbeddedStore;
+
+use crate::Failure;
+
+/// Everything opened, the projector running.
+pub(crate) struct Engine {
+    pub(crate) log: Arc<dyn EventLog>,
+    pub(crate) store: Arc<dyn ViewStore>,
+    pub(crate) projector: Arc<Projector>,
+    pub(crate) runner: Arc<Runner>,
+    stop: watch::Sender<bool>,
+    projecting: JoinHandle<()>,
+}
+
+impl Engine {
+    /// Opens what is in a directory, or makes it.
+    pub(crate) async fn open(dir: &Path) -> Result<Self, Failure> {
+        let (clock, framing) = (Clock::System, Framing::SingleObject);
+        let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default())?;
+        let store: Arc<dyn ViewStore> = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?;
+        let heads = store.live(&engine::VIEW).await?;
+        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&heads), clock, framing };
+        let projector = Arc::new(Projector::open(parts).await?);
+        let (stop, stopping) = watch::channel(false);
+        let runner =
+            Arc::new(Runner::new(Arc::clone(&log), Arc::clone(&store), heads, clock, framing, "bench".to_owned(), stopping.clone()));
+        let projecting = tokio::spawn(Arc::clone(&projector).run("bench".to_owned(), stopping));
+        Ok(Self { log, store, projector, runner, stop, projecting })
+    }
+
+    /// Waits until the recalls are projected up to the log's present end.
+    pub(crate) async fn projected(&self) -> Result<(), Failure> {
+        let view = self.store.live(&recalls::VIEW).await?;
+        for partition in 0..RECALLS.partitions {
+            let end = self.log.end(&RECALLS, partition).await?;
+            view_store::engine::wait_past(&*view, &RECALLS, partition, end).await?;
+        }
+        Ok(())
+    }
+
+    /// Stops and closes in order.
+    pub(crate) async fn close(self) -> Result<(), Failure> {
+        self.stop.send_replace(true);
+        self.projecting.await?;
+        self.store.close().await?;
+        self.log.close().await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,77 @@
+//! Load by `wrk` (from Debian; a generator of our own would take processor time from what is measured in ways of its own).
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Failure;
+
+/// Picks a line of a file for each request: a path, and the key to show, if any.
+const SCRIPT: &str = r#"
+local requests = {}
+function init(args)
+  math.randomseed(os.time() + math.floor(os.clock() * 1e6))
+  for line in io.lines(args[1]) do
+    local path, key = line:match("^(%S+)%s*(%S*)$")
+    local headers = {}
+    if key ~= "" then headers["X-API-Key"] = key end
+    requests[#requests + 1] = wrk.format("GET", path, headers)
+  end
+end
+function request()
+  return requests[math.random(#requests)]
+end
+function done(summary, latency)
+  local e = summary.errors
+  io.write(string.format("RESULT %d %d %d %d %d %d\n", summary.requests, summary.duration, summary.bytes,
+    latency:percentile(50), latency:percentile(99), e.connect + e.read + e.write + e.status + e.timeout))
+end
+"#;
+
+/// What a server is asked for: its address and a file of paths.
+pub(crate) struct Target {
+    pub(crate) name: &'static str,
+    pub(crate) address: String,
+    pub(crate) paths: PathBuf,
+}
+
+/// One round of load.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Round {
+    pub(crate) pages_per_s: f64,
+    /// Bytes of an answer with its head.
+    pub(crate) bytes_per_page: f64,
+    pub(crate) p50_ms: f64,
+    pub(crate) p99_ms: f64,
+}
+
+impl Target {
+    /// A target whose paths are written to a file.
+    pub(crate) fn new(name: &'static str, address: String, dir: &Path, lines: &[String]) -> Result<Self, Failure> {
+        let paths = dir.join(format!("{name}.paths"));
+        std::fs::write(&paths, lines.join("\n") + "\n")?;
+        Ok(Self { name, address, paths })
+    }
+
+    /// Loads it for some seconds over so many connections kept open.
+    pub(crate) fn load(&self, dir: &Path, connections: usize, seconds: u64) -> Result<Round, Failure> {
+        let script = dir.join("page.lua");
+        std::fs::write(&script, SCRIPT)?;
+        let mut wrk = Command::new("wrk");
+        wrk.args(["-t1", &format!("-c{connections}"), &format!("-d{seconds}s"), "-s"]).arg(&script);
+        wrk.arg(format!("http://{}/", self.address)).arg("--").arg(&self.paths);
+        let output = wrk.output().map_err(|error| format!("wrk cannot be run ({error}); install it: apt-get install wrk"))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let result = text.lines().find_map(|line| line.strip_prefix("RESULT ")).ok_or_else(|| format!("wrk failed: {text}"))?;
+        let numbers: Vec<f64> = result.split(' ').filter_map(|number| number.parse().ok()).collect();
+        let [requests, duration_us, bytes, p50_us, p99_us, errors] = numbers[..] else { return Err(format!("wrk said {result}").into()) };
+        if errors > 0.0 || requests == 0.0 {
+            return Err(format!("{}: {errors} of {requests} requests failed", self.name).into());
+        }
+        Ok(Round {
+            pages_per_s: requests / (duration_us / 1e6),
+            bytes_per_page: bytes / requests,
+            p50_ms: p50_us / 1e3,
+            p99_ms: p99_us / 1e3,
+        })
+    }
+}

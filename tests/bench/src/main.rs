@@ -1,0 +1,116 @@
+//! Load and comparison programs. Each prints what the engine does divided by what its limit or a peer does **in the same run**,
+//! the two taken in turn, so that a busy machine slows both.
+//!
+//! ```text
+//! cargo run --release -p bench -- all|append|ingest|replay|page [--records N] [--dir DIR]
+//! ```
+//!
+//! `ops/docs/performance.md` holds the figures and says how they are taken. The hidden commands are the processes that are
+//! measured: each has one to itself, so that its time and memory are its own.
+
+mod append;
+mod engine;
+mod ingest;
+mod load;
+mod page;
+mod pages;
+mod postgres;
+mod replay;
+mod report;
+
+use std::error::Error as StdError;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// What any part of a benchmark fails with; it is shown and ends the run.
+type Failure = Box<dyn StdError + Send + Sync>;
+
+/// Compares the engine with its limits and peers, within one run.
+#[derive(Parser)]
+#[command(name = "bench")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// How many simulated records.
+    #[arg(long, global = true, default_value_t = 100_000)]
+    records: u64,
+    /// Where data and pages are kept, and found again by the next run; by default a temporary directory.
+    #[arg(long, global = true)]
+    dir: Option<PathBuf>,
+    /// Seconds of load in each round of `page`.
+    #[arg(long, global = true, default_value_t = 4)]
+    seconds: u64,
+    /// Rounds; figures are medians.
+    #[arg(long, global = true, default_value_t = 5)]
+    rounds: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+enum Command {
+    /// All of the following.
+    All,
+    /// Durable appends of 500 records of 300 bytes against write and fdatasync of the same bytes.
+    Append,
+    /// Ingest of simulated pages, up to the last row, against serde_json parsing the same bytes; and opening again.
+    Ingest,
+    /// `replay recalls` against reading the topic of changes.
+    Replay,
+    /// Pages of 200 changes over HTTP against a ready-made body and against PostgreSQL behind the same server.
+    Page,
+    /// The process that ingests, measured by `ingest`.
+    #[command(hide = true)]
+    IngestChild,
+    /// The process that opens again, measured by `ingest`.
+    #[command(hide = true)]
+    OpenChild,
+    /// The process that serves pages of upstreams.
+    #[command(hide = true)]
+    PagesChild,
+    /// The process that replays, measured by `replay`.
+    #[command(hide = true)]
+    ReplayChild,
+    /// The process that serves changes, a ready-made body or PostgreSQL's rows, measured by `page`.
+    #[command(hide = true)]
+    ServeChild,
+}
+
+/// What every benchmark is told.
+struct Settings {
+    records: u64,
+    dir: PathBuf,
+    seconds: u64,
+    rounds: usize,
+}
+
+fn main() -> Result<(), Failure> {
+    let cli = Cli::parse();
+    let temporary = if cli.dir.is_none() { Some(tempfile::tempdir()?) } else { None };
+    let dir = cli.dir.or_else(|| temporary.as_ref().map(|dir| dir.path().to_owned())).unwrap_or_default();
+    std::fs::create_dir_all(&dir)?;
+    let settings = Settings { records: cli.records, dir, seconds: cli.seconds.max(1), rounds: cli.rounds.max(1) };
+    match cli.command {
+        Command::IngestChild => ingest::child(&settings),
+        Command::OpenChild => ingest::open_child(&settings),
+        Command::PagesChild => pages::child(&settings),
+        Command::ReplayChild => replay::child(&settings),
+        Command::ServeChild => page::child(&settings),
+        command => {
+            report::machine();
+            let wanted = |this| command == Command::All || command == this;
+            if wanted(Command::Append) {
+                append::run(&settings)?;
+            }
+            if wanted(Command::Ingest) {
+                ingest::run(&settings)?;
+            }
+            if wanted(Command::Replay) {
+                replay::run(&settings)?;
+            }
+            if wanted(Command::Page) {
+                page::run(&settings)?;
+            }
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Pages of 200 changes at random cursors over HTTP: the API's own server, the same framework answering a ready-made body of the
+//! same size, and the same framework in front of PostgreSQL. Each server is a process with one worker thread.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::io::BufRead as _;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use api::access::Access;
+use api::access::secrets::Secrets;
+use api::context::{Context, ServiceSettings};
+use api::feed::cursor;
+use api::server::Server;
+use api::services::recalls::search::Search;
+use bytes::Bytes;
+use http::Response;
+use schemas::clock::Clock;
+use schemas::position::Seq;
+use schemas::views::accounts::Tier;
+use schemas::views::recalls;
+use serde_json::{Value, json};
+use warp::Filter;
+
+use crate::engine::Engine;
+use crate::load::{Round, Target};
+use crate::report::{figure, heading, line, median, number, ratio, spawn};
+use crate::{Failure, Settings, ingest, postgres};
+
+const MODE: &str = "BENCH_MODE";
+const SOCKET: &str = "BENCH_SOCKET";
+const BODY_BYTES: &str = "BENCH_BODY_BYTES";
+const LIMIT: u64 = 200;
+/// Different cursors asked for.
+const CURSORS: u64 = 4_000;
+/// Changes at the end of the feed that the second question keeps to: what readers who follow a feed ask for.
+const RECENT: u64 = 20_000;
+/// Keys in turn: a key of the largest tier may ask a million times a day.
+const KEYS: usize = 8;
+const CONNECTIONS: usize = 16;
+const CONNECTIONS_FEW: usize = 4;
+
+/// A server of this program; ended when dropped.
+struct Running {
+    child: Child,
+    says: Value,
+}
+
+impl Running {
+    fn start(settings: &Settings, mode: &str, variables: &[(&str, String)]) -> Result<Self, Failure> {
+        let variables: Vec<_> = [(MODE, mode.to_owned())].into_iter().chain(variables.iter().cloned()).collect();
+        let mut child = spawn(settings, "serve-child", &variables)?;
+        let mut first = String::new();
+        if let Some(output) = child.stdout.take() {
+            std::io::BufReader::new(output).read_line(&mut first)?;
+        }
+        match serde_json::from_str(&first) {
+            Ok(says) => Ok(Self { child, says }),
+            Err(error) => {
+                child.kill()?;
+                Err(format!("the server {mode} did not start: {error}").into())
+            }
+        }
+    }
+
+    fn texts(&self, name: &str) -> Vec<String> {
+        let items = self.says.get(name).and_then(Value::as_array).into_iter().flatten();
+        items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
+    }
+
+    fn address(&self) -> String {
+        self.says.get("address").and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+
+    fn memory_mib(&self) -> f64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
+        kib.unwrap_or_default() / 1024.0
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Loads the servers in turn.
+pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
+    heading(&format!("page: {LIMIT} changes after a random cursor of {} records, one worker thread, wrk -t1", settings.records));
+    ingest::prepare(settings)?;
+    let cluster = postgres::Cluster::start()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    figure("rows in PostgreSQL", runtime.block_on(postgres::fill(settings, cluster.socket()))?);
+    let api = Running::start(settings, "api", &[])?;
+    let peer = Running::start(settings, "postgres", &[(SOCKET, cluster.socket().display().to_string())])?;
+    let dir = tempfile::tempdir()?;
+    let keys = api.texts("keys");
+    let paths = |cursors: &str| -> Vec<String> {
+        let cursors = api.texts(cursors).into_iter().zip(keys.iter().cycle());
+        cursors.map(|(cursor, key)| format!("/recalls/v1/changes?limit={LIMIT}&cursor={cursor} {key}")).collect()
+    };
+    let last = number(&api.says, "last") as u64;
+    let after = |seqs: Vec<u64>| -> Vec<String> { seqs.into_iter().map(|seq| format!("/changes?after={seq}")).collect() };
+    let anywhere = Target::new("api", api.address(), dir.path(), &paths("cursors"))?;
+    let recent = Target::new("api_recent", api.address(), dir.path(), &paths("recent"))?;
+    // Warms every server up, and tells how large an answer is.
+    let warm = anywhere.load(dir.path(), CONNECTIONS, settings.seconds)?;
+    let body_bytes = (warm.bytes_per_page - 150.0).max(1.0) as usize;
+    let ready = Running::start(settings, "ready", &[(BODY_BYTES, body_bytes.to_string())])?;
+    let ready = Target::new("ready", ready.address(), dir.path(), &["/".to_owned()]).map(|target| (target, ready))?;
+    let peers = Target::new("postgres", peer.address(), dir.path(), &after(seqs(last, last)))?;
+    let peers_recent = Target::new("postgres_recent", peer.address(), dir.path(), &after(seqs(last, RECENT)))?;
+    let targets = [&ready.0, &anywhere, &recent, &peers, &peers_recent];
+    for target in targets {
+        target.load(dir.path(), CONNECTIONS, 1)?;
+    }
+    let mut rounds: BTreeMap<&str, Vec<Round>> = BTreeMap::new();
+    let mut few: BTreeMap<&str, Vec<Round>> = BTreeMap::new();
+    for _ in 0..settings.rounds {
+        for target in targets {
+            rounds.entry(target.name).or_default().push(target.load(dir.path(), CONNECTIONS, settings.seconds)?);
+        }
+        few.entry(anywhere.name).or_default().push(anywhere.load(dir.path(), CONNECTIONS_FEW, settings.seconds.div_ceil(2))?);
+        few.entry(recent.name).or_default().push(recent.load(dir.path(), CONNECTIONS_FEW, settings.seconds.div_ceil(2))?);
+    }
+    let of = |rounds: &BTreeMap<&str, Vec<Round>>, name: &str, field: fn(&Round) -> f64| {
+        median(rounds.get(name).into_iter().flatten().map(field).collect())
+    };
+    figure("bytes of an answer", format!("{:.0}", warm.bytes_per_page));
+    for target in targets {
+        let (pages, p50, p99) = (
+            of(&rounds, target.name, |round| round.pages_per_s),
+            of(&rounds, target.name, |round| round.p50_ms),
+            of(&rounds, target.name, |round| round.p99_ms),
+        );
+        figure(&format!("{}, pages a second", target.name), format!("{pages:.0}"));
+        figure(&format!("... p50 / p99 ms, {CONNECTIONS} connections"), format!("{p50:.2} / {p99:.2}"));
+    }
+    for name in [anywhere.name, recent.name] {
+        let (p50, p99) = (of(&few, name, |round| round.p50_ms), of(&few, name, |round| round.p99_ms));
+        figure(&format!("{name}, p50 / p99 ms, {CONNECTIONS_FEW} connections"), format!("{p50:.2} / {p99:.2}"));
+    }
+    figure("peak memory of the API's process, MiB", format!("{:.0}", api.memory_mib()));
+    let pages = |name: &str| of(&rounds, name, |round| round.pages_per_s);
+    for (what, ours, theirs) in [("anywhere", "api", "postgres"), ("the newest 20,000", "api_recent", "postgres_recent")] {
+        let (ready, peer) = (pages(ours) / pages("ready"), pages(ours) / pages(theirs));
+        let p99 = of(&rounds, ours, |round| round.p99_ms);
+        ratio(&format!("{what}: API / ready-made body"), ready, ready >= 0.75, ">= 0.75");
+        ratio(&format!("{what}: API / PostgreSQL"), peer, peer >= 6.0, ">= 6");
+        ratio(&format!("{what}: API, p99 ms"), p99, p99 < 1.0, "< 1");
+    }
+    Ok(())
+}
+
+/// Seqs spread over the last `among` of `last` changes, each with a whole page behind it; the same in every run.
+fn seqs(last: u64, among: u64) -> Vec<u64> {
+    let among = among.min(last).saturating_sub(LIMIT).max(1);
+    let begin = last.saturating_sub(LIMIT + among);
+    (0..CURSORS).map(|i| begin + i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17) % among).collect()
+}
+
+/// `serve-child`: serves until it is ended.
+pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    runtime.block_on(async {
+        match std::env::var(MODE)?.as_str() {
+            "api" => serve_api(settings).await,
+            "ready" => serve_ready(std::env::var(BODY_BYTES)?.parse()?).await,
+            _ => serve_postgres(Path::new(&std::env::var(SOCKET)?)).await,
+        }
+    })
+}
+
+async fn serve_api(settings: &Settings) -> Result<(), Failure> {
+    let dir = ingest::data_dir(settings);
+    let engine = Engine::open(&dir).await?;
+    let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+    let address = server.address();
+    let prefix = "/recalls".to_owned();
+    let service = ServiceSettings { enabled: true, base_url: format!("http://{address}{prefix}"), prefix };
+    let settings = api::context::Settings {
+        services: BTreeMap::from([("recalls".to_owned(), service)]),
+        trusted_proxies: Vec::new(),
+        request_timeout_s: 10,
+        body_bytes_max: 64 << 10,
+        allowed_hosts: Vec::new(),
+    };
+    let access = Access::new(Secrets::load_or_create(&dir.join("master.key"))?);
+    let context =
+        Arc::new(Context::new(settings, Clock::System, Arc::clone(&engine.log), Arc::clone(&engine.store), access, Search::open(None)));
+    let mut keys = Vec::new();
+    for _ in 0..KEYS {
+        let minted = context.access.mint(&context, Tier::FleetPlus, "bench@example.com").await;
+        keys.push(minted.map_err(|problem| format!("no key: {problem:?}"))?.key.reveal().to_owned());
+    }
+    let last = engine.store.live(&recalls::VIEW).await?.checkpoint().await?.seq;
+    let cursors = |among| -> Vec<String> {
+        seqs(last, among).into_iter().map(|seq| cursor::encode(context.access.secrets(), "recalls", Seq(seq), "")).collect()
+    };
+    line(&json!({ "address": address.to_string(), "keys": keys, "last": last, "cursors": cursors(last), "recent": cursors(RECENT) }).to_string());
+    server.run(Arc::clone(&context), api::services::all(), Arc::new(|| Ok(())), std::future::pending()).await?;
+    Ok(())
+}
+
+async fn serve_ready(body_bytes: usize) -> Result<(), Failure> {
+    let body = Bytes::from(vec![b'x'; body_bytes]);
+    let route = warp::any().map(move || json_response(body.clone()));
+    serve(route).await
+}
+
+async fn serve_postgres(socket: &Path) -> Result<(), Failure> {
+    let mut pool = Vec::new();
+    for _ in 0..postgres::POOL {
+        let client = postgres::connect(socket).await?;
+        let query = "select off, body from changes where svc = 1 and part = 0 and off > $1 order by off limit 200";
+        let statement = client.prepare(query).await?;
+        pool.push((client, statement));
+    }
+    let (pool, next) = (Arc::new(pool), Arc::new(AtomicUsize::new(0)));
+    let route = warp::query::raw().and_then(move |query: String| {
+        let (pool, at) = (Arc::clone(&pool), next.fetch_add(1, Ordering::Relaxed));
+        async move {
+            let after: i64 = query.strip_prefix("after=").and_then(|after| after.parse().ok()).unwrap_or(0);
+            let (client, statement) = &pool[at % postgres::POOL];
+            let rows = client.query(statement, &[&after]).await.unwrap_or_default();
+            let mut body = Vec::with_capacity(256 << 10);
+            body.extend_from_slice(b"{\"changes\":[");
+            let mut last = after;
+            for (i, row) in rows.iter().enumerate() {
+                if i > 0 {
+                    body.push(b',');
+                }
+                body.extend_from_slice(row.get::<_, &str>(1).as_bytes());
+                last = row.get(0);
+            }
+            body.extend_from_slice(format!("],\"cursor\":\"{last}\"}}").as_bytes());
+            Ok::<_, Infallible>(json_response(Bytes::from(body)))
+        }
+    });
+    serve(route).await
+}
+
+fn json_response(body: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(body);
+    response.headers_mut().insert("content-type", http::HeaderValue::from_static("application/json"));
+    response
+}
+
+async fn serve<F, R>(route: F) -> Result<(), Failure>
+where
+    F: Filter<Extract = (R,), Error: Into<warp::Rejection> + std::fmt::Debug> + Clone + Send + Sync + 'static,
+    R: warp::Reply,
+{
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    line(&json!({ "address": listener.local_addr()?.to_string() }).to_string());
+    warp::serve(route).incoming(listener).run().await;
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! What a run prints, and what it reads of the system: load, memory, processor time.
+
+use std::io::Write as _;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::{Failure, Settings};
+
+/// Prints a line; a reader who has gone away stops nothing.
+pub(crate) fn line(text: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
+
+/// Prints what the machine is.
+pub(crate) fn machine() {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let cpu = read("/proc/cpuinfo");
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or_default().trim_start_matches(['\t', ' ', ':']);
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    line(&format!("machine: {cores} cores, {model}; load average {}", read("/proc/loadavg").trim()));
+}
+
+/// Prints the heading of a benchmark with the load at its beginning.
+pub(crate) fn heading(text: &str) {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    line(&format!("\n{text} (load {})", load.split(' ').next().unwrap_or_default()));
+}
+
+/// Prints a ratio beside its target.
+pub(crate) fn ratio(name: &str, value: f64, is_met: bool, target: &str) {
+    line(&format!("  {name:<44} {value:>9.3}   target {target}: {}", if is_met { "met" } else { "NOT MET" }));
+}
+
+/// Prints a figure.
+pub(crate) fn figure(name: &str, value: impl std::fmt::Display) {
+    line(&format!("  {name:<44} {value:>9}"));
+}
+
+/// The middle of some values; 0 for none.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+/// The most memory this process had at once, in MiB.
+pub(crate) fn memory_mib() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
+    kib.unwrap_or_default() / 1024.0
+}
+
+/// Seconds of processor time of this process, by the names of its threads; threads that have ended count as `ended`.
+pub(crate) fn processor_s() -> Value {
+    let of = |path: &str| -> Option<(String, f64)> {
+        let stat = std::fs::read_to_string(path).ok()?;
+        let (name, rest) = (stat.split_once('(')?.1.rsplit_once(')')?.0.to_owned(), stat.rsplit_once(')')?.1);
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        let ticks = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
+        Some((name, ticks / 100.0))
+    };
+    let total = of("/proc/self/stat").map_or(0.0, |(_, seconds)| seconds);
+    let mut by_name: std::collections::BTreeMap<String, f64> = std::collections::BTreeMap::new();
+    for task in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+        if let Some((name, seconds)) = of(&format!("{}/stat", task.path().display())) {
+            *by_name.entry(name).or_default() += seconds;
+        }
+    }
+    let ended = total - by_name.values().sum::<f64>();
+    by_name.insert("ended".to_owned(), ended.max(0.0));
+    json!({ "total": total, "threads": by_name })
+}
+
+/// Starts this program again with a hidden command, its output in a pipe.
+pub(crate) fn spawn(settings: &Settings, command: &str, variables: &[(&str, String)]) -> Result<Child, Failure> {
+    let mut child = Command::new(std::env::current_exe()?);
+    child.arg(command).arg("--dir").arg(&settings.dir).args(["--records", &settings.records.to_string()]);
+    child.args(["--rounds", &settings.rounds.to_string()]).stdout(Stdio::piped()).stdin(Stdio::piped());
+    child.envs(variables.iter().map(|(name, value)| (*name, value)));
+    Ok(child.spawn()?)
+}
+
+/// Runs a hidden command to its end; answers the JSON it printed.
+pub(crate) fn run_child(settings: &Settings, command: &str, variables: &[(&str, String)]) -> Result<Value, Failure> {
+    let output = spawn(settings, command, variables)?.wait_with_output()?;
+    if !output.status.success() {
+        return Err(format!("{command} ended with {}", output.status).into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// A number in what a child printed.
+pub(crate) fn number(value: &Value, name: &str) -> f64 {
+    value.get(name).and_then(Value::as_f64).unwrap_or_default()
+}

@@ -1,0 +1,229 @@
+//! The simulator's own account of its changes, held against the facts in the log and the feed that readers get.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use simulator::{Entry, Kind};
+
+use crate::engine::{Engine, Played, assert_chained, assert_shown_once, fixed_clock};
+
+/// The six fields by which the account says that a change is visible.
+const FIELDS: [&str; 6] = ["title", "brand", "hazard", "date", "url", "remedy"];
+
+/// What the account says of them: `None` where nothing exact can be said.
+type Texts = [Option<String>; 6];
+
+fn texts(entry: &Entry) -> Texts {
+    [&entry.title, &entry.brand, &entry.hazard, &entry.date, &entry.url, &entry.remedy].map(Clone::clone)
+}
+
+fn agrees(said: &Texts, record: &Value) -> bool {
+    said.iter().zip(FIELDS).all(|(text, field)| text.as_ref().is_none_or(|text| record[field] == text.as_str()))
+}
+
+/// The record's id.
+fn identity(entry: &Entry) -> String {
+    let number = if entry.number.is_empty() { entry.key.rsplit('/').next().unwrap() } else { &entry.number };
+    format!("{}:{number}", entry.agency)
+}
+
+/// The account, gathered run by run as a reader who reads only then can see it.
+pub(crate) struct Expected {
+    /// What stands at the upstreams, by key.
+    standing: BTreeMap<String, Entry>,
+    /// By key, the facts that must have come: kind and texts.
+    facts: BTreeMap<String, Vec<(&'static str, Texts)>>,
+    /// By record, what its readers must have seen after each run that changed something.
+    seen: BTreeMap<String, Vec<Seen>>,
+}
+
+/// A record after a run.
+#[derive(Clone, Debug, PartialEq)]
+struct Seen {
+    /// The run, counted from 0.
+    round: usize,
+    /// `None` once it is gone.
+    texts: Option<Texts>,
+    /// Whether one of the texts moved, also one of which the account says nothing exact.
+    moved: bool,
+}
+
+impl Expected {
+    /// What the first complete reading must find.
+    pub(crate) fn at_first(current: Vec<Entry>) -> Self {
+        let mut this = Self { standing: BTreeMap::new(), facts: BTreeMap::new(), seen: BTreeMap::new() };
+        this.take(0, current);
+        this
+    }
+
+    /// What two complete readings must find after these entries of the account.
+    pub(crate) fn take(&mut self, round: usize, entries: Vec<Entry>) {
+        let moved: BTreeSet<String> = entries.iter().filter(|entry| entry.visible).map(|entry| entry.key.clone()).collect();
+        // Of several changes of a key between two runs, a reader sees the last.
+        let last: BTreeMap<String, Entry> = entries.into_iter().map(|entry| (entry.key.clone(), entry)).collect();
+        let mut touched = BTreeSet::new();
+        for (key, entry) in last {
+            let stood = self.standing.contains_key(&key);
+            let kind = match entry.kind {
+                Kind::Withdrawn | Kind::Superseded if !stood => continue,
+                Kind::Withdrawn => "withdrawn",
+                Kind::Superseded => "superseded",
+                _ => "observed",
+            };
+            touched.insert(identity(&entry));
+            self.facts.entry(key.clone()).or_default().push((kind, texts(&entry)));
+            if kind == "observed" {
+                self.standing.insert(key, entry);
+            } else {
+                self.standing.remove(&key);
+            }
+        }
+        for id in touched {
+            let texts = self.record(&id);
+            let leader = self.members(&id).first().map(|entry| entry.key.clone());
+            let history = self.seen.entry(id).or_default();
+            let before = history.last().map(|seen| seen.texts.clone());
+            let moved = before.as_ref() != Some(&texts) || leader.is_some_and(|key| moved.contains(&key));
+            history.push(Seen { round, texts, moved });
+        }
+    }
+
+    /// The standing facts of a record, the one whose texts count first.
+    fn members(&self, id: &str) -> Vec<&Entry> {
+        let mut members: Vec<&Entry> = self.standing.values().filter(|entry| identity(entry) == id).collect();
+        members.sort_by_key(|entry| (entry.lang == "es", entry.door != "nhtsa.socrata", entry.key.clone()));
+        members
+    }
+
+    fn record(&self, id: &str) -> Option<Texts> {
+        let members = self.members(id);
+        let (first, others) = members.split_first()?;
+        let mut out = texts(first);
+        for other in others {
+            for (text, next) in out.iter_mut().zip(texts(other)) {
+                if text.as_deref() == Some("") {
+                    *text = next;
+                }
+            }
+        }
+        Some(out)
+    }
+
+    /// Asserts that the facts of each key are those of the account, in its order, and no others.
+    pub(crate) fn assert_facts(&self, facts: &[Value]) {
+        assert_chained(facts);
+        let mut found: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
+        for fact in facts {
+            found.entry(fact["key"].as_str().unwrap()).or_default().push(fact);
+        }
+        let kinds = |key: &str| -> Vec<&str> { found.get(key).into_iter().flatten().map(|fact| fact["kind"].as_str().unwrap()).collect() };
+        for (key, expected) in &self.facts {
+            assert_eq!(kinds(key), expected.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), "{key}");
+            for ((kind, texts), fact) in expected.iter().zip(&found[key.as_str()]) {
+                assert!(*kind != "observed" || agrees(texts, &fact["data"]), "{key}: {texts:?} is not {fact}");
+            }
+        }
+        let unexpected: Vec<&&str> = found.keys().filter(|key| !self.facts.contains_key(**key)).collect();
+        assert!(unexpected.is_empty(), "{unexpected:?}");
+    }
+
+    /// Asserts that the feed shows each visible change of each record once, in order. `rounds` are the lengths of the feed after each
+    /// round; none: only the order counts.
+    pub(crate) fn assert_feed(&self, feed: &[Value], rounds: &[usize]) {
+        assert_shown_once(feed);
+        // What two agencies share is one record, whose texts are of both.
+        let mut shared: BTreeSet<&str> = BTreeSet::new();
+        for record in feed.iter().map(|change| &change["record"]) {
+            let (id, into) = (record["id"].as_str().unwrap(), record["mergedInto"].as_str().unwrap());
+            if record["agencies"].as_array().unwrap().len() > 1 {
+                shared.extend(record["numbers"].as_array().unwrap().iter().map(|number| number.as_str().unwrap()));
+            } else if !into.is_empty() && into.split(':').next() != id.split(':').next() {
+                shared.insert(id);
+            }
+        }
+        let mut shown: BTreeMap<&str, Vec<(usize, &Value)>> = BTreeMap::new();
+        for (at, change) in feed.iter().enumerate() {
+            let round = rounds.iter().take_while(|end| **end <= at).count();
+            shown.entry(change["record"]["id"].as_str().unwrap()).or_default().push((round, &change["record"]));
+        }
+        let mut compared = 0;
+        for (id, expected) in self.seen.iter().filter(|(id, _)| !shared.contains(id.as_str())) {
+            let records = shown.get(id.as_str()).map(Vec::as_slice).unwrap_or_default();
+            let is_gone = |record: &Value| record["withdrawn"] == true || record["mergedInto"] != "";
+            let read = |record: &Value| (is_gone(record), FIELDS.map(|field| record[field].as_str().unwrap().to_owned()));
+            // The states of the record as shown, one behind the other, with the round of each.
+            let mut states: Vec<(usize, &Value)> = Vec::new();
+            for (round, record) in records {
+                if states.last().is_none_or(|(_, last)| read(last) != read(record)) {
+                    states.push((*round, *record));
+                }
+            }
+            let wanted: Vec<&Seen> = expected.iter().filter(|seen| seen.moved).collect();
+            // Facts of several doors or languages of one recall may each move it.
+            let doors = self.facts.keys().filter(|key| key.split('/').nth(1) == id.split(':').nth(1)).count().max(1);
+            if rounds.is_empty() {
+                let mut left = states.iter().map(|(_, record)| *record);
+                for seen in &wanted {
+                    let fits =
+                        |record: &&Value| seen.texts.as_ref().map_or(is_gone(record), |texts| !is_gone(record) && agrees(texts, record));
+                    assert!(left.any(|record| fits(&record)), "{id}: {seen:?} is not in {records:?}");
+                }
+                assert!(states.len() <= wanted.len() * doors, "{id}: {states:?} for {wanted:?}");
+            } else {
+                for seen in &wanted {
+                    let own: Vec<&Value> = states.iter().filter(|(round, _)| *round == seen.round).map(|(_, record)| *record).collect();
+                    assert!((1..=doors).contains(&own.len()), "{id}: {} states in round {} for {seen:?}", own.len(), seen.round);
+                    let last = own.last().unwrap();
+                    match &seen.texts {
+                        Some(texts) => assert!(!is_gone(last) && agrees(texts, last), "{id}: {texts:?} is not {last}"),
+                        None => assert!(is_gone(last), "{id}: {last}"),
+                    }
+                }
+                let known: BTreeSet<usize> = wanted.iter().map(|seen| seen.round).collect();
+                assert!(states.iter().all(|(round, _)| known.contains(round)), "{id}: {states:?} for {wanted:?}");
+            }
+            compared += 1;
+        }
+        assert!(compared * 2 > self.seen.len(), "most are compared: {compared} of {}", self.seen.len());
+        let unknown: Vec<&&str> = shown.keys().filter(|id| !self.seen.contains_key(**id)).collect();
+        assert!(unknown.is_empty(), "{unknown:?}");
+    }
+}
+
+/// Proves that facts and feed equal the simulator's account when it changes only between finished runs: each change once, in order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_feed_equals_the_account() {
+    let dir = tempfile::tempdir().unwrap();
+    let played = Played::start(11, 600, fixed_clock()).await;
+    let engine = Engine::open(dir.path(), fixed_clock()).await;
+    engine.run_all(&played.settings()).await;
+    let mut expected = Expected::at_first(played.sim.current(None));
+    let mut rounds = vec![engine.feed().await.len()];
+    for round in 1..=8 {
+        let known = played.sim.account().len() as u64;
+        played.sim.advance(15);
+        expected.take(round, played.sim.account_after(known));
+        // A withdrawal takes two.
+        engine.run_all(&played.settings()).await;
+        engine.run_all(&played.settings()).await;
+        rounds.push(engine.feed().await.len());
+    }
+    let kinds: BTreeSet<String> = played.sim.account().iter().map(|entry| format!("{:?}", entry.kind)).collect();
+    assert_eq!(kinds.len(), 4, "every kind of change came: {kinds:?}");
+    expected.assert_facts(&engine.facts().await);
+    let feed = engine.feed().await;
+    expected.assert_feed(&feed, &rounds);
+    expected.assert_feed(&feed, &[]);
+    // The log tells the same as the pages, whatever their size.
+    let logged: Vec<(Value, Value)> =
+        engine.changes().await.into_iter().map(|mut change| (change["seq"].take(), change["record"].take())).collect();
+    let paged: Vec<(Value, Value)> = feed.into_iter().map(|mut change| (change["seq"].take(), change["record"].take())).collect();
+    assert_eq!(logged, paged);
+    assert_eq!(engine.feed_bytes(7).await, engine.feed_bytes(200).await);
+    let records = engine.records().await;
+    for entry in played.sim.current(None) {
+        let record = &records[&identity(&entry)].record;
+        assert!(record.is_listed() || records[&record.merged_into].record.is_listed(), "{record:?}");
+    }
+    engine.close().await;
+}

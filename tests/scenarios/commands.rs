@@ -1,0 +1,243 @@
+//! The command line as scripts see it: names, exit codes, standard output, beside a running process and alone.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::engine::{Played, fixed_clock};
+use crate::process::{Server, highwater, refusal, run, stdout};
+
+/// An address at which nothing is.
+const NOWHERE: &str = "http://127.0.0.1:9";
+
+fn assert_key(printed: &str) -> String {
+    let key = printed.strip_suffix('\n').unwrap();
+    let (prefix, rest) = key.split_at("hw_live_".len());
+    assert_eq!(prefix, "hw_live_");
+    assert!(rest.len() == 36 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()), "the key alone: {printed:?}");
+    key.to_owned()
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Proves that a still demo shows all agencies and categories, that commands work beside it and by themselves with the same results, that
+/// a key minted beside it works, and that it stops in order when told to.
+#[test]
+fn a_demo_and_the_commands_beside_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let demo = || highwater(&data, NOWHERE, &["demo", "--still", "--records", "900"]);
+    let ask = |arguments: &[&str]| stdout(highwater(&data, NOWHERE, arguments));
+    let server = Server::ready(demo());
+
+    let key = assert_key(&ask(&["keys", "mint", "--tier", "fleet_plus"]));
+    let feed = server.json("/recalls/api/recalls?limit=300", &key);
+    let of = |name: &str| -> BTreeSet<&str> {
+        feed["recalls"].as_array().unwrap().iter().map(|recall| recall[name].as_str().unwrap()).collect()
+    };
+    assert_eq!(of("agency"), ["CPSC", "FDA", "NHTSA", "USDA"].into());
+    assert_eq!(of("category"), ["baby", "drugs", "food", "products", "vehicles"].into());
+    assert_eq!(server.get("/recalls/api/recalls", "hw_live_000000000000000000000000000000000000").unwrap().0, 401);
+    assert_eq!(server.get("/recalls/api/recalls?limit=300", "").unwrap().0, 200, "without a key, too");
+
+    // Beside the running demo.
+    assert!(ask(&["keys", "list"]).contains("fleet_plus"));
+    let exported = ask(&["export", "recalls", "--format", "ndjson"]);
+    let facts = lines(&exported);
+    let names =
+        ["topic", "partition", "offset", "id", "kind", "key", "version", "observedAt", "upstream", "contentHash", "prevHash", "data"];
+    for fact in &facts {
+        assert!(names.iter().all(|name| fact.get(name).is_some()), "{fact}");
+        assert_eq!(fact["kind"], "observed");
+        assert_eq!(fact["data"]["number"].as_str().map(str::is_empty), Some(false), "{fact}");
+    }
+    let with_runs = lines(&ask(&["export", "recalls", "--all"]));
+    let runs = with_runs.iter().filter(|fact| fact["kind"] == "run_finished").count();
+    assert_eq!(runs, 8, "one a door");
+    assert_eq!(with_runs.iter().filter(|fact| !fact["kind"].as_str().unwrap().starts_with("run_")).count(), facts.len());
+    assert_eq!(ask(&["export", "recalls", "--format", "csv"]).lines().next().unwrap().split(',').next(), Some("topic"));
+    let status = ask(&["status"]);
+    assert!(status.contains("upstream openfda.food\trun_finished") && status.contains("topic recalls\trecords"), "{status}");
+    let digest = ask(&["digest", "recalls"]);
+    let history = ask(&["digest", "recalls", "--history"]);
+    assert_eq!(digest.trim().len(), 64, "{digest}");
+    assert_eq!(ask(&["replay", "recalls"]), "");
+    assert_eq!(ask(&["redecide", "recalls"]), "");
+    assert_eq!((ask(&["digest", "recalls"]), ask(&["digest", "recalls", "--history"])), (digest.clone(), history.clone()));
+    assert_eq!(server.json("/recalls/api/recalls?limit=300", &key)["recalls"], feed["recalls"], "a replay changes nothing");
+    let changes = server.get("/recalls/v1/changes?start=earliest&limit=100", &key).unwrap();
+
+    // A second process does not get in.
+    let error = refusal(highwater(&data, NOWHERE, &["serve"]));
+    assert!(error.contains("in use by another process") && error.contains(data.to_str().unwrap()), "{error}");
+    assert_eq!(server.terminate().code(), Some(0), "a clean stop");
+    assert!(!data.join("control.sock").exists());
+
+    // By themselves.
+    assert_eq!((ask(&["digest", "recalls"]), ask(&["digest", "recalls", "--history"])), (digest.clone(), history));
+    assert_eq!(ask(&["export", "recalls"]), exported);
+    assert!(ask(&["status"]).contains("service recalls"));
+    ask(&["replay", "all"]);
+    assert_eq!(ask(&["digest", "recalls"]), digest);
+    let other = assert_key(&ask(&["keys", "mint", "--tier", "pro"]));
+    let error = refusal(highwater(&data, NOWHERE, &["serve"]));
+    assert!(error.contains("holds simulated records"), "{error}");
+
+    // And it goes on.
+    let server = Server::ready(demo());
+    for key in [&key, &other] {
+        assert_eq!(server.json("/recalls/api/recalls?limit=300", key)["recalls"], feed["recalls"]);
+    }
+    let again = server.get("/recalls/v1/changes?start=earliest&limit=100", &key).unwrap();
+    let page = |answer: &(u16, Vec<u8>)| serde_json::from_slice::<Value>(&answer.1).unwrap();
+    assert_eq!((again.0, &page(&again)["changes"]), (changes.0, &page(&changes)["changes"]));
+    assert_eq!(page(&again)["cursor"], page(&changes)["cursor"]);
+    assert_eq!(server.terminate().code(), Some(0));
+}
+
+/// Proves that unknown names are refused with exit code 1, the nearest known name, and nothing on standard output.
+#[test]
+fn unknown_names_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let cases: [(&[&str], &str); 7] = [
+        (&["ingest", "openfd", "--once"], "openfda"),
+        (&["replay", "recals"], "recalls"),
+        (&["digest", "acounts"], "accounts"),
+        (&["redecide", "recall"], "recalls"),
+        (&["keys", "mint", "--tier", "fleetplus"], "fleet_plus"),
+        (&["export", "change.recalls"], "changes.recalls"),
+        (&["export", "recalls", "--format", "ndjsn"], "ndjson"),
+    ];
+    for (arguments, nearest) in cases {
+        let error = refusal(highwater(&data, NOWHERE, arguments));
+        assert!(error.contains(&format!("did you mean \"{nearest}\"?")), "{arguments:?}: {error}");
+    }
+    assert!(!data.exists(), "nothing was made");
+}
+
+/// Proves that what keeps a process from starting is said in one line that names it, with exit code 1.
+#[test]
+fn what_keeps_it_from_starting_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let serve = || highwater(&data, NOWHERE, &["serve"]);
+
+    let mut command = serve();
+    command.env("HIGHWATER_LISTN", "127.0.0.1:0");
+    let error = refusal(command);
+    assert!(error.contains("listn") && error.contains("did you mean \"listen\"?"), "{error}");
+    let file = dir.path().join("own.toml");
+    fs::write(&file, "[upstreams.cpsc]\nwindow_day = 3\n").unwrap();
+    let error = refusal(highwater(&data, NOWHERE, &["serve", "--config", file.to_str().unwrap()]));
+    assert!(error.contains("upstreams.cpsc.window_day") && error.contains("own.toml") && error.contains("\"window_days\""), "{error}");
+
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let mut command = serve();
+    command.env("HIGHWATER_LISTEN", &address);
+    let error = refusal(command);
+    assert!(error.contains(&address) && error.to_lowercase().contains("in use"), "{error}");
+
+    // Not even the superuser can make a directory below a file.
+    let below = file.join("data");
+    let mut command = highwater(&data, NOWHERE, &["serve"]);
+    command.env("HIGHWATER_DATA_DIR", &below);
+    let error = refusal(command);
+    assert!(error.contains("cannot be written") && error.contains(below.to_str().unwrap()), "{error}");
+
+    fs::create_dir_all(&data).unwrap();
+    let lock = File::create(data.join("lock")).unwrap();
+    lock.try_lock().unwrap();
+    for arguments in [&["serve"][..], &["status"], &["export", "recalls"]] {
+        let error = refusal(highwater(&data, NOWHERE, arguments));
+        assert!(error.contains("in use by another process") && error.contains(data.to_str().unwrap()), "{error}");
+    }
+    drop(lock);
+
+    let error = refusal(highwater(&data, NOWHERE, &["serve", "--role", "ingest"]));
+    assert!(error.contains("embedded"), "{error}");
+    let mut command = serve();
+    command.env("HIGHWATER_UPSTREAMS__CPSC__SCHEDULE", "now and then");
+    let error = refusal(command);
+    assert!(error.contains("upstreams.cpsc.schedule") && error.contains("now and then"), "{error}");
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_all(&entry.path(), &target);
+        } else if entry.file_type().unwrap().is_file() {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut out = Vec::new();
+    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            out.extend(files(&entry.path()));
+        } else if entry.metadata().unwrap().len() > 0 {
+            out.push(entry.path());
+        }
+    }
+    out.sort();
+    out
+}
+
+/// Proves that a run says how it ended by its exit code, and that a log with a flipped byte or a cut file is either read as it was or
+/// refused with an error that names the damage: never read as something else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_log_is_never_read_as_something_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let played = Played::start(41, 400, fixed_clock()).await;
+    let ask = |data: &Path, arguments: &[&str]| highwater(data, &played.base_url, arguments);
+    for name in ["fsis", "cpsc"] {
+        assert_eq!(stdout(ask(&data, &["ingest", name, "--once"])), "");
+    }
+    played.faults(&[("schema_missing", 1.0)], "cpsc");
+    let error = refusal(ask(&data, &["ingest", "cpsc", "--once"]));
+    assert!(error.contains("RecallDate"), "{error}");
+    let whole = stdout(ask(&data, &["export", "recalls", "--all"]));
+    assert!(whole.lines().count() > 100);
+
+    let mut refused = 0;
+    let log_files = files(&data.join("log"));
+    assert!(!log_files.is_empty());
+    let largest = log_files.iter().max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
+    let length = fs::metadata(largest).unwrap().len();
+    let harms = [("flip", length / 2), ("flip", length / 7), ("flip", 40), ("cut", length / 2), ("cut", length - 3)];
+    for (harm, at) in harms {
+        let copy = dir.path().join(format!("{harm}-{at}"));
+        copy_all(&data, &copy);
+        let target = copy.join(largest.strip_prefix(&data).unwrap());
+        let mut bytes = fs::read(&target).unwrap();
+        if harm == "flip" {
+            bytes[usize::try_from(at).unwrap()] ^= 0x10;
+        } else {
+            bytes.truncate(usize::try_from(at).unwrap());
+        }
+        fs::write(&target, bytes).unwrap();
+        let output = run(ask(&copy, &["export", "recalls", "--all"]));
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        let read = String::from_utf8(output.stdout).unwrap();
+        if output.status.success() {
+            assert_eq!(read, whole, "{harm} at {at} of {}", target.display());
+        } else {
+            refused += 1;
+            assert_eq!(output.status.code(), Some(1), "{harm} at {at}: {words}");
+            assert!(whole.starts_with(&read), "{harm} at {at}");
+            assert!(words.contains("log") && !words.contains("panicked"), "{harm} at {at}: {words}");
+        }
+    }
+    assert!(refused > 0, "a cut in the middle cannot be healed");
+}

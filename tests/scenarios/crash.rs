@@ -1,0 +1,133 @@
+//! `kill -9` at points of chance while a changing upstream is read: the log opens, nothing that was answered is lost, nothing comes twice.
+//!
+//! `KILL_ROUNDS=200 cargo test --test scenarios crash` runs as many rounds; `KILL_SEED` repeats a run.
+
+use std::time::{Duration, Instant};
+
+use schemas::clock::Clock;
+use serde_json::Value;
+
+use crate::account::Expected;
+use crate::engine::{Engine, Played};
+use crate::process::{Server, highwater, stdout};
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap())
+}
+
+/// Small random numbers from a seed.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+/// Reads the feed by cursor across kills, as a client does; keeps what it was answered.
+#[derive(Default)]
+struct Reader {
+    cursor: String,
+    to: u64,
+    read: Vec<Value>,
+}
+
+impl Reader {
+    /// One page, if the server answers at all; tells whether it says that more is there.
+    fn step(&mut self, server: &Server, key: &str) -> Option<bool> {
+        let at = if self.cursor.is_empty() { "start=earliest".to_owned() } else { format!("cursor={}", self.cursor) };
+        let (status, body) = server.get(&format!("/recalls/v1/changes?limit=200&{at}"), key)?;
+        // 503 says that the views are still behind this cursor.
+        if status == 503 {
+            return None;
+        }
+        let page: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(status, 200, "{page}");
+        assert_eq!(page["from"].as_u64(), Some(self.to + 1), "pages join across kills");
+        self.to = page["to"].as_u64().unwrap();
+        self.cursor = page["cursor"].as_str().unwrap().to_owned();
+        self.read.extend(page["changes"].as_array().unwrap().iter().cloned());
+        Some(page["hasMore"] == true)
+    }
+}
+
+/// Proves that kills at points of chance lose nothing that was answered for and repeat nothing: keys go on working, cursors go on, every
+/// chain is whole, and at the end facts and feed equal the account of a simulator that changed only between finished runs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kills_lose_and_repeat_nothing() {
+    let rounds = number("KILL_ROUNDS").unwrap_or(6);
+    let seed = number("KILL_SEED").unwrap_or_else(|| u64::try_from(Clock::System.now_ms()).unwrap());
+    println!("KILL_ROUNDS={rounds} KILL_SEED={seed}");
+    let mut chance = Chance(seed);
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let played = Played::start(seed % 1_000, 500, Clock::System).await;
+    let serve = || {
+        let mut command = highwater(&data, &played.base_url, &["serve"]);
+        for name in crate::engine::upstream_names() {
+            command.env(format!("HIGHWATER_UPSTREAMS__{}__SCHEDULE", name.to_uppercase()), "* * * * * *");
+        }
+        command
+    };
+    let key = stdout(highwater(&data, &played.base_url, &["keys", "mint", "--tier", "fleet_plus"])).trim().to_owned();
+    let (mut expected, mut reader, mut advanced) = (None::<Expected>, Reader::default(), 0);
+    for round in 1..=usize::try_from(rounds).unwrap() {
+        let server = Server::start(serve());
+        let life = Duration::from_millis(50 + chance.below(2_200));
+        let begun = Instant::now();
+        while begun.elapsed() < life {
+            if reader.step(&server, &key) != Some(true) {
+                // What is answered is read as it comes.
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        assert_eq!(
+            server.get("/recalls/v1/changes?limit=1", &key).map_or(200, |(status, _)| if status == 503 { 200 } else { status }),
+            200,
+            "the key works"
+        );
+        server.kill();
+
+        // The log opens, and holds what was read before the kill.
+        let engine = Engine::open(&data, Clock::System).await;
+        engine.projected().await;
+        crate::engine::assert_chained(&engine.facts().await);
+        let feed = engine.feed().await;
+        assert!(feed.len() >= reader.read.len() && feed[..reader.read.len()] == reader.read, "round {round}: what was answered stays");
+        // Every other time it is killed again before the run it cut is finished.
+        if chance.below(2) == 0 || round == usize::try_from(rounds).unwrap() {
+            engine.run_all(&played.settings()).await;
+            engine.run_all(&played.settings()).await;
+            match &mut expected {
+                None => expected = Some(Expected::at_first(played.sim.current(None))),
+                Some(expected) => {
+                    let entries = played.sim.account_after(advanced);
+                    advanced += entries.len() as u64;
+                    expected.take(round, entries);
+                }
+            }
+            played.sim.advance(8);
+        }
+        engine.close().await;
+    }
+    // The changes since the last finished run.
+    let engine = Engine::open(&data, Clock::System).await;
+    engine.run_all(&played.settings()).await;
+    engine.run_all(&played.settings()).await;
+    let mut expected = expected.unwrap();
+    expected.take(usize::MAX, played.sim.account_after(advanced));
+    expected.assert_facts(&engine.facts().await);
+    let feed = engine.feed().await;
+    expected.assert_feed(&feed, &[]);
+    let logged = engine.changes().await;
+    assert!(
+        logged.iter().map(|change| (&change["seq"], &change["record"])).eq(feed.iter().map(|change| (&change["seq"], &change["record"])))
+    );
+    engine.close().await;
+
+    let server = Server::ready(serve());
+    while reader.step(&server, &key) != Some(false) {}
+    assert_eq!(reader.read, feed, "the feed by cursor, over all kills");
+    assert_eq!(server.terminate().code(), Some(0));
+}

@@ -1,0 +1,311 @@
+//! The engine in this process, its clock and the upstreams' faults in the test's hand.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use event_log::EventLog;
+use event_log::embedded::EmbeddedLog;
+use ingest::{Error, Outcome, Runner};
+use jiff::tz::TimeZone;
+use projector::export::{self, Format};
+use projector::rebuild::Parts;
+use projector::runtime::Projector;
+use schemas::avro::Framing;
+use schemas::clock::Clock;
+use schemas::event::FactKind;
+use schemas::position::Seq;
+use schemas::topics::{self, CHANGES_RECALLS, RECALLS as FACTS};
+use schemas::views::engine::VIEW as ENGINE_VIEW;
+use schemas::views::recalls::{FEED, RECALLS, Row, VIEW};
+use serde_json::Value;
+use simulator::{Entry, Options, Simulator};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use upstreams::Settings;
+use view_store::embedded::EmbeddedStore;
+use view_store::{View, ViewStore};
+
+/// The day on which the stories play.
+pub(crate) const NOW: &str = "2026-11-20T12:00:00Z";
+
+/// The clock that stands at [`NOW`].
+pub(crate) fn fixed_clock() -> Clock {
+    Clock::Fixed(NOW.parse().unwrap())
+}
+
+/// The simulated upstreams, served on a port of their own until dropped.
+pub(crate) struct Played {
+    pub(crate) sim: Arc<Simulator>,
+    pub(crate) base_url: String,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Played {
+    /// Plays `records` recalls from a seed. Nothing changes but by [`Simulator::advance`].
+    pub(crate) async fn start(seed: u64, records: u64, clock: Clock) -> Self {
+        let today = clock.now().to_zoned(TimeZone::UTC).date();
+        let sim = Simulator::new(Options { seed, records, today, clock, ..Options::default() });
+        let (stop, stopped) = oneshot::channel::<()>();
+        let shutdown = async move { drop(stopped.await) };
+        let (bound, serving) = Arc::clone(&sim).bind(SocketAddr::from(([127, 0, 0, 1], 0)), shutdown).await.unwrap();
+        tokio::spawn(serving);
+        Self { sim, base_url: format!("http://{bound}"), _stop: stop }
+    }
+
+    /// Sets faults, all others healed.
+    pub(crate) fn faults(&self, faults: &[(&str, f64)], only: &str) {
+        let mut all = simulator::Faults::default();
+        for (name, value) in faults {
+            all.set(name, *value).unwrap();
+        }
+        all.set_text("only", only).unwrap();
+        self.sim.replace_faults(all);
+    }
+
+    /// Changes the upstreams until the account has an entry that fits; answers it.
+    pub(crate) fn advance_until(&self, fits: impl Fn(&Entry) -> bool) -> Entry {
+        let from = self.sim.account().len() as u64;
+        for _ in 0..5_000 {
+            self.sim.advance(1);
+            if let Some(entry) = self.sim.account_after(from).into_iter().find(|entry| fits(entry)) {
+                return entry;
+            }
+        }
+        panic!("no such change comes");
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        settings(&self.base_url)
+    }
+}
+
+/// Settings of any upstream at an address.
+pub(crate) fn settings(base_url: &str) -> Settings {
+    Settings {
+        base_url: Some(base_url.to_owned()),
+        api_key: None,
+        user_agent: "highwater-scenarios/0 (tests)".to_owned(),
+        requests_per_second: 10_000.0,
+        window_days: 365,
+    }
+}
+
+/// All names of upstreams.
+pub(crate) fn upstream_names() -> Vec<&'static str> {
+    upstreams::ALL.iter().map(|upstream| upstream.manifest().name).collect()
+}
+
+/// The opened engine. Its projector runs until [`Engine::close`].
+pub(crate) struct Engine {
+    pub(crate) log: Arc<dyn EventLog>,
+    pub(crate) store: Arc<dyn ViewStore>,
+    pub(crate) parts: Parts,
+    pub(crate) projector: Arc<Projector>,
+    pub(crate) runner: Runner,
+    stop: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Engine {
+    /// Opens the directories as the binary lays them out, and starts the projector.
+    pub(crate) async fn open(dir: &Path, clock: Clock) -> Self {
+        let mut this = Self::open_still(dir, clock).await;
+        this.start(Arc::clone(&this.projector), "projector");
+        this
+    }
+
+    /// Opens without a projector running.
+    pub(crate) async fn open_still(dir: &Path, clock: Clock) -> Self {
+        std::fs::create_dir_all(dir).unwrap();
+        let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default()).unwrap();
+        let store = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default()).unwrap();
+        // As the binary does: who opens the directory has it alone, so that whoever held a lease is dead.
+        store.forget_leases().await.unwrap();
+        let store: Arc<dyn ViewStore> = store;
+        let engine = store.live(&ENGINE_VIEW).await.unwrap();
+        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine, clock, framing: Framing::SingleObject };
+        let projector = Arc::new(Projector::open(parts.clone()).await.unwrap());
+        let (stop, stopping) = watch::channel(false);
+        let runner = runner_of(&parts, clock, "runner", stopping);
+        Self { log, store, parts, projector, runner, stop, tasks: Vec::new() }
+    }
+
+    /// Runs a projector beside whatever runs.
+    pub(crate) fn start(&mut self, projector: Arc<Projector>, holder: &str) {
+        self.tasks.push(tokio::spawn(projector.run(holder.to_owned(), self.stop.subscribe())));
+    }
+
+    /// Another runner over the same log and store.
+    pub(crate) fn rival(&self, clock: Clock, holder: &str) -> Runner {
+        runner_of(&self.parts, clock, holder, self.stop.subscribe())
+    }
+
+    /// Runs one upstream.
+    pub(crate) async fn run(&self, name: &str, settings: &Settings) -> Vec<Result<Outcome, Error>> {
+        self.runner.run(upstreams::by_name(name).unwrap(), settings).await.unwrap()
+    }
+
+    /// Runs all upstreams side by side, all of whose doors must finish, and waits until what came is projected.
+    pub(crate) async fn run_all(&self, settings: &Settings) -> Vec<Outcome> {
+        let runs = upstream_names().into_iter().map(|name| self.run(name, settings));
+        let outcomes = futures_util::future::join_all(runs).await.into_iter().flatten().map(|outcome| outcome.unwrap()).collect();
+        self.projected().await;
+        outcomes
+    }
+
+    /// Waits until the recalls have passed all facts.
+    pub(crate) async fn projected(&self) {
+        for partition in 0..FACTS.partitions {
+            let end = self.log.end(&FACTS, partition).await.unwrap();
+            loop {
+                match view_store::engine::wait_past(&*self.view().await, &FACTS, partition, end).await {
+                    Err(view_store::Error::Gone { .. }) => {}
+                    result => break drop(result.unwrap()),
+                }
+            }
+        }
+    }
+
+    /// The live view of the recalls.
+    pub(crate) async fn view(&self) -> Arc<dyn View> {
+        self.store.live(&VIEW).await.unwrap()
+    }
+
+    /// A topic's export, parsed.
+    pub(crate) async fn export(&self, topic: &str, all: bool) -> Vec<Value> {
+        let mut out = Vec::new();
+        let mut write = |bytes: &[u8]| {
+            out.extend_from_slice(bytes);
+            true
+        };
+        export::export(&self.parts, topics::by_name(topic).unwrap(), Format::Ndjson, all, &mut write).await.unwrap();
+        out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(|line| serde_json::from_slice(line).unwrap()).collect()
+    }
+
+    /// The facts that speak of records, in log order.
+    pub(crate) async fn facts(&self) -> Vec<Value> {
+        self.export(FACTS.name, false).await
+    }
+
+    /// The recalls' changes that readers see, as exported from the log.
+    pub(crate) async fn changes(&self) -> Vec<Value> {
+        self.export(CHANGES_RECALLS.name, false).await
+    }
+
+    /// The whole feed as its readers get it, page by page, as bytes.
+    pub(crate) async fn feed_bytes(&self, limit: usize) -> Vec<u8> {
+        let view = self.view().await;
+        let upto = Seq(view.checkpoint().await.unwrap().seq);
+        let (mut after, mut out) = (Seq(0), Vec::new());
+        while after < upto {
+            let page = view_store::feed::read_page(&*view, &FEED, after, upto, limit).await.unwrap();
+            assert_eq!(page.from, after.0 + 1, "pages join");
+            assert!(page.to > after.0, "a page gets on");
+            for part in page.parts {
+                if !out.is_empty() {
+                    out.push(b',');
+                }
+                out.extend_from_slice(&part);
+            }
+            after = Seq(page.to);
+        }
+        out
+    }
+
+    /// The whole feed, parsed.
+    pub(crate) async fn feed(&self) -> Vec<Value> {
+        let bytes = self.feed_bytes(200).await;
+        serde_json::from_slice(&[b"[", bytes.as_slice(), b"]"].concat()).unwrap()
+    }
+
+    /// The records as they stand, by id.
+    pub(crate) async fn records(&self) -> BTreeMap<String, Row> {
+        let view = self.view().await;
+        let (mut out, mut after) = (BTreeMap::new(), None);
+        loop {
+            let rows = view.scan(&RECALLS, after.take(), 1_000).await.unwrap();
+            if rows.is_empty() {
+                return out;
+            }
+            for (key, value) in rows {
+                let row: Row = serde_json::from_slice(&value).unwrap();
+                out.insert(row.record.id.clone(), row);
+                after = Some(key);
+            }
+        }
+    }
+
+    /// The digest of the recalls.
+    pub(crate) async fn digest(&self, history: bool) -> String {
+        self.digest_of(&self.projector, history).await
+    }
+
+    /// The digest of the recalls as another projector's view has them.
+    pub(crate) async fn digest_of(&self, projector: &Projector, history: bool) -> String {
+        projector.service("recalls").unwrap().digest(history, None).await.unwrap().to_string()
+    }
+
+    /// Stops the projector and closes log and store.
+    pub(crate) async fn close(self) {
+        self.stop.send_replace(true);
+        for task in self.tasks {
+            task.await.unwrap();
+        }
+        self.store.close().await.unwrap();
+        self.log.close().await.unwrap();
+    }
+}
+
+fn runner_of(parts: &Parts, clock: Clock, holder: &str, stop: watch::Receiver<bool>) -> Runner {
+    let Parts { log, store, engine, framing, .. } = parts.clone();
+    Runner::new(log, store, engine, clock, framing, holder.to_owned(), stop)
+}
+
+/// Facts of one kind.
+pub(crate) fn of_kind(facts: &[Value], kind: FactKind) -> Vec<&Value> {
+    facts.iter().filter(|fact| fact["kind"] == kind.as_str()).collect()
+}
+
+/// The keys at the upstreams by the facts: those seen and not gone.
+pub(crate) fn standing(facts: &[Value]) -> BTreeMap<String, &Value> {
+    let mut out = BTreeMap::new();
+    for fact in facts {
+        let key = fact["key"].as_str().unwrap().to_owned();
+        if fact["kind"] == FactKind::Observed.as_str() {
+            out.insert(key, fact);
+        } else {
+            out.remove(&key);
+        }
+    }
+    out
+}
+
+/// Panics unless every key's facts count up from version 1, each behind the one before.
+pub(crate) fn assert_chained(facts: &[Value]) {
+    let mut heads: BTreeMap<&str, (i64, &str)> = BTreeMap::new();
+    for fact in facts {
+        let key = fact["key"].as_str().unwrap();
+        let (version, id) = heads.get(key).copied().unwrap_or((0, &"0000000000000000000000000000000000000000000000000000000000000000"[..]));
+        let own = (fact["version"].as_i64().unwrap(), fact["prevHash"].as_str().unwrap().trim_start_matches("sha256:"));
+        assert_eq!(own, (version + 1, id.trim_start_matches("sha256:")), "{key} chains");
+        heads.insert(key, (own.0, fact["id"].as_str().unwrap()));
+    }
+}
+
+/// Panics unless the changes' seqs rise and no record is shown twice in a row.
+pub(crate) fn assert_shown_once(feed: &[Value]) {
+    let (mut seq, mut last) = (0, BTreeMap::new());
+    for change in feed {
+        let own = change["seq"].as_i64().unwrap();
+        assert!(own > seq, "seq {own} after {seq}");
+        seq = own;
+        let record = &change["record"];
+        let id = record["id"].as_str().unwrap();
+        let before = last.insert(id, record);
+        assert_ne!(before, Some(record), "{id} is shown twice alike");
+        let event = if before.is_none() { "new" } else { "modified" };
+        assert_eq!(change["event"], event, "{id} at {own}");
+    }
+}

@@ -1,0 +1,154 @@
+//! The real binary as a process, and just enough HTTP to ask it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// How long anything may take at most.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// Between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// The binary with a data directory, its upstreams at `base_url`.
+pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_highwater"));
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("HIGHWATER_")) {
+        command.env_remove(name);
+    }
+    command.env("HIGHWATER_DATA_DIR", data).env("HIGHWATER_LISTEN", "127.0.0.1:0").env("HIGHWATER_LOGGING__FORMAT", "json");
+    // Nothing is read but what the test gives.
+    command.current_dir(data.parent().unwrap());
+    for name in crate::engine::upstream_names() {
+        let name = name.to_uppercase();
+        command.env(format!("HIGHWATER_UPSTREAMS__{name}__BASE_URL"), base_url);
+        command.env(format!("HIGHWATER_UPSTREAMS__{name}__REQUESTS_PER_SECOND"), "10000.0");
+    }
+    command
+}
+
+/// Runs a command that ends by itself.
+pub(crate) fn run(mut command: Command) -> Output {
+    command.output().unwrap()
+}
+
+/// Runs a command that must succeed; answers its standard output.
+pub(crate) fn stdout(command: Command) -> String {
+    let output = run(command);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs a command that must fail with exit code 1; answers its standard error.
+pub(crate) fn refusal(command: Command) -> String {
+    let output = run(command);
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{words}");
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    words
+}
+
+/// Looks again and again until there is an answer, for a while.
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < DEADLINE, "{what} does not come");
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// A running server.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) address: SocketAddr,
+}
+
+impl Server {
+    /// Starts it and waits until it listens.
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let (sender, addresses) = mpsc::channel();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        thread::spawn(move || {
+            let mut words = Vec::new();
+            for line in lines.map_while(Result::ok) {
+                let fields = serde_json::from_str::<Value>(&line).map(|mut line| line["fields"].take()).unwrap_or_default();
+                if fields["message"] == "listening" {
+                    drop(sender.send(Ok(fields["address"].as_str().unwrap().parse().unwrap())));
+                }
+                words.push(line);
+            }
+            drop(sender.send(Err(words.join("\n"))));
+        });
+        match addresses.recv_timeout(DEADLINE).unwrap() {
+            Ok(address) => Self { child, address },
+            Err(words) => panic!("it ended: {words}"),
+        }
+    }
+
+    /// Starts it and waits until it is ready.
+    pub(crate) fn ready(command: Command) -> Self {
+        let this = Self::start(command);
+        wait_for("readiness", || (this.get("/readyz", "")?.0 == 200).then_some(()));
+        this
+    }
+
+    /// Asks; `None` when no whole answer came. The key may be empty.
+    pub(crate) fn get(&self, path: &str, key: &str) -> Option<(u16, Vec<u8>)> {
+        get(self.address, path, key)
+    }
+
+    /// Asks for JSON, which must come with status 200.
+    pub(crate) fn json(&self, path: &str, key: &str) -> Value {
+        let (status, body) = self.get(path, key).unwrap();
+        assert_eq!(status, 200, "{path}: {}", String::from_utf8_lossy(&body));
+        serde_json::from_slice(&body).unwrap()
+    }
+
+    /// Kills it as `kill -9` does.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Asks it to stop, and answers how it did.
+    pub(crate) fn terminate(mut self) -> ExitStatus {
+        let sent = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        wait_for("the end", || self.child.try_wait().unwrap())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // A test that fails must leave no process behind; one that ended before is no error here.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// One request over a connection of its own: status and body.
+pub(crate) fn get(address: SocketAddr, path: &str, key: &str) -> Option<(u16, Vec<u8>)> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(DEADLINE)).ok()?;
+    let key = if key.is_empty() { String::new() } else { format!("x-api-key: {key}\r\n") };
+    write!(stream, "GET {path} HTTP/1.0\r\nhost: {address}\r\n{key}\r\n").ok()?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).ok()?;
+    let head = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
+    let text = String::from_utf8_lossy(&answer[..head]).to_lowercase();
+    let status = text.split(' ').nth(1)?.parse().ok()?;
+    let body = answer.split_off(head + 4);
+    let announced = text.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse::<usize>().ok());
+    // A body cut by a kill is no answer.
+    announced.is_none_or(|length| length == body.len()).then_some((status, body))
+}

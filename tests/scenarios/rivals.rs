@@ -1,0 +1,311 @@
+//! Two of a kind at once: what each says is compared and chained, so that one chain comes of it and nothing is lost or told twice.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use event_log::{Append, EventLog, Stored};
+use futures_util::future::join;
+use projector::decider::Decider;
+use projector::heads::Heads;
+use projector::runtime::Projector;
+use projector::services::recalls::Recalls;
+use schemas::avro;
+use schemas::change::Change;
+use schemas::clock::Clock;
+use schemas::position::LogOffset;
+use schemas::topics::{CHANGES_RECALLS, RECALLS as FACTS, Topic};
+use serde::de::IgnoredAny;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{oneshot, watch};
+
+use crate::account::Expected;
+use crate::engine::{Engine, Played, assert_chained, assert_shown_once, fixed_clock, settings};
+
+/// Which answer is held: the path it begins with, and how many of those go through first.
+struct Hold {
+    path: &'static str,
+    pass: u32,
+    held: Option<oneshot::Sender<()>>,
+    release: Option<oneshot::Receiver<()>>,
+}
+
+/// Stands before the upstreams and holds one answer, already given, until it is released. Answers its address, what tells that the
+/// answer is held, and what releases it.
+async fn holding(upstream: &str, path: &'static str, pass: u32) -> (String, oneshot::Receiver<()>, oneshot::Sender<()>) {
+    let (held, is_held) = oneshot::channel();
+    let (release, released) = oneshot::channel();
+    let hold = Arc::new(Mutex::new(Hold { path, pass, held: Some(held), release: Some(released) }));
+    let upstream = upstream.trim_start_matches("http://").to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(relay(stream, upstream.clone(), Arc::clone(&hold)));
+        }
+    });
+    (format!("http://{address}"), is_held, release)
+}
+
+async fn relay(mut stream: TcpStream, upstream: String, hold: Arc<Mutex<Hold>>) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        match stream.read_u8().await {
+            Ok(byte) => head.push(byte),
+            Err(_) => return,
+        }
+    }
+    head.truncate(head.len() - 2);
+    head.extend_from_slice(b"connection: close\r\n\r\n");
+    let mut server = TcpStream::connect(upstream).await.unwrap();
+    server.write_all(&head).await.unwrap();
+    let mut answer = Vec::new();
+    server.read_to_end(&mut answer).await.unwrap();
+    let wait = {
+        let mut hold = hold.lock().unwrap();
+        let fits = String::from_utf8_lossy(&head).starts_with(&format!("GET {}", hold.path));
+        if fits && hold.pass > 0 {
+            hold.pass -= 1;
+            None
+        } else if fits {
+            hold.held.take().map(|held| held.send(()).unwrap());
+            hold.release.take()
+        } else {
+            None
+        }
+    };
+    if let Some(wait) = wait {
+        drop(wait.await);
+    }
+    // Whoever asked may be gone by now.
+    drop(stream.write_all(&answer).await);
+}
+
+/// Proves that an ingestor that is paused in mid-run, overtaken by another for two whole runs, and continued later adds nothing: one
+/// chain, each change once, and nothing it had read before flows back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_ingestor_does_no_harm() {
+    for (seed, name, path, pass) in
+        [(21, "openfda", "/food/", 0), (22, "openfda", "/food/", 1), (23, "fsis", "/fsis/", 0), (24, "nhtsa", "/odi/", 0)]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let played = Played::start(seed, 600, fixed_clock()).await;
+        let engine = Engine::open(dir.path(), fixed_clock()).await;
+        engine.run_all(&played.settings()).await;
+        let mut expected = Expected::at_first(played.sim.current(None));
+        let upstream = upstreams::by_name(name).unwrap();
+
+        played.sim.advance(25);
+        let first = played.sim.account();
+        let (address, held, release) = holding(&played.base_url, path, pass).await;
+        let slow_settings = settings(&address);
+        let slow = engine.rival(fixed_clock(), "slow");
+        // By this one's clock the other's lease has ended.
+        let later = Clock::Fixed(fixed_clock().now() + Duration::from_secs(120));
+        let quick = engine.rival(later, "quick");
+        let story = async {
+            held.await.unwrap();
+            for _ in 0..2 {
+                for result in quick.run(upstream, &played.settings()).await.unwrap() {
+                    result.unwrap();
+                }
+            }
+            played.sim.advance(25);
+            for _ in 0..2 {
+                for result in quick.run(upstream, &played.settings()).await.unwrap() {
+                    result.unwrap();
+                }
+            }
+            release.send(()).unwrap();
+        };
+        let (results, ()) = join(slow.run(upstream, &slow_settings), story).await;
+        let overtaken = results.unwrap().iter().filter(|result| matches!(result, Err(ingest::Error::Overtaken { .. }))).count();
+        assert_eq!(overtaken, 1, "{name} {path} after {pass}");
+
+        let own = |entries: Vec<simulator::Entry>| entries.into_iter().filter(|entry| entry.upstream == name).collect::<Vec<_>>();
+        expected.take(1, own(first.clone()));
+        expected.take(2, own(played.sim.account_after(first.len() as u64)));
+        let facts = engine.facts().await;
+        expected.assert_facts(&facts);
+        engine.projected().await;
+        expected.assert_feed(&engine.feed().await, &[]);
+        for result in engine.run(name, &played.settings()).await {
+            assert_eq!(result.unwrap().run.appended, 0, "nothing is left to say");
+        }
+        engine.close().await;
+    }
+}
+
+/// Proves that two ingestors that start at the same time read one upstream once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_ingestors_at_once_make_one_chain() {
+    let dir = tempfile::tempdir().unwrap();
+    let played = Played::start(25, 400, fixed_clock()).await;
+    let engine = Engine::open(dir.path(), fixed_clock()).await;
+    let upstream = upstreams::by_name("openfda").unwrap();
+    let (one, other) = (engine.rival(fixed_clock(), "one"), engine.rival(fixed_clock(), "other"));
+    let play = played.settings();
+    let (one, other) = join(one.run(upstream, &play), other.run(upstream, &play)).await;
+    for (one, other) in one.unwrap().into_iter().zip(other.unwrap()) {
+        let busy = |result: &Result<_, _>| matches!(result, Err(ingest::Error::Busy { .. } | ingest::Error::Overtaken { .. }));
+        assert!(one.is_ok() || busy(&one), "{one:?}");
+        assert!(other.is_ok() || busy(&other), "{other:?}");
+        assert!(one.is_ok() || other.is_ok());
+    }
+    let facts = engine.facts().await;
+    assert_chained(&facts);
+    let fda = played.sim.current(None).into_iter().filter(|entry| entry.upstream == "openfda").count();
+    assert_eq!(facts.len(), fda);
+    engine.close().await;
+}
+
+/// An engine whose heads are kept, and whose services nobody decides.
+async fn undecided(engine: &mut Engine) -> watch::Sender<bool> {
+    let (stop, stopping) = watch::channel(false);
+    let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine));
+    tokio::spawn(async move { heads.run(stopping).await.unwrap() });
+    stop
+}
+
+async fn read_all(engine: &Engine, played: &Played) {
+    for name in crate::engine::upstream_names() {
+        for result in engine.run(name, &played.settings()).await {
+            result.unwrap();
+        }
+    }
+}
+
+/// Proves that deciders that take turns without knowing of each other, each from where it last stood, tell every change once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deciders_in_turns_tell_every_change_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let played = Played::start(26, 900, fixed_clock()).await;
+    let mut engine = Engine::open_still(dir.path(), fixed_clock()).await;
+    let stop = undecided(&mut engine).await;
+    let rivals = [Projector::open(engine.parts.clone()).await.unwrap(), Projector::open(engine.parts.clone()).await.unwrap()];
+    read_all(&engine, &played).await;
+    let mut expected = Expected::at_first(played.sim.current(None));
+    for round in 1..=6 {
+        rivals[round % 2].service("recalls").unwrap().catch_up().await.unwrap();
+        let upto = engine.feed().await.len();
+        let known = played.sim.account().len() as u64;
+        played.sim.advance(10);
+        expected.take(round, played.sim.account_after(known));
+        read_all(&engine, &played).await;
+        read_all(&engine, &played).await;
+        assert_eq!(engine.feed().await.len(), upto, "nothing is told before it is decided");
+    }
+    rivals[0].service("recalls").unwrap().catch_up().await.unwrap();
+    expected.assert_facts(&engine.facts().await);
+    expected.assert_feed(&engine.feed().await, &[]);
+    stop.send_replace(true);
+    engine.close().await;
+}
+
+/// Proves that two deciders that run at the very same time, as when one was paused beyond its lease, tell every change once, and leave
+/// rows and pages that are those of the log.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deciders_at_once_tell_every_change_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let played = Played::start(27, 900, fixed_clock()).await;
+    let mut engine = Engine::open_still(dir.path(), fixed_clock()).await;
+    let stop = undecided(&mut engine).await;
+    let rivals = [Projector::open(engine.parts.clone()).await.unwrap(), Projector::open(engine.parts.clone()).await.unwrap()];
+    let mut expected = Expected::at_first(played.sim.current(None));
+    for round in 1..=5 {
+        let (ended, mut end) = watch::channel(false);
+        let reading = async {
+            read_all(&engine, &played).await;
+            read_all(&engine, &played).await;
+            ended.send_replace(true);
+        };
+        let deciding = rivals.each_ref().map(|rival| {
+            let end = end.clone();
+            async move {
+                while !*end.borrow() {
+                    rival.service("recalls").unwrap().catch_up().await.unwrap();
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        let [one, other] = deciding;
+        // Each on a task of its own, so that they are at once.
+        join(reading, join(one, other)).await;
+        end.mark_unchanged();
+        let known = played.sim.account().len() as u64;
+        played.sim.advance(10);
+        expected.take(round, played.sim.account_after(known));
+    }
+    read_all(&engine, &played).await;
+    read_all(&engine, &played).await;
+    for rival in &rivals {
+        rival.service("recalls").unwrap().catch_up().await.unwrap();
+    }
+    expected.assert_facts(&engine.facts().await);
+    let (feed, rows) = (engine.feed().await, engine.digest(true).await);
+    expected.assert_feed(&feed, &[]);
+    let logged = engine.changes().await.len();
+    assert_eq!(logged, feed.len());
+    rivals[1].service("recalls").unwrap().replay(&(Arc::new(|_, _| ()) as projector::rebuild::Progress)).await.unwrap();
+    assert_eq!(engine.digest_of(&rivals[1], true).await, rows, "the rows are those of the log");
+    assert_eq!(engine.feed().await, feed);
+    stop.send_replace(true);
+    engine.close().await;
+}
+
+async fn whole(log: &dyn EventLog, topic: &'static Topic, partition: u32) -> Vec<Stored> {
+    let (mut out, mut from) = (Vec::new(), LogOffset(0));
+    loop {
+        let batch = log.read(topic, partition, from, 1_000, 4 << 20).await.unwrap();
+        let Some(last) = batch.last() else { return out };
+        from = last.offset.next();
+        out.extend(batch);
+    }
+}
+
+async fn copy(log: &dyn EventLog, topic: &'static Topic, partition: u32, records: &[Stored]) {
+    for some in records.chunks(500) {
+        log.append(some.iter().map(|stored| Append { topic, partition, record: stored.record.clone() }).collect()).await.unwrap();
+    }
+}
+
+/// Proves that a group of changes of one input that a dead decider appended in part is completed by the next, byte for byte, before
+/// anything else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cut_group_is_completed() {
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let played = Played::start(28, 1_500, fixed_clock()).await;
+    let engine = Engine::open(dirs[0].path(), fixed_clock()).await;
+    engine.run_all(&played.settings()).await;
+    let changes = whole(&*engine.log, &CHANGES_RECALLS, 0).await;
+    let following = |stored: &Stored| -> i32 {
+        avro::decode::<Change<IgnoredAny, IgnoredAny>>(CHANGES_RECALLS.name, &stored.record.value).unwrap().following
+    };
+    let cut =
+        1 + changes.iter().rposition(|stored| following(stored) > 0).expect("some fact means two changes: two agencies' recall merges");
+
+    let other = Engine::open_still(dirs[1].path(), fixed_clock()).await;
+    for partition in 0..FACTS.partitions {
+        copy(&*other.log, &FACTS, partition, &whole(&*engine.log, &FACTS, partition).await).await;
+    }
+    copy(&*other.log, &CHANGES_RECALLS, 0, &changes[..cut]).await;
+    other.projector.catch_up().await.unwrap();
+    let healed = whole(&*other.log, &CHANGES_RECALLS, 0).await;
+    let group = cut + following(&changes[cut - 1]) as usize;
+    assert!(group > cut && group <= changes.len());
+    for at in 0..group {
+        assert_eq!(healed[at].record.value, changes[at].record.value, "change {at}");
+    }
+    assert_shown_once(&other.feed().await);
+    assert_eq!(other.digest(false).await, engine.digest(false).await);
+    assert_eq!(other.changes().await.len(), other.feed().await.len());
+
+    // A third, opened on what the second left, finds nothing to do.
+    let view = other.view().await;
+    let mut third: Decider<Recalls> =
+        Decider::open(Arc::clone(&other.log), Arc::clone(&other.parts.engine), view, fixed_clock(), other.parts.framing).await.unwrap();
+    third.catch_up().await.unwrap();
+    assert_eq!(whole(&*other.log, &CHANGES_RECALLS, 0).await.len(), healed.len());
+    other.close().await;
+    engine.close().await;
+}
