@@ -102,7 +102,7 @@ enum Verb {
         #[arg(long)]
         history: bool,
         /// As they stood at this seq.
-        #[arg(long)]
+        #[arg(long, conflicts_with = "history")]
         at: Option<u64>,
     },
     /// Shows upstreams, lag, depth and rejects.
@@ -119,8 +119,8 @@ pub(crate) fn main() -> ExitCode {
     let cli = Cli::parse();
     let terminal = Terminal::new();
     let result = run(cli, Arc::clone(&terminal));
-    terminal.flush();
-    match result {
+    let written = terminal.flush().map_err(|error| format!("standard output could not be written: {error}").into());
+    match result.and(written) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             terminal.note(&format!("highwater: {}", words(&*error)));

@@ -158,7 +158,11 @@ fn layer_of(parts: &[String], text: &str, manual: &Table, origin: &str) -> Resul
         Some(_) => {
             let parsed: Result<Table, _> = format!("value = {text}").parse();
             let parsed = parsed.ok().and_then(|mut table| table.remove("value"));
-            parsed.ok_or_else(|| Error::Value { key: parts.join("."), origin: origin.to_owned(), reason: format!("\"{text}\" is no value") })?
+            parsed.ok_or_else(|| Error::Value {
+                key: parts.join("."),
+                origin: origin.to_owned(),
+                reason: format!("\"{text}\" is no value"),
+            })?
         }
     };
     let mut layer = Table::from_iter([(last.clone(), value)]);
@@ -211,7 +215,12 @@ mod tests {
     fn layers_go_over_each_other() {
         let config = load(
             "listen = \"127.0.0.1:1\"\n[upstreams.cpsc]\nrequests_per_second = 4\nwindow_days = 3",
-            &[("HIGHWATER_LISTEN", "127.0.0.1:2"), ("HIGHWATER_UPSTREAMS__CPSC__WINDOW_DAYS", "9"), ("HIGHWATER_SERVICES__RECALLS__ENABLED", "false"), ("PATH", "x")],
+            &[
+                ("HIGHWATER_LISTEN", "127.0.0.1:2"),
+                ("HIGHWATER_UPSTREAMS__CPSC__WINDOW_DAYS", "9"),
+                ("HIGHWATER_SERVICES__RECALLS__ENABLED", "false"),
+                ("PATH", "x"),
+            ],
         )
         .unwrap();
         assert_eq!(config.text("listen"), "127.0.0.1:2");

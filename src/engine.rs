@@ -22,7 +22,7 @@ use schemas::avro::Framing;
 use schemas::topics::{self, Topic};
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use upstreams::Settings as UpstreamSettings;
 use view_store::ViewStore;
 use view_store::embedded::EmbeddedStore;
@@ -46,7 +46,7 @@ pub(crate) enum Error {
         source: std::io::Error,
     },
     /// Another process has it.
-    #[error("data directory {path} is in use by another process, which does not answer on its control socket")]
+    #[error("data directory {path} is in use by another process")]
     Locked {
         /// The directory.
         path: PathBuf,
@@ -60,6 +60,14 @@ pub(crate) enum Error {
         held: &'static str,
         /// What is wanted.
         wanted: &'static str,
+    },
+    /// Keys and cursors were made with a key that is gone.
+    #[error(
+        "{path} is missing beside an existing log: with another one, every key and cursor given out would be refused; restore it from the backup"
+    )]
+    MasterKey {
+        /// Where it should be.
+        path: PathBuf,
     },
     /// A backend that this version does not have.
     #[error("{key} = \"{value}\": this version has the embedded one only")]
@@ -80,14 +88,21 @@ pub(crate) struct Engine {
     pub(crate) projector: Arc<Projector>,
     pub(crate) runner: Runner,
     pub(crate) context: Arc<Context>,
+    holder: String,
     stop: watch::Sender<bool>,
+    /// The projector stops after everything that waits for it.
+    stop_projector: watch::Sender<bool>,
     /// Held open: its lock says that the directory is taken.
     _lock: File,
 }
 
 impl Engine {
     /// Opens all. `simulated` says what kind of records the directory is for.
-    pub(crate) async fn open(config: Config, listening: Option<SocketAddr>, simulated: Option<bool>) -> Result<Arc<Self>, Box<dyn StdError>> {
+    pub(crate) async fn open(
+        config: Config,
+        listening: Option<SocketAddr>,
+        simulated: Option<bool>,
+    ) -> Result<Arc<Self>, Box<dyn StdError>> {
         for key in ["log", "store"] {
             if config.text(key) != "embedded" {
                 return Err(Error::Backend { key, value: config.text(key).to_owned() }.into());
@@ -99,6 +114,11 @@ impl Engine {
         let dir = PathBuf::from(config.text("data_dir"));
         let lock = take_directory(&dir)?;
         mark_directory(&dir, simulated)?;
+        let master_key = dir.join("master.key");
+        if dir.join("log").exists() && !master_key.exists() {
+            return Err(Error::MasterKey { path: master_key }.into());
+        }
+        let secrets = Secrets::load_or_create(&master_key)?;
         let (clock, framing) = (config.clock()?, Framing::SingleObject);
         let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default())?;
         let store = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?;
@@ -109,13 +129,14 @@ impl Engine {
         let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock, framing };
         let projector = Arc::new(Projector::open(parts.clone()).await?);
         let (stop, stopping) = watch::channel(false);
+        let (stop_projector, _) = watch::channel(false);
         let holder = format!("{}-{}", std::process::id(), clock.now_ms());
-        let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), engine, clock, framing, holder, stopping);
-        let access = Access::new(Secrets::load_or_create(&dir.join("master.key"))?);
+        let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), engine, clock, framing, holder.clone(), stopping);
+        let access = Access::new(secrets);
         let search = Search::open(Some(dir.join("cache")));
         let settings = api_settings(&config, listening)?;
         let context = Arc::new(Context::new(settings, clock, Arc::clone(&log), Arc::clone(&store), access, search));
-        Ok(Arc::new(Self { config, log, store, parts, projector, runner, context, stop, _lock: lock }))
+        Ok(Arc::new(Self { config, log, store, parts, projector, runner, context, holder, stop, stop_projector, _lock: lock }))
     }
 
     /// What becomes true when the engine stops.
@@ -142,10 +163,8 @@ impl Engine {
     }
 
     /// Starts what always runs while a directory is open: heads and deciders.
-    pub(crate) fn start_projector(self: &Arc<Self>, tasks: &mut JoinSet<()>) {
-        let (projector, stop) = (Arc::clone(&self.projector), self.stopping());
-        let holder = format!("{}", std::process::id());
-        tasks.spawn(projector.run(holder, stop));
+    pub(crate) fn start_projector(&self) -> JoinHandle<()> {
+        tokio::spawn(Arc::clone(&self.projector).run(self.holder.clone(), self.stop_projector.subscribe()))
     }
 
     /// Waits until every service that reads a topic has passed its present end.
@@ -169,9 +188,12 @@ impl Engine {
     }
 
     /// Stops all tasks, gives back what is held, and closes the stores.
-    pub(crate) async fn close(&self, mut tasks: JoinSet<()>) -> Result<(), Box<dyn StdError>> {
+    pub(crate) async fn close(&self, mut tasks: JoinSet<()>, projecting: JoinHandle<()>) -> Result<(), Box<dyn StdError>> {
         self.stop();
+        // First what may be waiting for the projector, then the projector.
         while tasks.join_next().await.is_some() {}
+        self.stop_projector.send_replace(true);
+        projecting.await?;
         self.context.access.release_all(&self.context).await?;
         self.store.close().await?;
         self.log.close().await?;
@@ -199,16 +221,15 @@ fn take_directory(dir: &Path) -> Result<File, Error> {
     }
 }
 
-/// Marks what kind of records a directory is for, once; refuses the other kind.
+/// Marks what kind of records a directory is for, once, and refuses the other kind; `None` asks and marks nothing.
 fn mark_directory(dir: &Path, simulated: Option<bool>) -> Result<(), Error> {
-    let wrong = |source| Error::Directory { path: dir.to_owned(), source };
-    let (mark, fresh) = (dir.join("simulated"), !dir.join("log").exists());
-    match (simulated, mark.exists(), fresh) {
-        (Some(true), false, true) => fs::write(mark, b"records of simulated upstreams\n").map_err(wrong),
-        (Some(true), false, false) => Err(Error::Mixed { path: dir.to_owned(), held: "real", wanted: "simulated" }),
-        (Some(false), true, _) => Err(Error::Mixed { path: dir.to_owned(), held: "simulated", wanted: "real" }),
-        _ => Ok(()),
+    let Some(simulated) = simulated else { return Ok(()) };
+    let name = |simulated| if simulated { "simulated" } else { "real" };
+    let (mark, wanted, other) = (dir.join(name(simulated)), name(simulated), name(!simulated));
+    if dir.join(other).exists() {
+        return Err(Error::Mixed { path: dir.to_owned(), held: other, wanted });
     }
+    fs::write(mark, b"what kind of records this directory holds\n").map_err(|source| Error::Directory { path: dir.to_owned(), source })
 }
 
 fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Result<Settings, Box<dyn StdError>> {
@@ -270,11 +291,16 @@ fn schedule_lines(config: &Config) -> Vec<(String, String)> {
 pub(crate) type Beside = Box<dyn FnOnce(Arc<Engine>, Arc<AtomicBool>) -> futures_util::future::BoxFuture<'static, ()> + Send>;
 
 /// Serves until a signal comes, then stops in order.
-pub(crate) async fn run(engine: Arc<Engine>, server: Server, lines: Vec<(String, String)>, beside: Option<Beside>) -> Result<(), Box<dyn StdError>> {
+pub(crate) async fn run(
+    engine: Arc<Engine>,
+    server: Server,
+    lines: Vec<(String, String)>,
+    beside: Option<Beside>,
+) -> Result<(), Box<dyn StdError>> {
     let mut tasks = JoinSet::new();
     let ready = Arc::new(AtomicBool::new(false));
     let control = control::Listener::bind(&engine.config)?;
-    engine.start_projector(&mut tasks);
+    let projecting = engine.start_projector();
     tasks.spawn(control.run(Arc::clone(&engine)));
     {
         let (engine, mut stop) = (Arc::clone(&engine), engine.stopping());
@@ -316,7 +342,7 @@ pub(crate) async fn run(engine: Arc<Engine>, server: Server, lines: Vec<(String,
     let served = server.run(Arc::clone(&engine.context), api::services::all(), readiness, signal()).await;
     tracing::info!("stopping");
     schedule.stop().await;
-    engine.close(tasks).await?;
+    engine.close(tasks, projecting).await?;
     served?;
     Ok(())
 }
@@ -368,10 +394,11 @@ async fn signal() {
 
 /// Runs one command in a process of its own, with the directory to itself.
 pub(crate) async fn run_command(config: Config, command: Command, output: Arc<dyn Output>) -> Result<(), Box<dyn StdError>> {
-    let engine = Engine::open(config, None, None).await?;
-    let mut tasks = JoinSet::new();
-    engine.start_projector(&mut tasks);
+    // Asking an upstream by name brings real records.
+    let simulated = matches!(command, Command::Ingest { .. }).then_some(false);
+    let engine = Engine::open(config, None, simulated).await?;
+    let projecting = engine.start_projector();
     let result = command.run(&engine, &*output).await;
-    engine.close(tasks).await?;
+    engine.close(JoinSet::new(), projecting).await?;
     Ok(result?)
 }

@@ -1,6 +1,6 @@
 //! Where a command's words go: what a script wants to standard output, words for people and progress to standard error.
 
-use std::io::{BufWriter, Write, stdout};
+use std::io::{self, BufWriter, Write, stdout};
 use std::sync::{Arc, Mutex};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -24,7 +24,8 @@ pub(crate) trait Output: Send + Sync {
 /// The terminal.
 pub(crate) struct Terminal {
     out: Mutex<BufWriter<std::io::Stdout>>,
-    closed: std::sync::atomic::AtomicBool,
+    /// Why standard output takes no more.
+    failed: Mutex<Option<io::Error>>,
     bar: ProgressBar,
 }
 
@@ -33,15 +34,15 @@ impl Terminal {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {per_sec} {eta}").unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_style(style);
-        Arc::new(Self { out: Mutex::new(BufWriter::new(stdout())), closed: false.into(), bar })
+        Arc::new(Self { out: Mutex::new(BufWriter::new(stdout())), failed: Mutex::new(None), bar })
     }
 
-    /// Writes out what is buffered.
-    pub(crate) fn flush(&self) {
+    /// Writes out what is buffered. A reader that has gone away is no error, a full disk is.
+    pub(crate) fn flush(&self) -> io::Result<()> {
         self.bar.finish_and_clear();
-        if let Ok(mut out) = self.out.lock() {
-            let _ = out.flush();
-        }
+        let flushed = self.out.lock().map_or(Ok(()), |mut out| out.flush());
+        let failed = self.failed.lock().ok().and_then(|mut failed| failed.take()).map_or(flushed, Err);
+        failed.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
     }
 }
 
@@ -53,9 +54,10 @@ impl Output for Terminal {
 
     fn bytes(&self, bytes: &[u8]) {
         if let Ok(mut out) = self.out.lock()
-            && out.write_all(bytes).is_err()
+            && let Err(error) = out.write_all(bytes)
+            && let Ok(mut failed) = self.failed.lock()
         {
-            self.closed.store(true, std::sync::atomic::Ordering::Relaxed);
+            failed.get_or_insert(error);
         }
     }
 
@@ -71,6 +73,6 @@ impl Output for Terminal {
     }
 
     fn is_closed(&self) -> bool {
-        self.closed.load(std::sync::atomic::Ordering::Relaxed)
+        self.failed.lock().is_ok_and(|failed| failed.is_some())
     }
 }

@@ -1,6 +1,6 @@
 //! Observations become facts: compared with the heads of their keys, chained to them, written as records.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -19,6 +19,8 @@ use view_store::View;
 
 use crate::Error;
 
+/// The largest record, in canonical form. A change holds it up to three times and must fit into one record of a log.
+const RECORD_BYTES_MAX: usize = 128 << 10;
 /// Raw bytes of a rejected record that are kept.
 const RAW_BYTES_MAX: usize = 256 << 10;
 
@@ -30,10 +32,18 @@ pub struct Hashed {
     pub content_hash: Hash32,
 }
 
-impl From<Observation> for Hashed {
-    fn from(observation: Observation) -> Self {
-        let content_hash = content_hash(FactKind::Observed, &observation.data.canonical());
-        Self { observation, content_hash }
+impl Hashed {
+    /// An observation with its hash, or, when the record is too large to go through logs and views, its rejection.
+    ///
+    /// # Errors
+    /// The rejection.
+    pub fn new(observation: Observation) -> Result<Self, Reject> {
+        let canonical = observation.data.canonical();
+        if canonical.len() > RECORD_BYTES_MAX {
+            let reason = format!("the record has {} bytes, more than {RECORD_BYTES_MAX}", canonical.len());
+            return Err(Reject { reference: observation.key, reason, raw: canonical });
+        }
+        Ok(Self { content_hash: content_hash(FactKind::Observed, &canonical), observation })
     }
 }
 
@@ -91,35 +101,53 @@ impl Writer {
         Ok(rows.into_iter().map(|row| row.as_deref().and_then(HeadRow::from_bytes).unwrap_or_default()).collect())
     }
 
-    /// The facts that say what a page's observations changed: what reads as its head says is passed over, what stood under
-    /// another number is superseded.
-    /// No key may be in the page twice.
+    /// The facts that say what a page's observations changed: what reads as its head says is passed over. No key may be in the
+    /// page twice.
     ///
     /// # Errors
     /// When the store fails or a fact cannot be written.
     pub async fn changed(&mut self, page: &[Hashed], now_ms: i64) -> Result<Vec<Append>, Error> {
-        let names: Vec<&str> = page
-            .iter()
-            .flat_map(|hashed| std::iter::once(&hashed.observation.key).chain(&hashed.observation.replaces))
-            .map(String::as_str)
-            .collect();
-        let rows = self.heads(&names).await?;
-        let mut heads: HashMap<&str, HeadRow> = names.into_iter().zip(rows).collect();
+        let names: Vec<&str> = page.iter().map(|hashed| hashed.observation.key.as_str()).collect();
+        let heads = self.heads(&names).await?;
         let mut out = Vec::new();
-        for Hashed { observation, content_hash } in page {
-            let head = heads.get(observation.key.as_str()).copied().unwrap_or_default();
+        for (Hashed { observation, content_hash }, head) in page.iter().zip(heads) {
             if head.head.content_hash != *content_hash {
                 let fact = Said { kind: FactKind::Observed, key: &observation.key, content_hash: *content_hash, superseded_by: "" };
                 out.push(self.fact(fact, &head.head, Some(observation.data.clone()), None, now_ms)?);
             }
-            for old in &observation.replaces {
-                let Some(row) = heads.get_mut(old.as_str()) else { continue };
-                if row.head.version > 0 && !row.gone {
-                    let content_hash = content_hash_of(FactKind::Superseded, &observation.key);
-                    let fact = Said { kind: FactKind::Superseded, key: old, content_hash, superseded_by: &observation.key };
-                    out.push(self.fact(fact, &row.head, None, None, now_ms)?);
-                    row.gone = true;
-                }
+        }
+        Ok(out)
+    }
+
+    /// Of a page's observations, those that may go on with a record that stands under another key: (that key, theirs).
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn replaced(&self, page: &[Hashed]) -> Result<Vec<(String, String)>, Error> {
+        let pairs: Vec<(&String, &String)> =
+            page.iter().flat_map(|hashed| hashed.observation.replaces.iter().map(|old| (old, &hashed.observation.key))).collect();
+        let rows = self.heads(&pairs.iter().map(|(old, _)| old.as_str()).collect::<Vec<_>>()).await?;
+        let standing = pairs.into_iter().zip(rows).filter(|(_, row)| row.head.version > 0 && !row.gone);
+        Ok(standing.map(|((old, new), _)| (old.clone(), new.clone())).collect())
+    }
+
+    /// The facts that say which keys go on under another one.
+    ///
+    /// # Errors
+    /// When the store fails or a fact cannot be written.
+    pub async fn superseded(&mut self, pairs: &BTreeMap<String, String>, now_ms: i64) -> Result<Vec<Append>, Error> {
+        let rows = self.heads(&pairs.keys().map(String::as_str).collect::<Vec<_>>()).await?;
+        let mut out = Vec::with_capacity(pairs.len());
+        for ((key, by), row) in pairs.iter().zip(rows) {
+            if row.head.version > 0 && !row.gone {
+                let content_hash = content_hash_of(FactKind::Superseded, by);
+                out.push(self.fact(
+                    Said { kind: FactKind::Superseded, key, content_hash, superseded_by: by },
+                    &row.head,
+                    None,
+                    None,
+                    now_ms,
+                )?);
             }
         }
         Ok(out)
@@ -136,7 +164,13 @@ impl Writer {
         for (key, row) in names.into_iter().zip(rows) {
             if row.head.version > 0 && !row.gone {
                 let content_hash = content_hash_of(FactKind::Withdrawn, "");
-                out.push(self.fact(Said { kind: FactKind::Withdrawn, key, content_hash, superseded_by: "" }, &row.head, None, None, now_ms)?);
+                out.push(self.fact(
+                    Said { kind: FactKind::Withdrawn, key, content_hash, superseded_by: "" },
+                    &row.head,
+                    None,
+                    None,
+                    now_ms,
+                )?);
             }
         }
         Ok(out)

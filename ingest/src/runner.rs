@@ -9,14 +9,14 @@
 //! - A page's mark is appended with the next page's facts, after its own facts are acknowledged: a crash repeats a page, whose
 //!   facts then read as their heads say.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use event_log::{Append, EventLog};
+use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use jiff::ToSpan;
 use schemas::avro::Framing;
 use schemas::clock::Clock;
 use schemas::event::{FactKind, Head, Run, run_key};
@@ -151,7 +151,8 @@ impl Runner {
             pending_mark: false,
             seen: Seen::default(),
             warned: HashSet::new(),
-            remembered: &remembered,
+            replaced: BTreeMap::new(),
+            remembered: remembered.clone(),
             validators: HashMap::new(),
         };
         let result = run.go().await;
@@ -169,8 +170,8 @@ impl Runner {
         result
     }
 
-    /// Maps rejected records again by the rules of this version; answers how many were taken. A record that the upstream has
-    /// shown readable since is passed over: what it said then is newer.
+    /// Maps rejected records (when, raw bytes; oldest first) again by the rules of this version; answers how many were taken. A
+    /// record that the upstream has shown readable since is passed over: what it said then is newer.
     ///
     /// # Errors
     /// [`Error::Busy`] while the door is being read, and when the log or the store fails.
@@ -179,7 +180,7 @@ impl Runner {
         upstream: &'static dyn Upstream,
         door: &'static Door,
         settings: &Settings,
-        rejected: Vec<Vec<u8>>,
+        rejected: Vec<(i64, Vec<u8>)>,
     ) -> Result<u64, Error> {
         let slot = Arc::clone(self.doors.lock().await.entry(door.name).or_default());
         let _one = slot.try_lock().map_err(|_| Error::Busy { door: door.name })?;
@@ -187,27 +188,30 @@ impl Runner {
         let mut writer = Writer::new(upstream.manifest(), door, Arc::clone(&self.engine), self.framing)?;
         let today = self.clock.now().to_zoned(TimeZone::UTC).date();
         let cursor = upstream.start(door, &Window { from: None, to: today }, settings);
-        let mut page: HashMap<String, Hashed> = HashMap::new();
-        for raw in rejected {
+        let lease = format!("ingest/{}", door.name);
+        if !self.renew(&lease).await? {
+            return Err(Error::Busy { door: door.name });
+        }
+        let mut page: HashMap<String, (i64, Hashed)> = HashMap::new();
+        for (rejected_at, raw) in rejected {
             let answer = Answer { status: 200, link: None, body: upstream.single(door, &raw).into() };
             // What still cannot be read stays where it is.
             let Ok((records, _)) = map(upstream, door, &cursor, &answer, today) else { continue };
-            page.extend(records.into_iter().map(|hashed| (hashed.observation.key.clone(), hashed)));
+            page.extend(records.into_iter().map(|hashed| (hashed.observation.key.clone(), (rejected_at, hashed))));
         }
         for partition in 0..topic.partitions {
             engine::wait_past(&*self.engine, topic, partition, self.log.end(topic, partition).await?).await?;
         }
-        let keys: Vec<&str> = page.keys().map(String::as_str).collect();
-        let heads = writer.heads(&keys).await?;
-        let known: Vec<String> =
-            keys.into_iter().zip(heads).filter(|(_, row)| row.head.version > 0).map(|(key, _)| key.to_owned()).collect();
-        page.retain(|key, _| !known.contains(key));
-        let page: Vec<Hashed> = page.into_values().collect();
+        let (keys, page): (Vec<String>, Vec<(i64, Hashed)>) = page.into_iter().unzip();
+        let heads = writer.heads(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+        let older = page.into_iter().zip(heads).filter(|((rejected_at, _), row)| row.head.version == 0 || row.observed_at <= *rejected_at);
+        let page: Vec<Hashed> = older.map(|((_, hashed), _)| hashed).collect();
         let facts = writer.changed(&page, self.clock.now_ms()).await?;
         let taken = facts.len() as u64;
         if !facts.is_empty() {
             self.log.append(facts).await?;
         }
+        self.store.coordination().release(&lease, &self.holder).await?;
         Ok(taken)
     }
 
@@ -232,7 +236,9 @@ struct DoorRun<'a> {
     pending_mark: bool,
     seen: Seen,
     warned: HashSet<String>,
-    remembered: &'a Remembered,
+    /// Keys that may go on under another one, and that one. Decided at the end, when it is known which of them were shown.
+    replaced: BTreeMap<String, String>,
+    remembered: Remembered,
     validators: Remembered,
 }
 
@@ -263,13 +269,16 @@ impl DoorRun<'_> {
                 }
             }
             // An upstream that shows a key twice in one run, each time otherwise, must not make it change back and forth: the
-            // first counts. A record that is there and cannot be read is not missing either.
+            // first counts.
             page.retain(|hashed| self.seen.insert(&hashed.observation.key));
-            for reject in &rest.rejects {
-                self.seen.insert(&format!("{}/{}", self.door.name, reject.reference));
-            }
+            self.replaced.extend(self.writer.replaced(&page).await?);
             // The next page is fetched while this one is appended.
-            let next = rest.next.clone().filter(|_| self.run.pages < PAGES_MAX);
+            let next = rest.next.clone();
+            if self.run.pages > PAGES_MAX {
+                let (door, field) = (self.door.name, "paging".to_owned());
+                let source = UpstreamError::Stop { door, field, reason: format!("more than {PAGES_MAX} pages") };
+                return Err(Error::Upstream { door, source });
+            }
             let fetch = next.clone().map(|next| self.taking(next));
             let append = self.append_page(&page, &rest);
             let (fetched, appended) = match fetch {
@@ -303,10 +312,19 @@ impl DoorRun<'_> {
         };
         let now_ms = self.runner.clock.now_ms();
         let last = &row.run;
-        let cut = matches!(row.kind.as_str(), "run_started" | "run_marked" | "run_failed") && !last.cursor.0.is_empty() && !self.door.snapshot;
-        let usable = cut && self.upstream.request(self.door, &last.cursor, self.settings).is_ok();
+        let cut =
+            matches!(row.kind.as_str(), "run_started" | "run_marked" | "run_failed") && !last.cursor.0.is_empty() && !self.door.snapshot;
+        // A page at which the last run failed at once may never come: then a fresh window is read, so that newer pages do.
+        let stuck = row.kind == "run_failed" && last.pages == 0;
+        let usable = cut && !stuck && self.upstream.request(self.door, &last.cursor, self.settings).is_ok();
         let today = self.today();
-        let mut run = Run { holder: self.runner.holder.clone(), number: last.number + 1, started_at: now_ms, last_full_at: last.last_full_at, ..Run::default() };
+        let mut run = Run {
+            holder: self.runner.holder.clone(),
+            number: last.number + 1,
+            started_at: now_ms,
+            last_full_at: last.last_full_at,
+            ..Run::default()
+        };
         if usable {
             run.full = last.full;
             run.window_from.clone_from(&last.window_from);
@@ -320,6 +338,10 @@ impl DoorRun<'_> {
             run.window_from = from.map(|from| from.to_string()).unwrap_or_default();
             run.window_to = today.to_string();
             run.cursor = self.upstream.start(self.door, &window, self.settings);
+        }
+        if row.last_finished.as_ref().is_none_or(|last| last.holder != self.runner.holder) {
+            // Another process read this door since: what its answers said of their versions is not known here.
+            self.remembered.clear();
         }
         let cursor = run.cursor.clone();
         self.run = run;
@@ -443,7 +465,8 @@ impl DoorRun<'_> {
     async fn finish(&mut self, unchanged: bool, before: &RunRow) -> Result<Outcome, Error> {
         let last = before.last_finished.as_ref();
         if self.door.snapshot {
-            let lacking = if unchanged {
+            let lacking = if unchanged || self.run.rejected > 0 {
+                // A record that is there and cannot be read is not missing: such a run says nothing of what is.
                 Lacking { missing: last.map(|last| last.missing.clone()).unwrap_or_default(), ..Lacking::default() }
             } else {
                 snapshot::lacking(&*self.runner.engine, self.topic(), self.door.name, &self.seen).await?
@@ -452,18 +475,18 @@ impl DoorRun<'_> {
                 self.run.reason = format!("{} of {} known records are missing: none is withdrawn", lacking.missing.len(), lacking.known);
                 tracing::warn!(door = self.door.name, missing = lacking.missing.len(), known = lacking.known, "the answer lacks too much");
             } else {
-                let twice: Vec<String> =
-                    lacking.missing.iter().filter(|key| last.is_some_and(|last| last.missing.contains(key))).cloned().collect();
-                let now_ms = self.runner.clock.now_ms();
-                let facts = self.writer.withdrawn(&twice, now_ms).await?;
-                self.stay().await?;
-                self.run.appended += count(facts.len());
-                if !facts.is_empty() {
-                    self.append_facts(facts).await?;
-                }
-                self.run.missing = lacking.missing.into_iter().filter(|key| !twice.contains(key)).take(MISSING_MAX).collect();
+                let before: HashSet<&String> = last.iter().filter(|_| self.run.rejected == 0).flat_map(|last| &last.missing).collect();
+                let (twice, once): (Vec<String>, Vec<String>) = lacking.missing.into_iter().partition(|key| before.contains(key));
+                let facts = self.writer.withdrawn(&twice, self.runner.clock.now_ms()).await?;
+                self.append_last(facts).await?;
+                self.run.missing = once.into_iter().take(MISSING_MAX).collect();
             }
         }
+        // What this run has shown itself stands on its own, whatever number another record has.
+        let mut replaced = std::mem::take(&mut self.replaced);
+        replaced.retain(|old, _| !self.seen.contains(old));
+        let facts = self.writer.superseded(&replaced, self.runner.clock.now_ms()).await?;
+        self.append_last(facts).await?;
         if self.run.full {
             self.run.last_full_at = self.run.started_at;
         }
@@ -473,6 +496,16 @@ impl DoorRun<'_> {
         self.run.ends = ends.iter().map(|end| i64::try_from(end.0).unwrap_or(i64::MAX)).collect();
         self.append_run(FactKind::RunFinished, Vec::new()).await?;
         Ok(Outcome { door: self.door.name, run: self.run.clone(), ends: self.ends().await? })
+    }
+
+    /// Appends what only the end of a run can say.
+    async fn append_last(&mut self, facts: Vec<Append>) -> Result<(), Error> {
+        self.stay().await?;
+        self.run.appended += count(facts.len());
+        if !facts.is_empty() {
+            self.append_facts(facts).await?;
+        }
+        Ok(())
     }
 
     async fn fail(&mut self, error: Error) -> Result<Outcome, Error> {
@@ -530,7 +563,13 @@ fn map(
     today: Date,
 ) -> Result<(Vec<Hashed>, Page), UpstreamError> {
     let mut rest = upstream.map(door, cursor, answer, today)?;
-    let page = std::mem::take(&mut rest.observations).into_iter().map(Hashed::from).collect();
+    let mut page = Vec::with_capacity(rest.observations.len());
+    for observation in std::mem::take(&mut rest.observations) {
+        match Hashed::new(observation) {
+            Ok(hashed) => page.push(hashed),
+            Err(reject) => rest.rejects.push(reject),
+        }
+    }
     Ok((page, rest))
 }
 

@@ -31,7 +31,9 @@ impl Seen {
         self.0.insert(Self::hash(key))
     }
 
-    fn contains(&self, key: &str) -> bool {
+    /// Whether a key has been seen.
+    #[must_use]
+    pub fn contains(&self, key: &str) -> bool {
         self.0.contains(&Self::hash(key))
     }
 
@@ -83,6 +85,7 @@ pub async fn lacking(engine: &dyn View, topic: &Topic, door: &str, seen: &Seen) 
             break;
         }
     }
-    out.doubted = out.missing.len() > LOST_ALWAYS.max(out.known * LOST_PERCENT_MAX / 100);
+    let most = LOST_ALWAYS.max(out.known * LOST_PERCENT_MAX / 100);
+    out.doubted = out.missing.len() > most || (out.known > 0 && out.missing.len() == out.known);
     Ok(out)
 }

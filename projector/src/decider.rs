@@ -19,17 +19,17 @@ use schemas::change::{Change, ChangeKind, Input, Through};
 use schemas::clock::{Clock, rfc3339};
 use schemas::event::{Fact, FactKind};
 use schemas::hash::Hash32;
-use schemas::position::{LogOffset, Seq};
 use schemas::key;
+use schemas::position::{LogOffset, Seq};
 use schemas::tables::{Datum, Key, Write};
 use schemas::topics::Topic;
-use view_store::feed::FeedTail;
 use serde::{Deserialize, Serialize};
+use view_store::feed::FeedTail;
 use view_store::{Checkpoint, View};
 
+use crate::Error;
 use crate::rows::Rows;
 use crate::service::{Draft, Service, Undecided};
-use crate::Error;
 
 /// Facts decided at once, over all partitions: each is held with all its rows, some 50 KB, until the batch is committed.
 const BATCH_FACTS: usize = 1_000;
@@ -58,8 +58,18 @@ pub struct Decider<S: Service> {
     cut: VecDeque<ChangeOf<S>>,
     /// The engine's checkpoint when nothing more could be decided.
     idle_at: Option<Checkpoint>,
+    /// Offset up to which the change topic has been read; above the checkpoint's when what stands there does not chain.
+    read_to: LogOffset,
     /// Keys of parked facts; later facts of theirs are parked too.
     parked: HashSet<String>,
+}
+
+/// What the next change extends.
+#[derive(Clone, Copy)]
+struct Link {
+    seq: i64,
+    hash: Hash32,
+    recorded_at: i64,
 }
 
 /// A decided change, encoded, with what it writes.
@@ -72,12 +82,24 @@ struct Decided<S: Service> {
     writes: Vec<Write>,
 }
 
+impl<S: Service> Decided<S> {
+    fn link(&self) -> Link {
+        Link { seq: self.change.seq, hash: self.hash, recorded_at: self.change.recorded_at }
+    }
+}
+
 impl<S: Service> Decider<S> {
     /// Opens a view where it stands.
     ///
     /// # Errors
     /// When the store fails or holds rows that this version cannot read.
-    pub async fn open(log: Arc<dyn EventLog>, engine: Arc<dyn View>, view: Arc<dyn View>, clock: Clock, framing: Framing) -> Result<Self, Error> {
+    pub async fn open(
+        log: Arc<dyn EventLog>,
+        engine: Arc<dyn View>,
+        view: Arc<dyn View>,
+        clock: Clock,
+        framing: Framing,
+    ) -> Result<Self, Error> {
         let encoder = Encoder::new(S::CHANGES.name, framing).map_err(value_error::<S>)?;
         let mut this = Self {
             log,
@@ -90,6 +112,7 @@ impl<S: Service> Decider<S> {
             rows: Rows::default(),
             cut: VecDeque::new(),
             idle_at: None,
+            read_to: LogOffset(0),
             parked: HashSet::new(),
         };
         this.resume().await?;
@@ -109,7 +132,7 @@ impl<S: Service> Decider<S> {
     }
 
     /// Takes up the view's state as stored, forgetting what was not committed.
-    async fn resume(&mut self) -> Result<(), Error> {
+    pub(crate) async fn resume(&mut self) -> Result<(), Error> {
         self.checkpoint = self.view.checkpoint().await?;
         self.tail = FeedTail::load(&*self.view, S::FEED, Seq(self.checkpoint.seq)).await?;
         self.rows.clear();
@@ -160,6 +183,14 @@ impl<S: Service> Decider<S> {
     /// # Errors
     /// When the log or the store fails.
     pub async fn take_parked(&mut self) -> Result<u64, Error> {
+        self.take_up().await?;
+        let taken = self.retake_parked().await;
+        // Whatever happened, the rows say what is parked now.
+        self.resume().await?;
+        taken
+    }
+
+    async fn retake_parked(&mut self) -> Result<u64, Error> {
         let rows = self.parked_rows().await?;
         self.parked.clear();
         let mut taken = 0;
@@ -168,20 +199,20 @@ impl<S: Service> Decider<S> {
             let (Ok(partition), Ok(offset)) = (u32::try_from(row.input.partition), u64::try_from(row.input.offset)) else { continue };
             let stored = self.log.read(topic, partition, LogOffset(offset), 1, 1).await?;
             let Some(stored) = stored.into_iter().find(|stored| stored.offset.0 == offset) else { continue };
-            let fact = avro::decode(topic.name, &stored.record.value).map_err(|source| Error::Value { topic: topic.name.to_owned(), source })?;
+            let fact =
+                avro::decode(topic.name, &stored.record.value).map_err(|source| Error::Value { topic: topic.name.to_owned(), source })?;
             let mut group = self.decide_one(&fact).await?;
             if group.iter().any(|(draft, _, _)| draft.event == ChangeKind::Parked) {
                 continue;
             }
             let note = Draft { event: ChangeKind::Noted, id: key, after: None, before: None, before_seq: 0, before_since: 0, note: None };
             group.push((note, None, TAKEN_AGAIN.to_owned()));
-            let decided = self.chain(&row.input, group, 0)?;
+            let decided = self.chain(None, &row.input, group, 0)?;
             let positions = self.checkpoint.clone();
             self.append_and_apply(decided, positions).await?;
             self.rows.clear();
             taken += 1;
         }
-        self.resume().await?;
         Ok(taken)
     }
 
@@ -221,6 +252,7 @@ impl<S: Service> Decider<S> {
                 progress(applied);
             }
         }
+        self.read_to = offset;
         self.cut = group.into_iter().map(|(change, _, _)| change).collect();
         Ok(applied)
     }
@@ -230,12 +262,23 @@ impl<S: Service> Decider<S> {
     /// # Errors
     /// When the log or the store fails.
     pub async fn catch_up(&mut self) -> Result<u64, Error> {
+        self.catch_up_with(|_| ()).await
+    }
+
+    /// The same, telling how many facts are decided after each batch.
+    ///
+    /// # Errors
+    /// As [`Self::catch_up`].
+    pub async fn catch_up_with(&mut self, progress: impl Fn(u64)) -> Result<u64, Error> {
         self.take_up().await?;
         let mut decided = 0;
         loop {
             match self.decide_batch().await {
                 Ok(0) => return Ok(decided),
-                Ok(facts) => decided += facts,
+                Ok(facts) => {
+                    decided += facts;
+                    progress(decided);
+                }
                 Err(Error::Overtaken { service }) => {
                     tracing::warn!(service, "another decider appended changes; taking them up");
                     self.resume().await?;
@@ -271,7 +314,7 @@ impl<S: Service> Decider<S> {
     /// A future that ends when facts or changes beyond the checkpoint may be there. Cancel-safe; borrows nothing.
     pub fn waiter(&self) -> impl Future<Output = Result<(), Error>> + Send + use<S> {
         let (log, engine, idle_at) = (Arc::clone(&self.log), Arc::clone(&self.engine), self.idle_at.clone());
-        let offset = LogOffset(self.checkpoint.offset);
+        let offset = LogOffset(self.checkpoint.offset).max(self.read_to);
         async move {
             let Some(idle_at) = idle_at else { return Ok(()) };
             tokio::select! {
@@ -374,8 +417,7 @@ impl<S: Service> Decider<S> {
         let mut out: Vec<Decided<S>> = Vec::with_capacity(facts.len());
         for (input, fact) in facts {
             let group = self.decide_one(fact).await?;
-            let link = out.last().map(|last| (last.change.seq, last.hash));
-            let decided = self.chain_after(link, input, group, out.len())?;
+            let decided = self.chain(out.last().map(Decided::link), input, group, out.len())?;
             for decided in &decided {
                 for write in decided.writes.iter().filter(|write| S::DECISION_TABLES.iter().any(|table| table.name == write.table.name)) {
                     self.rows.write(write.clone());
@@ -386,16 +428,16 @@ impl<S: Service> Decider<S> {
         Ok(out)
     }
 
-    /// Gives a group of drafts its places behind the checkpoint.
-    fn chain(&mut self, input: &Input, group: Vec<Undone<S>>, at: usize) -> Result<Vec<Decided<S>>, Error> {
-        self.chain_after(None, input, group, at)
-    }
-
-    /// Gives a group of drafts its places in the chain, behind `link` (seq and hash) or the checkpoint. `at` is the group's
-    /// place in the batch, to compare it with what a crash left in the log.
-    fn chain_after(&mut self, link: Option<(i64, Hash32)>, input: &Input, group: Vec<Undone<S>>, at: usize) -> Result<Vec<Decided<S>>, Error> {
-        let (mut seq, mut hash) = link.unwrap_or_else(|| (i64_of(self.checkpoint.seq), parse_hash(&self.checkpoint.hash)));
-        let now = self.clock.now_ms().max(self.checkpoint.recorded_at_ms);
+    /// Gives a group of drafts its places in the chain, behind `last` or the checkpoint. `at` is the group's place in the batch,
+    /// to compare it with what a crash left in the log.
+    fn chain(&mut self, last: Option<Link>, input: &Input, group: Vec<Undone<S>>, at: usize) -> Result<Vec<Decided<S>>, Error> {
+        let Link { mut seq, mut hash, mut recorded_at } = last.unwrap_or_else(|| Link {
+            seq: i64_of(self.checkpoint.seq),
+            hash: parse_hash(&self.checkpoint.hash),
+            recorded_at: self.checkpoint.recorded_at_ms,
+        });
+        // The system's clock may go back; recorded times never do.
+        recorded_at = recorded_at.max(self.clock.now_ms());
         let mut following = i32::try_from(group.len()).unwrap_or(i32::MAX);
         let mut out = Vec::with_capacity(group.len());
         for (draft, through, reason) in group {
@@ -403,14 +445,31 @@ impl<S: Service> Decider<S> {
             seq += 1;
             following -= 1;
             let (prev_hash, input) = (hash, input.clone());
-            let mut change =
-                Change { seq, prev_hash, event, id, recorded_at: now, input, following, before_seq, before_since, after, before, note, through, reason };
+            let mut change = Change {
+                seq,
+                prev_hash,
+                event,
+                id,
+                recorded_at,
+                input,
+                following,
+                before_seq,
+                before_since,
+                after,
+                before,
+                note,
+                through,
+                reason,
+            };
             if let Some(logged) = self.cut.get(at + out.len()) {
                 // Already in the log: the clock has moved on, nothing else may have.
-                change.recorded_at = logged.recorded_at;
+                recorded_at = logged.recorded_at;
+                change.recorded_at = recorded_at;
                 if change != *logged {
                     let (name, seq) = (S::NAME, change.seq);
-                    return Err(Error::Refused(format!("{name} decides change {seq} otherwise than the log has it: it was cut by a crash under other rules")));
+                    return Err(Error::Refused(format!(
+                        "{name} decides change {seq} otherwise than the log has it: it was cut by a crash under other rules"
+                    )));
                 }
             }
             let value = Bytes::from(self.encoder.encode(&change).map_err(value_error::<S>)?);
@@ -504,20 +563,21 @@ impl<S: Service> Decider<S> {
     fn take(&mut self, change: &ChangeOf<S>, record: &[u8], hash: Hash32, next: LogOffset, writes: &mut Vec<Write>) -> Result<(), Error> {
         let element = change.event.is_shown().then(|| element(change, record));
         let seq = u64::try_from(change.seq).unwrap_or(0);
-        self.tail.push(Seq(seq), change.recorded_at, element.as_deref())?;
+        // Another decider's clock may have been behind; the feed's times never go back.
+        let recorded_at = change.recorded_at.max(self.checkpoint.recorded_at_ms);
+        self.tail.push(Seq(seq), recorded_at, element.as_deref())?;
         if change.event == ChangeKind::Parked {
             self.parked.insert(change.id.clone());
             let parked = ParkedRow { input: change.input.clone(), reason: change.reason.clone() };
             let value = serde_json::to_vec(&parked).map_err(|source| Error::Row { table: S::PARKED.name, source })?;
             writes.push(Write { table: S::PARKED, key: parked_key(&change.id, &change.input), value: Some(Bytes::from(value)) });
         } else if change.reason == TAKEN_AGAIN {
-            self.parked.remove(&change.id);
             writes.push(Write { table: S::PARKED, key: parked_key(&change.id, &change.input), value: None });
         }
         self.checkpoint.seq = seq;
         self.checkpoint.hash = hash.to_string();
         self.checkpoint.offset = next.0;
-        self.checkpoint.recorded_at_ms = change.recorded_at;
+        self.checkpoint.recorded_at_ms = recorded_at;
         if let (Ok(partition), Ok(offset)) = (u32::try_from(change.input.partition), u64::try_from(change.input.offset))
             && let Some(topic) = S::INPUTS.iter().find(|topic| topic.name == change.input.topic)
         {
@@ -542,8 +602,7 @@ impl<S: Service> Decider<S> {
         let nowhere = Input { topic: String::new(), partition: 0, offset: -1 };
         let mut decided: Vec<Decided<S>> = Vec::with_capacity(drafts.len());
         for draft in drafts {
-            let link = decided.last().map(|last| (last.change.seq, last.hash));
-            decided.extend(self.chain_after(link, &nowhere, vec![(draft, None, String::new())], decided.len())?);
+            decided.extend(self.chain(decided.last().map(Decided::link), &nowhere, vec![(draft, None, String::new())], decided.len())?);
         }
         let positions = self.checkpoint.clone();
         self.append_and_apply(decided, positions).await
@@ -577,12 +636,8 @@ fn record_json<S: Service>(change: &ChangeOf<S>) -> Result<Vec<u8>, Error> {
 /// A feed element: what readers see of a change, as JSON.
 fn element<R, N>(change: &Change<R, N>, record: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(record.len() + 96);
-    let head = format!(
-        r#"{{"event":"{}","seq":{},"recordedAt":"{}","record":"#,
-        change.event.as_str(),
-        change.seq,
-        rfc3339(change.recorded_at)
-    );
+    let head =
+        format!(r#"{{"event":"{}","seq":{},"recordedAt":"{}","record":"#, change.event.as_str(), change.seq, rfc3339(change.recorded_at));
     out.extend_from_slice(head.as_bytes());
     out.extend_from_slice(record);
     out.push(b'}');
@@ -598,7 +653,9 @@ fn extends<S: Service>(stored: &Stored, seq: u64, hash: Hash32) -> Option<Change
 /// Whether every other partition has passed the facts that a run's end covers.
 fn run_is_covered<D>(fact: &Fact<D>, topic: &Topic, own: u32, positions: &Checkpoint) -> bool {
     let Some(run) = &fact.run else { return true };
-    (0..).zip(&run.ends).all(|(partition, end)| partition == own || positions.position(topic, partition).0 >= u64::try_from(*end).unwrap_or(0))
+    (0..)
+        .zip(&run.ends)
+        .all(|(partition, end)| partition == own || positions.position(topic, partition).0 >= u64::try_from(*end).unwrap_or(0))
 }
 
 fn partitions(topics: &'static [Topic]) -> impl Iterator<Item = (&'static Topic, u32)> {

@@ -54,7 +54,13 @@ impl Format {
 ///
 /// # Errors
 /// When the log or the store fails, or the topic has no export.
-pub async fn export(parts: &Parts, topic: &'static Topic, format: Format, all: bool, write: &mut (dyn FnMut(&[u8]) -> bool + Send)) -> Result<(), Error> {
+pub async fn export(
+    parts: &Parts,
+    topic: &'static Topic,
+    format: Format,
+    all: bool,
+    write: &mut (dyn FnMut(&[u8]) -> bool + Send),
+) -> Result<(), Error> {
     let mut out: Box<dyn RowWriter + Send + '_> = match format {
         Format::Ndjson => Box::new(Ndjson { write }),
         Format::Csv => Box::new(Csv { write, header: false }),
@@ -107,12 +113,12 @@ pub async fn export(parts: &Parts, topic: &'static Topic, format: Format, all: b
     out.finish()
 }
 
-/// The rejected records by door: raw bytes, those cut by the cap left out.
+/// The rejected records by door, oldest first: when, and the raw bytes. Those cut by the cap are left out.
 ///
 /// # Errors
 /// When the log fails.
-pub async fn rejected(parts: &Parts) -> Result<BTreeMap<String, Vec<Vec<u8>>>, Error> {
-    let (mut doors, mut from): (BTreeMap<String, Vec<Vec<u8>>>, _) = (BTreeMap::new(), LogOffset(0));
+pub async fn rejected(parts: &Parts) -> Result<BTreeMap<String, Vec<(i64, Vec<u8>)>>, Error> {
+    let (mut doors, mut from): (BTreeMap<String, Vec<(i64, Vec<u8>)>>, _) = (BTreeMap::new(), LogOffset(0));
     loop {
         let batch = parts.log.read(&REJECTED, 0, from, BATCH_RECORDS, BATCH_BYTES).await?;
         let Some(last) = batch.last() else { return Ok(doors) };
@@ -120,7 +126,7 @@ pub async fn rejected(parts: &Parts) -> Result<BTreeMap<String, Vec<Vec<u8>>>, E
         for stored in &batch {
             let reject: Rejected = decode(&REJECTED, &stored.record.value)?;
             if !reject.truncated {
-                doors.entry(reject.door).or_default().push(reject.raw);
+                doors.entry(reject.door).or_default().push((reject.rejected_at, reject.raw));
             }
         }
     }

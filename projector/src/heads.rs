@@ -16,7 +16,6 @@ use schemas::tables::Write;
 use schemas::topics::{self, Topic, TopicKind};
 use schemas::views::engine::{DROPPED, HEADS, HeadRow, RUNS, RunRow};
 use serde::de::IgnoredAny;
-use tokio::sync::watch;
 use view_store::View;
 
 use crate::{Error, follow};
@@ -71,22 +70,14 @@ impl Heads {
         Ok(taken)
     }
 
-    /// Goes on until `stop` says so.
+    /// Ends when there may be more to take in. Cancel-safe.
     ///
     /// # Errors
     /// When the log or the store fails.
-    pub async fn run(&self, mut stop: watch::Receiver<bool>) -> Result<(), Error> {
-        while !*stop.borrow() {
-            let checkpoint = self.view.checkpoint().await?;
-            let inputs: Vec<&'static Topic> = fact_topics().collect();
-            tokio::select! {
-                biased;
-                _ = stop.changed() => break,
-                past = follow::wait_any(&self.log, &inputs, &checkpoint) => past?,
-            }
-            self.catch_up().await?;
-        }
-        Ok(())
+    pub async fn wait(&self) -> Result<(), Error> {
+        let checkpoint = self.view.checkpoint().await?;
+        let inputs: Vec<&'static Topic> = fact_topics().collect();
+        follow::wait_any(&self.log, &inputs, &checkpoint).await
     }
 
     async fn fold(&self, topic: &'static Topic, partition: u32, batch: &[Stored]) -> Result<Vec<Write>, Error> {
@@ -130,7 +121,8 @@ impl Heads {
                 writes.push(dropped("it does not chain"));
                 continue;
             }
-            *row = HeadRow { head: fact.head(), gone: matches!(fact.kind, FactKind::Withdrawn | FactKind::Superseded) };
+            let gone = matches!(fact.kind, FactKind::Withdrawn | FactKind::Superseded);
+            *row = HeadRow { head: fact.head(), gone, observed_at: fact.observed_at };
             changed.insert(fact.key.clone(), *row);
             if let Some(run) = fact.run {
                 self.run_event(&mut runs, &fact.key, fact.kind, fact.observed_at, run).await?;

@@ -3,6 +3,7 @@
 //! Promise: readers go on reading the live rows until the new ones are complete; the swap leaves no gap, and no cursor is lost.
 
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,19 +12,21 @@ use schemas::avro::Framing;
 use schemas::clock::Clock;
 use schemas::hash::Hash32;
 use schemas::position::LogOffset;
-use schemas::tables::{Datum, Key, TableKind};
+use schemas::tables::{Datum, Key, Table, TableKind};
 use tokio::sync::Mutex;
 use view_store::{View, ViewStore};
 
 use crate::Error;
 use crate::decider::Decider;
-use crate::service::{Draft, Service};
+use crate::service::Service;
 
 /// Told of progress: done, in all.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 /// Rows compared at once.
 const COMPARE_ROWS: usize = 1_000;
+/// Differences appended at once.
+const CONVERGE_CHANGES: usize = 2_000;
 
 /// What a rebuild works with.
 #[derive(Clone)]
@@ -61,6 +64,7 @@ pub async fn replay<S: Service>(parts: &Parts, live: &Mutex<Decider<S>>, progres
     let applied = applied + beside.apply_log(|_| ()).await?;
     // Positions of facts that meant nothing stand in no change; the live decider knows them.
     beside.adopt_positions(&guard).await?;
+    beside.resume().await?;
     parts.store.swap(beside.view()).await?;
     *guard = beside;
     progress(applied, applied);
@@ -77,75 +81,80 @@ pub async fn redecide<S: Service>(parts: &Parts, live: &Mutex<Decider<S>>, progr
     let view = parts.store.begin_rebuild(S::VIEW).await?;
     let beside_parts = Parts { log: Arc::new(scratch.over(Arc::clone(&parts.log))), ..parts.clone() };
     let mut beside: Decider<S> = beside_parts.open(view).await?;
-    beside.catch_up().await?;
+    let mut total = 0;
+    for topic in S::INPUTS {
+        for partition in 0..topic.partitions {
+            total += parts.log.end(topic, partition).await?.0;
+        }
+    }
+    beside.catch_up_with(|decided| progress(decided, total)).await?;
     let mut guard = live.lock().await;
     guard.catch_up().await?;
     beside.catch_up().await?;
-    let drafts = differences::<S>(&**guard.view(), &**beside.view(), progress).await?;
-    let appended = drafts.len() as u64;
-    for chunk in chunks(drafts, 2_000) {
-        guard.append_drafts(chunk).await?;
+    let mut appended = 0;
+    for table in std::iter::once(S::RECORDS).chain(S::DECISION_TABLES.iter().copied().filter(|table| *table != S::RECORDS)) {
+        appended += converge::<S>(table, &mut guard, &**beside.view()).await?;
     }
-    drop(guard);
-    // The new rules may keep their state otherwise: build it anew from the changes.
-    replay::<S>(parts, live, progress).await?;
+    progress(total, total);
     Ok(appended)
 }
 
-fn chunks<T>(items: Vec<T>, size: usize) -> Vec<Vec<T>> {
-    let mut out = Vec::new();
-    let mut items = items.into_iter().peekable();
-    while items.peek().is_some() {
-        out.push(items.by_ref().take(size).collect());
-    }
-    out
-}
-
-/// The drafts that turn the records of one view into those of another.
-async fn differences<S: Service>(live: &dyn View, wanted: &dyn View, progress: &Progress) -> Result<Vec<Draft<S::Record, S::Note>>, Error> {
-    let (mut old, mut new) = (Rows::new::<S>(live).await?, Rows::new::<S>(wanted).await?);
-    let (mut drafts, mut compared) = (Vec::new(), 0);
+/// Appends the changes that turn the rows of a table into those of another view; answers how many.
+async fn converge<S: Service>(table: &'static Table, live: &mut Decider<S>, wanted: &dyn View) -> Result<u64, Error> {
+    // Changes only touch rows that have been compared already, so the live rows can be read while they are appended.
+    let view = Arc::clone(live.view());
+    let (mut old, mut new) = (Rows::new(table, &*view).await?, Rows::new(table, wanted).await?);
+    let (mut drafts, mut appended) = (Vec::new(), 0);
+    let wrong = |source| Error::Row { table: table.name, source };
     loop {
         let order = match (old.first(), new.first()) {
-            (None, None) => return Ok(drafts),
+            (None, None) => break,
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
             (Some((a, _)), Some((b, _))) => a.cmp(b),
         };
-        let before = if order == Ordering::Greater { None } else { old.next::<S>(live).await? };
-        let after = if order == Ordering::Less { None } else { new.next::<S>(wanted).await? };
-        let Some(Datum::Text(id)) = before.as_ref().or(after.as_ref()).and_then(|(key, _)| key.first()).cloned() else { continue };
-        let read = |row: Option<(Key, Bytes)>| {
-            row.map(|(_, value)| S::read_row(&value)).transpose().map_err(|source| Error::Row { table: S::RECORDS.name, source })
-        };
-        drafts.extend(S::difference(&id, read(before)?, read(after)?.map(|(record, _, _)| record)));
-        compared += 1;
-        if compared % 10_000 == 0 {
-            progress(compared, 0);
+        let before = if order == Ordering::Greater { None } else { old.next(&*view).await? };
+        let after = if order == Ordering::Less { None } else { new.next(wanted).await? };
+        let Some(key) = before.as_ref().or(after.as_ref()).map(|(key, _)| key.clone()) else { break };
+        let (before, after) = (before.map(|(_, value)| value), after.map(|(_, value)| value));
+        if table == S::RECORDS {
+            let Some(Datum::Text(id)) = key.first() else { continue };
+            let read = |row: Option<Bytes>| row.map(|value| S::read_row(&value)).transpose().map_err(wrong);
+            drafts.extend(S::difference(id, read(before)?, read(after)?.map(|(record, _, _)| record)));
+        } else if before != after {
+            drafts.extend(S::remember(table, &key, after.as_ref()).map_err(wrong)?);
+        }
+        if drafts.len() >= CONVERGE_CHANGES {
+            appended += drafts.len() as u64;
+            live.append_drafts(std::mem::take(&mut drafts)).await?;
         }
     }
+    appended += drafts.len() as u64;
+    live.append_drafts(drafts).await?;
+    Ok(appended)
 }
 
-/// The rows of a view's records, a page at a time.
+/// The rows of a table, a page at a time.
 struct Rows {
-    page: std::collections::VecDeque<(Key, Bytes)>,
+    table: &'static Table,
+    page: VecDeque<(Key, Bytes)>,
     more: bool,
 }
 
 impl Rows {
-    async fn new<S: Service>(view: &dyn View) -> Result<Self, Error> {
-        let page: std::collections::VecDeque<_> = view.scan(S::RECORDS, None, COMPARE_ROWS).await?.into();
-        Ok(Self { more: page.len() == COMPARE_ROWS, page })
+    async fn new(table: &'static Table, view: &dyn View) -> Result<Self, Error> {
+        let page: VecDeque<_> = view.scan(table, None, COMPARE_ROWS).await?.into();
+        Ok(Self { table, more: page.len() == COMPARE_ROWS, page })
     }
 
     fn first(&self) -> Option<&(Key, Bytes)> {
         self.page.front()
     }
 
-    async fn next<S: Service>(&mut self, view: &dyn View) -> Result<Option<(Key, Bytes)>, Error> {
+    async fn next(&mut self, view: &dyn View) -> Result<Option<(Key, Bytes)>, Error> {
         let row = self.page.pop_front();
         if self.page.is_empty() && self.more {
-            self.page = view.scan(S::RECORDS, row.as_ref().map(|(key, _)| key.clone()), COMPARE_ROWS).await?.into();
+            self.page = view.scan(self.table, row.as_ref().map(|(key, _)| key.clone()), COMPARE_ROWS).await?.into();
             self.more = self.page.len() == COMPARE_ROWS;
         }
         Ok(row)
@@ -260,7 +269,8 @@ impl EventLog for ScratchLog {
         // The decider reads each batch back before it appends the next; only the newest batch is kept.
         let base = self.base.load(std::sync::atomic::Ordering::Relaxed) + changes.len() as u64;
         self.base.store(base, std::sync::atomic::Ordering::Relaxed);
-        *changes = (base..).zip(batch).map(|(offset, append)| event_log::Stored { offset: LogOffset(offset), record: append.record }).collect();
+        *changes =
+            (base..).zip(batch).map(|(offset, append)| event_log::Stored { offset: LogOffset(offset), record: append.record }).collect();
         Ok(changes.iter().map(|stored| stored.offset).collect())
     }
 

@@ -38,7 +38,7 @@ pub trait Projection: Send + Sync {
     async fn parked(&self) -> Result<u64, Error>;
     /// See [`rebuild::digest`].
     async fn digest(&self, history: bool, at: Option<u64>) -> Result<Hash32, Error>;
-    /// Decides all that is there; for a process that only runs one command.
+    /// Decides all that is there now; answers how many facts that were.
     async fn catch_up(&self) -> Result<u64, Error>;
     /// How far it has come.
     async fn checkpoint(&self) -> Result<Checkpoint, Error>;
@@ -155,6 +155,7 @@ async fn not_ahead(parts: &Parts, view: &dyn View, changes: Option<&'static Topi
 
 /// The project role.
 pub struct Projector {
+    parts: Parts,
     heads: Heads,
     services: Vec<Arc<dyn Projection>>,
 }
@@ -178,7 +179,7 @@ impl Projector {
             };
         }
         for_each_service!(open);
-        Ok(Self { heads, services })
+        Ok(Self { parts, heads, services })
     }
 
     /// All services.
@@ -198,7 +199,7 @@ impl Projector {
         })
     }
 
-    /// Takes in and decides all that is there, once.
+    /// Takes in and decides all that is there now.
     ///
     /// # Errors
     /// When the log or the store fails.
@@ -210,22 +211,48 @@ impl Projector {
         Ok(())
     }
 
+    /// Keeps the heads until `stop` says so. One projector at a time, by lease.
+    async fn keep_heads(&self, holder: &str, mut stop: watch::Receiver<bool>) {
+        let coordination = self.parts.store.coordination();
+        let lease = format!("project/{}", engine::VIEW.name);
+        while !*stop.borrow() {
+            let turn = async {
+                if !coordination.lease(&lease, holder, self.parts.clock.now_ms(), LEASE).await? {
+                    return Ok(false);
+                }
+                self.heads.catch_up().await?;
+                // The lease is renewed well before it ends, also when nothing happens.
+                match tokio::time::timeout(LEASE / 3, self.heads.wait()).await {
+                    Ok(waited) => waited.map(|()| true),
+                    Err(_) => Ok(true),
+                }
+            };
+            let turned: Result<bool, Error> = tokio::select! {
+                biased;
+                _ = stop.changed() => break,
+                turned = turn => turned,
+            };
+            if let Err(error) = &turned {
+                tracing::error!(view = engine::VIEW.name, error = error as &dyn std::error::Error, "keeping heads failed");
+            }
+            if !matches!(turned, Ok(true)) {
+                tokio::select! {
+                    _ = stop.changed() => {}
+                    () = tokio::time::sleep(RETRY) => {}
+                }
+            }
+        }
+        if let Err(error) = coordination.release(&lease, holder).await {
+            tracing::warn!(%error, "the heads' lease could not be given back");
+        }
+    }
+
     /// Runs until `stop` says so; returns when every task has ended at a batch's end.
     pub async fn run(self: Arc<Self>, holder: String, stop: watch::Receiver<bool>) {
         let mut tasks = JoinSet::new();
         {
-            let (this, mut stop) = (Arc::clone(&self), stop.clone());
-            tasks.spawn(async move {
-                while !*stop.borrow() {
-                    if let Err(error) = this.heads.run(stop.clone()).await {
-                        tracing::error!(view = engine::VIEW.name, error = &error as &dyn std::error::Error, "keeping heads failed");
-                        tokio::select! {
-                            _ = stop.changed() => {}
-                            () = tokio::time::sleep(RETRY) => {}
-                        }
-                    }
-                }
-            });
+            let (this, holder, stop) = (Arc::clone(&self), holder.clone(), stop.clone());
+            tasks.spawn(async move { this.keep_heads(&holder, stop).await });
         }
         for service in &self.services {
             let (service, holder, stop) = (Arc::clone(service), holder.clone(), stop.clone());

@@ -94,4 +94,14 @@ pub trait Service: Sized + Send + Sync + 'static {
 
     /// The draft that makes one record out of another (either may be absent), for a service decided again.
     fn difference(id: &str, before: Option<Standing<Self>>, after: Option<Self::Record>) -> Option<Draft<Self::Record, Self::Note>>;
+
+    /// The draft that makes a row of a decision table (not [`Self::RECORDS`]) what it should be, for a service decided again.
+    ///
+    /// # Errors
+    /// When the row is not what this version writes.
+    fn remember(
+        table: &'static Table,
+        key: &Key,
+        value: Option<&Bytes>,
+    ) -> Result<Option<Draft<Self::Record, Self::Note>>, serde_json::Error>;
 }

@@ -83,7 +83,9 @@ mod tests {
     /// Proves that keys land where Kafka's own clients put them (values from Kafka's published test of its murmur2).
     #[test]
     fn partitioner_is_kafkas() {
-        for (key, hash) in [("21", -973_932_308_i32), ("foobar", -790_332_482), ("a-little-bit-long-string", -985_981_536), ("abc", 479_470_107)] {
+        for (key, hash) in
+            [("21", -973_932_308_i32), ("foobar", -790_332_482), ("a-little-bit-long-string", -985_981_536), ("abc", 479_470_107)]
+        {
             assert_eq!(murmur2(key.as_bytes()).cast_signed(), hash, "{key}");
         }
     }

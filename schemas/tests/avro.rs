@@ -11,7 +11,8 @@ use schemas::views::recalls::{Note, NoteSet, Recall, RecallChange};
 use schemas::{topics, views};
 
 fn fact() -> Fact<RecallFact> {
-    let data = RecallFact { door: "cpsc".into(), number: "26606".into(), vehicles: vec!["A B 2020".into()], alert: true, ..Default::default() };
+    let data =
+        RecallFact { door: "cpsc".into(), number: "26606".into(), vehicles: vec!["A B 2020".into()], alert: true, ..Default::default() };
     let content_hash = content_hash(FactKind::Observed, &data.canonical());
     Fact {
         id: fact_id("recalls", "cpsc/26606", 1, &Hash32::ZERO, &content_hash),
@@ -31,7 +32,12 @@ fn fact() -> Fact<RecallFact> {
 /// Proves that facts of every shape read back as written, in both framings.
 #[test]
 fn facts_read_back() {
-    let run = Fact { kind: FactKind::RunFinished, data: None, run: Some(Run { ends: vec![1, 2], missing: vec!["x".into()], ..Default::default() }), ..fact() };
+    let run = Fact {
+        kind: FactKind::RunFinished,
+        data: None,
+        run: Some(Run { ends: vec![1, 2], missing: vec!["x".into()], ..Default::default() }),
+        ..fact()
+    };
     for framing in [Framing::SingleObject, Framing::Confluent(7)] {
         let mut encoder = Encoder::new("recalls", framing).unwrap();
         for fact in [fact(), run.clone()] {
@@ -57,7 +63,14 @@ fn changes_read_back() {
         before_since: 0,
         after: Some(recall.clone()),
         before: Some(recall),
-        note: Some(Note { key: "cpsc/26606".into(), version: 2, gone: false, recall: fact().data, superseded_by: String::new(), sets: vec![NoteSet { name: "member/x".into(), items: vec!["a".into()] }] }),
+        note: Some(Note {
+            key: "cpsc/26606".into(),
+            version: 2,
+            gone: false,
+            recall: fact().data,
+            superseded_by: String::new(),
+            sets: vec![NoteSet { name: "member/x".into(), items: vec!["a".into()] }],
+        }),
         through: Some(Through { upstream: "cpsc".into(), through_date: "2026-01-01".into(), finished_at: 1 }),
         reason: String::new(),
     };

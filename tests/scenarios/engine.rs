@@ -287,7 +287,7 @@ pub(crate) fn assert_chained(facts: &[Value]) {
     let mut heads: BTreeMap<&str, (i64, &str)> = BTreeMap::new();
     for fact in facts {
         let key = fact["key"].as_str().unwrap();
-        let (version, id) = heads.get(key).copied().unwrap_or((0, &"0000000000000000000000000000000000000000000000000000000000000000"[..]));
+        let (version, id) = heads.get(key).copied().unwrap_or((0, "0000000000000000000000000000000000000000000000000000000000000000"));
         let own = (fact["version"].as_i64().unwrap(), fact["prevHash"].as_str().unwrap().trim_start_matches("sha256:"));
         assert_eq!(own, (version + 1, id.trim_start_matches("sha256:")), "{key} chains");
         heads.insert(key, (own.0, fact["id"].as_str().unwrap()));
@@ -307,5 +307,16 @@ pub(crate) fn assert_shown_once(feed: &[Value]) {
         assert_ne!(before, Some(record), "{id} is shown twice alike");
         let event = if before.is_none() { "new" } else { "modified" };
         assert_eq!(change["event"], event, "{id} at {own}");
+    }
+}
+
+/// Keeps the heads until told to stop, without a lease.
+pub(crate) async fn keep(heads: projector::heads::Heads, mut stop: tokio::sync::watch::Receiver<bool>) {
+    loop {
+        heads.catch_up().await.unwrap();
+        tokio::select! {
+            _ = stop.changed() => return,
+            waited = heads.wait() => waited.unwrap(),
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! The engine end to end: upstreams played by the simulator at one end, facts, changes and feeds at the other. One story a file.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod account;
 mod commands;
 mod crash;

@@ -143,6 +143,10 @@ impl Service for Ruled {
     fn difference(id: &str, before: Option<(Recall, i64, i64)>, after: Option<Recall>) -> Option<Draft<Recall, Note>> {
         Recalls::difference(id, before, after)
     }
+
+    fn remember(table: &'static Table, key: &Key, value: Option<&Bytes>) -> Result<Option<Draft<Recall, Note>>, serde_json::Error> {
+        Recalls::remember(table, key, value)
+    }
 }
 
 /// Proves that deciding again after a changed rule appends the differences once, as changes behind the old ones: cursors go on, and a
@@ -154,7 +158,7 @@ async fn a_changed_rule_appends_its_differences_once() {
     let engine = Engine::open_still(dir.path(), fixed_clock()).await;
     let (stop, stopping) = watch::channel(false);
     let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine));
-    tokio::spawn(async move { heads.run(stopping).await.unwrap() });
+    tokio::spawn(crate::engine::keep(heads, stopping));
     let parts = &engine.parts;
     let decider: Decider<Ruled> =
         Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), engine.view().await, parts.clock, parts.framing).await.unwrap();

@@ -68,7 +68,9 @@ async fn relay(mut stream: TcpStream, upstream: String, hold: Arc<Mutex<Hold>>) 
             hold.pass -= 1;
             None
         } else if fits {
-            hold.held.take().map(|held| held.send(()).unwrap());
+            if let Some(held) = hold.held.take() {
+                held.send(()).unwrap();
+            }
             hold.release.take()
         } else {
             None
@@ -163,7 +165,7 @@ async fn two_ingestors_at_once_make_one_chain() {
 async fn undecided(engine: &mut Engine) -> watch::Sender<bool> {
     let (stop, stopping) = watch::channel(false);
     let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine));
-    tokio::spawn(async move { heads.run(stopping).await.unwrap() });
+    tokio::spawn(crate::engine::keep(heads, stopping));
     stop
 }
 

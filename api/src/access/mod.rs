@@ -100,7 +100,8 @@ impl Access {
         if let Some(minute) = limits.minute {
             policy.push_str(&format!(", \"minute\";q={};w={}", minute.calls_max, minute.length_s));
         }
-        let spend = async |window| self.spend(ctx, &subject, window).await.map_err(|problem| problem.header("ratelimit-policy", policy.as_str()));
+        let spend =
+            async |window| self.spend(ctx, &subject, window).await.map_err(|problem| problem.header("ratelimit-policy", policy.as_str()));
         if let Some(minute) = limits.minute {
             spend(minute).await?;
         }

@@ -46,7 +46,7 @@ async fn fold(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>) {
                 rows.commit(Vec::new(), &at).await.unwrap();
                 continue;
             }
-            let head = HeadRow { head: fact.head(), gone: false }.to_bytes();
+            let head = HeadRow { head: fact.head(), gone: false, observed_at: fact.observed_at }.to_bytes();
             heads.commit(vec![put(&engine::HEADS, head_key, head)], &at).await.unwrap();
             let writes = apply(rows.as_ref(), fact.data.unwrap(), fact.observed_at).await;
             rows.commit(writes, &at).await.unwrap();

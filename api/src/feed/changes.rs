@@ -139,7 +139,8 @@ async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answ
     let page = reader.page(after, at.seq, limit).await.map_err(store_problem)?;
     let has_more = page.to < at.seq.0;
     let from_ms = history_from(ctx, &source, &at.view, at.last.0).await?;
-    let mut notes: Vec<String> = shallow_note(from_ms.filter(|_| at.seq.0 > 0), at.now.as_millisecond()).map(str::to_owned).into_iter().collect();
+    let mut notes: Vec<String> =
+        shallow_note(from_ms.filter(|_| at.seq.0 > 0), at.now.as_millisecond()).map(str::to_owned).into_iter().collect();
     if short {
         notes.push(format!("this tier gets at most {rows_max} changes a page; a paid key gets up to {LIMIT_MAX}"));
     }

@@ -185,7 +185,10 @@ impl Parameter {
     fn read(&self, given: &str, text: &str) -> Result<Value, Problem> {
         let wrong = |what: &str| Problem::parameter(given, format!("{given}: \"{}\" is not {what}", echo(text)));
         if text.trim().is_empty() && given == "cursor" {
-            return Err(Problem { code: ErrorCode::CursorInvalid, ..Problem::parameter(given, "the cursor is empty; leave it out to begin") });
+            return Err(Problem {
+                code: ErrorCode::CursorInvalid,
+                ..Problem::parameter(given, "the cursor is empty; leave it out to begin")
+            });
         }
         if text.trim().is_empty() {
             return Err(Problem::parameter(given, format!("{given} is empty; leave it out instead")));

@@ -83,6 +83,7 @@ impl Endpoint {
         *forwarded.method_mut() = http::Method::POST;
         *forwarded.headers_mut() = request.headers.clone();
         forwarded.extensions_mut().insert(CallerAddress(request.address));
+        forwarded.extensions_mut().insert(Query(request.query.to_owned()));
         // Answers are JSON whatever is asked for; plain clients that do not list both types are welcome.
         forwarded.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         let (parts, body) = self.service.handle(forwarded).await.into_parts();
@@ -105,6 +106,10 @@ impl Endpoint {
         response
     }
 }
+
+/// The query of a request, as it came.
+#[derive(Clone)]
+struct Query(String);
 
 /// A JSON-RPC error for a body that is none of its messages.
 fn refusal(code: i32, message: &str) -> Response {
@@ -158,8 +163,11 @@ impl Tools {
         let missing = || Problem::new(ErrorCode::Internal, "the request's head is lost");
         let parts = parts.ok_or_else(missing)?;
         let address = parts.extensions.get::<CallerAddress>().ok_or_else(missing)?.0;
+        // Clients that can only be given a URL put their key there.
+        let query = parts.extensions.get::<Query>().map(|query| query.0.as_str()).unwrap_or_default();
+        let mut pairs = form_urlencoded::parse(query.as_bytes()).collect();
         let incoming = Incoming {
-            credentials: credentials::take(&parts.headers, &mut Vec::new())?,
+            credentials: credentials::take(&parts.headers, &mut pairs)?,
             address,
             ndjson: false,
             idempotency_key: rest::idempotency_key(&parts.headers)?,

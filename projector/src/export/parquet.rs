@@ -25,12 +25,24 @@ const INTS: [&str; 4] = ["partition", "offset", "version", "seq"];
 fn columns(topic: &Topic) -> &'static [&'static str] {
     match topic.kind {
         TopicKind::Facts | TopicKind::Commands => &[
-            "topic", "partition", "offset", "id", "kind", "key", "version", "observedAt", "upstream", "contentHash", "prevHash", "supersededBy",
-            "data", "run",
+            "topic",
+            "partition",
+            "offset",
+            "id",
+            "kind",
+            "key",
+            "version",
+            "observedAt",
+            "upstream",
+            "contentHash",
+            "prevHash",
+            "supersededBy",
+            "data",
+            "run",
         ],
-        TopicKind::Changes => &[
-            "topic", "partition", "offset", "seq", "hash", "prevHash", "event", "id", "recordedAt", "input", "record", "before", "reason",
-        ],
+        TopicKind::Changes => {
+            &["topic", "partition", "offset", "seq", "hash", "prevHash", "event", "id", "recordedAt", "input", "record", "before", "reason"]
+        }
         TopicKind::Rejects => &["topic", "partition", "offset", "upstream", "door", "reference", "reason", "rejectedAt", "truncated"],
     }
 }

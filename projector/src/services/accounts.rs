@@ -48,7 +48,12 @@ impl Service for Accounts {
             ("rotate", Some(row)) if is_live(&row.record, fact.observed_at) => {
                 let mut ended = row.record.clone();
                 ended.ends_at = fact.observed_at + ROTATION_OVERLAP_MS;
-                let heir = ApiKey { account: ended.account.clone(), tier: ended.tier.clone(), email_hash: ended.email_hash.clone(), ..minted(command, &command.new_key_id, fact.observed_at) };
+                let heir = ApiKey {
+                    account: ended.account.clone(),
+                    tier: ended.tier.clone(),
+                    email_hash: ended.email_hash.clone(),
+                    ..minted(command, &command.new_key_id, fact.observed_at)
+                };
                 Ok(vec![modified(row, ended, command), made(heir, command)])
             }
             ("revoke", Some(row)) if is_live(&row.record, fact.observed_at) => {
@@ -94,6 +99,11 @@ impl Service for Accounts {
         let event = if before.is_some() { ChangeKind::Modified } else { ChangeKind::New };
         let (before, before_seq, before_since) = before.map_or((None, 0, 0), |(record, seq, since)| (Some(record), seq, since));
         Some(Draft { event, id: id.to_owned(), after: Some(after), before, before_seq, before_since, note: None })
+    }
+
+    fn remember(_: &'static Table, _: &Key, _: Option<&Bytes>) -> Result<Option<Draft<ApiKey, AccountCommand>>, serde_json::Error> {
+        // Keys are all that decisions look at.
+        Ok(None)
     }
 }
 

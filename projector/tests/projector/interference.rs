@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use event_log::{Append, EventLog, Record};
+use event_log::{Append, Record};
 use projector::decider::Decider;
 use projector::rebuild;
 use projector::services::recalls::Recalls;
@@ -124,4 +124,44 @@ async fn a_poison_fact_is_parked() {
     // Still poison, so it stays; what waited behind it does, too.
     assert_eq!(engine.decider.take_parked().await.unwrap(), 0);
     assert_eq!(engine.decider.parked_rows().await.unwrap().len(), 2);
+}
+
+/// Proves that a clock that goes back neither stops the service nor makes recorded times go back.
+#[tokio::test]
+async fn recorded_times_never_go_back() {
+    let mut engine = Engine::new().await;
+    engine.say(&[observed(1, "now")]).await;
+    let earlier = schemas::clock::Clock::Fixed("2026-11-20T11:00:00Z".parse().unwrap());
+    let view = Arc::clone(engine.decider.view());
+    engine.decider =
+        Decider::open(Arc::clone(&engine.log), Arc::clone(&engine.engine), view, earlier, schemas::avro::Framing::SingleObject)
+            .await
+            .unwrap();
+    engine.say(&[observed(2, "an hour back"), observed(3, "still")]).await;
+    assert_eq!(engine.decider.checkpoint().seq, 3);
+    let shown = feed(&engine.decider).await;
+    assert_eq!(shown.matches("2026-11-20T12:00:00.000Z").count(), 3, "{shown}");
+}
+
+/// Proves that deciding again under the same rules appends nothing, also where merged recalls came in another order than the log's
+/// partitions have them.
+#[tokio::test]
+async fn deciding_again_without_a_change_appends_nothing() {
+    let mut engine = Engine::new().await;
+    for number in 0..12 {
+        let said = |door: &str, agency: &str| {
+            let (number, title) = (format!("{number}"), format!("Pair {number}"));
+            (format!("{door}/{number}"), Said::Observed(recall(door, agency, &number, &title, "Paar", "2026-07-01")))
+        };
+        let (one, other) = (said("fsis", "USDA"), said("openfda.food", "FDA"));
+        engine.say(&[one]).await;
+        engine.say(&[other]).await;
+    }
+    let (digest, seq, parts) = (engine.digest().await, engine.decider.checkpoint().seq, engine.parts());
+    let fresh = engine.rival().await;
+    let live = Mutex::new(std::mem::replace(&mut engine.decider, fresh));
+    let appended = rebuild::redecide(&parts, &live, &(Arc::new(|_, _| ()) as rebuild::Progress)).await.unwrap();
+    engine.decider = live.into_inner();
+    assert_eq!((appended, engine.decider.checkpoint().seq), (0, seq));
+    assert_eq!(engine.digest().await, digest);
 }

@@ -39,6 +39,19 @@ fn world() -> Vec<(String, Said)> {
         // Gone.
         observed("fsis/040-2026/en", recall("fsis", "USDA", "040-2026", "Gone", "Weg", "2026-08-01")),
         ("fsis/040-2026/en".to_owned(), Said::Withdrawn),
+        // A merged pair, one of which is withdrawn.
+        observed("openfda.food/F-5", recall("openfda.food", "FDA", "F-5", "Half", "Halb", "2026-09-01")),
+        observed("fsis/050-2026/en", recall("fsis", "USDA", "050-2026", "Half", "Halb", "2026-09-01")),
+        ("fsis/050-2026/en".to_owned(), Said::Withdrawn),
+        // A record that gets its number later, under the same key.
+        observed("cpsc/10854", recall("cpsc", "CPSC", "10854", "Numbered later", "Acme", "2026-10-01")),
+        observed("cpsc/10854", recall("cpsc", "CPSC", "26606", "Numbered later", "Acme", "2026-10-01")),
+        // Five alike in a chain of weeks: too many to be one, whichever comes first.
+        observed("cpsc/80", recall("cpsc", "CPSC", "80", "Chain", "Kette", "2026-01-01")),
+        observed("openfda.food/F-6", recall("openfda.food", "FDA", "F-6", "Chain", "Kette", "2026-01-07")),
+        observed("fsis/060-2026/en", recall("fsis", "USDA", "060-2026", "Chain", "Kette", "2026-01-13")),
+        observed("nhtsa.socrata/26V600000", recall("nhtsa.socrata", "NHTSA", "26V600000", "Chain", "Kette", "2026-01-19")),
+        observed("cpsc/81", recall("cpsc", "CPSC", "81", "Chain", "Kette", "2026-01-25")),
     ]
 }
 
@@ -75,11 +88,27 @@ async fn one_record_per_recall() {
     assert!(engine.record("USDA:018-2026").await.is_none_or(|record| record.merged_into == "FDA:F-1"));
     let brakes = engine.record("NHTSA:26V400000").await.unwrap();
     assert_eq!((brakes.title.as_str(), brakes.remedy.as_str()), ("Acme: Brakes may fail", "Dealers will replace it."));
-    for alone in ["FDA:F-2", "FDA:F-3", "USDA:020-2026", "CPSC:7", "NHTSA:26C100000", "FDA:H-9", "FDA:F-4", "USDA:030-2026"] {
+    for alone in [
+        "FDA:F-5",
+        "CPSC:26606",
+        "CPSC:80",
+        "CPSC:81",
+        "USDA:060-2026",
+        "FDA:F-2",
+        "FDA:F-3",
+        "USDA:020-2026",
+        "CPSC:7",
+        "NHTSA:26C100000",
+        "FDA:H-9",
+        "FDA:F-4",
+        "USDA:030-2026",
+    ] {
         let record = engine.record(alone).await.unwrap();
         assert!(record.is_listed() && record.agencies.len() == 1, "{alone}: {record:?}");
     }
     assert!(engine.record("FDA:EVT-9-ab").await.is_none_or(|record| record.merged_into == "FDA:H-9"));
+    // A number that turned out to be another one is no recall of its own any more.
+    assert_eq!(engine.record("CPSC:10854").await.unwrap().merged_into, "CPSC:26606");
     assert!(engine.record("USDA:040-2026").await.is_none_or(|record| record.withdrawn));
 }
 

@@ -40,11 +40,31 @@ pub fn encode(encoder: &mut Encoder, fact: Fact<FactData>) -> Result<Vec<u8>, Er
     let Fact { id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, data, run } = fact;
     match data {
         Some(FactData::Recall(data)) => encoder.encode(&Fact {
-            id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, data: Some(*data), run,
+            id,
+            kind,
+            key,
+            version,
+            prev_hash,
+            content_hash,
+            upstream,
+            observed_at,
+            superseded_by,
+            data: Some(*data),
+            run,
         }),
         // No record: the record's type does not matter, every fact schema has the same envelope.
         None => encoder.encode(&Fact::<RecallFact> {
-            id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, data: None, run,
+            id,
+            kind,
+            key,
+            version,
+            prev_hash,
+            content_hash,
+            upstream,
+            observed_at,
+            superseded_by,
+            data: None,
+            run,
         }),
     }
 }

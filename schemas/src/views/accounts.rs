@@ -136,11 +136,13 @@ pub const KEYS_HISTORY: Table =
 /// Keys by their keyed hash: (hash) to the key's id.
 pub const BY_HASH: Table = Table { name: "accounts_by_hash", key: &[text("hash")], partition_columns: 1, kind: TableKind::Derived };
 /// Keys by keyed hash of the e-mail: (hash, id) to nothing.
-pub const BY_EMAIL: Table = Table { name: "accounts_by_email", key: &[text("hash"), text("id")], partition_columns: 1, kind: TableKind::Derived };
+pub const BY_EMAIL: Table =
+    Table { name: "accounts_by_email", key: &[text("hash"), text("id")], partition_columns: 1, kind: TableKind::Derived };
 /// Packed pages of changes.
 pub const FEED: Table = Table { name: "accounts_feed", key: &[int("block")], partition_columns: 1, kind: TableKind::Derived };
 /// Inputs that could not be decided: (key of fact, offset) to where and why, as JSON.
-pub const PARKED: Table = Table { name: "accounts_parked", key: &[text("key"), int("offset")], partition_columns: 1, kind: TableKind::Derived };
+pub const PARKED: Table =
+    Table { name: "accounts_parked", key: &[text("key"), int("offset")], partition_columns: 1, kind: TableKind::Derived };
 
 /// The accounts' view.
 pub const VIEW: ViewDef = ViewDef { name: "accounts", tables: &[&KEYS, &KEYS_HISTORY, &BY_HASH, &BY_EMAIL, &FEED, &PARKED] };

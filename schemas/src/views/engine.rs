@@ -24,15 +24,18 @@ pub struct HeadRow {
     pub head: Head,
     /// Withdrawn or superseded: the record is no longer at the upstream.
     pub gone: bool,
+    /// When that was observed: milliseconds since 1970.
+    pub observed_at: i64,
 }
 
 impl HeadRow {
-    /// 73 bytes: gone (1), version (8, big endian), id (32), content hash (32).
+    /// 81 bytes: gone (1), version (8, big endian), observed at (8, big endian), id (32), content hash (32).
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(73);
+        let mut out = Vec::with_capacity(81);
         out.push(u8::from(self.gone));
         out.extend_from_slice(&self.head.version.to_be_bytes());
+        out.extend_from_slice(&self.observed_at.to_be_bytes());
         out.extend_from_slice(&self.head.id.0);
         out.extend_from_slice(&self.head.content_hash.0);
         out
@@ -43,10 +46,12 @@ impl HeadRow {
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (gone, rest) = bytes.split_first()?;
         let (version, rest) = rest.split_first_chunk::<8>()?;
+        let (observed_at, rest) = rest.split_first_chunk::<8>()?;
         let (id, rest) = rest.split_first_chunk::<32>()?;
         let content: &[u8; 32] = rest.try_into().ok()?;
         Some(Self {
             gone: *gone != 0,
+            observed_at: i64::from_be_bytes(*observed_at),
             head: Head { version: i64::from_be_bytes(*version), id: Hash32(*id), content_hash: Hash32(*content) },
         })
     }

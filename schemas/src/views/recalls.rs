@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
 use crate::facts::recalls::RecallFact;
-use crate::tables::{Column, Order, ColumnType, Table, TableKind, ViewDef, int, int_desc, text};
+use crate::tables::{Column, ColumnType, Order, Table, TableKind, ViewDef, int, int_desc, text};
 
 /// A recall as readers see it. The first eight fields after `id` are the contract's record, in its order. `""` is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +56,12 @@ impl Recall {
     pub fn is_listed(&self) -> bool {
         !self.withdrawn && self.merged_into.is_empty()
     }
+
+    /// Whether this agency issued it, alone or with others.
+    #[must_use]
+    pub fn is_of(&self, agency: &str) -> bool {
+        self.agency == agency || self.agencies.iter().any(|other| other == agency)
+    }
 }
 
 /// What the service remembers of one fact key for later decisions.
@@ -103,19 +109,14 @@ pub struct Row {
 /// Records as they stand: (id) to [`Row`] as JSON.
 pub const RECALLS: Table = Table { name: "recalls", key: &[text("id")], partition_columns: 1, kind: TableKind::Current };
 /// Records as they stood, by the seq from which they did: (id, seq descending) to [`Row`] as JSON.
-pub const HISTORY: Table = Table { name: "recalls_history", key: &[text("id"), int_desc("seq")], partition_columns: 1, kind: TableKind::History };
+pub const HISTORY: Table =
+    Table { name: "recalls_history", key: &[text("id"), int_desc("seq")], partition_columns: 1, kind: TableKind::History };
 /// Listed records by list and date, newest first. `list` is `CATEGORY/AGENCY` with `*` for any; `year` bounds the partition,
 /// newest first; `day` is days since 1970 (-1 and year 0 for none); a row says from which seq on (`since`) until which
 /// (value: JSON of [`Listed`]) the record stood there.
 pub const LISTS: Table = Table {
     name: "recalls_lists",
-    key: &[
-        text("list"),
-        Column { name: "year", ty: ColumnType::Int, order: Order::Desc },
-        int_desc("day"),
-        text("id"),
-        int("since"),
-    ],
+    key: &[text("list"), Column { name: "year", ty: ColumnType::Int, order: Order::Desc }, int_desc("day"), text("id"), int("since")],
     partition_columns: 2,
     kind: TableKind::Derived,
 };
@@ -126,13 +127,14 @@ pub const SETS: Table = Table { name: "recalls_sets", key: &[text("name")], part
 /// Packed pages of changes: (block) to a block, see `view_store::feed`.
 pub const FEED: Table = Table { name: "recalls_feed", key: &[int("block")], partition_columns: 1, kind: TableKind::Derived };
 /// Upstreams' completeness: (upstream, seq descending) to [`crate::change::Through`] as JSON.
-pub const THROUGH: Table = Table { name: "recalls_through", key: &[text("upstream"), int_desc("seq")], partition_columns: 1, kind: TableKind::Derived };
+pub const THROUGH: Table =
+    Table { name: "recalls_through", key: &[text("upstream"), int_desc("seq")], partition_columns: 1, kind: TableKind::Derived };
 /// Inputs that could not be decided: (key of fact, offset) to where and why, as JSON.
-pub const PARKED: Table = Table { name: "recalls_parked", key: &[text("key"), int("offset")], partition_columns: 1, kind: TableKind::Derived };
+pub const PARKED: Table =
+    Table { name: "recalls_parked", key: &[text("key"), int("offset")], partition_columns: 1, kind: TableKind::Derived };
 
 /// The recalls view.
-pub const VIEW: ViewDef =
-    ViewDef { name: "recalls", tables: &[&RECALLS, &HISTORY, &LISTS, &SOURCES, &SETS, &FEED, &THROUGH, &PARKED] };
+pub const VIEW: ViewDef = ViewDef { name: "recalls", tables: &[&RECALLS, &HISTORY, &LISTS, &SOURCES, &SETS, &FEED, &THROUGH, &PARKED] };
 
 /// Until when a record stood at a place of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -77,7 +77,10 @@ impl Running {
 
     fn memory_mib(&self) -> f64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
-        let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
+        let kib = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))
+            .and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
         kib.unwrap_or_default() / 1024.0
     }
 }
@@ -202,7 +205,10 @@ async fn serve_api(settings: &Settings) -> Result<(), Failure> {
     let cursors = |among| -> Vec<String> {
         seqs(last, among).into_iter().map(|seq| cursor::encode(context.access.secrets(), "recalls", Seq(seq), "")).collect()
     };
-    line(&json!({ "address": address.to_string(), "keys": keys, "last": last, "cursors": cursors(last), "recent": cursors(RECENT) }).to_string());
+    line(
+        &json!({ "address": address.to_string(), "keys": keys, "last": last, "cursors": cursors(last), "recent": cursors(RECENT) })
+            .to_string(),
+    );
     server.run(Arc::clone(&context), api::services::all(), Arc::new(|| Ok(())), std::future::pending()).await?;
     Ok(())
 }

@@ -55,7 +55,8 @@ pub(crate) fn prepare(settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
     }
     line(&format!("rendering the pages of {} records", settings.records));
     std::fs::create_dir_all(&dir)?;
-    let world = simulator::Simulator::new(simulator::Options { records: settings.records, today: today(), ..simulator::Options::default() });
+    let world =
+        simulator::Simulator::new(simulator::Options { records: settings.records, today: today(), ..simulator::Options::default() });
     let (mut index, mut files) = (Vec::new(), Vec::new());
     let own = self::settings(None);
     for (upstream, door) in doors() {

@@ -68,7 +68,8 @@ impl Drop for Cluster {
 }
 
 fn find_bin() -> Option<PathBuf> {
-    let mut versions: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten().map(|entry| entry.path().join("bin")).collect();
+    let mut versions: Vec<PathBuf> =
+        std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten().map(|entry| entry.path().join("bin")).collect();
     versions.sort();
     versions.into_iter().rev().find(|bin| bin.join("initdb").exists())
 }

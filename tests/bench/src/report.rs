@@ -46,7 +46,8 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
 /// The most memory this process had at once, in MiB.
 pub(crate) fn memory_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
+    let kib =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
     kib.unwrap_or_default() / 1024.0
 }
 

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
+use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -59,7 +60,7 @@ pub fn operation() -> Operation {
         tool: false,
         counted: false,
         list: "",
-        errors: &[],
+        errors: &[ErrorCode::AsOfInvalid],
         example: json!({}),
         aliases: &[],
     };

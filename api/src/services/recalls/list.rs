@@ -55,7 +55,7 @@ impl Category {
 pub struct Arguments {
     /// Only this category. `baby` wins over the others for whatever is made for infants or children.
     pub category: Option<Category>,
-    /// Only this agency: CPSC, FDA, NHTSA or USDA, in any case; `the service` stands for CPSC.
+    /// Only recalls that this agency issued, alone or with others: CPSC, FDA, NHTSA or USDA, in any case; `the service` stands for CPSC.
     pub agency: Option<String>,
     /// The first recall date, YYYY-MM-DD, inclusive.
     pub from: Option<String>,

@@ -41,7 +41,7 @@ impl Filter {
     pub fn fits(&self, record: &Recall) -> bool {
         record.is_listed()
             && self.category.is_none_or(|category| record.category == category)
-            && self.agency.is_none_or(|agency| record.agency == agency)
+            && self.agency.is_none_or(|agency| record.is_of(agency))
             && self.has_date(&record.date)
     }
 

@@ -57,7 +57,10 @@ impl Phrases {
     /// The phrases that some words begin with.
     fn beginning<'a, 'w>(&'a self, words: &'w [&'w str]) -> impl Iterator<Item = &'a Phrase> + use<'a, 'w> {
         let known = words.first().and_then(|first| self.0.get(*first));
-        known.into_iter().flatten().filter(move |phrase| phrase.rest.iter().enumerate().all(|(i, word)| words.get(i + 1) == Some(&word.as_str())))
+        known
+            .into_iter()
+            .flatten()
+            .filter(move |phrase| phrase.rest.iter().enumerate().all(|(i, word)| words.get(i + 1) == Some(&word.as_str())))
     }
 }
 
@@ -150,7 +153,13 @@ mod tests {
     use super::*;
 
     fn category(door: &str, title: &str, products: &str, kind: &str) -> String {
-        let fact = RecallFact { door: door.into(), title: title.into(), products: products.into(), product_type: kind.into(), ..Default::default() };
+        let fact = RecallFact {
+            door: door.into(),
+            title: title.into(),
+            products: products.into(),
+            product_type: kind.into(),
+            ..Default::default()
+        };
         LEXICON.category(&fact).0
     }
 
@@ -174,7 +183,10 @@ mod tests {
         assert_eq!(category("openfda.food", "Firm: Infant Formula Powder", "", "Food"), "baby");
         assert_eq!(category("nhtsa.socrata", "Buckle may not latch", "", "Child Seat"), "baby");
         assert_eq!(category("cpsc", "X Recalls Dressers Due to Tip-Over Hazard to Children", "Dressers", ""), "products");
-        assert_eq!(category("cpsc", "X Recalls Bottles Due to Failure to Meet Child-Resistant Packaging", "Lidocaine, child-resistant", ""), "products");
+        assert_eq!(
+            category("cpsc", "X Recalls Bottles Due to Failure to Meet Child-Resistant Packaging", "Lidocaine, child-resistant", ""),
+            "products"
+        );
         assert_eq!(category("cpsc", "X Recalls Bottles", "Child-resistant child-resistant caps", ""), "products");
         assert_eq!(category("cpsc", "X Recalls Chairs", "High, chairs; high chairs", ""), "baby");
         assert_eq!(category("fsis", "X Recalls Baby Back Ribs", "", ""), "food");

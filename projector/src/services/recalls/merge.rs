@@ -16,8 +16,13 @@ use super::category::Lexicon;
 
 /// How many days may lie between two agencies' dates of one recall.
 pub const LIKE_DAYS_MAX: i64 = 7;
-/// A likeness that more recalls share than this is no likeness.
-pub const LIKE_MEMBERS_MAX: usize = 64;
+/// The most recalls that can be one: one of each agency.
+const GROUP_MAX: usize = 4;
+/// Days that one `alike` set covers. Wide enough that a set and its two neighbours hold every recall that can matter to one.
+const BUCKET_DAYS: i64 = 64;
+/// Recalls that one `alike` set holds at most. Further ones of the same brand, title and weeks are merged with none: a bound
+/// on cost that no real agency comes near.
+pub const BUCKET_MAX: usize = 4_096;
 
 /// The rank of a fact among those of one recall: lower is preferred.
 fn rank(fact: &RecallFact) -> (bool, usize) {
@@ -34,7 +39,9 @@ pub fn recall(identity: &str, notes: &[Note], lexicon: &Lexicon) -> Option<Recal
         notes.iter().filter(|note| gone || !note.gone).filter_map(|note| Some((note, note.recall.as_ref()?))).collect();
     said.sort_by(|a, b| (rank(a.1), &a.0.key).cmp(&(rank(b.1), &b.0.key)));
     let (_, first) = said.first()?;
-    let text = |field: fn(&RecallFact) -> &String| said.iter().map(|(_, fact)| field(fact)).find(|text| !text.is_empty()).cloned().unwrap_or_default();
+    let text = |field: fn(&RecallFact) -> &String| {
+        said.iter().map(|(_, fact)| field(fact)).find(|text| !text.is_empty()).cloned().unwrap_or_default()
+    };
     let categories: Vec<(String, String)> = said.iter().map(|(_, fact)| lexicon.category(fact)).collect();
     let (category, category_evidence) =
         categories.iter().find(|(category, _)| category == "baby").or(categories.first()).cloned().unwrap_or_default();
@@ -103,38 +110,96 @@ fn normal(text: &str) -> String {
     out
 }
 
-/// An item of an `alike` set: the recall's day and identity.
-#[must_use]
-pub fn alike_item(recall: &Recall) -> String {
-    // Days before 1970 sort after the others; the set is sorted again by number where order matters.
-    format!("{} {}", day_of(&recall.date), recall.id)
+/// Where a recall stands among those like it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What it shares with them.
+    pub likeness: String,
+    /// Its day.
+    pub day: i64,
 }
 
-/// Of an `alike` set, the identities that are one recall with `identity`, sorted; alone if there is none.
-#[must_use]
-pub fn group_of(identity: &str, items: &[String]) -> Vec<String> {
-    let alone = vec![identity.to_owned()];
-    if items.len() < 2 || items.len() > LIKE_MEMBERS_MAX {
-        return alone;
+impl Place {
+    /// The place of a recall; `None` when it is like none.
+    #[must_use]
+    pub fn of(recall: &Recall) -> Option<Self> {
+        likeness(recall).map(|likeness| Self { likeness, day: day_of(&recall.date) })
     }
-    let mut dated: Vec<(i64, &str)> =
-        items.iter().filter_map(|item| item.split_once(' ')).filter_map(|(day, id)| Some((day.parse().ok()?, id))).collect();
-    dated.sort_unstable();
-    let Some(at) = dated.iter().position(|(_, id)| *id == identity) else { return alone };
-    let near = |a: usize, b: usize| dated[b].0 - dated[a].0 <= LIKE_DAYS_MAX;
-    let (mut from, mut to) = (at, at);
-    while from > 0 && near(from - 1, from) {
-        from -= 1;
+
+    /// The `alike` set that holds it.
+    #[must_use]
+    pub fn set(&self) -> String {
+        self.set_at(0)
     }
-    while to + 1 < dated.len() && near(to, to + 1) {
-        to += 1;
+
+    /// The `alike` sets that hold what can matter to it.
+    #[must_use]
+    pub fn sets(&self) -> [String; 3] {
+        [-1, 0, 1].map(|step| self.set_at(step))
     }
-    let mut ids: Vec<&str> = dated[from..=to].iter().map(|(_, id)| *id).collect();
-    ids.sort_unstable();
-    let agency = |id: &str| id.split(':').next().unwrap_or_default().to_owned();
-    let mut agencies: Vec<String> = ids.iter().map(|id| agency(id)).collect();
-    agencies.dedup();
-    if ids.len() < 2 || agencies.len() < ids.len() { alone } else { ids.into_iter().map(str::to_owned).collect() }
+
+    fn set_at(&self, step: i64) -> String {
+        format!("alike/{}/{}", self.likeness, self.day.div_euclid(BUCKET_DAYS) + step)
+    }
+
+    /// The item of an `alike` set for a recall at this place.
+    #[must_use]
+    pub fn item(&self, identity: &str) -> String {
+        format!("{} {identity}", self.day)
+    }
+}
+
+/// Recalls alike, by day and identity.
+#[derive(Clone, Debug, Default)]
+pub struct Alike(Vec<(i64, String)>);
+
+impl Alike {
+    /// From the items of `alike` sets.
+    #[must_use]
+    pub fn new<'a>(items: impl IntoIterator<Item = &'a String>) -> Self {
+        let read = |item: &'a String| item.split_once(' ').and_then(|(day, id)| Some((day.parse().ok()?, id.to_owned())));
+        let mut dated: Vec<(i64, String)> = items.into_iter().filter_map(read).collect();
+        dated.sort_unstable();
+        Self(dated)
+    }
+
+    /// The identities that are one recall with `identity` on `day`, sorted; alone if there is none.
+    #[must_use]
+    pub fn group_of(&self, day: i64, identity: &str) -> Vec<String> {
+        let at = self.0.binary_search_by(|(other, id)| (*other, id.as_str()).cmp(&(day, identity)));
+        at.map_or_else(|_| vec![identity.to_owned()], |at| self.group_at(at))
+    }
+
+    /// The identities whose group may change when a recall comes to, or leaves, a place: its own group and its neighbours'.
+    #[must_use]
+    pub fn around(&self, day: i64, identity: &str) -> Vec<String> {
+        let at = self.0.binary_search_by(|(other, id)| (*other, id.as_str()).cmp(&(day, identity)));
+        let (own, left, right) = match at {
+            Ok(at) => (Some(at), at.checked_sub(1), at + 1),
+            Err(at) => (None, at.checked_sub(1), at),
+        };
+        own.into_iter().chain(left).chain(Some(right).filter(|right| *right < self.0.len())).flat_map(|at| self.group_at(at)).collect()
+    }
+
+    fn group_at(&self, at: usize) -> Vec<String> {
+        let alone = || vec![self.0[at].1.clone()];
+        let near = |a: usize, b: usize| self.0[b].0 - self.0[a].0 <= LIKE_DAYS_MAX;
+        let (mut from, mut to) = (at, at);
+        while from > 0 && near(from - 1, from) && to - from < GROUP_MAX {
+            from -= 1;
+        }
+        while to + 1 < self.0.len() && near(to, to + 1) && to - from < GROUP_MAX {
+            to += 1;
+        }
+        if to == from || to - from >= GROUP_MAX {
+            return alone();
+        }
+        let mut ids: Vec<String> = self.0[from..=to].iter().map(|(_, id)| id.clone()).collect();
+        ids.sort_unstable();
+        let agency = |id: &String| id.split(':').next().unwrap_or_default().to_owned();
+        let one_of_each = ids.windows(2).all(|pair| agency(&pair[0]) != agency(&pair[1]));
+        if one_of_each { ids } else { alone() }
+    }
 }
 
 /// The one record of recalls that are one, given in order of identity.

@@ -14,13 +14,14 @@ use schemas::change::ChangeKind;
 use schemas::event::{Fact, FactKind};
 use schemas::facts::recalls::RecallFact;
 use schemas::key;
-use schemas::tables::{Key, Table, ViewDef, Write};
+use schemas::tables::{Datum, Key, Table, ViewDef, Write};
 use schemas::topics::{CHANGES_RECALLS, RECALLS as RECALLS_TOPIC, Topic};
 use schemas::views::recalls::{
     FEED, HISTORY, LISTS, Listed, Note, NoteSet, PARKED, RECALLS, Recall, RecallChange, Row, SETS, SOURCES, THROUGH, VIEW, day_of, year_of,
 };
 use serde::Serialize;
 
+use self::merge::{Alike, Place};
 use crate::rows::Rows;
 use crate::service::{Draft, Service, Undecided};
 
@@ -46,8 +47,10 @@ impl Service for Recalls {
         if let Some(data) = &fact.data {
             let identity = data.identity();
             out.push((&SETS, key![format!("member/{identity}")]));
-            if let Some(alike) = lone_likeness(data) {
-                out.push((&SETS, key![alike]));
+            // If it is the only fact of its recall, this is where it stands among others alike.
+            if let Some(likeness) = merge::likeness_of(&data.brand, &data.title, &data.date) {
+                let place = Place { likeness, day: day_of(&data.date) };
+                out.extend(place.sets().map(|name| (&SETS as &'static Table, key![name])));
             }
             out.push((&RECALLS, key![identity]));
         }
@@ -83,7 +86,7 @@ impl Service for Recalls {
 
     fn digest_row(value: &Bytes) -> Option<Bytes> {
         let row: Row = serde_json::from_slice(value).ok()?;
-        row.record.merged_into.is_empty().then(|| serde_json::to_vec(&row.record).ok().map(Bytes::from)).flatten()
+        row.record.is_listed().then(|| serde_json::to_vec(&row.record).ok().map(Bytes::from)).flatten()
     }
 
     fn read_row(value: &[u8]) -> Result<(Recall, i64, i64), serde_json::Error> {
@@ -93,11 +96,26 @@ impl Service for Recalls {
     fn difference(id: &str, before: Option<(Recall, i64, i64)>, after: Option<Recall>) -> Option<Draft<Recall, Note>> {
         let after = match (after, &before) {
             (Some(after), _) => after,
-            // The rules now make no such record; readers who know it must hear that.
+            // The rules make no such record any more. Readers who know it hear that, unless it was none of its own before.
+            (None, Some((before, _, _))) if !before.is_listed() => return None,
             (None, Some((before, _, _))) => Recall { withdrawn: true, ..before.clone() },
             (None, None) => return None,
         };
         draft(id, before, after)
+    }
+
+    fn remember(table: &'static Table, key: &Key, value: Option<&Bytes>) -> Result<Option<Draft<Recall, Note>>, serde_json::Error> {
+        let Some(Datum::Text(name)) = key.first() else { return Ok(None) };
+        let note = match value {
+            Some(value) if *table == SOURCES => serde_json::from_slice(value)?,
+            _ if *table == SETS => {
+                let items = value.map(|value| serde_json::from_slice(value)).transpose()?.unwrap_or_default();
+                Note { sets: vec![NoteSet { name: name.clone(), items }], ..Note::default() }
+            }
+            _ => return Ok(None),
+        };
+        let (event, id) = (ChangeKind::Noted, String::new());
+        Ok(Some(Draft { event, id, after: None, before: None, before_seq: 0, before_since: 0, note: Some(note) }))
     }
 }
 
@@ -127,9 +145,9 @@ struct Decision<'a> {
     rows: &'a mut Rows,
     note: &'a Note,
     sets: BTreeMap<String, Vec<String>>,
-    /// Recalls as their own facts tell them now, with their likeness, for those asked for: the `member` sets do not change any
+    /// Recalls as their own facts tell them now, with their place among those alike, for those asked for: the `member` sets do not change any
     /// more by then.
-    recalls: BTreeMap<String, Option<(Recall, Option<String>)>>,
+    recalls: BTreeMap<String, Option<(Recall, Option<Place>)>>,
 }
 
 impl Decision<'_> {
@@ -145,33 +163,37 @@ impl Decision<'_> {
         let key = self.note.key.clone();
         self.alter(&format!("member/{identity}"), |items| insert(items, key))?;
         for (id, old) in was {
-            let (old_like, old_item) = (old.as_ref().and_then(merge::likeness), old.as_ref().map(merge::alike_item));
-            let (new_item, new_like) = match self.recall_now(&id)? {
-                Some((new, likeness)) => (Some(merge::alike_item(&new)), likeness),
-                None => (None, None),
-            };
-            if (&old_like, &old_item) != (&new_like, &new_item) {
-                if let (Some(like), Some(item)) = (&old_like, &old_item) {
-                    touched.extend(self.group(&id, like)?);
-                    self.alter(&format!("alike/{like}"), |items| items.retain(|other| other != item))?;
+            let old = old.as_ref().and_then(Place::of);
+            let new = self.recall_now(&id)?.and_then(|(_, place)| place);
+            for place in [&old, &new].into_iter().flatten() {
+                touched.extend(self.alike(place)?.around(place.day, &id));
+            }
+            if old != new {
+                if let Some(old) = &old {
+                    let item = old.item(&id);
+                    self.alter(&old.set(), |items| items.retain(|other| *other != item))?;
                 }
-                if let (Some(like), Some(item)) = (&new_like, new_item) {
-                    self.alter(&format!("alike/{like}"), |items| {
-                        // Beyond the limit the likeness says nothing, and the set need not grow.
-                        if items.len() <= merge::LIKE_MEMBERS_MAX {
-                            insert(items, item);
+                if let Some(new) = &new {
+                    self.alter(&new.set(), |items| {
+                        if items.len() < merge::BUCKET_MAX {
+                            insert(items, new.item(&id));
                         }
                     })?;
                 }
-            }
-            for like in [&old_like, &new_like].into_iter().flatten() {
-                touched.extend(self.neighbours(like, &id)?);
+                for place in [&old, &new].into_iter().flatten() {
+                    touched.extend(self.alike(place)?.around(place.day, &id));
+                }
             }
         }
         let mut drafts = Vec::new();
         for id in touched {
             let row: Option<Row> = self.rows.get_json(&RECALLS, &key![id.as_str()])?;
-            let Some(after) = self.record(&id)? else { continue };
+            let after = match (self.record(&id)?, &row) {
+                (Some(after), _) => after,
+                // Nothing tells of this recall any more: its fact goes under another number now.
+                (None, Some(row)) => Recall { merged_into: identity.clone(), ..row.record.clone() },
+                (None, None) => continue,
+            };
             drafts.extend(draft(&id, row.map(|row| (row.record, row.seq, row.since)), after));
         }
         let sets = self.sets.into_iter().map(|(name, items)| NoteSet { name, items }).collect();
@@ -226,50 +248,42 @@ impl Decision<'_> {
             && let Some(heir) = notes.iter().map(|note| &note.superseded_by).find(|key| !key.is_empty())
         {
             // The same recall goes on under another number.
-            let heir: Option<Note> = if *heir == self.note.key { Some(self.note.clone()) } else { self.rows.get_json(&SOURCES, &key![heir.as_str()])? };
+            let heir: Option<Note> =
+                if *heir == self.note.key { Some(self.note.clone()) } else { self.rows.get_json(&SOURCES, &key![heir.as_str()])? };
             let by_key = notes.iter().find(|note| !note.superseded_by.is_empty()).map(heir_identity).unwrap_or_default();
             recall.merged_into = heir.as_ref().map_or(by_key, identity_of);
         }
         Ok(recall)
     }
 
-    /// The recall of one identity as its own facts tell it after this one, and its likeness.
-    fn recall_now(&mut self, identity: &str) -> Result<Option<(Recall, Option<String>)>, Undecided> {
+    /// The recall of one identity as its own facts tell it after this one, and its place among those alike.
+    fn recall_now(&mut self, identity: &str) -> Result<Option<(Recall, Option<Place>)>, Undecided> {
         if let Some(known) = self.recalls.get(identity) {
             return Ok(known.clone());
         }
         let recall = self.own_recall(identity, Some(self.note))?;
         let known = recall.map(|recall| {
-            let likeness = merge::likeness(&recall);
-            (recall, likeness)
+            let place = Place::of(&recall);
+            (recall, place)
         });
         self.recalls.insert(identity.to_owned(), known.clone());
         Ok(known)
     }
 
-    fn group(&mut self, identity: &str, likeness: &str) -> Result<Vec<String>, Undecided> {
-        let items = self.set(&format!("alike/{likeness}"))?;
-        Ok(merge::group_of(identity, &items))
-    }
-
-    /// The other recalls whose record may change when one of their likeness does: none unless several agencies share it.
-    fn neighbours(&mut self, likeness: &str, identity: &str) -> Result<Vec<String>, Undecided> {
-        let items = self.set(&format!("alike/{likeness}"))?;
-        let ids: Vec<&str> = items.iter().filter_map(|item| item.split_once(' ')).map(|(_, id)| id).collect();
-        let agency = |id: &str| id.split(':').next().map(str::to_owned);
-        let mixed = ids.iter().any(|id| agency(id) != agency(identity));
-        // One above the limit still undoes what was merged below it.
-        if !mixed || ids.len() > merge::LIKE_MEMBERS_MAX + 1 {
-            return Ok(Vec::new());
+    /// The recalls alike around a place, as they stand in this decision.
+    fn alike(&mut self, place: &Place) -> Result<Alike, Undecided> {
+        let mut items = Vec::new();
+        for name in place.sets() {
+            items.extend(self.set(&name)?);
         }
-        Ok(ids.into_iter().map(str::to_owned).collect())
+        Ok(Alike::new(&items))
     }
 
     /// The record of an identity, other agencies considered.
     fn record(&mut self, identity: &str) -> Result<Option<Recall>, Undecided> {
-        let Some((own, likeness)) = self.recall_now(identity)? else { return Ok(None) };
-        let Some(likeness) = likeness else { return Ok(Some(own)) };
-        let group = self.group(identity, &likeness)?;
+        let Some((own, place)) = self.recall_now(identity)? else { return Ok(None) };
+        let Some(place) = place else { return Ok(Some(own)) };
+        let group = self.alike(&place)?.group_of(place.day, identity);
         match group.first() {
             Some(first) if group.len() > 1 && first == identity => {
                 let mut members = Vec::new();
@@ -282,11 +296,6 @@ impl Decision<'_> {
             _ => Ok(Some(own)),
         }
     }
-}
-
-/// The `alike` set that a fact's recall will look at if it is the only fact of its recall, so that it is fetched ahead.
-fn lone_likeness(fact: &RecallFact) -> Option<String> {
-    merge::likeness_of(&fact.brand, &fact.title, &fact.date).map(|likeness| format!("alike/{likeness}"))
 }
 
 fn identity_of(note: &Note) -> String {
@@ -338,7 +347,10 @@ struct Source<'a> {
 fn remember(note: &Note, writes: &mut Vec<Write>) {
     let Note { key, version, gone, superseded_by, recall, sets: _ } = note;
     let source = Source { key, version: *version, gone: *gone, superseded_by, recall, sets: [] };
-    if let Ok(value) = serde_json::to_vec(&source) {
+    // A note without a key speaks of sets alone.
+    if !key.is_empty()
+        && let Ok(value) = serde_json::to_vec(&source)
+    {
         writes.push(Write { table: &SOURCES, key: key![note.key.as_str()], value: Some(Bytes::from(value)) });
     }
     for set in &note.sets {
@@ -351,7 +363,7 @@ fn remember(note: &Note, writes: &mut Vec<Write>) {
 fn place(change: &RecallChange, after: &Recall, writes: &mut Vec<Write>) -> i64 {
     let before = change.before.as_ref().filter(|before| before.is_listed());
     let stays = before.is_some_and(|before| {
-        after.is_listed() && (&before.date, &before.category, &before.agency) == (&after.date, &after.category, &after.agency)
+        after.is_listed() && (&before.date, &before.category, &before.agencies) == (&after.date, &after.category, &after.agencies)
     });
     if stays {
         return change.before_since;
@@ -369,9 +381,8 @@ fn place(change: &RecallChange, after: &Recall, writes: &mut Vec<Write>) -> i64 
 fn list_entries(recall: &Recall, since: i64, listed: Listed, writes: &mut Vec<Write>) {
     let value = Bytes::from(serde_json::to_vec(&listed).unwrap_or_default());
     for category in [recall.category.as_str(), "*"] {
-        for agency in [recall.agency.as_str(), "*"] {
-            let key =
-                key![format!("{category}/{agency}"), year_of(&recall.date), day_of(&recall.date), recall.id.as_str(), since];
+        for agency in recall.agencies.iter().map(String::as_str).chain(["*"]) {
+            let key = key![format!("{category}/{agency}"), year_of(&recall.date), day_of(&recall.date), recall.id.as_str(), since];
             writes.push(Write { table: &LISTS, key, value: Some(value.clone()) });
         }
     }

@@ -18,7 +18,7 @@ use super::words::{Document, days};
 use crate::services::recalls::rows::Filter;
 
 /// Changes whenever the same changes give another index.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// What documents not yet written may take, in bytes: the least that the engine allows.
 const WRITER_BYTES: usize = 15_000_000;
 
@@ -104,7 +104,9 @@ impl Index {
         out.add_u64(self.fields.seq, document.seq);
         out.add_i64(self.fields.day, document.day);
         out.add_text(self.fields.category, &document.category);
-        out.add_text(self.fields.agency, &document.agency);
+        for agency in &document.agencies {
+            out.add_text(self.fields.agency, agency);
+        }
         self.writer.add_document(out).map(|_| ())
     }
 

@@ -47,7 +47,8 @@ pub(super) struct Document {
     /// Days since 1970, or [`UNDATED`].
     pub(super) day: i64,
     pub(super) category: String,
-    pub(super) agency: String,
+    /// Every agency that issued it.
+    pub(super) agencies: Vec<String>,
     /// The distinct words of title, brand and hazard, sorted.
     pub(super) words: Vec<String>,
 }
@@ -59,7 +60,11 @@ impl Document {
         all.sort_unstable();
         all.dedup();
         let day = if record.date.is_empty() { UNDATED } else { day_of(&record.date) };
-        Self { id: record.id.clone(), seq, day, category: record.category.clone(), agency: record.agency.clone(), words: all }
+        let mut agencies = record.agencies.clone();
+        if !agencies.contains(&record.agency) {
+            agencies.push(record.agency.clone());
+        }
+        Self { id: record.id.clone(), seq, day, category: record.category.clone(), agencies, words: all }
     }
 
     /// Whether every word of a query begins one of its own.
@@ -72,7 +77,8 @@ impl Document {
 
     /// Whether category and agency fit.
     pub(super) fn fits(&self, filter: &Filter) -> bool {
-        filter.category.is_none_or(|category| self.category == category) && filter.agency.is_none_or(|agency| self.agency == agency)
+        filter.category.is_none_or(|category| self.category == category)
+            && filter.agency.is_none_or(|agency| self.agencies.iter().any(|other| other == agency))
     }
 }
 
