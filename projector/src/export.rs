@@ -117,8 +117,8 @@ pub async fn export(
 ///
 /// # Errors
 /// When the log fails.
-pub async fn rejected(parts: &Parts) -> Result<BTreeMap<String, Vec<(i64, Vec<u8>)>>, Error> {
-    let (mut doors, mut from): (BTreeMap<String, Vec<(i64, Vec<u8>)>>, _) = (BTreeMap::new(), LogOffset(0));
+pub async fn rejected(parts: &Parts) -> Result<RejectedByDoor, Error> {
+    let (mut doors, mut from): (RejectedByDoor, _) = (BTreeMap::new(), LogOffset(0));
     loop {
         let batch = parts.log.read(&REJECTED, 0, from, BATCH_RECORDS, BATCH_BYTES).await?;
         let Some(last) = batch.last() else { return Ok(doors) };
@@ -131,6 +131,9 @@ pub async fn rejected(parts: &Parts) -> Result<BTreeMap<String, Vec<(i64, Vec<u8
         }
     }
 }
+
+/// Rejected records by door: when (milliseconds since 1970), and the raw bytes.
+pub type RejectedByDoor = BTreeMap<String, Vec<(i64, Vec<u8>)>>;
 
 struct Place {
     topic: &'static str,

@@ -38,8 +38,11 @@ pub struct Draft<R, N> {
     pub note: Option<N>,
 }
 
+/// A draft of service `S`.
+pub type DraftOf<S> = Draft<<S as Service>::Record, <S as Service>::Note>;
+
 /// What `decide` answers for one fact.
-pub type Decided<S> = Result<Vec<Draft<<S as Service>::Record, <S as Service>::Note>>, Undecided>;
+pub type Decided<S> = Result<Vec<DraftOf<S>>, Undecided>;
 
 /// A record as it stands, with the seq that wrote it and the seq since which it stands in lists.
 pub type Standing<S> = (<S as Service>::Record, i64, i64);
@@ -93,15 +96,11 @@ pub trait Service: Sized + Send + Sync + 'static {
     fn read_row(value: &[u8]) -> Result<Standing<Self>, serde_json::Error>;
 
     /// The draft that makes one record out of another (either may be absent), for a service decided again.
-    fn difference(id: &str, before: Option<Standing<Self>>, after: Option<Self::Record>) -> Option<Draft<Self::Record, Self::Note>>;
+    fn difference(id: &str, before: Option<Standing<Self>>, after: Option<Self::Record>) -> Option<DraftOf<Self>>;
 
     /// The draft that makes a row of a decision table (not [`Self::RECORDS`]) what it should be, for a service decided again.
     ///
     /// # Errors
     /// When the row is not what this version writes.
-    fn remember(
-        table: &'static Table,
-        key: &Key,
-        value: Option<&Bytes>,
-    ) -> Result<Option<Draft<Self::Record, Self::Note>>, serde_json::Error>;
+    fn remember(table: &'static Table, key: &Key, value: Option<&Bytes>) -> Result<Option<DraftOf<Self>>, serde_json::Error>;
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::engine::{Played, fixed_clock};
-use crate::process::{Server, highwater, refusal, run, stdout};
+use crate::process::{Server, highwater, refusal, run, stdout, wait_for};
 
 /// An address at which nothing is.
 const NOWHERE: &str = "http://127.0.0.1:9";
@@ -98,6 +98,29 @@ fn a_demo_and_the_commands_beside_it() {
     assert_eq!((again.0, &page(&again)["changes"]), (changes.0, &page(&changes)["changes"]));
     assert_eq!(page(&again)["cursor"], page(&changes)["cursor"]);
     assert_eq!(server.terminate().code(), Some(0));
+}
+
+/// Proves that a stop in the middle of an ingest waits for nothing that has stopped already, several times over, and that the next start
+/// goes on to the same records as one that was never stopped.
+#[test]
+fn a_stop_in_the_middle_of_an_ingest() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, other) = (dir.path().join("data"), dir.path().join("other"));
+    let demo = |data: &Path| highwater(data, NOWHERE, &["demo", "--still", "--records", "3000"]);
+    for pages in [1, 4, 12] {
+        let server = Server::start(demo(&data));
+        wait_for("a page", || {
+            let (_, metrics) = server.get("/recalls/health", "")?;
+            let changes = serde_json::from_slice::<Value>(&metrics).ok()?["changes"].as_u64()?;
+            (changes >= pages).then_some(())
+        });
+        assert_eq!(server.terminate().code(), Some(0));
+    }
+    for data in [&data, &other] {
+        assert_eq!(Server::ready(demo(data)).terminate().code(), Some(0));
+    }
+    let digest = |data: &Path| stdout(highwater(data, NOWHERE, &["digest", "recalls"]));
+    assert_eq!(digest(&data), digest(&other));
 }
 
 /// Proves that unknown names are refused with exit code 1, the nearest known name, and nothing on standard output.

@@ -35,6 +35,7 @@ pub(crate) struct Engine {
 
 /// What a fact of a test says.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "few of them, in a test")]
 pub(crate) enum Said {
     Observed(RecallFact),
     Withdrawn,
