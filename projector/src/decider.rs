@@ -9,6 +9,8 @@
 //! once do no harm: what does not chain is not there, and the one that lost takes up the other's changes. A crash between any
 //! two steps is healed by reading the change topic from the checkpoint on.
 
+mod parked;
+
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
@@ -19,14 +21,14 @@ use schemas::change::{Change, ChangeKind, Input, Through};
 use schemas::clock::{Clock, rfc3339};
 use schemas::event::{Fact, FactKind};
 use schemas::hash::Hash32;
-use schemas::key;
 use schemas::position::{LogOffset, Seq};
-use schemas::tables::{Datum, Key, Write};
+use schemas::tables::Write;
 use schemas::topics::Topic;
-use serde::{Deserialize, Serialize};
 use view_store::feed::FeedTail;
 use view_store::{Checkpoint, View};
 
+pub use self::parked::ParkedRow;
+use self::parked::{TAKEN_AGAIN, parked_key};
 use crate::Error;
 use crate::rows::Rows;
 use crate::service::{Draft, Service, Undecided};
@@ -154,66 +156,6 @@ impl<S: Service> Decider<S> {
             *kept = (*kept).max(*next);
         }
         self.commit(Vec::new()).await
-    }
-
-    /// The parked inputs, with the keys of their facts.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn parked_rows(&self) -> Result<Vec<(String, ParkedRow)>, Error> {
-        let (mut out, mut after) = (Vec::new(), None);
-        loop {
-            let rows = self.view.scan(S::PARKED, after.take(), 1_000).await?;
-            let full = rows.len() == 1_000;
-            for (key, value) in rows {
-                let row = serde_json::from_slice(&value).map_err(|source| Error::Row { table: S::PARKED.name, source })?;
-                if let Some(Datum::Text(name)) = key.first() {
-                    out.push((name.clone(), row));
-                }
-                after = Some(key);
-            }
-            if !full {
-                return Ok(out);
-            }
-        }
-    }
-
-    /// Decides parked inputs again, oldest first within a key; answers how many are no longer parked.
-    ///
-    /// # Errors
-    /// When the log or the store fails.
-    pub async fn take_parked(&mut self) -> Result<u64, Error> {
-        self.take_up().await?;
-        let taken = self.retake_parked().await;
-        // Whatever happened, the rows say what is parked now.
-        self.resume().await?;
-        taken
-    }
-
-    async fn retake_parked(&mut self) -> Result<u64, Error> {
-        let rows = self.parked_rows().await?;
-        self.parked.clear();
-        let mut taken = 0;
-        for (key, row) in rows {
-            let Some(topic) = S::INPUTS.iter().find(|topic| topic.name == row.input.topic) else { continue };
-            let (Ok(partition), Ok(offset)) = (u32::try_from(row.input.partition), u64::try_from(row.input.offset)) else { continue };
-            let stored = self.log.read(topic, partition, LogOffset(offset), 1, 1).await?;
-            let Some(stored) = stored.into_iter().find(|stored| stored.offset.0 == offset) else { continue };
-            let fact =
-                avro::decode(topic.name, &stored.record.value).map_err(|source| Error::Value { topic: topic.name.to_owned(), source })?;
-            let mut group = self.decide_one(&fact).await?;
-            if group.iter().any(|(draft, _, _)| draft.event == ChangeKind::Parked) {
-                continue;
-            }
-            let note = Draft { event: ChangeKind::Noted, id: key, after: None, before: None, before_seq: 0, before_since: 0, note: None };
-            group.push((note, None, TAKEN_AGAIN.to_owned()));
-            let decided = self.chain(None, &row.input, group, 0)?;
-            let positions = self.checkpoint.clone();
-            self.append_and_apply(decided, positions).await?;
-            self.rows.clear();
-            taken += 1;
-        }
-        Ok(taken)
     }
 
     /// Applies all changes that are in the log and chain; answers how many. A group cut short at the end stays unapplied.
@@ -607,22 +549,6 @@ impl<S: Service> Decider<S> {
         let positions = self.checkpoint.clone();
         self.append_and_apply(decided, positions).await
     }
-}
-
-/// The `reason` of a change that says: this parked input has been decided after all.
-pub const TAKEN_AGAIN: &str = "taken again";
-
-/// A parked input, in a service's table of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ParkedRow {
-    /// Where it stands.
-    pub input: Input,
-    /// Why it could not be decided.
-    pub reason: String,
-}
-
-fn parked_key(key: &str, input: &Input) -> Key {
-    key![key, input.offset]
 }
 
 /// The record after a change as JSON, empty for none.

@@ -9,6 +9,7 @@ pub mod decider;
 pub mod export;
 pub mod follow;
 pub mod heads;
+mod metrics;
 pub mod rebuild;
 pub mod rows;
 pub mod runtime;

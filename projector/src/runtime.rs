@@ -16,7 +16,7 @@ use crate::decider::Decider;
 use crate::heads::Heads;
 use crate::rebuild::{self, Parts, Progress};
 use crate::service::Service;
-use crate::{Error, for_each_service, heads};
+use crate::{Error, for_each_service, heads, metrics};
 
 /// How long a decider's lease lasts.
 const LEASE: Duration = Duration::from_secs(15);
@@ -129,7 +129,9 @@ impl<S: Service> Running<S> {
         if !self.parts.store.coordination().lease(lease, holder, now, LEASE).await? {
             return Ok(false);
         }
-        self.decider.lock().await.catch_up().await?;
+        let mut decider = self.decider.lock().await;
+        decider.catch_up().await?;
+        metrics::projected(S::NAME, decider.checkpoint());
         Ok(true)
     }
 }
