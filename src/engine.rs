@@ -1,5 +1,6 @@
 //! Wiring: opens the log, the store and the views, starts the roles, and stops them in order.
 
+use std::collections::HashSet;
 use std::error::Error as StdError;
 use std::fs::{self, File, TryLockError};
 use std::net::SocketAddr;
@@ -357,24 +358,38 @@ async fn wait_all(engine: &Engine) -> Result<(), Box<dyn StdError + Send + Sync>
 async fn ingest_when_due(engine: Arc<Engine>, mut queue: mpsc::Receiver<String>) {
     let mut stop = engine.stopping();
     let mut runs = JoinSet::new();
+    let mut running = HashSet::new();
     loop {
         tokio::select! {
             _ = stop.changed() => break,
             name = queue.recv() => {
                 let Some(upstream) = name.as_deref().and_then(upstreams::by_name) else { break };
-                let engine = Arc::clone(&engine);
-                runs.spawn(async move {
-                    let name = upstream.manifest().name;
-                    let result = match engine.upstream_settings(name) {
-                        Ok(settings) => engine.runner.run(upstream, &settings).await.map(|_| ()).map_err(|error| ingest::reason(&error)),
-                        Err(error) => Err(error.to_string()),
-                    };
-                    if let Err(error) = result {
-                        tracing::error!(upstream = name, error, "an upstream cannot be run");
-                    }
-                });
+                let name = upstream.manifest().name;
+                // Due again while it still runs: this turn is left out.
+                if running.insert(name) {
+                    let engine = Arc::clone(&engine);
+                    runs.spawn(async move {
+                        let result = match engine.upstream_settings(name) {
+                            Ok(settings) => engine.runner.run(upstream, &settings).await.map(|_| ()).map_err(|error| ingest::reason(&error)),
+                            Err(error) => Err(error.to_string()),
+                        };
+                        if let Err(error) = result {
+                            tracing::error!(upstream = name, error, "an upstream cannot be run");
+                        }
+                        name
+                    });
+                }
             }
-            Some(_) = runs.join_next() => {}
+            Some(ended) = runs.join_next() => match ended {
+                Ok(name) => {
+                    running.remove(name);
+                }
+                // A run that panicked is a bug; its upstream runs again when it is due.
+                Err(error) => {
+                    tracing::error!(%error, "a run ended by itself");
+                    running.clear();
+                }
+            },
         }
     }
     // A run stops after the page it is at; what it has appended stays.

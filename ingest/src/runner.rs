@@ -131,8 +131,9 @@ impl Runner {
         client: &Client,
         settings: &Settings,
     ) -> Result<Outcome, Error> {
+        // Another run of this door in this process ends by itself; one that was asked for comes after it.
         let slot = Arc::clone(self.doors.lock().await.entry(door.name).or_default());
-        let mut remembered = slot.try_lock().map_err(|_| Error::Busy { door: door.name })?;
+        let mut remembered = slot.lock().await;
         let lease = format!("ingest/{}", door.name);
         if !self.renew(&lease).await? {
             return Err(Error::Busy { door: door.name });
@@ -174,7 +175,7 @@ impl Runner {
     /// record that the upstream has shown readable since is passed over: what it said then is newer.
     ///
     /// # Errors
-    /// [`Error::Busy`] while the door is being read, and when the log or the store fails.
+    /// [`Error::Busy`] while another process reads the door, and when the log or the store fails.
     pub async fn retake(
         &self,
         upstream: &'static dyn Upstream,
@@ -183,7 +184,7 @@ impl Runner {
         rejected: Vec<(i64, Vec<u8>)>,
     ) -> Result<u64, Error> {
         let slot = Arc::clone(self.doors.lock().await.entry(door.name).or_default());
-        let _one = slot.try_lock().map_err(|_| Error::Busy { door: door.name })?;
+        let _one = slot.lock().await;
         let topic = upstream.manifest().topic;
         let mut writer = Writer::new(upstream.manifest(), door, Arc::clone(&self.engine), self.framing)?;
         let today = self.clock.now().to_zoned(TimeZone::UTC).date();

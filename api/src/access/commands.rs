@@ -136,9 +136,12 @@ impl Access {
     /// Gives a key's account a new key; the old one works for a day more.
     ///
     /// # Errors
-    /// `not-found` for a key that is unknown or ended; as [`Self::mint`] else.
+    /// `not-found` for a key that is unknown or ended, `parameter-invalid` for one rotated before; as [`Self::mint`] else.
     pub async fn rotate(&self, ctx: &Context, id: &str) -> Result<RotatedKey, Problem> {
         let old = live_key(ctx, id).await?;
+        if old.ends_at != 0 {
+            return Err(Problem::parameter("id", format!("key {id} has been rotated already")));
+        }
         let key = Key::random();
         let hash = key.hash(&self.secrets);
         let command = AccountCommand {

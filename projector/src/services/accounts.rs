@@ -45,7 +45,8 @@ impl Service for Accounts {
                 }
                 Ok(vec![made(minted(command, &command.key_id, fact.observed_at), command)])
             }
-            ("rotate", Some(row)) if is_live(&row.record, fact.observed_at) => {
+            // A key has one heir: one that is already ending is not replaced again, nor kept working longer.
+            ("rotate", Some(row)) if row.record.ends_at == 0 => {
                 let mut ended = row.record.clone();
                 ended.ends_at = fact.observed_at + ROTATION_OVERLAP_MS;
                 let heir = ApiKey {
