@@ -136,21 +136,8 @@ impl Writer {
     /// # Errors
     /// When the store fails or a fact cannot be written.
     pub async fn superseded(&mut self, pairs: &BTreeMap<String, String>, now_ms: i64) -> Result<Vec<Append>, Error> {
-        let rows = self.heads(&pairs.keys().map(String::as_str).collect::<Vec<_>>()).await?;
-        let mut out = Vec::with_capacity(pairs.len());
-        for ((key, by), row) in pairs.iter().zip(rows) {
-            if row.head.version > 0 && !row.gone {
-                let content_hash = content_hash_of(FactKind::Superseded, by);
-                out.push(self.fact(
-                    Said { kind: FactKind::Superseded, key, content_hash, superseded_by: by },
-                    &row.head,
-                    None,
-                    None,
-                    now_ms,
-                )?);
-            }
-        }
-        Ok(out)
+        let pairs = pairs.iter().map(|(key, by)| (key.as_str(), by.as_str())).collect::<Vec<_>>();
+        self.gone(FactKind::Superseded, &pairs, now_ms).await
     }
 
     /// The facts that say which keys are gone.
@@ -158,19 +145,19 @@ impl Writer {
     /// # Errors
     /// When the store fails or a fact cannot be written.
     pub async fn withdrawn(&mut self, keys: &[String], now_ms: i64) -> Result<Vec<Append>, Error> {
-        let names: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let rows = self.heads(&names).await?;
-        let mut out = Vec::with_capacity(keys.len());
-        for (key, row) in names.into_iter().zip(rows) {
+        let pairs = keys.iter().map(|key| (key.as_str(), "")).collect::<Vec<_>>();
+        self.gone(FactKind::Withdrawn, &pairs, now_ms).await
+    }
+
+    /// The facts that say of keys (each with the one that goes on with it, or none) that they stand no more; those that stood no more
+    /// already are passed over.
+    async fn gone(&mut self, kind: FactKind, pairs: &[(&str, &str)], now_ms: i64) -> Result<Vec<Append>, Error> {
+        let rows = self.heads(&pairs.iter().map(|(key, _)| *key).collect::<Vec<_>>()).await?;
+        let mut out = Vec::with_capacity(pairs.len());
+        for ((key, superseded_by), row) in pairs.iter().zip(rows) {
             if row.head.version > 0 && !row.gone {
-                let content_hash = content_hash_of(FactKind::Withdrawn, "");
-                out.push(self.fact(
-                    Said { kind: FactKind::Withdrawn, key, content_hash, superseded_by: "" },
-                    &row.head,
-                    None,
-                    None,
-                    now_ms,
-                )?);
+                let said = Said { kind, key, content_hash: content_hash_of(kind, superseded_by), superseded_by };
+                out.push(self.fact(said, &row.head, None, None, now_ms)?);
             }
         }
         Ok(out)

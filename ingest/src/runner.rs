@@ -200,9 +200,7 @@ impl Runner {
             let Ok((records, _)) = map(upstream, door, &cursor, &answer, today) else { continue };
             page.extend(records.into_iter().map(|hashed| (hashed.observation.key.clone(), (rejected_at, hashed))));
         }
-        for partition in 0..topic.partitions {
-            engine::wait_past(&*self.engine, topic, partition, self.log.end(topic, partition).await?).await?;
-        }
+        self.pass_ends(topic).await?;
         let (keys, page): (Vec<String>, Vec<(i64, Hashed)>) = page.into_iter().unzip();
         let heads = writer.heads(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await?;
         let older = page.into_iter().zip(heads).filter(|((rejected_at, _), row)| row.head.version == 0 || row.observed_at <= *rejected_at);
@@ -214,6 +212,23 @@ impl Runner {
         }
         self.store.coordination().release(&lease, &self.holder).await?;
         Ok(taken)
+    }
+
+    /// The end of each partition of a topic.
+    async fn ends(&self, topic: &'static Topic) -> Result<Vec<LogOffset>, Error> {
+        let mut out = Vec::new();
+        for partition in 0..topic.partitions {
+            out.push(self.log.end(topic, partition).await?);
+        }
+        Ok(out)
+    }
+
+    /// Waits until the heads have everything that a topic holds now.
+    async fn pass_ends(&self, topic: &'static Topic) -> Result<(), Error> {
+        for (partition, end) in (0..).zip(self.ends(topic).await?) {
+            engine::wait_past(&*self.engine, topic, partition, end).await?;
+        }
+        Ok(())
     }
 
     async fn renew(&self, lease: &str) -> Result<bool, Error> {
@@ -253,7 +268,7 @@ impl DoorRun<'_> {
     }
 
     async fn go(&mut self) -> Result<Outcome, Error> {
-        self.pass_ends().await?;
+        self.runner.pass_ends(self.topic()).await?;
         let (mut cursor, before) = self.begin().await?;
         let mut unchanged = true;
         let mut taken = Some(self.taking(cursor.clone()).await?);
@@ -493,10 +508,10 @@ impl DoorRun<'_> {
         }
         self.run.cursor = UpstreamCursor::default();
         self.run.through_date.clone_from(&self.run.window_to);
-        let ends = self.ends().await?;
+        let ends = self.runner.ends(self.topic()).await?;
         self.run.ends = ends.iter().map(|end| i64::try_from(end.0).unwrap_or(i64::MAX)).collect();
         self.append_run(FactKind::RunFinished, Vec::new()).await?;
-        Ok(Outcome { door: self.door.name, run: self.run.clone(), ends: self.ends().await? })
+        Ok(Outcome { door: self.door.name, run: self.run.clone(), ends: self.runner.ends(self.topic()).await? })
     }
 
     /// Appends what only the end of a run can say.
@@ -519,21 +534,6 @@ impl DoorRun<'_> {
             self.append_run(FactKind::RunFailed, Vec::new()).await?;
         }
         Err(error)
-    }
-
-    async fn ends(&self) -> Result<Vec<LogOffset>, Error> {
-        let mut out = Vec::new();
-        for partition in 0..self.topic().partitions {
-            out.push(self.runner.log.end(self.topic(), partition).await?);
-        }
-        Ok(out)
-    }
-
-    async fn pass_ends(&self) -> Result<(), Error> {
-        for (partition, end) in (0..).zip(self.ends().await?) {
-            engine::wait_past(&*self.runner.engine, self.topic(), partition, end).await?;
-        }
-        Ok(())
     }
 }
 

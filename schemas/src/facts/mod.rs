@@ -38,33 +38,7 @@ impl FactData {
 /// When the value does not fit its schema.
 pub fn encode(encoder: &mut Encoder, fact: Fact<FactData>) -> Result<Vec<u8>, Error> {
     let Fact { id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, data, run } = fact;
-    match data {
-        Some(FactData::Recall(data)) => encoder.encode(&Fact {
-            id,
-            kind,
-            key,
-            version,
-            prev_hash,
-            content_hash,
-            upstream,
-            observed_at,
-            superseded_by,
-            data: Some(*data),
-            run,
-        }),
-        // No record: the record's type does not matter, every fact schema has the same envelope.
-        None => encoder.encode(&Fact::<RecallFact> {
-            id,
-            kind,
-            key,
-            version,
-            prev_hash,
-            content_hash,
-            upstream,
-            observed_at,
-            superseded_by,
-            data: None,
-            run,
-        }),
-    }
+    // Without a record its type does not matter: every fact schema has the same envelope.
+    let data = data.map(|FactData::Recall(data)| *data);
+    encoder.encode(&Fact { id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, data, run })
 }
