@@ -44,6 +44,15 @@ pub enum Error {
         #[source]
         source: serde_json::Error,
     },
+    /// A commit ended without an answer: its task was lost.
+    #[error("a commit of {service} was lost")]
+    Lost {
+        /// The service.
+        service: &'static str,
+        /// How.
+        #[source]
+        source: tokio::task::JoinError,
+    },
     /// Another decider appends to the same change topic; this one lets it.
     #[error("another decider works on {service}")]
     Overtaken {

@@ -10,11 +10,16 @@ use view_store::View;
 use crate::Error;
 use crate::service::Undecided;
 
+/// Rows by table and key; `None` for a row that is not there.
+type Known = HashMap<&'static str, HashMap<Key, Option<Bytes>>>;
+
 /// Rows at hand. A row that is not at hand is noted and fetched before the decision is asked again, so that `decide` stays
 /// pure and a batch costs few round trips.
 #[derive(Default)]
 pub struct Rows {
-    known: HashMap<&'static str, HashMap<Key, Option<Bytes>>>,
+    known: Known,
+    /// Those of the batch before, which is being committed.
+    committing: Known,
     missing: Vec<(&'static Table, Key)>,
 }
 
@@ -24,13 +29,17 @@ impl Rows {
     /// # Errors
     /// [`Undecided::Miss`] when it is not at hand.
     pub fn get(&mut self, table: &'static Table, key: &Key) -> Result<Option<Bytes>, Undecided> {
-        match self.known.get(table.name).and_then(|rows| rows.get(key)) {
+        match self.known(table, key) {
             Some(row) => Ok(row.clone()),
             None => {
                 self.missing.push((table, key.clone()));
                 Err(Undecided::Miss)
             }
         }
+    }
+
+    fn known(&self, table: &'static Table, key: &Key) -> Option<&Option<Bytes>> {
+        [&self.known, &self.committing].into_iter().find_map(|known| known.get(table.name)?.get(key))
     }
 
     /// One row read as JSON.
@@ -55,7 +64,7 @@ impl Rows {
     pub async fn fetch(&mut self, view: &dyn View, wanted: impl IntoIterator<Item = (&'static Table, Key)>) -> Result<(), Error> {
         let mut by_table: HashMap<&'static str, (&'static Table, HashSet<Key>)> = HashMap::new();
         for (table, key) in wanted {
-            if !self.known.get(table.name).is_some_and(|rows| rows.contains_key(&key)) {
+            if self.known(table, &key).is_none() {
                 by_table.entry(table.name).or_insert_with(|| (table, HashSet::new())).1.insert(key);
             }
         }
@@ -76,9 +85,15 @@ impl Rows {
         self.fetch(view, missing).await
     }
 
+    /// What is known so far is being committed. What was before is in the store, and forgotten.
+    pub fn committing(&mut self) {
+        self.committing = std::mem::take(&mut self.known);
+    }
+
     /// Forgets everything: the store has it now.
     pub fn clear(&mut self) {
         self.known.clear();
+        self.committing.clear();
         self.missing.clear();
     }
 }

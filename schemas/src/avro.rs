@@ -31,6 +31,9 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "changes.accounts", json: include_str!("../avro/changes.accounts.avsc") },
 ];
 
+/// What most values need, framing included.
+const VALUE_BYTES: usize = 2_048;
+
 /// How values are framed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
@@ -101,7 +104,7 @@ impl Encoder {
     /// # Errors
     /// [`Error::Write`].
     pub fn encode<T: Serialize>(&mut self, value: &T) -> Result<Vec<u8>, Error> {
-        let mut out = Vec::with_capacity(512);
+        let mut out = Vec::with_capacity(VALUE_BYTES);
         match self.framing {
             Framing::SingleObject => {
                 out.extend_from_slice(&[0xc3, 0x01]);

@@ -111,7 +111,7 @@ pub const RECALLS: Table = Table { name: "recalls", key: &[text("id")], partitio
 /// Records as they stood, by the seq from which they did: (id, seq descending) to [`Row`] as JSON.
 pub const HISTORY: Table =
     Table { name: "recalls_history", key: &[text("id"), int_desc("seq")], partition_columns: 1, kind: TableKind::History };
-/// Listed records by list and date, newest first. `list` is `CATEGORY/AGENCY` with `*` for any; `year` bounds the partition,
+/// Listed records by list and date, newest first. `list` is `CATEGORY/AGENCY`, or `*/*` for all; `year` bounds the partition,
 /// newest first; `day` is days since 1970 (-1 and year 0 for none); a row says from which seq on (`since`) until which
 /// (value: JSON of [`Listed`]) the record stood there.
 pub const LISTS: Table = Table {

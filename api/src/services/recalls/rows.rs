@@ -1,10 +1,13 @@
 //! Reading recalls as they stood at a position: from the lists, newest first, or by id.
 
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+
 use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::{Datum, Key};
-use schemas::views::recalls::{HISTORY, LISTS, Listed, RECALLS, Recall, Row, day_of, year_of};
+use schemas::views::recalls::{AGENCIES, CATEGORIES, HISTORY, LISTS, Listed, RECALLS, Recall, Row, day_of, year_of};
 use view_store::{Range, View};
 
 use crate::context::store_problem;
@@ -31,9 +34,14 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The name of the list that holds what category and agency ask for.
-    fn list(&self) -> String {
-        format!("{}/{}", self.category.unwrap_or("*"), self.agency.unwrap_or("*"))
+    /// The names of the lists that together hold what category and agency ask for.
+    fn lists(&self) -> Vec<String> {
+        match (self.category, self.agency) {
+            (None, None) => vec!["*/*".to_owned()],
+            (Some(category), Some(agency)) => vec![format!("{category}/{agency}")],
+            (Some(category), None) => AGENCIES.iter().map(|agency| format!("{category}/{agency}")).collect(),
+            (None, Some(agency)) => CATEGORIES.iter().map(|category| format!("{category}/{agency}")).collect(),
+        }
     }
 
     /// Whether a record fits and is to be shown in lists.
@@ -73,42 +81,82 @@ pub async fn listed(view: &dyn View, filter: &Filter, seq: Seq, limit: usize, ye
     Ok(out)
 }
 
-/// Adds what one year's partition holds, until there are `limit`.
+/// Adds what one year's partitions hold, until there are `limit`.
 async fn read_year(view: &dyn View, filter: &Filter, seq: Seq, limit: usize, year: i64, out: &mut Vec<Recall>) -> Result<(), Problem> {
-    let list = filter.list();
-    let day_min = filter.from.as_deref().filter(|from| year_of(from) == year).map(day_of);
-    let from = filter.to.as_deref().filter(|to| year_of(to) == year).map(|to| key![list.as_str(), year, day_of(to)]);
-    let mut after: Option<Key> = None;
+    let mut lists: Vec<Listing> = filter.lists().into_iter().map(|name| Listing::new(name, filter, year)).collect();
+    let rows_max = limit.saturating_sub(out.len()) / lists.len() + SPARE_ROWS;
+    let mut last = String::new();
     while out.len() < limit {
-        let wanted = limit - out.len() + SPARE_ROWS;
-        let range = Range { prefix: key![list.as_str(), year], after: after.take(), from: from.clone(), limit: wanted, reverse: false };
-        let rows = view.range(&LISTS, range).await.map_err(store_problem)?;
-        let mut is_last = rows.len() < wanted;
-        after = rows.last().map(|(key, _)| key.clone());
         let mut ids = Vec::new();
-        for (key, value) in rows {
-            let [_, _, Datum::Int(day), Datum::Text(id), Datum::Int(since)] = key.as_slice() else { continue };
-            if day_min.is_some_and(|least| *day < least) {
-                is_last = true;
-                break;
+        while out.len() + ids.len() < limit {
+            for list in &mut lists {
+                list.fill(view, seq, rows_max).await?;
             }
-            let until = serde_json::from_slice::<Listed>(&value).map_err(|error| unreadable(LISTS.name, &error))?.until;
-            let stood = |at: i64| u64::try_from(at).unwrap_or(0);
-            if stood(*since) <= seq.0 && (until == 0 || stood(until) > seq.0) {
-                ids.push(id.clone());
+            let newest = lists.iter_mut().filter(|list| !list.entries.is_empty()).min_by(|a, b| a.entries.front().cmp(&b.entries.front()));
+            let Some((_, id)) = newest.and_then(|list| list.entries.pop_front()) else { break };
+            // A recall of several agencies stands in the list of each.
+            if id != last {
+                last.clone_from(&id);
+                ids.push(id);
             }
+        }
+        if ids.is_empty() {
+            break;
         }
         for (id, row) in ids.iter().zip(rows_at(view, &ids, seq).await?) {
             match row.filter(|row| filter.fits(&row.record)) {
                 Some(row) => out.push(row.record),
-                None => tracing::error!(id, seq = seq.0, list, "a list names a recall that does not stand there"),
+                None => tracing::error!(id, seq = seq.0, year, "a list names a recall that does not stand there"),
             }
-        }
-        if is_last {
-            break;
         }
     }
     Ok(())
+}
+
+/// One year of one list, read a piece at a time.
+struct Listing {
+    prefix: Key,
+    /// Where the first piece begins; the later ones begin after the last row read.
+    from: Option<Key>,
+    after: Option<Key>,
+    /// The last day that is wanted.
+    day_min: Option<i64>,
+    /// Day (newest first) and id of those that stood there, in order.
+    entries: VecDeque<(Reverse<i64>, String)>,
+    is_read: bool,
+}
+
+impl Listing {
+    fn new(name: String, filter: &Filter, year: i64) -> Self {
+        let of_year = |date: &Option<String>| date.as_deref().filter(|date| year_of(date) == year).map(day_of);
+        let from = of_year(&filter.to).map(|day| key![name.as_str(), year, day]);
+        let day_min = of_year(&filter.from);
+        Self { prefix: key![name, year], from, after: None, day_min, entries: VecDeque::new(), is_read: false }
+    }
+
+    /// Reads on until an entry is at hand or none follows.
+    async fn fill(&mut self, view: &dyn View, seq: Seq, rows_max: usize) -> Result<(), Problem> {
+        while self.entries.is_empty() && !self.is_read {
+            let (prefix, from) = (self.prefix.clone(), self.from.clone());
+            let range = Range { prefix, after: self.after.take(), from, limit: rows_max, reverse: false };
+            let rows = view.range(&LISTS, range).await.map_err(store_problem)?;
+            self.is_read = rows.len() < rows_max;
+            self.after = rows.last().map(|(key, _)| key.clone());
+            for (key, value) in rows {
+                let [_, _, Datum::Int(day), Datum::Text(id), Datum::Int(since)] = key.as_slice() else { continue };
+                if self.day_min.is_some_and(|least| *day < least) {
+                    self.is_read = true;
+                    break;
+                }
+                let until = serde_json::from_slice::<Listed>(&value).map_err(|error| unreadable(LISTS.name, &error))?.until;
+                let stood = |at: i64| u64::try_from(at).unwrap_or(0);
+                if stood(*since) <= seq.0 && (until == 0 || stood(until) > seq.0) {
+                    self.entries.push_back((Reverse(*day), id.clone()));
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The rows of these ids as they stood at `seq`, in the same order; `None` where there was none.

@@ -29,7 +29,11 @@ pub struct Lexicon {
 
 /// Phrases by their first word, so that a text costs one look-up a word, however many phrases there are.
 #[derive(Clone, Debug, Default)]
-struct Phrases(HashMap<String, Vec<Phrase>>);
+struct Phrases {
+    by_first: HashMap<String, Vec<Phrase>>,
+    /// For each byte that a first word may begin with, the lengths of such words as bits: most words of a text need no look-up.
+    lengths: Vec<u64>,
+}
 
 #[derive(Clone, Debug)]
 struct Phrase {
@@ -41,22 +45,33 @@ struct Phrase {
 
 impl From<Vec<String>> for Phrases {
     fn from(phrases: Vec<String>) -> Self {
-        let mut out = Self::default();
+        let mut out = Self { lengths: vec![0; 256], ..Self::default() };
         for shown in phrases {
             let text = words(&shown);
             let mut all = text.split_ascii_whitespace().map(str::to_owned);
             let Some(first) = all.next() else { continue };
             let rest = all.collect();
-            out.0.entry(first).or_default().push(Phrase { shown, rest });
+            let (byte, length) = sign(&first);
+            out.lengths[byte] |= length;
+            out.by_first.entry(first).or_default().push(Phrase { shown, rest });
         }
         out
     }
 }
 
+/// A word's first byte, and its length as a bit (the last one for all longer ones).
+fn sign(word: &str) -> (usize, u64) {
+    (word.bytes().next().map_or(0, usize::from), 1 << word.len().min(63))
+}
+
 impl Phrases {
     /// The phrases that some words begin with.
     fn beginning<'a, 'w>(&'a self, words: &'w [&'w str]) -> impl Iterator<Item = &'a Phrase> + use<'a, 'w> {
-        let known = words.first().and_then(|first| self.0.get(*first));
+        let may_begin = |first: &&&str| {
+            let (byte, length) = sign(first);
+            self.lengths.get(byte).is_some_and(|lengths| lengths & length != 0)
+        };
+        let known = words.first().filter(may_begin).and_then(|first| self.by_first.get(*first));
         known
             .into_iter()
             .flatten()
@@ -126,7 +141,9 @@ fn is_child_seat(product_type: &str) -> bool {
 }
 
 fn cut_at_hazard(title: &str) -> &str {
-    title.to_lowercase().find(" due to ").and_then(|at| title.get(..at)).unwrap_or(title)
+    const DUE_TO: &[u8] = b" due to ";
+    let at = title.as_bytes().windows(DUE_TO.len()).position(|window| window.eq_ignore_ascii_case(DUE_TO));
+    at.and_then(|at| title.get(..at)).unwrap_or(title)
 }
 
 /// Lower-case words, one blank before and after each, so that a phrase is found whole or not at all.

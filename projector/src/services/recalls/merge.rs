@@ -8,6 +8,8 @@
 //!    each agency (else it says too little, and none is merged). The record takes the smallest identity; its own fields come
 //!    from that recall, the gaps from the others in order of identity.
 
+use std::borrow::Cow;
+
 use schemas::facts::recalls::RecallFact;
 use schemas::hash::Hash32;
 use schemas::views::recalls::{Note, Recall, day_of};
@@ -18,8 +20,10 @@ use super::category::Lexicon;
 pub const LIKE_DAYS_MAX: i64 = 7;
 /// The most recalls that can be one: one of each agency.
 const GROUP_MAX: usize = 4;
-/// Days that one `alike` set covers. Wide enough that a set and its two neighbours hold every recall that can matter to one.
-const BUCKET_DAYS: i64 = 64;
+/// Days that one `alike` set covers.
+const BUCKET_DAYS: i64 = 256;
+/// Days around a recall within which every other one lies that can be one with it: a group's steps to either side, and some.
+const REACH_DAYS: i64 = 40;
 /// Recalls that one `alike` set holds at most. Further ones of the same brand, title and weeks are merged with none: a bound
 /// on cost that no real agency comes near.
 pub const BUCKET_MAX: usize = 4_096;
@@ -33,10 +37,10 @@ fn rank(fact: &RecallFact) -> (bool, usize) {
 
 /// The recall that some facts of one identity tell of, before other agencies are looked at. `None` for no facts.
 #[must_use]
-pub fn recall(identity: &str, notes: &[Note], lexicon: &Lexicon) -> Option<Recall> {
+pub fn recall(identity: &str, notes: &[Cow<'_, Note>], lexicon: &Lexicon) -> Option<Recall> {
     let gone = notes.iter().all(|note| note.gone);
     let mut said: Vec<(&Note, &RecallFact)> =
-        notes.iter().filter(|note| gone || !note.gone).filter_map(|note| Some((note, note.recall.as_ref()?))).collect();
+        notes.iter().filter(|note| gone || !note.gone).filter_map(|note| Some((&**note, note.recall.as_ref()?))).collect();
     said.sort_by(|a, b| (rank(a.1), &a.0.key).cmp(&(rank(b.1), &b.0.key)));
     let (_, first) = said.first()?;
     let text = |field: fn(&RecallFact) -> &String| {
@@ -129,17 +133,17 @@ impl Place {
     /// The `alike` set that holds it.
     #[must_use]
     pub fn set(&self) -> String {
-        self.set_at(0)
+        self.set_of(self.day.div_euclid(BUCKET_DAYS))
     }
 
-    /// The `alike` sets that hold what can matter to it.
-    #[must_use]
-    pub fn sets(&self) -> [String; 3] {
-        [-1, 0, 1].map(|step| self.set_at(step))
+    /// The `alike` sets that hold what can matter to it: mostly one, near an end of that two.
+    pub fn sets(&self) -> impl Iterator<Item = String> + use<'_> {
+        let bucket = |day: i64| day.div_euclid(BUCKET_DAYS);
+        (bucket(self.day - REACH_DAYS)..=bucket(self.day + REACH_DAYS)).map(|bucket| self.set_of(bucket))
     }
 
-    fn set_at(&self, step: i64) -> String {
-        format!("alike/{}/{}", self.likeness, self.day.div_euclid(BUCKET_DAYS) + step)
+    fn set_of(&self, bucket: i64) -> String {
+        format!("alike/{}/{bucket}", self.likeness)
     }
 
     /// The item of an `alike` set for a recall at this place.
@@ -154,13 +158,11 @@ impl Place {
 pub struct Alike(Vec<(i64, String)>);
 
 impl Alike {
-    /// From the items of `alike` sets.
-    #[must_use]
-    pub fn new<'a>(items: impl IntoIterator<Item = &'a String>) -> Self {
+    /// Adds the items of an `alike` set.
+    pub fn extend<'a>(&mut self, items: impl IntoIterator<Item = &'a String>) {
         let read = |item: &'a String| item.split_once(' ').and_then(|(day, id)| Some((day.parse().ok()?, id.to_owned())));
-        let mut dated: Vec<(i64, String)> = items.into_iter().filter_map(read).collect();
-        dated.sort_unstable();
-        Self(dated)
+        self.0.extend(items.into_iter().filter_map(read));
+        self.0.sort_unstable();
     }
 
     /// The identities that are one recall with `identity` on `day`, sorted; alone if there is none.

@@ -7,6 +7,8 @@
 pub mod category;
 pub mod merge;
 
+use std::borrow::Cow;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
@@ -46,7 +48,7 @@ impl Service for Recalls {
         let mut out = vec![(&SOURCES, key![fact.key.as_str()])];
         if let Some(data) = &fact.data {
             let identity = data.identity();
-            out.push((&SETS, key![format!("member/{identity}")]));
+            out.push((&SETS, key![members_of(&identity)]));
             // If it is the only fact of its recall, this is where it stands among others alike.
             if let Some(likeness) = merge::likeness_of(&data.brand, &data.title, &data.date) {
                 let place = Place { likeness, day: day_of(&data.date) };
@@ -60,7 +62,15 @@ impl Service for Recalls {
     fn decide(rows: &mut Rows, fact: &Fact<RecallFact>) -> Result<Vec<Draft<Recall, Note>>, Undecided> {
         let before: Option<Note> = rows.get_json(&SOURCES, &key![fact.key.as_str()])?;
         let Some(note) = note_of(fact, before.as_ref())? else { return Ok(Vec::new()) };
-        Decision { rows, note: &note, sets: BTreeMap::new(), recalls: BTreeMap::new() }.drafts(before.as_ref())
+        let decision = Decision { rows, note: &note, before: before.as_ref(), sets: BTreeMap::new(), recalls: BTreeMap::new() };
+        let (mut drafts, sets) = decision.drafts()?;
+        let id = identity_of(&note);
+        let note = Some(Note { sets, ..note });
+        match drafts.first_mut() {
+            Some(first) => first.note = note,
+            None => drafts.push(Draft { note, ..noted(id) }),
+        }
+        Ok(drafts)
     }
 
     fn apply(change: &RecallChange, record: &[u8]) -> Vec<Write> {
@@ -114,8 +124,36 @@ impl Service for Recalls {
             }
             _ => return Ok(None),
         };
-        let (event, id) = (ChangeKind::Noted, String::new());
-        Ok(Some(Draft { event, id, after: None, before: None, before_seq: 0, before_since: 0, note: Some(note) }))
+        Ok(Some(Draft { note: Some(note), ..noted(String::new()) }))
+    }
+}
+
+/// A draft that changes no record.
+fn noted(id: String) -> Draft<Recall, Note> {
+    Draft { event: ChangeKind::Noted, id, after: None, before: None, before_seq: 0, before_since: 0, note: None }
+}
+
+/// What [`merge`] and [`category`] read of a fact. The rest stays in the fact's own topic.
+fn remembered(fact: &RecallFact) -> RecallFact {
+    RecallFact {
+        door: fact.door.clone(),
+        agency: fact.agency.clone(),
+        number: fact.number.clone(),
+        lang: fact.lang.clone(),
+        title: fact.title.clone(),
+        brand: fact.brand.clone(),
+        hazard: fact.hazard.clone(),
+        date: fact.date.clone(),
+        url: fact.url.clone(),
+        remedy: fact.remedy.clone(),
+        product_type: fact.product_type.clone(),
+        products: fact.products.clone(),
+        status: fact.status.clone(),
+        classification: fact.classification.clone(),
+        units: fact.units.clone(),
+        alert: fact.alert,
+        links: fact.links.clone(),
+        ..RecallFact::default()
     }
 }
 
@@ -127,7 +165,7 @@ fn note_of(fact: &Fact<RecallFact>, before: Option<&Note>) -> Result<Option<Note
             if data.agency.is_empty() || data.number.is_empty() {
                 return Err(Undecided::Poison("the fact names no agency or number".to_owned()));
             }
-            note.recall = Some(data.clone());
+            note.recall = Some(remembered(data));
         }
         (FactKind::Withdrawn | FactKind::Superseded, _) => {
             let Some(before) = before else { return Ok(None) };
@@ -143,49 +181,78 @@ fn note_of(fact: &Fact<RecallFact>, before: Option<&Note>) -> Result<Option<Note
 /// One fact's decision: the sets as they become, and the records that follow from them.
 struct Decision<'a> {
     rows: &'a mut Rows,
+    /// What is to be remembered of the fact.
     note: &'a Note,
-    sets: BTreeMap<String, Vec<String>>,
+    /// What was remembered of its key before.
+    before: Option<&'a Note>,
+    /// The sets read so far, as they stand in this decision.
+    sets: BTreeMap<String, Set>,
     /// Recalls as their own facts tell them now, with their place among those alike, for those asked for: the `member` sets do not change any
     /// more by then.
     recalls: BTreeMap<String, Option<(Recall, Option<Place>)>>,
 }
 
+/// A set as it stands in a decision.
+struct Set {
+    items: Vec<String>,
+    is_changed: bool,
+}
+
+impl Set {
+    fn insert(&mut self, item: String) {
+        if let Err(at) = self.items.binary_search(&item) {
+            self.items.insert(at, item);
+            self.is_changed = true;
+        }
+    }
+
+    fn remove(&mut self, item: &str) {
+        if let Ok(at) = self.items.binary_search_by(|other| other.as_str().cmp(item)) {
+            self.items.remove(at);
+            self.is_changed = true;
+        }
+    }
+}
+
 impl Decision<'_> {
-    fn drafts(mut self, before: Option<&Note>) -> Result<Vec<Draft<Recall, Note>>, Undecided> {
+    /// The records that the fact changes, and the sets that it does.
+    fn drafts(mut self) -> Result<(Vec<Draft<Recall, Note>>, Vec<NoteSet>), Undecided> {
         let identity = identity_of(self.note);
-        let old_identity = before.map(identity_of).unwrap_or_default();
+        let old_identity = self.before.map(identity_of).unwrap_or_default();
         let mut touched: BTreeSet<String> = [identity.clone(), old_identity.clone()].into_iter().filter(|id| !id.is_empty()).collect();
-        let was: Vec<(String, Option<Recall>)> =
-            touched.iter().map(|id| Ok((id.clone(), self.own_recall(id, before)?))).collect::<Result<_, Undecided>>()?;
-        if old_identity != identity && !old_identity.is_empty() {
-            self.alter(&format!("member/{old_identity}"), |items| items.retain(|key| *key != self_key(before)))?;
+        let mut was = Vec::with_capacity(touched.len());
+        for id in &touched {
+            was.push((id.clone(), self.own_recall(id, self.before)?.as_ref().and_then(Place::of)));
+        }
+        if let Some(before) = self.before
+            && old_identity != identity
+            && !old_identity.is_empty()
+        {
+            self.set(members_of(&old_identity))?.remove(&before.key);
         }
         let key = self.note.key.clone();
-        self.alter(&format!("member/{identity}"), |items| insert(items, key))?;
+        self.set(members_of(&identity))?.insert(key);
         for (id, old) in was {
-            let old = old.as_ref().and_then(Place::of);
-            let new = self.recall_now(&id)?.and_then(|(_, place)| place);
+            let new = self.recall_now(&id)?.and_then(|(_, place)| place.clone());
             for place in [&old, &new].into_iter().flatten() {
                 touched.extend(self.alike(place)?.around(place.day, &id));
             }
             if old != new {
                 if let Some(old) = &old {
-                    let item = old.item(&id);
-                    self.alter(&old.set(), |items| items.retain(|other| *other != item))?;
+                    self.set(old.set())?.remove(&old.item(&id));
                 }
                 if let Some(new) = &new {
-                    self.alter(&new.set(), |items| {
-                        if items.len() < merge::BUCKET_MAX {
-                            insert(items, new.item(&id));
-                        }
-                    })?;
+                    let set = self.set(new.set())?;
+                    if set.items.len() < merge::BUCKET_MAX {
+                        set.insert(new.item(&id));
+                    }
                 }
                 for place in [&old, &new].into_iter().flatten() {
                     touched.extend(self.alike(place)?.around(place.day, &id));
                 }
             }
         }
-        let mut drafts = Vec::new();
+        let mut drafts = Vec::with_capacity(1);
         for id in touched {
             let row: Option<Row> = self.rows.get_json(&RECALLS, &key![id.as_str()])?;
             let after = match (self.record(&id)?, &row) {
@@ -196,52 +263,34 @@ impl Decision<'_> {
             };
             drafts.extend(draft(&id, row.map(|row| (row.record, row.seq, row.since)), after));
         }
-        let sets = self.sets.into_iter().map(|(name, items)| NoteSet { name, items }).collect();
-        let note = Some(Note { sets, ..self.note.clone() });
-        match drafts.first_mut() {
-            Some(first) => first.note = note,
-            None => drafts.push(Draft {
-                event: ChangeKind::Noted,
-                id: identity,
-                after: None,
-                before: None,
-                before_seq: 0,
-                before_since: 0,
-                note,
-            }),
-        }
-        Ok(drafts)
+        let changed = self.sets.into_iter().filter(|(_, set)| set.is_changed);
+        let sets = changed.map(|(name, Set { items, .. })| NoteSet { name, items }).collect();
+        Ok((drafts, sets))
     }
 
     /// A set as it stands in this decision.
-    fn set(&mut self, name: &str) -> Result<Vec<String>, Undecided> {
-        match self.sets.get(name) {
-            Some(items) => Ok(items.clone()),
-            None => Ok(self.rows.get_json(&SETS, &key![name])?.unwrap_or_default()),
+    fn set(&mut self, name: String) -> Result<&mut Set, Undecided> {
+        match self.sets.entry(name) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(unknown) => {
+                let items = self.rows.get_json(&SETS, &key![unknown.key().as_str()])?.unwrap_or_default();
+                Ok(unknown.insert(Set { items, is_changed: false }))
+            }
         }
-    }
-
-    fn alter(&mut self, name: &str, alter: impl FnOnce(&mut Vec<String>)) -> Result<(), Undecided> {
-        let before = self.set(name)?;
-        let mut items = before.clone();
-        alter(&mut items);
-        if items != before {
-            self.sets.insert(name.to_owned(), items);
-        }
-        Ok(())
     }
 
     /// The recall of one identity as its own facts tell it, with `own` standing for the fact being decided.
     fn own_recall(&mut self, identity: &str, own: Option<&Note>) -> Result<Option<Recall>, Undecided> {
-        let mut notes = Vec::new();
-        for member in self.set(&format!("member/{identity}"))? {
+        let members = self.set(members_of(identity))?.items.clone();
+        let mut notes = Vec::with_capacity(members.len());
+        for member in members {
             if member == self.note.key {
-                notes.extend(own.cloned());
+                notes.extend(own.map(Cow::Borrowed));
             } else {
-                notes.extend(self.rows.get_json::<Note>(&SOURCES, &key![member])?);
+                notes.extend(self.rows.get_json(&SOURCES, &key![member])?.map(Cow::Owned));
             }
         }
-        let notes: Vec<Note> = notes.into_iter().filter(|note| identity_of(note) == identity).collect();
+        notes.retain(|note: &Cow<'_, Note>| is_of(note, identity));
         let mut recall = merge::recall(identity, &notes, &category::LEXICON);
         if let Some(recall) = &mut recall
             && recall.withdrawn
@@ -250,56 +299,69 @@ impl Decision<'_> {
             // The same recall goes on under another number.
             let heir: Option<Note> =
                 if *heir == self.note.key { Some(self.note.clone()) } else { self.rows.get_json(&SOURCES, &key![heir.as_str()])? };
-            let by_key = notes.iter().find(|note| !note.superseded_by.is_empty()).map(heir_identity).unwrap_or_default();
+            let by_key = notes.iter().find(|note| !note.superseded_by.is_empty()).map(|note| heir_identity(note)).unwrap_or_default();
             recall.merged_into = heir.as_ref().map_or(by_key, identity_of);
         }
         Ok(recall)
     }
 
     /// The recall of one identity as its own facts tell it after this one, and its place among those alike.
-    fn recall_now(&mut self, identity: &str) -> Result<Option<(Recall, Option<Place>)>, Undecided> {
-        if let Some(known) = self.recalls.get(identity) {
-            return Ok(known.clone());
+    fn recall_now(&mut self, identity: &str) -> Result<Option<&(Recall, Option<Place>)>, Undecided> {
+        if !self.recalls.contains_key(identity) {
+            let known = self.own_recall(identity, Some(self.note))?.map(|recall| {
+                let place = Place::of(&recall);
+                (recall, place)
+            });
+            self.recalls.insert(identity.to_owned(), known);
         }
-        let recall = self.own_recall(identity, Some(self.note))?;
-        let known = recall.map(|recall| {
-            let place = Place::of(&recall);
-            (recall, place)
-        });
-        self.recalls.insert(identity.to_owned(), known.clone());
-        Ok(known)
+        Ok(self.recalls.get(identity).and_then(Option::as_ref))
     }
 
     /// The recalls alike around a place, as they stand in this decision.
     fn alike(&mut self, place: &Place) -> Result<Alike, Undecided> {
-        let mut items = Vec::new();
+        let mut alike = Alike::default();
         for name in place.sets() {
-            items.extend(self.set(&name)?);
+            alike.extend(&self.set(name)?.items);
         }
-        Ok(Alike::new(&items))
+        Ok(alike)
     }
 
     /// The record of an identity, other agencies considered.
     fn record(&mut self, identity: &str) -> Result<Option<Recall>, Undecided> {
-        let Some((own, place)) = self.recall_now(identity)? else { return Ok(None) };
-        let Some(place) = place else { return Ok(Some(own)) };
-        let group = self.alike(&place)?.group_of(place.day, identity);
+        let Some((_, place)) = self.recall_now(identity)? else { return Ok(None) };
+        let group = match place.clone() {
+            Some(place) => self.alike(&place)?.group_of(place.day, identity),
+            None => Vec::new(),
+        };
+        // Asked for once only, but by groups that hold it; those tell it again.
+        let own = |this: &mut Self| this.recalls.remove(identity).flatten().map(|(recall, _)| recall);
         match group.first() {
             Some(first) if group.len() > 1 && first == identity => {
-                let mut members = Vec::new();
+                let mut members = Vec::with_capacity(group.len());
                 for id in &group {
-                    members.extend(self.recall_now(id)?.map(|(recall, _)| recall));
+                    members.extend(self.recall_now(id)?.map(|(recall, _)| recall.clone()));
                 }
                 Ok(merge::merged(&members))
             }
-            Some(first) if group.len() > 1 => Ok(Some(Recall { merged_into: first.clone(), ..own })),
-            _ => Ok(Some(own)),
+            Some(first) if group.len() > 1 => Ok(own(self).map(|own| Recall { merged_into: first.clone(), ..own })),
+            _ => Ok(own(self)),
         }
     }
 }
 
+/// The name of the set of keys whose facts speak of a recall.
+fn members_of(identity: &str) -> String {
+    format!("member/{identity}")
+}
+
 fn identity_of(note: &Note) -> String {
     note.recall.as_ref().map(RecallFact::identity).unwrap_or_default()
+}
+
+fn is_of(note: &Note, identity: &str) -> bool {
+    note.recall.as_ref().is_some_and(|recall| {
+        identity.strip_prefix(recall.agency.as_str()).and_then(|rest| rest.strip_prefix(':')) == Some(recall.number.as_str())
+    })
 }
 
 /// The identity under which a superseded fact's recall goes on, as far as its key tells.
@@ -307,16 +369,6 @@ fn heir_identity(note: &Note) -> String {
     let agency = note.recall.as_ref().map(|recall| recall.agency.clone()).unwrap_or_default();
     let number = note.superseded_by.rsplit('/').next().unwrap_or_default();
     format!("{agency}:{number}")
-}
-
-fn self_key(note: Option<&Note>) -> String {
-    note.map(|note| note.key.clone()).unwrap_or_default()
-}
-
-fn insert(items: &mut Vec<String>, item: String) {
-    if let Err(at) = items.binary_search(&item) {
-        items.insert(at, item);
-    }
 }
 
 /// The draft that makes `after` of what stands, if it differs.
@@ -380,11 +432,10 @@ fn place(change: &RecallChange, after: &Recall, writes: &mut Vec<Write>) -> i64 
 
 fn list_entries(recall: &Recall, since: i64, listed: Listed, writes: &mut Vec<Write>) {
     let value = Bytes::from(serde_json::to_vec(&listed).unwrap_or_default());
-    for category in [recall.category.as_str(), "*"] {
-        for agency in recall.agencies.iter().map(String::as_str).chain(["*"]) {
-            let key = key![format!("{category}/{agency}"), year_of(&recall.date), day_of(&recall.date), recall.id.as_str(), since];
-            writes.push(Write { table: &LISTS, key, value: Some(value.clone()) });
-        }
+    let own = recall.agencies.iter().map(|agency| format!("{}/{agency}", recall.category));
+    for list in own.chain(["*/*".to_owned()]) {
+        let key = key![list, year_of(&recall.date), day_of(&recall.date), recall.id.as_str(), since];
+        writes.push(Write { table: &LISTS, key, value: Some(value.clone()) });
     }
 }
 

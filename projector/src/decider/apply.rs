@@ -1,0 +1,192 @@
+//! The writing half: changes are appended, read back, applied in the log's order and committed with the checkpoint.
+//!
+//! Promise: a commit runs beside what comes next, one at a time; whoever must see its rows settles first. What is decided
+//! meanwhile sees its rows through [`crate::rows::Rows`].
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use schemas::avro;
+use schemas::change::{ChangeKind, Input};
+use schemas::hash::Hash32;
+use schemas::position::{LogOffset, Seq};
+use schemas::tables::Write;
+use view_store::Checkpoint;
+
+use super::chain::{Decided, element, extends, parse_hash, record_json};
+use super::parked::{ParkedRow, TAKEN_AGAIN, parked_key};
+use super::{BATCH_BYTES, ChangeOf, Decider, value_error};
+use crate::Error;
+use crate::service::{Draft, Service};
+
+/// Changes read back at once.
+const BATCH_CHANGES: usize = 500;
+
+impl<S: Service> Decider<S> {
+    /// Takes over another decider's positions, where they are further.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn adopt_positions(&mut self, other: &Self) -> Result<(), Error> {
+        if self.checkpoint.seq != other.checkpoint.seq {
+            return Err(Error::Overtaken { service: S::NAME });
+        }
+        for (position, next) in &other.checkpoint.positions {
+            let kept = self.checkpoint.positions.entry(position.clone()).or_default();
+            *kept = (*kept).max(*next);
+        }
+        self.commit(Vec::new()).await?;
+        self.settle().await
+    }
+
+    /// Applies all changes that are in the log and chain; answers how many. A group cut short at the end stays unapplied.
+    ///
+    /// # Errors
+    /// When the log or the store fails.
+    pub async fn apply_log(&mut self, mut progress: impl FnMut(u64)) -> Result<u64, Error> {
+        let mut applied = 0;
+        self.settle().await?;
+        self.cut.clear();
+        let mut offset = LogOffset(self.checkpoint.offset);
+        let (mut seq, mut hash) = (self.checkpoint.seq, parse_hash(&self.checkpoint.hash));
+        let mut group: Vec<(ChangeOf<S>, Hash32, LogOffset)> = Vec::new();
+        loop {
+            let batch = self.log.read(S::CHANGES, 0, offset, BATCH_CHANGES, BATCH_BYTES).await?;
+            let Some(last) = batch.last() else { break };
+            offset = last.offset.next();
+            let mut writes = Vec::new();
+            let before = applied;
+            for stored in &batch {
+                let Some(change) = extends::<S>(stored, seq, hash) else { continue };
+                seq += 1;
+                hash = avro::datum_hash(S::CHANGES.name, &stored.record.value).map_err(value_error::<S>)?;
+                let ends_group = change.following == 0;
+                group.push((change, hash, stored.offset.next()));
+                if ends_group {
+                    for (change, hash, next) in group.drain(..) {
+                        let record = record_json::<S>(&change)?;
+                        writes.extend(S::apply(&change, &record));
+                        self.take(&change, &record, hash, next, &mut writes)?;
+                        applied += 1;
+                    }
+                }
+            }
+            if applied > before {
+                self.commit(writes).await?;
+                progress(applied);
+            }
+        }
+        self.settle().await?;
+        self.read_to = offset;
+        self.cut = group.into_iter().map(|(change, _, _)| change).collect();
+        Ok(applied)
+    }
+
+    pub(super) async fn append_and_apply(&mut self, decided: Vec<Decided<S>>, positions: Checkpoint) -> Result<(), Error> {
+        let logged = self.cut.len();
+        let fresh = &decided[logged.min(decided.len())..];
+        let end = self.log.end(S::CHANGES, 0).await?;
+        let mut offset = LogOffset(self.checkpoint.offset);
+        if !fresh.is_empty() {
+            let batch = fresh.iter().map(Decided::record).collect();
+            self.log.append(batch).await?;
+        }
+        // Read back: only what stands in the log, in the log's order, is applied.
+        let mut writes = Vec::new();
+        let mut waiting = decided.into_iter().peekable();
+        while waiting.peek().is_some() {
+            let batch = self.log.read(S::CHANGES, 0, offset, BATCH_CHANGES, BATCH_BYTES).await?;
+            let Some(last) = batch.last() else { return Err(Error::Overtaken { service: S::NAME }) };
+            offset = last.offset.next();
+            for stored in &batch {
+                let Some(expected) = waiting.next_if(|expected| expected.value == stored.record.value) else {
+                    if waiting.peek().is_none() {
+                        break;
+                    }
+                    if stored.offset >= end || extends::<S>(stored, self.checkpoint.seq, parse_hash(&self.checkpoint.hash)).is_some() {
+                        return Err(Error::Overtaken { service: S::NAME });
+                    }
+                    continue;
+                };
+                writes.extend(expected.writes);
+                self.take(&expected.change, &expected.record, expected.hash, stored.offset.next(), &mut writes)?;
+            }
+        }
+        self.cut.clear();
+        for (position, next) in positions.positions {
+            let kept = self.checkpoint.positions.entry(position).or_default();
+            *kept = (*kept).max(next);
+        }
+        self.commit(writes).await
+    }
+
+    /// Takes one change in: its feed entry, what is parked, its place in the checkpoint.
+    fn take(&mut self, change: &ChangeOf<S>, record: &[u8], hash: Hash32, next: LogOffset, writes: &mut Vec<Write>) -> Result<(), Error> {
+        let element = change.event.is_shown().then(|| element(change, record));
+        let seq = u64::try_from(change.seq).unwrap_or(0);
+        // Another decider's clock may have been behind; the feed's times never go back.
+        let recorded_at = change.recorded_at.max(self.checkpoint.recorded_at_ms);
+        self.tail.push(Seq(seq), recorded_at, element.as_deref())?;
+        if change.event == ChangeKind::Parked {
+            self.parked.insert(change.id.clone());
+            let parked = ParkedRow { input: change.input.clone(), reason: change.reason.clone() };
+            let value = serde_json::to_vec(&parked).map_err(|source| Error::Row { table: S::PARKED.name, source })?;
+            writes.push(Write { table: S::PARKED, key: parked_key(&change.id, &change.input), value: Some(Bytes::from(value)) });
+        } else if change.reason == TAKEN_AGAIN {
+            writes.push(Write { table: S::PARKED, key: parked_key(&change.id, &change.input), value: None });
+        }
+        self.checkpoint.seq = seq;
+        self.checkpoint.hash = hash.to_string();
+        self.checkpoint.offset = next.0;
+        self.checkpoint.recorded_at_ms = recorded_at;
+        if let (Ok(partition), Ok(offset)) = (u32::try_from(change.input.partition), u64::try_from(change.input.offset))
+            && let Some(topic) = S::INPUTS.iter().find(|topic| topic.name == change.input.topic)
+        {
+            self.checkpoint.raise_position(topic, partition, LogOffset(offset).next());
+        }
+        Ok(())
+    }
+
+    /// Commits what was taken in, beside what comes next.
+    async fn commit(&mut self, mut writes: Vec<Write>) -> Result<(), Error> {
+        writes.extend(self.tail.take_writes(S::FEED));
+        self.finish_commit().await?;
+        let (view, checkpoint) = (Arc::clone(&self.view), self.checkpoint.clone());
+        self.committing = Some(tokio::spawn(async move { view.commit(writes, &checkpoint).await }));
+        self.rows.committing();
+        Ok(())
+    }
+
+    /// Waits for the commit under way.
+    pub(super) async fn finish_commit(&mut self) -> Result<(), Error> {
+        let Some(committing) = self.committing.take() else { return Ok(()) };
+        match committing.await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(view_store::Error::Behind { .. })) => Err(Error::Overtaken { service: S::NAME }),
+            Ok(Err(error)) => Err(error.into()),
+            Err(lost) => Err(Error::Lost { service: S::NAME, source: lost }),
+        }
+    }
+
+    /// Waits until the store has everything.
+    pub(super) async fn settle(&mut self) -> Result<(), Error> {
+        self.finish_commit().await?;
+        self.rows.clear();
+        Ok(())
+    }
+
+    /// Appends drafts that no fact gave (a service decided again) and applies them.
+    ///
+    /// # Errors
+    /// When the log or the store fails, or another decider appended meanwhile.
+    pub async fn append_drafts(&mut self, drafts: Vec<Draft<S::Record, S::Note>>) -> Result<(), Error> {
+        let nowhere = Input { topic: String::new(), partition: 0, offset: -1 };
+        let mut decided: Vec<Decided<S>> = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            decided.extend(self.chain(decided.last().map(Decided::link), &nowhere, vec![(draft, None, String::new())], decided.len())?);
+        }
+        let positions = self.checkpoint.clone();
+        self.append_and_apply(decided, positions).await?;
+        self.settle().await
+    }
+}

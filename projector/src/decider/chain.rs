@@ -1,0 +1,144 @@
+//! Drafts become changes: each gets its place in the chain, its bytes and the rows it writes.
+
+use bytes::Bytes;
+use event_log::{Append, Record, Stored};
+use schemas::avro;
+use schemas::change::{Change, Input, Through};
+use schemas::clock::rfc3339;
+use schemas::hash::Hash32;
+use schemas::tables::Write;
+
+use super::{ChangeOf, Decider, i64_of, value_error};
+use crate::Error;
+use crate::service::{Draft, Service};
+
+/// What most records need as JSON.
+const RECORD_BYTES: usize = 2_048;
+
+/// A draft with the two things that only the engine adds: what a run's end says, and the reason of what is parked.
+pub(super) type Undone<S> = (Draft<<S as Service>::Record, <S as Service>::Note>, Option<Through>, String);
+
+/// What the next change extends.
+#[derive(Clone, Copy)]
+pub(super) struct Link {
+    pub(super) seq: i64,
+    pub(super) hash: Hash32,
+    pub(super) recorded_at: i64,
+}
+
+/// A decided change, encoded, with what it writes.
+pub(super) struct Decided<S: Service> {
+    pub(super) change: ChangeOf<S>,
+    pub(super) value: Bytes,
+    pub(super) hash: Hash32,
+    /// The record after it, as JSON.
+    pub(super) record: Vec<u8>,
+    pub(super) writes: Vec<Write>,
+}
+
+impl<S: Service> Decided<S> {
+    pub(super) fn link(&self) -> Link {
+        Link { seq: self.change.seq, hash: self.hash, recorded_at: self.change.recorded_at }
+    }
+
+    /// A change as a record of its topic.
+    pub(super) fn record(&self) -> Append {
+        let Self { change, value, hash, .. } = self;
+        let headers = vec![
+            ("ce_id".to_owned(), Bytes::from(hash.to_string())),
+            ("ce_type".to_owned(), Bytes::from(format!("highwater.{}.{}", S::NAME, change.event.as_str()))),
+            ("ce_source".to_owned(), Bytes::from(format!("/{}", S::NAME))),
+            ("ce_time".to_owned(), Bytes::from(rfc3339(change.recorded_at))),
+        ];
+        let record = Record { key: Bytes::from(change.id.clone()), value: value.clone(), headers, at_ms: change.recorded_at };
+        Append { topic: S::CHANGES, partition: 0, record }
+    }
+}
+
+impl<S: Service> Decider<S> {
+    /// Gives a group of drafts its places in the chain, behind `last` or the checkpoint. `at` is the group's place in the batch,
+    /// to compare it with what a crash left in the log.
+    pub(super) fn chain(&mut self, last: Option<Link>, input: &Input, group: Vec<Undone<S>>, at: usize) -> Result<Vec<Decided<S>>, Error> {
+        let Link { mut seq, mut hash, mut recorded_at } = last.unwrap_or_else(|| Link {
+            seq: i64_of(self.checkpoint.seq),
+            hash: parse_hash(&self.checkpoint.hash),
+            recorded_at: self.checkpoint.recorded_at_ms,
+        });
+        // The system's clock may go back; recorded times never do.
+        recorded_at = recorded_at.max(self.clock.now_ms());
+        let mut following = i32::try_from(group.len()).unwrap_or(i32::MAX);
+        let mut out = Vec::with_capacity(group.len());
+        for (draft, through, reason) in group {
+            let Draft { event, id, after, before, before_seq, before_since, note } = draft;
+            seq += 1;
+            following -= 1;
+            let (prev_hash, input) = (hash, input.clone());
+            let mut change = Change {
+                seq,
+                prev_hash,
+                event,
+                id,
+                recorded_at,
+                input,
+                following,
+                before_seq,
+                before_since,
+                after,
+                before,
+                note,
+                through,
+                reason,
+            };
+            if let Some(logged) = self.cut.get(at + out.len()) {
+                // Already in the log: the clock has moved on, nothing else may have.
+                recorded_at = logged.recorded_at;
+                change.recorded_at = recorded_at;
+                if change != *logged {
+                    let (name, seq) = (S::NAME, change.seq);
+                    return Err(Error::Refused(format!(
+                        "{name} decides change {seq} otherwise than the log has it: it was cut by a crash under other rules"
+                    )));
+                }
+            }
+            let value = Bytes::from(self.encoder.encode(&change).map_err(value_error::<S>)?);
+            hash = avro::datum_hash(S::CHANGES.name, &value).map_err(value_error::<S>)?;
+            let record = record_json::<S>(&change)?;
+            let writes = S::apply(&change, &record);
+            out.push(Decided { change, value, hash, record, writes });
+        }
+        Ok(out)
+    }
+}
+
+/// The record after a change as JSON, empty for none.
+pub(super) fn record_json<S: Service>(change: &ChangeOf<S>) -> Result<Vec<u8>, Error> {
+    match &change.after {
+        Some(record) => {
+            let mut out = Vec::with_capacity(RECORD_BYTES);
+            serde_json::to_writer(&mut out, record).map_err(|source| Error::Row { table: S::RECORDS.name, source })?;
+            Ok(out)
+        }
+        None => Ok(Vec::new()),
+    }
+}
+
+/// A feed element: what readers see of a change, as JSON.
+pub(super) fn element<R, N>(change: &Change<R, N>, record: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(record.len() + 96);
+    let head =
+        format!(r#"{{"event":"{}","seq":{},"recordedAt":"{}","record":"#, change.event.as_str(), change.seq, rfc3339(change.recorded_at));
+    out.extend_from_slice(head.as_bytes());
+    out.extend_from_slice(record);
+    out.push(b'}');
+    out
+}
+
+/// The change in a record, if it extends the chain.
+pub(super) fn extends<S: Service>(stored: &Stored, seq: u64, hash: Hash32) -> Option<ChangeOf<S>> {
+    let change: ChangeOf<S> = avro::decode(S::CHANGES.name, &stored.record.value).ok()?;
+    (change.seq == i64_of(seq + 1) && change.prev_hash == hash).then_some(change)
+}
+
+pub(super) fn parse_hash(hex: &str) -> Hash32 {
+    Hash32::from_hex(hex).unwrap_or(Hash32::ZERO)
+}
