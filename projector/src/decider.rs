@@ -15,7 +15,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use event_log::{Append, EventLog, Record, Stored};
+use event_log::{Append, EventLog, Headers, Record, Stored};
 use schemas::avro::{self, Encoder, Framing};
 use schemas::change::{Change, ChangeKind, Input, Through};
 use schemas::clock::{Clock, rfc3339};
@@ -491,12 +491,12 @@ impl<S: Service> Decider<S> {
     /// A change as a record of its topic.
     fn record(&self, decided: &Decided<S>) -> Append {
         let Decided { change, value, hash, .. } = decided;
-        let headers = vec![
-            ("ce_id".to_owned(), Bytes::from(hash.to_string())),
-            ("ce_type".to_owned(), Bytes::from(format!("highwater.{}.{}", S::NAME, change.event.as_str()))),
-            ("ce_source".to_owned(), Bytes::from(format!("/{}", S::NAME))),
-            ("ce_time".to_owned(), Bytes::from(rfc3339(change.recorded_at))),
-        ];
+        let headers = Headers::new(&[
+            ("ce_id", hash.to_string().as_bytes()),
+            ("ce_type", format!("highwater.{}.{}", S::NAME, change.event.as_str()).as_bytes()),
+            ("ce_source", format!("/{}", S::NAME).as_bytes()),
+            ("ce_time", rfc3339(change.recorded_at).as_bytes()),
+        ]);
         let record = Record { key: Bytes::from(change.id.clone()), value: value.clone(), headers, at_ms: change.recorded_at };
         Append { topic: S::CHANGES, partition: 0, record }
     }
