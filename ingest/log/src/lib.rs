@@ -5,6 +5,8 @@
 
 pub mod contract;
 pub mod embedded;
+mod headers;
 pub mod log;
 
+pub use headers::Headers;
 pub use log::{Append, Error, EventLog, Record, Stored};

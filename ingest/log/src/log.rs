@@ -16,6 +16,8 @@ use bytes::Bytes;
 use schemas::position::LogOffset;
 use schemas::topics::Topic;
 
+use crate::Headers;
+
 /// A record as appended.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Record {
@@ -24,7 +26,7 @@ pub struct Record {
     /// The framed Avro value.
     pub value: Bytes,
     /// CloudEvents attributes (`ce_id`, `ce_type`, `ce_source`, `ce_time`) and others, in order.
-    pub headers: Vec<(String, Bytes)>,
+    pub headers: Headers,
     /// When it was appended, by the appender's clock: milliseconds since 1970.
     pub at_ms: i64,
 }
