@@ -84,16 +84,12 @@ impl Server {
     /// # Errors
     /// The address is in use or refused.
     pub fn bind(address: SocketAddr) -> Result<Self, BindError> {
-        let listen = || {
-            let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-            // So that a restart need not wait for the connections of the run before to be forgotten.
-            socket.set_reuseaddr(true)?;
-            socket.bind(address)?;
-            let listener = socket.listen(BACKLOG_MAX)?;
+        let bound = || {
+            let listener = listen(address)?;
             let address = listener.local_addr()?;
             Ok(Self { listener, address })
         };
-        listen().map_err(|source: io::Error| match source.kind() {
+        bound().map_err(|source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => BindError::InUse { address },
             _ => BindError::Refused { address, source },
         })
@@ -165,6 +161,26 @@ impl Server {
         }
         Ok(())
     }
+}
+
+/// A listener with the options that all its connections inherit. Must be called inside a tokio runtime.
+///
+/// # Errors
+/// The address is in use or refused.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // So that a restart need not wait for the connections of the run before to be forgotten.
+    socket.set_reuseaddr(true)?;
+    // A system whose way of sending is BBR paces, which costs timers for every page, half of the time spent on it. Pacing spares
+    // networks, and between this listener and its callers, such as a proxy on this machine, there is none.
+    #[cfg(target_os = "linux")]
+    if address.ip().is_loopback()
+        && let Err(error) = socket2::SockRef::from(&socket).set_tcp_congestion(b"reno")
+    {
+        tracing::debug!(%error, "answers are sent in the system's way");
+    }
+    socket.bind(address)?;
+    socket.listen(BACKLOG_MAX)
 }
 
 /// One connection until its end.

@@ -135,3 +135,14 @@ async fn port_in_use() {
     assert!(matches!(error, BindError::InUse { address } if address == server.address()));
     assert!(error.to_string().contains("in use by another program"), "{error}");
 }
+
+/// Proves that connections of a loopback listener are not paced, whatever the system's way of sending is.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn loopback_is_not_paced() {
+    let listener = crate::server::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let (caller, accepted) = tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
+    let way = socket2::SockRef::from(&accepted.unwrap().0).tcp_congestion().unwrap();
+    assert!(way.starts_with(b"reno"), "{way:?}");
+    drop(caller.unwrap());
+}
