@@ -6,6 +6,8 @@ mod account;
 mod commands;
 mod crash;
 mod engine;
+mod gate;
+mod pauses;
 mod process;
 mod rebuild;
 mod rivals;

@@ -255,7 +255,8 @@ async fn deciders_at_once_tell_every_change_once() {
     engine.close().await;
 }
 
-async fn whole(log: &dyn EventLog, topic: &'static Topic, partition: u32) -> Vec<Stored> {
+/// All records of a partition.
+pub(crate) async fn whole(log: &dyn EventLog, topic: &'static Topic, partition: u32) -> Vec<Stored> {
     let (mut out, mut from) = (Vec::new(), LogOffset(0));
     loop {
         let batch = log.read(topic, partition, from, 1_000, 4 << 20).await.unwrap();
