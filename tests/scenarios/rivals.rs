@@ -162,7 +162,7 @@ async fn two_ingestors_at_once_make_one_chain() {
 }
 
 /// An engine whose heads are kept, and whose services nobody decides.
-async fn undecided(engine: &mut Engine) -> watch::Sender<bool> {
+pub(crate) async fn undecided(engine: &mut Engine) -> watch::Sender<bool> {
     let (stop, stopping) = watch::channel(false);
     let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine));
     tokio::spawn(crate::engine::keep(heads, stopping));
