@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod account;
+mod bad_input;
 mod commands;
 mod crash;
 mod engine;
