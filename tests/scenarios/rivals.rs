@@ -266,7 +266,8 @@ pub(crate) async fn whole(log: &dyn EventLog, topic: &'static Topic, partition: 
     }
 }
 
-async fn copy(log: &dyn EventLog, topic: &'static Topic, partition: u32, records: &[Stored]) {
+/// Appends records as they are.
+pub(crate) async fn copy(log: &dyn EventLog, topic: &'static Topic, partition: u32, records: &[Stored]) {
     for some in records.chunks(500) {
         log.append(some.iter().map(|stored| Append { topic, partition, record: stored.record.clone() }).collect()).await.unwrap();
     }
