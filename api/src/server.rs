@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
+use hyper::header::HOST;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -23,7 +24,7 @@ use self::stall::Stalling;
 use crate::context::Context;
 use crate::operation::Service;
 use crate::surfaces::forwarded::{self, CallerAddress};
-use crate::surfaces::{self, Readiness, Site, SiteError};
+use crate::surfaces::{self, Hostless, Readiness, Site, SiteError};
 
 /// Connections open at once; more wait in the kernel's queue.
 const CONNECTIONS_MAX: u32 = 10_000;
@@ -141,6 +142,9 @@ impl Server {
             };
             let (service, context) = (service.clone(), Arc::clone(&context));
             let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+                if request.version() == hyper::Version::HTTP_11 && !request.headers().contains_key(HOST) {
+                    request.extensions_mut().insert(Hostless);
+                }
                 let address = forwarded::caller(peer.ip(), request.headers(), &context.settings.trusted_proxies);
                 request.extensions_mut().insert(CallerAddress(address));
                 service.call(request)

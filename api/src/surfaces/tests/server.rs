@@ -64,6 +64,18 @@ async fn slow_heads() {
     assert!(kept.starts_with("HTTP/1.1 200"), "{kept}");
 }
 
+/// Proves that a request of HTTP/1.1 without a Host is refused wherever it goes, and one of HTTP/1.0 is not.
+#[tokio::test]
+async fn hosts() {
+    let running = start(|_| {});
+    for path in ["/healthz", "/fake/api/items"] {
+        let ask = |version: &str| exchange_owned(running.address, format!("GET {path} HTTP/{version}\r\nConnection: close\r\n\r\n"));
+        let refused = ask("1.1").await;
+        assert!(refused.starts_with("HTTP/1.1 400") && refused.contains("request-invalid"), "{refused}");
+        assert!(ask("1.0").await.starts_with("HTTP/1.0 200"), "{path}");
+    }
+}
+
 /// Proves that a body that does not come in time gets 408, one that is announced too large 413, and both close.
 #[tokio::test]
 async fn slow_and_large_bodies() {
