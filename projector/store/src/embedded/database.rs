@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use fjall::{AbstractTree, CompressionType, Database, Keyspace, PersistMode};
 use schemas::tables::Table;
@@ -17,6 +18,10 @@ use crate::store::{Checkpoint, Error};
 
 const FORMAT: &[u8] = b"1";
 const META: &str = "meta";
+/// How often the engine's worker is looked at while it is waited for: it has no signal to wait on.
+const POLL: Duration = Duration::from_millis(1);
+/// And how often at most.
+const POLLS_MAX: u32 = 60_000;
 
 /// The engine and the store's own keyspaces.
 pub(super) struct Core {
@@ -92,8 +97,21 @@ impl Core {
     }
 
     /// Flushes the table that holds most memory when all together hold too much. Called after commits, so that many small tables stay
-    /// within the bound too, which the engine applies to each table alone.
+    /// within the bound too, which the engine applies to each table alone. Where the engine's worker does not keep up (it flushes and
+    /// compacts), the writer waits for it: rows that only wait to be flushed would fill the memory.
     pub(super) fn relieve(&self) {
+        self.flush_largest();
+        let mut polls = 0;
+        while polls < POLLS_MAX
+            && self.db.write_buffer_size() > 2 * self.options.write_buffer_total_bytes
+            && self.db.outstanding_flushes() > 0
+        {
+            std::thread::sleep(POLL);
+            polls += 1;
+        }
+    }
+
+    fn flush_largest(&self) {
         /// A smaller table would only make a small file.
         const FLUSHED_BYTES_MIN: u64 = 256 * 1024;
         if self.db.write_buffer_size() < self.options.write_buffer_total_bytes || self.db.outstanding_flushes() > 0 {
@@ -120,18 +138,16 @@ impl Core {
 
     /// Writes every table's memory to its file, so that opening again has little to replay.
     pub(super) fn flush(&self) -> Result<(), Error> {
-        const POLL_MS: u64 = 1;
-        const POLLS_MAX: u32 = 60_000;
         let mut flushing = Vec::new();
         for name in self.db.list_keyspace_names() {
             let keyspace = self.db.keyspace(&name, Options::own_layout).map_err(|error| engine("flush", &name, error))?;
             keyspace.rotate_memtable().map_err(|error| engine("flush", &name, error))?;
             flushing.push(keyspace);
         }
-        // The engine has no signal to wait on. Were its worker to die, closing must not wait for ever: the journal has the rows.
+        // Were its worker to die, closing must not wait for ever: the journal has the rows.
         let mut polls = 0;
         while polls < POLLS_MAX && flushing.iter().any(|keyspace| keyspace.sealed_memtable_count() > 0) {
-            std::thread::sleep(std::time::Duration::from_millis(POLL_MS));
+            std::thread::sleep(POLL);
             polls += 1;
         }
         self.db.persist(PersistMode::SyncAll).map_err(|error| engine("sync", "the view store", error))
