@@ -10,6 +10,10 @@ mod output;
 
 use std::process::ExitCode;
 
+/// Faster than the C library's under many small rows, and gives back what a batch has used.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     cli::main()
 }

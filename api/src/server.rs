@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::Incoming;
+use hyper::header::HOST;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -23,7 +24,7 @@ use self::stall::Stalling;
 use crate::context::Context;
 use crate::operation::Service;
 use crate::surfaces::forwarded::{self, CallerAddress};
-use crate::surfaces::{self, Readiness, Site, SiteError};
+use crate::surfaces::{self, Hostless, Readiness, Site, SiteError};
 
 /// Connections open at once; more wait in the kernel's queue.
 const CONNECTIONS_MAX: u32 = 10_000;
@@ -84,16 +85,12 @@ impl Server {
     /// # Errors
     /// The address is in use or refused.
     pub fn bind(address: SocketAddr) -> Result<Self, BindError> {
-        let listen = || {
-            let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-            // So that a restart need not wait for the connections of the run before to be forgotten.
-            socket.set_reuseaddr(true)?;
-            socket.bind(address)?;
-            let listener = socket.listen(BACKLOG_MAX)?;
+        let bound = || {
+            let listener = listen(address)?;
             let address = listener.local_addr()?;
             Ok(Self { listener, address })
         };
-        listen().map_err(|source: io::Error| match source.kind() {
+        bound().map_err(|source: io::Error| match source.kind() {
             io::ErrorKind::AddrInUse => BindError::InUse { address },
             _ => BindError::Refused { address, source },
         })
@@ -145,6 +142,9 @@ impl Server {
             };
             let (service, context) = (service.clone(), Arc::clone(&context));
             let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+                if request.version() == hyper::Version::HTTP_11 && !request.headers().contains_key(HOST) {
+                    request.extensions_mut().insert(Hostless);
+                }
                 let address = forwarded::caller(peer.ip(), request.headers(), &context.settings.trusted_proxies);
                 request.extensions_mut().insert(CallerAddress(address));
                 service.call(request)
@@ -165,6 +165,26 @@ impl Server {
         }
         Ok(())
     }
+}
+
+/// A listener with the options that all its connections inherit. Must be called inside a tokio runtime.
+///
+/// # Errors
+/// The address is in use or refused.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // So that a restart need not wait for the connections of the run before to be forgotten.
+    socket.set_reuseaddr(true)?;
+    // A system whose way of sending is BBR paces, which costs timers for every page, half of the time spent on it. Pacing spares
+    // networks, and between this listener and its callers, such as a proxy on this machine, there is none.
+    #[cfg(target_os = "linux")]
+    if address.ip().is_loopback()
+        && let Err(error) = socket2::SockRef::from(&socket).set_tcp_congestion(b"reno")
+    {
+        tracing::debug!(%error, "answers are sent in the system's way");
+    }
+    socket.bind(address)?;
+    socket.listen(BACKLOG_MAX)
 }
 
 /// One connection until its end.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use event_log::{Append, Record};
+use event_log::{Append, Headers, Record};
 use schemas::avro::{Encoder, Framing};
 use schemas::clock::rfc3339;
 use schemas::event::{Fact, FactKind, Head, Run, content_hash, fact_id, run_key};
 use schemas::facts::{self, FactData};
-use schemas::hash::Hash32;
+use schemas::hash::{Hash32, hex};
 use schemas::key;
 use schemas::topics::{REJECTED, Topic};
 use schemas::views::engine::{HEADS, HeadRow};
@@ -73,6 +73,8 @@ pub struct Writer {
     engine: Arc<dyn View>,
     encoder: Encoder,
     rejects: Encoder,
+    /// The time of the last fact, and the same written out.
+    time: (i64, String),
 }
 
 impl Writer {
@@ -88,6 +90,7 @@ impl Writer {
             engine,
             encoder: Encoder::new(manifest.topic.name, framing)?,
             rejects: Encoder::new(REJECTED.name, framing)?,
+            time: (0, rfc3339(0)),
         })
     }
 
@@ -113,7 +116,7 @@ impl Writer {
         for (Hashed { observation, content_hash }, head) in page.iter().zip(heads) {
             if head.head.content_hash != *content_hash {
                 let fact = Said { kind: FactKind::Observed, key: &observation.key, content_hash: *content_hash, superseded_by: "" };
-                out.push(self.fact(fact, &head.head, Some(observation.data.clone()), None, now_ms)?);
+                out.push(self.fact(fact, &head.head, Some(&observation.data), None, now_ms)?);
             }
         }
         Ok(out)
@@ -192,34 +195,38 @@ impl Writer {
             truncated: raw.len() < reject.raw.len(),
         })?;
         let key = Bytes::from(format!("{}/{}", self.door, reject.reference));
-        let record = Record { key, value: Bytes::from(value), headers: Vec::new(), at_ms: now_ms };
+        let record = Record { key, value: Bytes::from(value), headers: Headers::default(), at_ms: now_ms };
         Ok(Append { topic: &REJECTED, partition: 0, record })
     }
 
-    fn fact(&mut self, said: Said<'_>, head: &Head, data: Option<FactData>, run: Option<Run>, now_ms: i64) -> Result<Append, Error> {
+    fn fact(&mut self, said: Said<'_>, head: &Head, data: Option<&FactData>, run: Option<Run>, now_ms: i64) -> Result<Append, Error> {
         let Said { kind, key, content_hash, superseded_by } = said;
         let version = head.version + 1;
         let id = fact_id(self.topic.name, key, version, &head.id, &content_hash);
         let fact = Fact {
             id,
             kind,
-            key: key.to_owned(),
+            key,
             version,
             prev_hash: head.id,
             content_hash,
-            upstream: self.upstream.to_owned(),
+            upstream: self.upstream,
             observed_at: now_ms,
-            superseded_by: superseded_by.to_owned(),
+            superseded_by,
             data,
             run,
         };
         let value = facts::encode(&mut self.encoder, fact)?;
-        let headers = vec![
-            ("ce_id".to_owned(), Bytes::from(id.to_string())),
-            ("ce_type".to_owned(), Bytes::from(format!("highwater.{}.{}", self.topic.name, kind.as_str()))),
-            ("ce_source".to_owned(), Bytes::from(format!("/{}", self.door))),
-            ("ce_time".to_owned(), Bytes::from(rfc3339(now_ms))),
-        ];
+        // The facts of a page are of one time, and writing a time out costs as much as the rest of the headers.
+        if self.time.0 != now_ms {
+            self.time = (now_ms, rfc3339(now_ms));
+        }
+        let headers = Headers::new(&[
+            ("ce_id", hex(&id.0).as_bytes()),
+            ("ce_type", ["highwater.", self.topic.name, ".", kind.as_str()].concat().as_bytes()),
+            ("ce_source", ["/", self.door].concat().as_bytes()),
+            ("ce_time", self.time.1.as_bytes()),
+        ]);
         let record = Record { key: Bytes::from(key.to_owned()), value: Bytes::from(value), headers, at_ms: now_ms };
         Ok(Append { topic: self.topic, partition: self.topic.partition_of(key.as_bytes()), record })
     }

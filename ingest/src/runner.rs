@@ -296,7 +296,7 @@ impl DoorRun<'_> {
                 return Err(Error::Upstream { door, source });
             }
             let fetch = next.clone().map(|next| self.taking(next));
-            let append = self.append_page(&page, &rest);
+            let append = self.append_page(page, rest);
             let (fetched, appended) = match fetch {
                 Some(fetch) => {
                     let (fetched, appended) = tokio::join!(fetch, append);
@@ -395,23 +395,24 @@ impl DoorRun<'_> {
         }
     }
 
-    /// Appends what a page changed, and waits until the heads have it; what lost a race is compared again.
-    async fn append_page(&mut self, page: &[Hashed], rest: &Page) -> Result<(), Error> {
+    /// Appends what a page changed, and waits until the heads have it; what lost a race is compared again. What is done is let go, since
+    /// the page after is held meanwhile.
+    async fn append_page(&mut self, page: Vec<Hashed>, rest: Page) -> Result<(), Error> {
         let now_ms = self.runner.clock.now_ms();
         let mut rejects = Vec::with_capacity(rest.rejects.len());
-        for reject in &rest.rejects {
+        for reject in rest.rejects {
             tracing::warn!(door = self.door.name, reference = reject.reference, reason = reject.reason, "a record is rejected");
-            rejects.push(self.writer.rejected(reject, now_ms)?);
+            rejects.push(self.writer.rejected(&reject, now_ms)?);
         }
         self.run.rejected += count(rejects.len());
-        let mut chunks = page.chunks(OBSERVATIONS_MAX);
+        let mut page = page.into_iter();
         // A page without observations may have rejects, and a mark to append.
-        let mut chunk = chunks.next().unwrap_or_default();
+        let mut chunk: Vec<Hashed> = page.by_ref().take(OBSERVATIONS_MAX).collect();
         loop {
             if !self.runner.renew(&self.lease).await? {
                 return Err(Error::Overtaken { door: self.door.name });
             }
-            let facts = self.writer.changed(chunk, now_ms).await?;
+            let facts = self.writer.changed(&chunk, now_ms).await?;
             self.stay().await?;
             let appended = count(facts.len());
             let mut batch = std::mem::take(&mut rejects);
@@ -423,9 +424,9 @@ impl DoorRun<'_> {
             };
             if chained {
                 self.run.appended += appended;
-                match chunks.next() {
-                    Some(next) => chunk = next,
-                    None => return Ok(()),
+                chunk = page.by_ref().take(OBSERVATIONS_MAX).collect();
+                if chunk.is_empty() {
+                    return Ok(());
                 }
             }
         }

@@ -157,7 +157,7 @@ impl<S: Service> Decider<S> {
     }
 
     /// Applies what the log has, from where the view stands: another decider may have come further than this one knows.
-    async fn take_up(&mut self) -> Result<(), Error> {
+    pub(crate) async fn take_up(&mut self) -> Result<(), Error> {
         loop {
             if self.view.checkpoint().await? != self.checkpoint {
                 self.resume().await?;

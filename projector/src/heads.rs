@@ -12,7 +12,7 @@ use schemas::avro;
 use schemas::event::{Fact, FactKind, Run};
 use schemas::key;
 use schemas::position::LogOffset;
-use schemas::tables::Write;
+use schemas::tables::{Key, Write};
 use schemas::topics::{self, Topic, TopicKind};
 use schemas::views::engine::{DROPPED, HEADS, HeadRow, RUNS, RunRow};
 use serde::de::IgnoredAny;
@@ -50,24 +50,37 @@ impl Heads {
     pub async fn catch_up(&self) -> Result<u64, Error> {
         let mut checkpoint = self.view.checkpoint().await?;
         let mut taken = 0;
-        for topic in fact_topics() {
-            for partition in 0..topic.partitions {
-                loop {
-                    let position = checkpoint.position(topic, partition);
-                    let batch = self.log.read(topic, partition, position, BATCH_RECORDS, BATCH_BYTES).await?;
-                    let Some(last) = batch.last() else { break };
+        loop {
+            // What one append left in several partitions becomes one commit. A key lies in one partition, so that no fold misses
+            // what another one of the same round has changed; runs are shared.
+            let (mut writes, mut runs, mut records) = (Vec::new(), HashMap::new(), 0);
+            for (topic, partition) in fact_topics().flat_map(|topic| (0..topic.partitions).map(move |partition| (topic, partition))) {
+                let position = checkpoint.position(topic, partition);
+                let batch = match self.log.read(topic, partition, position, BATCH_RECORDS, BATCH_BYTES).await {
+                    // What was read before damage is kept; the next round begins with the damage.
+                    Err(_) if records > 0 => break,
+                    batch => batch?,
+                };
+                if let Some(last) = batch.last() {
                     checkpoint.raise_position(topic, partition, last.offset.next());
-                    let writes = self.fold(topic, partition, &batch).await?;
-                    taken += batch.len() as u64;
-                    match self.view.commit(writes, &checkpoint).await {
-                        // Another projector came further: go on from where it is.
-                        Err(view_store::Error::Behind { .. }) => checkpoint = self.view.checkpoint().await?,
-                        result => result?,
-                    }
+                    self.fold(topic, partition, &batch, &mut writes, &mut runs).await?;
+                    records += batch.len();
                 }
             }
+            if records == 0 {
+                return Ok(taken);
+            }
+            for (name, row) in runs {
+                let value = serde_json::to_vec(&row).map_err(|source| Error::Row { table: RUNS.name, source })?;
+                writes.push(Write { table: &RUNS, key: key![name], value: Some(Bytes::from(value)) });
+            }
+            taken += records as u64;
+            match self.view.commit(writes, &checkpoint).await {
+                // Another projector came further: go on from where it is.
+                Err(view_store::Error::Behind { .. }) => checkpoint = self.view.checkpoint().await?,
+                result => result?,
+            }
         }
-        Ok(taken)
     }
 
     /// Ends when there may be more to take in. Cancel-safe.
@@ -80,31 +93,29 @@ impl Heads {
         follow::wait_any(&self.log, &inputs, &checkpoint).await
     }
 
-    async fn fold(&self, topic: &'static Topic, partition: u32, batch: &[Stored]) -> Result<Vec<Write>, Error> {
-        let mut facts = Vec::with_capacity(batch.len());
-        for stored in batch {
-            // What is no fact at all does not chain either; it is dropped like any other.
-            facts.push((stored, avro::decode::<Fact<IgnoredAny>>(topic.name, &stored.record.value)));
+    async fn fold(
+        &self,
+        topic: &'static Topic,
+        partition: u32,
+        batch: &[Stored],
+        writes: &mut Vec<Write>,
+        runs: &mut HashMap<String, RunRow>,
+    ) -> Result<(), Error> {
+        // What is no fact at all does not chain either; it is dropped like any other.
+        let facts: Vec<_> =
+            batch.iter().map(|stored| avro::decode_borrowed::<Fact<IgnoredAny, &str>>(topic.name, &stored.record.value)).collect();
+        let mut places: HashMap<&str, usize> = HashMap::with_capacity(facts.len());
+        let mut keys: Vec<Key> = Vec::with_capacity(facts.len());
+        for fact in facts.iter().flatten() {
+            places.entry(fact.key).or_insert_with(|| {
+                keys.push(key![topic.name, fact.key]);
+                keys.len() - 1
+            });
         }
-        let keys: Vec<_> = {
-            let mut seen = HashMap::new();
-            for (_, fact) in &facts {
-                if let Ok(fact) = fact {
-                    seen.entry(fact.key.as_str()).or_insert_with(|| key![topic.name, fact.key.as_str()]);
-                }
-            }
-            seen.into_values().collect()
-        };
         let rows = self.view.get_many(&HEADS, &keys).await?;
-        let mut heads: HashMap<String, HeadRow> = HashMap::with_capacity(keys.len());
-        for (mut key, row) in keys.into_iter().zip(rows) {
-            let Some(schemas::tables::Datum::Text(name)) = key.pop() else { continue };
-            heads.insert(name, row.as_deref().and_then(HeadRow::from_bytes).unwrap_or_default());
-        }
-        let mut writes = Vec::with_capacity(heads.len());
-        let mut changed: HashMap<String, HeadRow> = HashMap::with_capacity(heads.len());
-        let mut runs: HashMap<String, RunRow> = HashMap::new();
-        for (stored, fact) in facts {
+        let row = |row: Option<Bytes>| row.as_deref().and_then(HeadRow::from_bytes).unwrap_or_default();
+        let mut heads: Vec<(HeadRow, bool)> = rows.into_iter().map(|bytes| (row(bytes), false)).collect();
+        for (stored, fact) in batch.iter().zip(facts) {
             let dropped = |reason: &str| {
                 tracing::warn!(topic = topic.name, partition, offset = stored.offset.0, reason, "a record is dropped");
                 Write { table: &DROPPED, key: key![topic.name, i64::from(partition), signed(stored.offset)], value: Some(Bytes::new()) }
@@ -116,28 +127,21 @@ impl Heads {
                     continue;
                 }
             };
-            let Some(row) = heads.get_mut(&fact.key) else { continue };
+            let Some((row, is_changed)) = places.get(fact.key).and_then(|place| heads.get_mut(*place)) else { continue };
             if !fact.chains(topic.name, &row.head) || topic.partition_of(fact.key.as_bytes()) != partition {
                 writes.push(dropped("it does not chain"));
                 continue;
             }
             let gone = matches!(fact.kind, FactKind::Withdrawn | FactKind::Superseded);
             *row = HeadRow { head: fact.head(), gone, observed_at: fact.observed_at };
-            changed.insert(fact.key.clone(), *row);
+            *is_changed = true;
             if let Some(run) = fact.run {
-                self.run_event(&mut runs, &fact.key, fact.kind, fact.observed_at, run).await?;
+                self.run_event(runs, fact.key, fact.kind, fact.observed_at, run).await?;
             }
         }
-        writes.extend(changed.into_iter().map(|(name, row)| Write {
-            table: &HEADS,
-            key: key![topic.name, name],
-            value: Some(Bytes::from(row.to_bytes())),
-        }));
-        for (name, row) in runs {
-            let value = serde_json::to_vec(&row).map_err(|source| Error::Row { table: RUNS.name, source })?;
-            writes.push(Write { table: &RUNS, key: key![name], value: Some(Bytes::from(value)) });
-        }
-        Ok(writes)
+        let changed = keys.into_iter().zip(heads).filter(|(_, (_, is_changed))| *is_changed);
+        writes.extend(changed.map(|(key, (row, _))| Write { table: &HEADS, key, value: Some(Bytes::from(row.to_bytes())) }));
+        Ok(())
     }
 
     async fn run_event(&self, runs: &mut HashMap<String, RunRow>, key: &str, kind: FactKind, at_ms: i64, run: Run) -> Result<(), Error> {

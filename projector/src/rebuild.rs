@@ -60,7 +60,8 @@ pub async fn replay<S: Service>(parts: &Parts, live: &Mutex<Decider<S>>, progres
     // Most of the way beside the live decider, the rest while it waits.
     let applied = beside.apply_log(|applied| progress(applied, total)).await?;
     let mut guard = live.lock().await;
-    guard.apply_log(|_| ()).await?;
+    // Another process may have decided since this one did.
+    guard.take_up().await?;
     let applied = applied + beside.apply_log(|_| ()).await?;
     // Positions of facts that meant nothing stand in no change; the live decider knows them.
     beside.adopt_positions(&guard).await?;

@@ -31,9 +31,6 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "changes.accounts", json: include_str!("../avro/changes.accounts.avsc") },
 ];
 
-/// What most values need, framing included.
-const VALUE_BYTES: usize = 2_048;
-
 /// How values are framed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
@@ -85,6 +82,8 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
 /// Writes values of one topic.
 pub struct Encoder {
     config: SerializerConfig<'static>,
+    /// Where a value grows before its length is known.
+    buffer: Vec<u8>,
     framing: Framing,
     fingerprint: [u8; 8],
 }
@@ -96,7 +95,7 @@ impl Encoder {
     /// [`Error::NoSchema`].
     pub fn new(topic: &str, framing: Framing) -> Result<Self, Error> {
         let schema = KNOWN.current.get(topic).copied().ok_or_else(|| Error::NoSchema(topic.to_owned()))?;
-        Ok(Self { config: SerializerConfig::new(schema), framing, fingerprint: *schema.rabin_fingerprint() })
+        Ok(Self { config: SerializerConfig::new(schema), buffer: Vec::new(), framing, fingerprint: *schema.rabin_fingerprint() })
     }
 
     /// One framed value.
@@ -104,7 +103,8 @@ impl Encoder {
     /// # Errors
     /// [`Error::Write`].
     pub fn encode<T: Serialize>(&mut self, value: &T) -> Result<Vec<u8>, Error> {
-        let mut out = Vec::with_capacity(VALUE_BYTES);
+        let mut out = std::mem::take(&mut self.buffer);
+        out.clear();
         match self.framing {
             Framing::SingleObject => {
                 out.extend_from_slice(&[0xc3, 0x01]);
@@ -115,7 +115,8 @@ impl Encoder {
                 out.extend_from_slice(&id.to_be_bytes());
             }
         }
-        serde_avro_fast::to_datum(value, out, &mut self.config).map_err(Error::Write)
+        self.buffer = serde_avro_fast::to_datum(value, out, &mut self.config).map_err(Error::Write)?;
+        Ok(self.buffer.clone())
     }
 }
 

@@ -32,7 +32,7 @@ codes! {
     BodyInvalid = ("body-invalid", 400, false);
     /// The cursor was not made by this service, or not for this log.
     CursorInvalid = ("cursor-invalid", 400, false);
-    /// The time asked for is not yet recorded.
+    /// The time asked for is no time, or not yet recorded.
     AsOfInvalid = ("as-of-invalid", 400, false);
     /// The request itself is not well formed.
     RequestInvalid = ("request-invalid", 400, false);
@@ -40,6 +40,8 @@ codes! {
     KeyInvalid = ("key-invalid", 401, false);
     /// The key's tier does not open this operation.
     TierTooLow = ("tier-too-low", 403, false);
+    /// The request names a host or an origin that this endpoint does not answer under.
+    OriginRefused = ("origin-refused", 403, false);
     /// There is nothing at this address.
     NotFound = ("not-found", 404, false);
     /// The operation is reached with another method.

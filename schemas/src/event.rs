@@ -50,16 +50,16 @@ impl FactKind {
     }
 }
 
-/// A fact whose record type is `D`.
+/// A fact whose record type is `D` and whose texts are of type `T`: owned, or borrowed from what is written or read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Fact<D> {
+pub struct Fact<D, T = String> {
     /// Hash of (topic, key, version, prevHash, contentHash).
     pub id: Hash32,
     /// What it says.
     pub kind: FactKind,
     /// The record's natural identity at its upstream and door (`nhtsa.flat/26V400000`), or `@run/UPSTREAM` for runs.
-    pub key: String,
+    pub key: T,
     /// 1, 2, 3 … within the key.
     pub version: i64,
     /// Id of the key's fact before; zeros for the first.
@@ -67,11 +67,11 @@ pub struct Fact<D> {
     /// Hash of what it says, see [`content_hash`].
     pub content_hash: Hash32,
     /// The upstream's name.
-    pub upstream: String,
+    pub upstream: T,
     /// When the ingestor saw it: milliseconds since 1970.
     pub observed_at: i64,
     /// The key under which the upstream goes on with this record (`superseded` only, else empty).
-    pub superseded_by: String,
+    pub superseded_by: T,
     /// The record (`observed`; for `withdrawn` and `superseded` nothing).
     pub data: Option<D>,
     /// The run (run kinds only).
@@ -146,13 +146,13 @@ pub struct Head {
     pub content_hash: Hash32,
 }
 
-impl<D> Fact<D> {
+impl<D, T: AsRef<str>> Fact<D, T> {
     /// Whether this fact extends that head, with an id that is its own.
     #[must_use]
     pub fn chains(&self, topic: &str, head: &Head) -> bool {
         self.version == head.version + 1
             && self.prev_hash == head.id
-            && self.id == fact_id(topic, &self.key, self.version, &self.prev_hash, &self.content_hash)
+            && self.id == fact_id(topic, self.key.as_ref(), self.version, &self.prev_hash, &self.content_hash)
     }
 
     /// The head of the key after this fact.

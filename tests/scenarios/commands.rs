@@ -1,17 +1,14 @@
 //! The command line as scripts see it: names, exit codes, standard output, beside a running process and alone.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::engine::{Played, fixed_clock};
-use crate::process::{Server, highwater, refusal, run, stdout, wait_for};
+use crate::process::{Server, highwater, refusal, stdout, wait_for};
 
 /// An address at which nothing is.
-const NOWHERE: &str = "http://127.0.0.1:9";
+pub(crate) const NOWHERE: &str = "http://127.0.0.1:9";
 
 fn assert_key(printed: &str) -> String {
     let key = printed.strip_suffix('\n').unwrap();
@@ -142,125 +139,4 @@ fn unknown_names_are_refused() {
         assert!(error.contains(&format!("did you mean \"{nearest}\"?")), "{arguments:?}: {error}");
     }
     assert!(!data.exists(), "nothing was made");
-}
-
-/// Proves that what keeps a process from starting is said in one line that names it, with exit code 1.
-#[test]
-fn what_keeps_it_from_starting_is_named() {
-    let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
-    let serve = || highwater(&data, NOWHERE, &["serve"]);
-
-    let mut command = serve();
-    command.env("HIGHWATER_LISTN", "127.0.0.1:0");
-    let error = refusal(command);
-    assert!(error.contains("listn") && error.contains("did you mean \"listen\"?"), "{error}");
-    let file = dir.path().join("own.toml");
-    fs::write(&file, "[upstreams.cpsc]\nwindow_day = 3\n").unwrap();
-    let error = refusal(highwater(&data, NOWHERE, &["serve", "--config", file.to_str().unwrap()]));
-    assert!(error.contains("upstreams.cpsc.window_day") && error.contains("own.toml") && error.contains("\"window_days\""), "{error}");
-
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let mut command = serve();
-    command.env("HIGHWATER_LISTEN", &address);
-    let error = refusal(command);
-    assert!(error.contains(&address) && error.to_lowercase().contains("in use"), "{error}");
-
-    // Not even the superuser can make a directory below a file.
-    let below = file.join("data");
-    let mut command = highwater(&data, NOWHERE, &["serve"]);
-    command.env("HIGHWATER_DATA_DIR", &below);
-    let error = refusal(command);
-    assert!(error.contains("cannot be written") && error.contains(below.to_str().unwrap()), "{error}");
-
-    fs::create_dir_all(&data).unwrap();
-    let lock = File::create(data.join("lock")).unwrap();
-    lock.try_lock().unwrap();
-    for arguments in [&["serve"][..], &["status"], &["export", "recalls"]] {
-        let error = refusal(highwater(&data, NOWHERE, arguments));
-        assert!(error.contains("in use by another process") && error.contains(data.to_str().unwrap()), "{error}");
-    }
-    drop(lock);
-
-    let error = refusal(highwater(&data, NOWHERE, &["serve", "--role", "ingest"]));
-    assert!(error.contains("embedded"), "{error}");
-    let mut command = serve();
-    command.env("HIGHWATER_UPSTREAMS__CPSC__SCHEDULE", "now and then");
-    let error = refusal(command);
-    assert!(error.contains("upstreams.cpsc.schedule") && error.contains("now and then"), "{error}");
-}
-
-fn copy_all(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_all(&entry.path(), &target);
-        } else if entry.file_type().unwrap().is_file() {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
-
-fn files(dir: &Path) -> Vec<PathBuf> {
-    let mut out = Vec::new();
-    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
-        if entry.file_type().unwrap().is_dir() {
-            out.extend(files(&entry.path()));
-        } else if entry.metadata().unwrap().len() > 0 {
-            out.push(entry.path());
-        }
-    }
-    out.sort();
-    out
-}
-
-/// Proves that a run says how it ended by its exit code, and that a log with a flipped byte or a cut file is either read as it was or
-/// refused with an error that names the damage: never read as something else.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_damaged_log_is_never_read_as_something_else() {
-    let dir = tempfile::tempdir().unwrap();
-    let data = dir.path().join("data");
-    let played = Played::start(41, 400, fixed_clock()).await;
-    let ask = |data: &Path, arguments: &[&str]| highwater(data, &played.base_url, arguments);
-    for name in ["fsis", "cpsc"] {
-        assert_eq!(stdout(ask(&data, &["ingest", name, "--once"])), "");
-    }
-    played.faults(&[("schema_missing", 1.0)], "cpsc");
-    let error = refusal(ask(&data, &["ingest", "cpsc", "--once"]));
-    assert!(error.contains("RecallDate"), "{error}");
-    let whole = stdout(ask(&data, &["export", "recalls", "--all"]));
-    assert!(whole.lines().count() > 100);
-
-    let mut refused = 0;
-    let log_files = files(&data.join("log"));
-    assert!(!log_files.is_empty());
-    let largest = log_files.iter().max_by_key(|path| fs::metadata(path).unwrap().len()).unwrap();
-    let length = fs::metadata(largest).unwrap().len();
-    let harms = [("flip", length / 2), ("flip", length / 7), ("flip", 40), ("cut", length / 2), ("cut", length - 3)];
-    for (harm, at) in harms {
-        let copy = dir.path().join(format!("{harm}-{at}"));
-        copy_all(&data, &copy);
-        let target = copy.join(largest.strip_prefix(&data).unwrap());
-        let mut bytes = fs::read(&target).unwrap();
-        if harm == "flip" {
-            bytes[usize::try_from(at).unwrap()] ^= 0x10;
-        } else {
-            bytes.truncate(usize::try_from(at).unwrap());
-        }
-        fs::write(&target, bytes).unwrap();
-        let output = run(ask(&copy, &["export", "recalls", "--all"]));
-        let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        let read = String::from_utf8(output.stdout).unwrap();
-        if output.status.success() {
-            assert_eq!(read, whole, "{harm} at {at} of {}", target.display());
-        } else {
-            refused += 1;
-            assert_eq!(output.status.code(), Some(1), "{harm} at {at}: {words}");
-            assert!(whole.starts_with(&read), "{harm} at {at}");
-            assert!(words.contains("log") && !words.contains("panicked"), "{harm} at {at}: {words}");
-        }
-    }
-    assert!(refused > 0, "a cut in the middle cannot be healed");
 }

@@ -258,7 +258,8 @@ impl Engine {
     }
 }
 
-fn runner_of(parts: &Parts, clock: Clock, holder: &str, stop: watch::Receiver<bool>) -> Runner {
+/// A runner over parts.
+pub(crate) fn runner_of(parts: &Parts, clock: Clock, holder: &str, stop: watch::Receiver<bool>) -> Runner {
     let Parts { log, store, engine, framing, .. } = parts.clone();
     Runner::new(log, store, engine, clock, framing, holder.to_owned(), stop)
 }

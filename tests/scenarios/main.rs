@@ -3,9 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod account;
+mod bad_input;
 mod commands;
 mod crash;
 mod engine;
+mod gate;
+mod pauses;
 mod process;
 mod rebuild;
 mod rivals;

@@ -66,6 +66,21 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
     }
 }
 
+/// An answer as it came.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// In lower case.
+    head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    /// A header's value, empty for none.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.head.lines().filter_map(|line| line.split_once(": ")).find(|(own, _)| *own == name).map_or("", |(_, value)| value)
+    }
+}
+
 /// A running server.
 pub(crate) struct Server {
     child: Child,
@@ -105,6 +120,28 @@ impl Server {
     /// Asks; `None` when no whole answer came. The key may be empty.
     pub(crate) fn get(&self, path: &str, key: &str) -> Option<(u16, Vec<u8>)> {
         get(self.address, path, key)
+    }
+
+    /// Sends a request, with a JSON body if one is given, and reads the whole answer. The key may be empty.
+    pub(crate) fn send(&self, method: &str, path: &str, key: &str, body: &str) -> Answer {
+        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.address);
+        if !key.is_empty() {
+            head.push_str(&format!("x-api-key: {key}\r\n"));
+        }
+        if !body.is_empty() {
+            head.push_str(&format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len()));
+        }
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
+        // A server that refuses a body may close before it has it all; what it said still comes.
+        drop(stream.write_all(body.as_bytes()));
+        let mut answer = Vec::new();
+        drop(stream.read_to_end(&mut answer));
+        let head = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+        let body = answer.split_off(head + 4);
+        let head = String::from_utf8(answer).unwrap().to_lowercase();
+        Answer { status: head.split(' ').nth(1).unwrap().parse().unwrap(), head, body }
     }
 
     /// Asks for JSON, which must come with status 200.

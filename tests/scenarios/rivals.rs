@@ -162,7 +162,7 @@ async fn two_ingestors_at_once_make_one_chain() {
 }
 
 /// An engine whose heads are kept, and whose services nobody decides.
-async fn undecided(engine: &mut Engine) -> watch::Sender<bool> {
+pub(crate) async fn undecided(engine: &mut Engine) -> watch::Sender<bool> {
     let (stop, stopping) = watch::channel(false);
     let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine));
     tokio::spawn(crate::engine::keep(heads, stopping));
@@ -255,7 +255,8 @@ async fn deciders_at_once_tell_every_change_once() {
     engine.close().await;
 }
 
-async fn whole(log: &dyn EventLog, topic: &'static Topic, partition: u32) -> Vec<Stored> {
+/// All records of a partition.
+pub(crate) async fn whole(log: &dyn EventLog, topic: &'static Topic, partition: u32) -> Vec<Stored> {
     let (mut out, mut from) = (Vec::new(), LogOffset(0));
     loop {
         let batch = log.read(topic, partition, from, 1_000, 4 << 20).await.unwrap();
@@ -265,7 +266,8 @@ async fn whole(log: &dyn EventLog, topic: &'static Topic, partition: u32) -> Vec
     }
 }
 
-async fn copy(log: &dyn EventLog, topic: &'static Topic, partition: u32, records: &[Stored]) {
+/// Appends records as they are.
+pub(crate) async fn copy(log: &dyn EventLog, topic: &'static Topic, partition: u32, records: &[Stored]) {
     for some in records.chunks(500) {
         log.append(some.iter().map(|stored| Append { topic, partition, record: stored.record.clone() }).collect()).await.unwrap();
     }

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use schemas::event::FactKind;
+use schemas::topics::RECALLS;
 use serde_json::Value;
 use simulator::Kind;
 
 use crate::engine::{Engine, Played, assert_chained, assert_shown_once, fixed_clock, of_kind, standing};
+use crate::rivals::undecided;
 
 struct Story {
     _dir: tempfile::TempDir,
@@ -77,13 +79,41 @@ async fn a_second_run_appends_nothing() {
     story.engine.close().await;
 }
 
-/// Proves that a mass touch of last-modified dates appends no record fact.
+/// Proves that a mass touch of the last-modified dates of 25,000 records appends no record fact, though all of them are read again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_mass_touch_appends_nothing() {
-    let story = read_once(2, 3_000).await;
-    story.played.faults(&[("touch", 1.0)], "");
-    story.assert_nothing_comes("touched").await;
-    story.engine.close().await;
+    let dir = tempfile::tempdir().unwrap();
+    // Two of the upstreams date their records' last change. Of so many records in all, theirs are 25,000.
+    let played = Played::start(2, 105_000, fixed_clock()).await;
+    let mut engine = Engine::open_still(dir.path(), fixed_clock()).await;
+    let stop = undecided(&mut engine).await;
+    let run_both = async || {
+        let mut runs = Vec::new();
+        for name in ["cpsc", "fsis"] {
+            runs.extend(engine.run(name, &played.settings()).await.into_iter().map(|result| result.unwrap().run));
+        }
+        (runs.iter().map(|run| run.seen).sum::<i64>(), runs.iter().map(|run| run.appended).sum::<i64>())
+    };
+    let ends = async || {
+        let mut ends = 0;
+        for partition in 0..RECALLS.partitions {
+            ends += engine.log.end(&RECALLS, partition).await.unwrap().0;
+        }
+        ends
+    };
+    let (seen, appended) = run_both().await;
+    assert!(seen >= 25_000 && appended == seen, "{appended} of {seen}");
+    let before = ends().await;
+    assert_eq!(run_both().await.1, 0);
+    let events_of_runs = ends().await - before;
+
+    played.faults(&[("touch", 1.0)], "");
+    let (touched, appended) = run_both().await;
+    assert!(touched >= 25_000, "all are read again: {touched}");
+    assert_eq!(appended, 0);
+    assert_eq!(ends().await - before, 2 * events_of_runs, "nothing but the beginning and end of runs");
+    stop.send_replace(true);
+    engine.close().await;
 }
 
 /// Proves that an outage page, and answers that lack a large share of the records, withdraw none, however often they come.

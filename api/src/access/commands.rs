@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use event_log::{Append, Record};
+use event_log::{Append, Headers, Record};
 use schemas::avro::{Encoder, Framing};
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
@@ -287,13 +287,12 @@ async fn append(ctx: &Context, subject: &str, head: Head, command: &AccountComma
     let value = Encoder::new(ACCOUNTS.name, Framing::default())
         .and_then(|mut encoder| encoder.encode(&fact))
         .map_err(|error| failed("encode", &error))?;
-    let header = |name: &str, value: String| (name.to_owned(), Bytes::from(value));
-    let headers = vec![
-        header("ce_id", id.to_string()),
-        header("ce_type", format!("highwater.accounts.{}", command.verb)),
-        header("ce_source", "highwater/api".to_owned()),
-        header("ce_time", rfc3339(now_ms)),
-    ];
+    let headers = Headers::new(&[
+        ("ce_id", id.to_string().as_bytes()),
+        ("ce_type", format!("highwater.accounts.{}", command.verb).as_bytes()),
+        ("ce_source", b"highwater/api"),
+        ("ce_time", rfc3339(now_ms).as_bytes()),
+    ]);
     let record = Record { key: Bytes::from(subject.to_owned()), value: Bytes::from(value), headers, at_ms: now_ms };
     let partition = ACCOUNTS.partition_of(subject.as_bytes());
     let offsets = ctx.log.append(vec![Append { topic: &ACCOUNTS, partition, record }]).await.map_err(|error| failed("append", &error))?;

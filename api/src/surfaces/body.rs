@@ -55,6 +55,11 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
+/// The refusal of a body of another content type.
+pub(crate) fn not_json() -> Problem {
+    Problem::new(ErrorCode::MediaTypeUnsupported, "the body must be application/json").header("accept", "application/json")
+}
+
 /// A body as the fields of an object. An empty one without another content type is an object without fields.
 ///
 /// # Errors
@@ -64,7 +69,7 @@ pub(crate) fn fields(body: &Bytes, headers: &HeaderMap) -> Result<Map<String, Va
         return Ok(Map::new());
     }
     if !is_json(headers) {
-        return Err(Problem::new(ErrorCode::MediaTypeUnsupported, "the body must be application/json").header("accept", "application/json"));
+        return Err(not_json());
     }
     let fields: Fields = serde_json::from_slice(body)
         .map_err(|error| Problem::new(ErrorCode::BodyInvalid, format!("the body is not what the operation takes: {error}")))?;

@@ -90,6 +90,14 @@ impl Endpoint {
         if json && parts.status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
             return refusal(-32600, "Invalid Request: not a JSON-RPC message");
         }
+        match parts.status {
+            StatusCode::FORBIDDEN => {
+                let words = "the MCP endpoint does not answer under this Host, or to this Origin; `api.allowed_hosts` names further ones";
+                return reply::problem(base_url, &Problem::new(ErrorCode::OriginRefused, words));
+            }
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => return reply::problem(base_url, &body::not_json()),
+            _ => {}
+        }
         let is_json = parts.headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
         let mut response = if is_json {
             let bytes = match body.collect().await {

@@ -214,6 +214,10 @@ impl Place {
     }
 }
 
+/// Marks a request of HTTP/1.1 without the header that it must have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hostless;
+
 /// The filter in front of a site. It answers every request.
 pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = warp::Rejection> + Clone {
     let query = warp::query::raw().or(warp::any().map(String::new)).unify();
@@ -222,15 +226,24 @@ pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = war
         .and(query)
         .and(warp::header::headers_cloned())
         .and(warp::ext::optional::<CallerAddress>())
+        .and(warp::ext::optional::<Hostless>())
         .and(warp::body::stream())
-        .then(move |method: Method, path: warp::path::FullPath, query: String, headers, address: Option<CallerAddress>, stream| {
-            let site = Arc::clone(&site);
-            async move {
-                // The server always says who calls; without it all callers share one anonymous allowance.
-                let address = address.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.0);
-                site.answer(Request { method: &method, path: path.as_str(), query: &query, headers, address }, stream).await
-            }
-        })
+        .then(
+            move |method: Method, path: warp::path::FullPath, query: String, headers, address: Option<CallerAddress>, hostless, stream| {
+                let site = Arc::clone(&site);
+                async move {
+                    if let Some(Hostless) = hostless {
+                        let mut response =
+                            reply::problem("", &Problem::new(ErrorCode::RequestInvalid, "the Host header is missing").about("Host"));
+                        reply::finish(&mut response);
+                        return response;
+                    }
+                    // The server always says who calls; without it all callers share one anonymous allowance.
+                    let address = address.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.0);
+                    site.answer(Request { method: &method, path: path.as_str(), query: &query, headers, address }, stream).await
+                }
+            },
+        )
 }
 
 fn if_none_match(headers: &HeaderMap) -> Option<&str> {

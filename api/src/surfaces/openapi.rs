@@ -95,7 +95,8 @@ fn parameters(operation: &Operation) -> Vec<Value> {
             "schema": schema,
         });
         let mut words = schema.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
-        for (alias, _) in operation.aliases.iter().filter(|(_, of)| of == name) {
+        let aliases = || operation.aliases.iter().filter(|(_, of)| of == name).map(|(alias, _)| *alias);
+        for alias in aliases() {
             words = format!("{words} Also taken as `{alias}`.").trim().to_owned();
         }
         if !words.is_empty() {
@@ -108,7 +109,17 @@ fn parameters(operation: &Operation) -> Vec<Value> {
             parameter["style"] = if path { "simple" } else { "form" }.into();
             parameter["explode"] = false.into();
         }
+        // Clients made from the document send only what it names, so an alias is a parameter, too.
+        let other_names = aliases().filter(|_| !path).map(|alias| {
+            let mut other = parameter.clone();
+            other["name"] = alias.into();
+            other["required"] = false.into();
+            other["description"] = format!("Another name of `{name}`: give one of the two.").into();
+            other
+        });
+        let other_names: Vec<Value> = other_names.collect();
         parameters.push(parameter);
+        parameters.extend(other_names);
     }
     if operation.method == Method::Post {
         let pattern = format!("^[!-~]{{1,{IDEMPOTENCY_KEY_CHARS_MAX}}}$");

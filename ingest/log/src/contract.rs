@@ -11,7 +11,7 @@ use bytes::Bytes;
 use schemas::position::LogOffset;
 use schemas::topics::{self, Topic};
 
-use crate::{Append, Error, EventLog, Record, Stored};
+use crate::{Append, Error, EventLog, Headers, Record, Stored};
 
 /// The topic with several partitions, and one with a single partition.
 const WIDE: &Topic = &topics::RECALLS;
@@ -69,7 +69,7 @@ fn record(name: &str) -> Record {
     Record {
         key: Bytes::from(name.to_owned()),
         value: Bytes::from(format!("value of {name}")),
-        headers: Vec::new(),
+        headers: Headers::default(),
         at_ms: 1_700_000_000_000,
     }
 }
@@ -196,21 +196,16 @@ async fn bytes_come_back(log: Log) -> Outcome {
     let all_bytes: Vec<u8> = (0..=255).collect();
     let records = [
         Record { at_ms: 1_700_000_000_123, ..Record::default() },
-        Record { key: Bytes::from_static(b"k"), ..Record::default() },
+        Record { key: Bytes::from_static(b"k"), at_ms: 1, ..Record::default() },
         Record { value: Bytes::from_static(b"v"), at_ms: 1, ..Record::default() },
         Record {
             key: Bytes::from(all_bytes.clone()),
             value: Bytes::from(all_bytes.repeat(257)),
-            headers: vec![("all".to_owned(), Bytes::from(all_bytes))],
+            headers: Headers::new(&[("all", &all_bytes)]),
             at_ms: 253_402_300_799_999,
         },
         Record {
-            headers: vec![
-                ("ce_id".to_owned(), Bytes::from_static(b"1")),
-                ("ce_empty".to_owned(), Bytes::new()),
-                ("ce_id".to_owned(), Bytes::from_static(b"twice")),
-                ("größe".to_owned(), Bytes::from_static("名前".as_bytes())),
-            ],
+            headers: Headers::new(&[("ce_id", b"1"), ("ce_empty", b""), ("ce_id", b"twice"), ("größe", "名前".as_bytes())]),
             ..record("headers")
         },
         Record { value: Bytes::from(vec![0; 200_000]), ..record("zeros") },

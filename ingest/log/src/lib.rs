@@ -5,7 +5,9 @@
 
 pub mod contract;
 pub mod embedded;
+mod headers;
 pub mod kafka;
 pub mod log;
 
+pub use headers::Headers;
 pub use log::{Append, Error, EventLog, Record, Stored};

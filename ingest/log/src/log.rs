@@ -16,6 +16,8 @@ use bytes::Bytes;
 use schemas::position::LogOffset;
 use schemas::topics::Topic;
 
+use crate::Headers;
+
 /// A record as appended.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Record {
@@ -24,8 +26,8 @@ pub struct Record {
     /// The framed Avro value.
     pub value: Bytes,
     /// CloudEvents attributes (`ce_id`, `ce_type`, `ce_source`, `ce_time`) and others, in order.
-    pub headers: Vec<(String, Bytes)>,
-    /// When it was appended, by the appender's clock: milliseconds since 1970.
+    pub headers: Headers,
+    /// When it was appended, by the appender's clock: milliseconds since 1970, 1 or more (a broker takes 0 for "now").
     pub at_ms: i64,
 }
 

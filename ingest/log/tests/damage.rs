@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use event_log::embedded::{EmbeddedLog, Options};
-use event_log::{Append, Error, EventLog, Record};
+use event_log::{Append, Error, EventLog, Headers, Record};
 use schemas::position::LogOffset;
 use schemas::topics::{Topic, TopicKind};
 use tempfile::TempDir;
@@ -29,7 +29,7 @@ fn expected() -> Places {
     let record = |i: usize, bytes: usize| Record {
         key: Bytes::from(format!("key {i}")),
         value: Bytes::from((0..bytes).map(|b| (b * 131 + i * 7) as u8).collect::<Vec<_>>()),
-        headers: vec![("ce_id".to_owned(), Bytes::from(i.to_string()))],
+        headers: Headers::new(&[("ce_id", i.to_string().as_bytes())]),
         at_ms: i as i64,
     };
     let mut places = Vec::new();

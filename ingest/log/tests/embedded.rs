@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use event_log::embedded::{EmbeddedLog, Options};
-use event_log::{Append, Error, EventLog, Record, contract};
+use event_log::{Append, Error, EventLog, Headers, Record, contract};
 use schemas::position::LogOffset;
 use schemas::topics::{self, Topic};
 use tempfile::TempDir;
@@ -15,7 +15,7 @@ fn record(i: usize, bytes: usize) -> Record {
     Record {
         key: Bytes::from(format!("key {i}")),
         value: Bytes::from((0..bytes).map(|b| (b * 31 + i) as u8).collect::<Vec<_>>()),
-        headers: vec![("ce_id".to_owned(), Bytes::from(i.to_string()))],
+        headers: Headers::new(&[("ce_id", i.to_string().as_bytes())]),
         at_ms: i as i64,
     }
 }

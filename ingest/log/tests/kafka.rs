@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use event_log::kafka::{KafkaLog, Options};
-use event_log::{Append, EventLog, Record, contract};
+use event_log::{Append, EventLog, Headers, Record, contract};
 use schemas::position::LogOffset;
 use schemas::topics::{RECALLS, TopicKind};
 
@@ -15,7 +15,7 @@ fn options(test: &str) -> Option<Options> {
 
 fn record(value: &str) -> Append {
     let value = Bytes::from(value.to_owned());
-    Append { topic: &RECALLS, partition: 0, record: Record { key: Bytes::from_static(b"k"), value, headers: Vec::new(), at_ms: 1 } }
+    Append { topic: &RECALLS, partition: 0, record: Record { key: Bytes::from_static(b"k"), value, headers: Headers::default(), at_ms: 1 } }
 }
 
 /// Proves that the log on a broker keeps every promise of the contract.

@@ -118,21 +118,23 @@ impl Upstream for Cpsc {
         let cursor: Cursor = json::read_cursor(door.name, cursor)?;
         let mut warnings = Vec::new();
         let body = json::body_text(&answer.body, &mut warnings);
-        let records = Records::<Recall<'_>>::of_array(door.name, &body)?;
-        for record in records.records.iter().flatten() {
-            refuse_fault(door.name, record)?;
+        let records = Records::of_array(door.name, &body)?;
+        let (mut fault, mut outside) = (None, 0);
+        let mapped = records.map(door.name, EXPECTED, |record: &Recall<'_>| {
+            fault = fault.take().or_else(|| fault_of(door.name, record));
+            let day = match cursor.by {
+                By::RecallDate => text::date(record.recall_date.text()),
+                By::LastPublishDate => text::date(record.last_publish_date.text()),
+            };
+            outside += usize::from(day.is_some_and(|day| day < cursor.from || day > cursor.to));
+            observe(door, record, today)
+        });
+        if let Some(fault) = fault {
+            return Err(fault);
         }
-        drift::check(door.name, &records.records, EXPECTED)?;
-        let day = |record: &Recall<'_>| match cursor.by {
-            By::RecallDate => text::date(record.recall_date.text()),
-            By::LastPublishDate => text::date(record.last_publish_date.text()),
-        };
-        let is_outside = |record: &&Recall<'_>| day(record).is_some_and(|day| day < cursor.from || day > cursor.to);
-        let outside = records.records.iter().flatten().filter(is_outside).count();
+        let (observations, rejects) = mapped?;
         let parameter = format!("{}Start", cursor.by.parameter());
-        warnings.extend(drift::outside(door.name, &parameter, outside, records.records.len())?);
-        let (observations, rejects) = records.map(|record| observe(door, record, today));
-        records.refuse_lone_fault(door.name, observations.len())?;
+        warnings.extend(drift::outside(door.name, &parameter, outside, records.len())?);
         Ok(Page { observations, rejects, next: cursor.next().map(json::write_cursor), warnings })
     }
 }
@@ -339,12 +341,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for Item<'a> {
 }
 
 /// A fault comes as HTTP 200 with a record that is none.
-fn refuse_fault(door: &'static str, record: &Recall<'_>) -> Result<(), UpstreamError> {
+fn fault_of(door: &'static str, record: &Recall<'_>) -> Option<UpstreamError> {
     let title = record.title.text().trim_start();
-    if title.starts_with("Error retrieving Recalls") || record.recall_id.text().trim() == "0" {
-        return Err(json::later(door, format!("an error record instead of recalls: {}", text::cut(text::clean(title), 200))));
-    }
-    Ok(())
+    let is_fault = title.starts_with("Error retrieving Recalls") || record.recall_id.text().trim() == "0";
+    is_fault.then(|| json::later(door, format!("an error record instead of recalls: {}", text::cut(text::clean(title), 200))))
 }
 
 fn observe(door: &Door, recall: &Recall<'_>, today: Date) -> Result<Observation, (String, String)> {

@@ -11,23 +11,38 @@ pub const OUTSIDE_MIN: usize = 500;
 /// An expected field: its name at the upstream, and whether a record has it in the expected type.
 pub type Expected<R> = (&'static str, fn(&R) -> bool);
 
-/// Checks that no expected field is missing, or of another type, on more than half of the records. A record that could not
-/// be read at all (`Err`) counts as one without any field.
-///
-/// # Errors
-/// [`UpstreamError::Stop`] naming the first such field.
-pub fn check<R, E>(door: &'static str, records: &[Result<R, E>], expected: &[Expected<R>]) -> Result<(), UpstreamError> {
-    let total = records.len();
-    if total < RECORDS_MIN {
-        return Ok(());
+/// Counts the records that lack an expected field, or have it in another type.
+pub struct Tally<'e, R> {
+    expected: &'e [Expected<R>],
+    missing: Vec<usize>,
+    unread: usize,
+    total: usize,
+}
+
+impl<'e, R> Tally<'e, R> {
+    /// Before the first record.
+    #[must_use]
+    pub fn new(expected: &'e [Expected<R>]) -> Self {
+        Self { expected, missing: vec![0; expected.len()], unread: 0, total: 0 }
     }
-    let unread = records.iter().filter(|record| record.is_err()).count();
-    share(door, "record", unread, total)?;
-    for (field, holds) in expected {
-        let missing = records.iter().filter(|record| !record.as_ref().is_ok_and(holds)).count();
-        share(door, field, missing, total)?;
+
+    /// Takes in a record. One that could not be read at all (`None`) counts as one without any field.
+    pub fn take(&mut self, record: Option<&R>) {
+        self.total += 1;
+        self.unread += usize::from(record.is_none());
+        for ((_, holds), missing) in self.expected.iter().zip(&mut self.missing) {
+            *missing += usize::from(!record.is_some_and(holds));
+        }
     }
-    Ok(())
+
+    /// Checks that no expected field is missing on more than half of the records.
+    ///
+    /// # Errors
+    /// [`UpstreamError::Stop`] naming the first such field.
+    pub fn check(&self, door: &'static str) -> Result<(), UpstreamError> {
+        share(door, "record", self.unread, self.total)?;
+        self.expected.iter().zip(&self.missing).try_for_each(|((field, _), missing)| share(door, field, *missing, self.total))
+    }
 }
 
 /// The rule on counts, for upstreams whose records are not held together: `missing` of `total` lack the field.
@@ -61,11 +76,14 @@ mod tests {
     /// Proves where the line is: half may lack a field, one more stops; and small pages prove nothing.
     #[test]
     fn more_than_half_of_twenty_stops() {
-        let page = |missing: usize, total: usize| (0..total).map(|at| Ok::<_, ()>(at >= missing)).collect::<Vec<_>>();
-        let expected: &[Expected<bool>] = &[("Title", |has| *has)];
-        assert!(check("d", &page(10, 20), expected).is_ok());
-        assert!(check("d", &page(19, 19), expected).is_ok());
-        let error = check("d", &page(11, 20), expected).unwrap_err();
+        let check = |missing: usize, total: usize| {
+            let mut tally = Tally::<bool>::new(&[("Title", |has| *has)]);
+            (0..total).for_each(|at| tally.take(Some(&(at >= missing))));
+            tally.check("d")
+        };
+        assert!(check(10, 20).is_ok());
+        assert!(check(19, 19).is_ok());
+        let error = check(11, 20).unwrap_err();
         assert!(matches!(error, UpstreamError::Stop { field, .. } if field == "Title"));
     }
 

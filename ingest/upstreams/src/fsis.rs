@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::json::{self, Field, Records};
-use crate::{Answer, Door, Manifest, Observation, Page, Request, Settings, Upstream, UpstreamError, Window, drift, text};
+use crate::{Answer, Door, Manifest, Observation, Page, Request, Settings, Upstream, UpstreamError, Window, text};
 
 const ORIGIN: &str = "https://www.fsis.usda.gov";
 /// Where a notice without an address of its own is listed.
@@ -120,10 +120,8 @@ impl Upstream for Fsis {
         let Cursor {} = json::read_cursor(door.name, cursor)?;
         let mut warnings = Vec::new();
         let body = json::body_text(&answer.body, &mut warnings);
-        let records = Records::<Notice<'_>>::of_array(door.name, &body)?;
-        drift::check(door.name, &records.records, EXPECTED)?;
-        let (dated, rejects) = records.map(|notice| observe(door, notice, today));
-        records.refuse_lone_fault(door.name, dated.len())?;
+        let records = Records::of_array(door.name, &body)?;
+        let (dated, rejects) = records.map(door.name, EXPECTED, |notice: &Notice<'_>| observe(door, notice, today))?;
         if dated.is_empty() && rejects.is_empty() {
             warnings.push("the document holds no records".to_owned());
         }

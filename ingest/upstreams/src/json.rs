@@ -1,8 +1,7 @@
-//! Reading JSON whose types cannot be relied on: one pass into borrowed fields, and bytes of single records only when one
-//! has to be put aside.
+//! Reading JSON whose types cannot be relied on: records are found first, then read one at a time into borrowed fields, so that one
+//! that cannot be read costs only itself and its bytes can be put aside.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -13,6 +12,7 @@ use serde_json::value::RawValue;
 
 use schemas::position::UpstreamCursor;
 
+use crate::drift::{Expected, Tally};
 use crate::{Reject, UpstreamError, text};
 
 /// The version of all cursors' form; one of another version is not read.
@@ -48,11 +48,13 @@ pub(crate) fn read_cursor<C: DeserializeOwned>(door: &'static str, cursor: &Upst
 /// The body as text: a byte order mark is left out, bytes that are no UTF-8 are replaced, with a warning.
 pub(crate) fn body_text<'a>(body: &'a [u8], warnings: &mut Vec<String>) -> Cow<'a, str> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
-    let text = String::from_utf8_lossy(body);
-    if matches!(text, Cow::Owned(_)) {
-        warnings.push("the answer is not all UTF-8; what is not was replaced".to_owned());
+    match std::str::from_utf8(body) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => {
+            warnings.push("the answer is not all UTF-8; what is not was replaced".to_owned());
+            String::from_utf8_lossy(body)
+        }
     }
-    text
 }
 
 /// Why a text is not the JSON it should be.
@@ -231,77 +233,62 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// The records of an answer, each read or with the reason why not.
-pub(crate) struct Records<'a, T> {
-    /// In the answer's order.
-    pub(crate) records: Vec<Result<T, String>>,
-    text: &'a str,
-    split: fn(&'a str) -> serde_json::Result<Vec<&'a RawValue>>,
-    raw: OnceCell<Vec<&'a RawValue>>,
+/// The records of an answer: found, but read one at a time when they are mapped. A whole document read at once takes several times
+/// its size, and one spoilt record would cost the others.
+pub(crate) struct Records<'a> {
+    raw: Vec<&'a RawValue>,
+    /// What a lone object said that came instead of an array.
+    lone: Option<&'a str>,
 }
 
-const NO_OBJECT: &str = "the record is not an object";
-
-impl<'a, T: Deserialize<'a>> Records<'a, T> {
-    /// Records that were read in one pass; `split` finds their bytes again.
-    pub(crate) fn whole(text: &'a str, read: Vec<Object<T>>, split: fn(&'a str) -> serde_json::Result<Vec<&'a RawValue>>) -> Self {
-        let records = read.into_iter().map(|record| record.0.ok_or_else(|| NO_OBJECT.to_owned())).collect();
-        Self { records, text, split, raw: OnceCell::new() }
-    }
-
-    /// Records that have to be read one by one, since one of them spoils the whole.
-    pub(crate) fn apart(text: &'a str, split: fn(&'a str) -> serde_json::Result<Vec<&'a RawValue>>) -> serde_json::Result<Self> {
-        let raw = split(text)?;
-        let read = |raw: &&'a RawValue| match serde_json::from_str::<Object<T>>(raw.get()) {
-            Ok(Object(Some(record))) => Ok(record),
-            Ok(Object(None)) => Err(NO_OBJECT.to_owned()),
-            Err(error) => Err(format!("the record is not readable: {error}")),
-        };
-        Ok(Self { records: raw.iter().map(read).collect(), text, split, raw: OnceCell::from(raw) })
+impl<'a> Records<'a> {
+    /// The records of a list.
+    pub(crate) fn of_list(raw: Vec<&'a RawValue>) -> Self {
+        Self { raw, lone: None }
     }
 
     /// The records of a bare array. A single object stands for an array of one.
     pub(crate) fn of_array(door: &'static str, text: &'a str) -> Result<Self, UpstreamError> {
-        if text.trim_start().starts_with('{') {
-            let one = |text: &'a str| serde_json::from_str::<&RawValue>(text).map(|one| vec![one]);
-            return Self::apart(text, one).map_err(|error| not_json(door, text, &error));
-        }
-        let split = |text: &'a str| serde_json::from_str::<Vec<&RawValue>>(text);
-        match serde_json::from_str::<Vec<Object<T>>>(text) {
-            Ok(read) => Ok(Self::whole(text, read, split)),
-            Err(_) => Self::apart(text, split).map_err(|error| not_json(door, text, &error)),
-        }
+        let lone = text.trim_start().starts_with('{').then_some(text);
+        let raw = if lone.is_some() { serde_json::from_str(text).map(|one| vec![one]) } else { serde_json::from_str(text) };
+        Ok(Self { raw: raw.map_err(|error| not_json(door, text, &error))?, lone })
     }
 
-    /// Refuses a single object, instead of an array, from which nothing could be mapped: it is the server's way to report a fault.
-    pub(crate) fn refuse_lone_fault(&self, door: &'static str, mapped: usize) -> Result<(), UpstreamError> {
-        if mapped == 0 && self.text.trim_start().starts_with('{') {
-            return Err(later(door, format!("an object instead of an array: {}", text::cut(text::clean(self.text), 200))));
-        }
-        Ok(())
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.raw.len()
     }
 
-    /// The record at an index, put aside.
-    pub(crate) fn reject(&self, index: usize, reference: String, reason: impl Into<String>) -> Reject {
-        let raw = self.raw.get_or_init(|| (self.split)(self.text).unwrap_or_default());
-        let raw = raw.get(index).map(|raw| raw.get().as_bytes().to_vec()).unwrap_or_default();
-        Reject { reference, reason: reason.into(), raw }
-    }
-
-    /// Maps each record; what cannot be read or mapped is put aside. `map` names the record and says why.
-    pub(crate) fn map<O>(&self, mut map: impl FnMut(&T) -> Result<O, (String, String)>) -> (Vec<O>, Vec<Reject>) {
-        let (mut mapped, mut rejects) = (Vec::with_capacity(self.records.len()), Vec::new());
-        for (index, record) in self.records.iter().enumerate() {
-            let result = match record {
-                Ok(record) => map(record),
-                Err(reason) => Err((format!("record {index}"), reason.clone())),
+    /// Reads and maps each record; what cannot be read or mapped is put aside. `map` names the record and says why.
+    ///
+    /// # Errors
+    /// When the form has drifted: more than half of the records lack an expected field; and when a lone object gave nothing, since that
+    /// is a server's way to report a fault.
+    pub(crate) fn map<T: Deserialize<'a>, O>(
+        &self,
+        door: &'static str,
+        expected: &[Expected<T>],
+        mut map: impl FnMut(&T) -> Result<O, (String, String)>,
+    ) -> Result<(Vec<O>, Vec<Reject>), UpstreamError> {
+        let (mut mapped, mut rejects) = (Vec::with_capacity(self.raw.len()), Vec::new());
+        let mut tally = Tally::new(expected);
+        for (index, raw) in self.raw.iter().enumerate() {
+            let read = match serde_json::from_str::<Object<T>>(raw.get()) {
+                Ok(Object(Some(record))) => Ok(record),
+                Ok(Object(None)) => Err("the record is not an object".to_owned()),
+                Err(error) => Err(format!("the record is not readable: {error}")),
             };
-            match result {
+            tally.take(read.as_ref().ok());
+            match read.map_err(|reason| (format!("record {index}"), reason)).and_then(|record| map(&record)) {
                 Ok(observation) => mapped.push(observation),
-                Err((reference, reason)) => rejects.push(self.reject(index, reference, reason)),
+                Err((reference, reason)) => rejects.push(Reject { reference, reason, raw: raw.get().as_bytes().to_vec() }),
             }
         }
-        (mapped, rejects)
+        tally.check(door)?;
+        match self.lone.filter(|_| mapped.is_empty()) {
+            Some(text) => Err(later(door, format!("an object instead of an array: {}", text::cut(text::clean(text), 200)))),
+            None => Ok((mapped, rejects)),
+        }
     }
 }
 
@@ -321,8 +308,8 @@ mod tests {
         for text in
             [r#"[{"a":"1"}, 7, {"a":2}]"#, r#"[{"a":"1"}, {"a":1,"a":2}, {"a":2.0}]"#, r#"[{"a":"1"}, {"a":"\ud800"}, {"a":["2"]}]"#]
         {
-            let records = Records::<One<'_>>::of_array("d", text).unwrap();
-            let (mapped, rejects) = records.map(|one| Ok(one.a.text().to_owned()));
+            let records = Records::of_array("d", text).unwrap();
+            let (mapped, rejects) = records.map("d", &[], |one: &One<'_>| Ok(one.a.text().to_owned())).unwrap();
             assert_eq!(mapped, ["1", "2"], "{text}");
             assert_eq!(rejects.len(), 1);
             assert_eq!(rejects[0].reference, "record 1");

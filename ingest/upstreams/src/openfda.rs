@@ -139,13 +139,14 @@ impl Upstream for OpenFda {
             }
             return Ok(Page { next: cursor.next_window().map(json::write_cursor), warnings, ..Page::default() });
         };
-        drift::check(door.name, &records.records, EXPECTED)?;
-        let day = |report: &Report<'_>| text::date(report.report_date.text());
-        let is_outside = |report: &&Report<'_>| day(report).is_some_and(|day| day < cursor.from || day > cursor.to);
-        let outside = records.records.iter().flatten().filter(is_outside).count();
-        warnings.extend(drift::outside(door.name, "search=report_date", outside, records.records.len())?);
-        let (observations, rejects) = records.map(|report| observe(door, report, today));
-        let next = follow(door.name, &cursor, records.records.len(), total, answer.link.as_deref(), &mut warnings)?;
+        let mut outside = 0;
+        let (observations, rejects) = records.map(door.name, EXPECTED, |report: &Report<'_>| {
+            let day = text::date(report.report_date.text());
+            outside += usize::from(day.is_some_and(|day| day < cursor.from || day > cursor.to));
+            observe(door, report, today)
+        })?;
+        warnings.extend(drift::outside(door.name, "search=report_date", outside, records.len())?);
+        let next = follow(door.name, &cursor, records.len(), total, answer.link.as_deref(), &mut warnings)?;
         Ok(Page { observations, rejects, next: next.map(json::write_cursor), warnings })
     }
 
@@ -197,11 +198,15 @@ fn search_after(link: &str) -> Option<String> {
         .then(|| value.to_owned())
 }
 
-#[derive(Deserialize)]
-struct Envelope<M, R, E> {
-    meta: Option<M>,
-    results: Option<R>,
-    error: Option<E>,
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    meta: Object<Meta<'a>>,
+    #[serde(borrow)]
+    results: Option<Vec<&'a RawValue>>,
+    #[serde(borrow)]
+    error: Object<Fault<'a>>,
 }
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -225,36 +230,25 @@ struct Fault<'a> {
 }
 
 /// The total, where the answer names one, and the records.
-type Reports<'a> = (Option<usize>, Records<'a, Report<'a>>);
-type Read<'a> = Envelope<Object<Meta<'a>>, Vec<Object<Report<'a>>>, Object<Fault<'a>>>;
-type Raw<'a> = Envelope<serde::de::IgnoredAny, Vec<&'a RawValue>, serde::de::IgnoredAny>;
-type Outline<'a> = Envelope<Object<Meta<'a>>, serde::de::IgnoredAny, Object<Fault<'a>>>;
+type Reports<'a> = (Option<usize>, Records<'a>);
 
 /// The total and the records; `None` when the server says that nothing matches.
 fn read<'a>(door: &'static str, status: u16, body: &'a str) -> Result<Option<Reports<'a>>, UpstreamError> {
-    let split = |body: &'a str| serde_json::from_str::<Raw<'a>>(body).map(|raw| raw.results.unwrap_or_default());
-    let (meta, records, error) = match serde_json::from_str::<Read<'a>>(body) {
-        Ok(read) => (read.meta, read.results.map(|reports| Records::whole(body, reports, split)), read.error),
-        Err(_) => {
-            let not_json = |error| if status == 404 { later_404(door) } else { json::not_json(door, body, &error) };
-            let outline: Outline<'a> = serde_json::from_str(body).map_err(not_json)?;
-            let records = outline.results.is_some().then(|| Records::apart(body, split)).transpose().map_err(not_json)?;
-            (outline.meta, records, outline.error)
-        }
-    };
-    if let Some(Object(Some(fault))) = error {
+    let not_json = |error| if status == 404 { later_404(door) } else { json::not_json(door, body, &error) };
+    let Envelope { meta, results, error } = serde_json::from_str(body).map_err(not_json)?;
+    if let Object(Some(fault)) = error {
         if fault.code.text() == "NOT_FOUND" {
             return Ok(None);
         }
         let words = text::cut(format!("{} {}", fault.code.clean(), fault.message.clean()), 200);
         return Err(json::later(door, format!("the server says: {words}")));
     }
-    match records {
+    match results {
         _ if status == 404 => Err(later_404(door)),
         None => Err(json::later(door, "an answer without results")),
-        Some(records) => {
-            let total = meta.and_then(|meta| meta.0).and_then(|meta| meta.results.0).and_then(|counts| counts.total.text().parse().ok());
-            Ok(Some((total, records)))
+        Some(results) => {
+            let total = meta.0.and_then(|meta| meta.results.0).and_then(|counts| counts.total.text().parse().ok());
+            Ok(Some((total, Records::of_list(results))))
         }
     }
 }

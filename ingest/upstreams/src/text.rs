@@ -39,6 +39,12 @@ pub fn clean(text: &str) -> String {
     let mut out = Collapsed { text: String::with_capacity(text.len()), space: false };
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
+        let plain = rest.bytes().take_while(|byte| matches!(byte, 0x21..0x7f) && !matches!(byte, b'<' | b'&')).count();
+        if plain > 0 {
+            out.push_plain(&rest[..plain]);
+            rest = &rest[plain..];
+            continue;
+        }
         let used = match c {
             '<' => tag(rest).map(|(length, separates)| {
                 out.space |= separates;
@@ -100,13 +106,16 @@ impl Collapsed {
         match c {
             '\u{200b}' | '\u{feff}' | '\u{ad}' => {}
             c if c.is_whitespace() || c.is_control() => self.space = true,
-            c => {
-                if std::mem::take(&mut self.space) && !self.text.is_empty() {
-                    self.text.push(' ');
-                }
-                self.text.push(c);
-            }
+            c => self.push_plain(c.encode_utf8(&mut [0; 4])),
         }
+    }
+
+    /// Takes in text that is neither white space nor anything to be replaced.
+    fn push_plain(&mut self, text: &str) {
+        if std::mem::take(&mut self.space) && !self.text.is_empty() {
+            self.text.push(' ');
+        }
+        self.text.push_str(text);
     }
 }
 

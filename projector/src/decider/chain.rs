@@ -1,7 +1,7 @@
 //! Drafts become changes: each gets its place in the chain, its bytes and the rows it writes.
 
 use bytes::Bytes;
-use event_log::{Append, Record, Stored};
+use event_log::{Append, Headers, Record, Stored};
 use schemas::avro;
 use schemas::change::{Change, Input, Through};
 use schemas::clock::rfc3339;
@@ -44,12 +44,12 @@ impl<S: Service> Decided<S> {
     /// A change as a record of its topic.
     pub(super) fn record(&self) -> Append {
         let Self { change, value, hash, .. } = self;
-        let headers = vec![
-            ("ce_id".to_owned(), Bytes::from(hash.to_string())),
-            ("ce_type".to_owned(), Bytes::from(format!("highwater.{}.{}", S::NAME, change.event.as_str()))),
-            ("ce_source".to_owned(), Bytes::from(format!("/{}", S::NAME))),
-            ("ce_time".to_owned(), Bytes::from(rfc3339(change.recorded_at))),
-        ];
+        let headers = Headers::new(&[
+            ("ce_id", hash.to_string().as_bytes()),
+            ("ce_type", format!("highwater.{}.{}", S::NAME, change.event.as_str()).as_bytes()),
+            ("ce_source", format!("/{}", S::NAME).as_bytes()),
+            ("ce_time", rfc3339(change.recorded_at).as_bytes()),
+        ]);
         let record = Record { key: Bytes::from(change.id.clone()), value: value.clone(), headers, at_ms: change.recorded_at };
         Append { topic: S::CHANGES, partition: 0, record }
     }

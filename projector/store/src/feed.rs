@@ -1,6 +1,6 @@
 //! How pages of changes are packed, so that reading one costs little more than sending its bytes.
 //!
-//! Change `s` of a service lies in block `(s-1)/200` at index `(s-1)%200`. A block is one row of a feed table (key: the block number). It
+//! Change `s` of a service lies in block `(s-1)/50` at index `(s-1)%50`. A block is one row of a feed table (key: the block number). It
 //! holds the changes' JSON as readers get it, each with a leading comma, so that any run of changes is one slice of stored bytes.
 //! A change that readers do not see is an empty element: it keeps its seq and time.
 //!
@@ -23,8 +23,8 @@ pub use self::cache::FeedCache;
 pub use self::tail::FeedTail;
 use crate::store::{Error, View};
 
-/// Changes in a full block.
-pub const FEED_BLOCK_LEN: usize = 200;
+/// Changes in a full block. Few, so that a page that begins anywhere reads little beside itself; and enough that it reads few blocks.
+pub const FEED_BLOCK_LEN: usize = 50;
 /// The key columns of every feed table.
 pub const FEED_KEY: &[Column] = &[int("block")];
 
@@ -66,7 +66,7 @@ pub struct Page {
 
 /// The changes after `after`, up to `upto` at most, until `limit` of them are shown. `upto` must not pass the view's checkpoint.
 ///
-/// Reads at most `limit / 200` (rounded up) plus one blocks, so a run of changes that are not shown makes a short page, not slow ones:
+/// Reads at most `limit / 50` (rounded up) plus one blocks, so a run of changes that are not shown makes a short page, not slow ones:
 /// read on from `to`. Changes that are not shown and follow the last shown one in its block are covered too.
 ///
 /// # Errors

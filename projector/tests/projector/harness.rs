@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use event_log::embedded::EmbeddedLog;
-use event_log::{Append, EventLog, Record};
+use event_log::{Append, EventLog, Headers, Record};
 use projector::decider::Decider;
 use projector::heads::Heads;
 use projector::rebuild;
@@ -99,7 +99,7 @@ impl Engine {
             .iter()
             .map(|fact| {
                 let value = Bytes::from(self.encoder.encode(fact).unwrap());
-                let record = Record { key: Bytes::from(fact.key.clone()), value, headers: Vec::new(), at_ms: 0 };
+                let record = Record { key: Bytes::from(fact.key.clone()), value, headers: Headers::default(), at_ms: 0 };
                 Append { topic: &RECALLS, partition: RECALLS.partition_of(fact.key.as_bytes()), record }
             })
             .collect();

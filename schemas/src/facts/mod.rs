@@ -36,9 +36,9 @@ impl FactData {
 ///
 /// # Errors
 /// When the value does not fit its schema.
-pub fn encode(encoder: &mut Encoder, fact: Fact<FactData>) -> Result<Vec<u8>, Error> {
+pub fn encode(encoder: &mut Encoder, fact: Fact<&FactData, &str>) -> Result<Vec<u8>, Error> {
     let Fact { id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, data, run } = fact;
     // Without a record its type does not matter: every fact schema has the same envelope.
-    let data = data.map(|FactData::Recall(data)| *data);
+    let data = data.map(|FactData::Recall(data)| &**data);
     encoder.encode(&Fact { id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, data, run })
 }

@@ -108,7 +108,10 @@ impl RecallFact {
             ("initiated", initiated),
             ("eventNumber", event_number),
         ];
-        let mut out = Vec::with_capacity(1024);
+        let lists = [("aliases", aliases), ("vehicles", vehicles), ("links", links)];
+        let texts_bytes: usize = texts.iter().map(|(_, value)| 16 + value.len()).sum();
+        let lists_bytes: usize = lists.iter().map(|(_, values)| 16 + values.iter().map(|value| 1 + value.len()).sum::<usize>()).sum();
+        let mut out = Vec::with_capacity(texts_bytes + lists_bytes + 64);
         let mut field = |name: &str, values: &[String]| {
             if values.iter().any(|value| !value.is_empty()) {
                 out.extend_from_slice(name.as_bytes());
@@ -122,7 +125,7 @@ impl RecallFact {
         for (name, value) in texts {
             field(name, std::slice::from_ref(value));
         }
-        for (name, values) in [("aliases", aliases), ("vehicles", vehicles), ("links", links)] {
+        for (name, values) in lists {
             field(name, values);
         }
         for (name, flag) in [("alert", alert), ("doNotDrive", do_not_drive), ("parkOutside", park_outside)] {

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use event_log::embedded::{EmbeddedLog, Options};
-use event_log::{Append, EventLog, Record};
+use event_log::{Append, EventLog, Headers, Record};
 use schemas::topics::RECALLS;
 
 use crate::report::{figure, heading, median, ratio};
@@ -61,7 +61,7 @@ fn batch(values: &[Bytes]) -> Vec<Append> {
     let record = |(i, value): (usize, &Bytes)| Append {
         topic: &RECALLS,
         partition: u32::try_from(i).unwrap_or(0) % RECALLS.partitions,
-        record: Record { key: Bytes::new(), value: value.clone(), headers: Vec::new(), at_ms: 0 },
+        record: Record { key: Bytes::new(), value: value.clone(), headers: Headers::default(), at_ms: 0 },
     };
     values.iter().enumerate().map(record).collect()
 }

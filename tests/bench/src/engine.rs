@@ -6,6 +6,7 @@ use std::sync::Arc;
 use event_log::EventLog;
 use event_log::embedded::EmbeddedLog;
 use ingest::Runner;
+use projector::heads::Heads;
 use projector::rebuild::Parts;
 use projector::runtime::Projector;
 use schemas::avro::Framing;
@@ -32,6 +33,11 @@ pub(crate) struct Engine {
 impl Engine {
     /// Opens what is in a directory, or makes it.
     pub(crate) async fn open(dir: &Path) -> Result<Self, Failure> {
+        Self::open_with(dir, true).await
+    }
+
+    /// Opens it with or without the deciders; the heads are kept either way.
+    pub(crate) async fn open_with(dir: &Path, deciders: bool) -> Result<Self, Failure> {
         let (clock, framing) = (Clock::System, Framing::SingleObject);
         let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default())?;
         let store: Arc<dyn ViewStore> = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?;
@@ -41,7 +47,11 @@ impl Engine {
         let (stop, stopping) = watch::channel(false);
         let runner =
             Arc::new(Runner::new(Arc::clone(&log), Arc::clone(&store), heads, clock, framing, "bench".to_owned(), stopping.clone()));
-        let projecting = tokio::spawn(Arc::clone(&projector).run("bench".to_owned(), stopping));
+        let projecting = if deciders {
+            tokio::spawn(Arc::clone(&projector).run("bench".to_owned(), stopping))
+        } else {
+            tokio::spawn(keep_heads(Heads::new(Arc::clone(&log), store.live(&engine::VIEW).await?), stopping))
+        };
         Ok(Self { log, store, projector, runner, stop, projecting })
     }
 
@@ -62,5 +72,14 @@ impl Engine {
         self.store.close().await?;
         self.log.close().await?;
         Ok(())
+    }
+}
+
+/// What the projector does when it has no deciders.
+async fn keep_heads(heads: Heads, mut stop: watch::Receiver<bool>) {
+    let keep = async { while heads.catch_up().await.is_ok() && heads.wait().await.is_ok() {} };
+    tokio::select! {
+        _ = stop.changed() => {}
+        () = keep => {}
     }
 }

@@ -23,6 +23,10 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+/// The same as the binary's.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// What any part of a benchmark fails with; it is shown and ends the run.
 type Failure = Box<dyn StdError + Send + Sync>;
 

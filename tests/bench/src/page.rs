@@ -14,7 +14,7 @@ use api::access::Access;
 use api::access::secrets::Secrets;
 use api::context::{Context, ServiceSettings};
 use api::feed::cursor;
-use api::server::Server;
+use api::server::{Server, listen};
 use api::services::recalls::search::Search;
 use bytes::Bytes;
 use http::Response;
@@ -40,6 +40,8 @@ const CURSORS: u64 = 4_000;
 const RECENT: u64 = 20_000;
 /// Keys in turn: a key of the largest tier may ask a million times a day.
 const KEYS: usize = 8;
+/// What stands before the ready-made body in an answer.
+const READY_HEAD_BYTES: f64 = 112.0;
 const CONNECTIONS: usize = 16;
 const CONNECTIONS_FEW: usize = 4;
 
@@ -111,21 +113,26 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let after = |seqs: Vec<u64>| -> Vec<String> { seqs.into_iter().map(|seq| format!("/changes?after={seq}")).collect() };
     let anywhere = Target::new("api", api.address(), dir.path(), &paths("cursors"))?;
     let recent = Target::new("api_recent", api.address(), dir.path(), &paths("recent"))?;
-    // Warms every server up, and tells how large an answer is.
-    let warm = anywhere.load(dir.path(), CONNECTIONS, settings.seconds)?;
-    let body_bytes = (warm.bytes_per_page - 150.0).max(1.0) as usize;
-    let ready = Running::start(settings, "ready", &[(BODY_BYTES, body_bytes.to_string())])?;
-    let ready = Target::new("ready", ready.address(), dir.path(), &["/".to_owned()]).map(|target| (target, ready))?;
+    // Warms the API up, and tells how large its answers are: the newest changes are not as long as those anywhere.
+    let mut sizes = Vec::new();
+    let mut ready = Vec::new();
+    for (name, like) in [("ready", &anywhere), ("ready_recent", &recent)] {
+        let warm = like.load(dir.path(), CONNECTIONS, settings.seconds)?;
+        let body_bytes = (warm.bytes_per_page - READY_HEAD_BYTES).max(1.0) as usize;
+        let server = Running::start(settings, "ready", &[(BODY_BYTES, body_bytes.to_string())])?;
+        ready.push((Target::new(name, server.address(), dir.path(), &["/".to_owned()])?, server));
+        sizes.push(format!("{:.0}", warm.bytes_per_page));
+    }
     let peers = Target::new("postgres", peer.address(), dir.path(), &after(seqs(last, last)))?;
     let peers_recent = Target::new("postgres_recent", peer.address(), dir.path(), &after(seqs(last, RECENT)))?;
-    let targets = [&ready.0, &anywhere, &recent, &peers, &peers_recent];
-    for target in targets {
+    let targets: Vec<&Target> = ready.iter().map(|(target, _)| target).chain([&anywhere, &recent, &peers, &peers_recent]).collect();
+    for target in &targets {
         target.load(dir.path(), CONNECTIONS, 1)?;
     }
     let mut rounds: BTreeMap<&str, Vec<Round>> = BTreeMap::new();
     let mut few: BTreeMap<&str, Vec<Round>> = BTreeMap::new();
     for _ in 0..settings.rounds {
-        for target in targets {
+        for target in &targets {
             rounds.entry(target.name).or_default().push(target.load(dir.path(), CONNECTIONS, settings.seconds)?);
         }
         few.entry(anywhere.name).or_default().push(anywhere.load(dir.path(), CONNECTIONS_FEW, settings.seconds.div_ceil(2))?);
@@ -134,8 +141,8 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let of = |rounds: &BTreeMap<&str, Vec<Round>>, name: &str, field: fn(&Round) -> f64| {
         median(rounds.get(name).into_iter().flatten().map(field).collect())
     };
-    figure("bytes of an answer", format!("{:.0}", warm.bytes_per_page));
-    for target in targets {
+    figure("bytes of an answer", sizes.join(" / "));
+    for target in &targets {
         let (pages, p50, p99) = (
             of(&rounds, target.name, |round| round.pages_per_s),
             of(&rounds, target.name, |round| round.p50_ms),
@@ -150,8 +157,9 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     }
     figure("peak memory of the API's process, MiB", format!("{:.0}", api.memory_mib()));
     let pages = |name: &str| of(&rounds, name, |round| round.pages_per_s);
-    for (what, ours, theirs) in [("anywhere", "api", "postgres"), ("the newest 20,000", "api_recent", "postgres_recent")] {
-        let (ready, peer) = (pages(ours) / pages("ready"), pages(ours) / pages(theirs));
+    let compared = [("anywhere", "api", "ready", "postgres"), ("the newest 20,000", "api_recent", "ready_recent", "postgres_recent")];
+    for (what, ours, ready, theirs) in compared {
+        let (ready, peer) = (pages(ours) / pages(ready), pages(ours) / pages(theirs));
         let p99 = of(&rounds, ours, |round| round.p99_ms);
         ratio(&format!("{what}: API / ready-made body"), ready, ready >= 0.75, ">= 0.75");
         ratio(&format!("{what}: API / PostgreSQL"), peer, peer >= 6.0, ">= 6");
@@ -262,7 +270,8 @@ where
     F: Filter<Extract = (R,), Error: Into<warp::Rejection> + std::fmt::Debug> + Clone + Send + Sync + 'static,
     R: warp::Reply,
 {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    // The same options of sockets as the API's, so that what is compared is what stands behind them.
+    let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
     line(&json!({ "address": listener.local_addr()?.to_string() }).to_string());
     warp::serve(route).incoming(listener).run().await;
     Ok(())

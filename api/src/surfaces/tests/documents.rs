@@ -12,6 +12,8 @@ async fn openapi() {
     let find = &document["paths"]["/api/items"]["get"];
     let keyword = find["parameters"].as_array().unwrap().iter().find(|parameter| parameter["name"] == "keyword").unwrap();
     assert!(keyword["description"].as_str().unwrap().contains("Also taken as `q`."));
+    let other = find["parameters"].as_array().unwrap().iter().find(|parameter| parameter["name"] == "q").unwrap();
+    assert_eq!((&other["in"], &other["required"], &other["schema"]), (&json!("query"), &json!(false), &keyword["schema"]));
     assert!(find["responses"]["200"]["content"]["application/x-ndjson"].is_object());
     for status in ["304", "400", "401", "429", "500", "503"] {
         assert!(find["responses"][status].is_object(), "{status}");

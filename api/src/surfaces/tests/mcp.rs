@@ -143,6 +143,9 @@ async fn bodies() {
         let request = old("tools/list", json!({})).header("accept", accept);
         assert_eq!(send(&fixture, request).await.status, 200, "{accept}");
     }
+    let text = super::ask().method("POST").path("/fake/mcp").header("host", "localhost").header("content-type", "text/plain").body("{}");
+    let read = send(&fixture, text).await;
+    assert_eq!((read.status.as_u16(), read.problem().0.as_str()), (415, "media-type-unsupported"));
     let long = old("tools/call", json!({"name": "find", "arguments": {"q": "x".repeat(2000)}}));
     assert_eq!(send(&fixture, long).await.status, 413);
 }
@@ -170,6 +173,10 @@ async fn hosts_and_origins() {
         ("fake.example", "http://fake.example", 403),
         ("fake.example", "null", 403),
     ] {
-        assert_eq!(send(&fixture, ask(host, origin)).await.status, status, "{host} {origin}");
+        let read = send(&fixture, ask(host, origin)).await;
+        assert_eq!(read.status, status, "{host} {origin}");
+        if status == 403 {
+            assert_eq!((read.header("content-type"), read.problem().0.as_str()), ("application/problem+json", "origin-refused"));
+        }
     }
 }

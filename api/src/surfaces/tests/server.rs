@@ -64,6 +64,18 @@ async fn slow_heads() {
     assert!(kept.starts_with("HTTP/1.1 200"), "{kept}");
 }
 
+/// Proves that a request of HTTP/1.1 without a Host is refused wherever it goes, and one of HTTP/1.0 is not.
+#[tokio::test]
+async fn hosts() {
+    let running = start(|_| {});
+    for path in ["/healthz", "/fake/api/items"] {
+        let ask = |version: &str| exchange_owned(running.address, format!("GET {path} HTTP/{version}\r\nConnection: close\r\n\r\n"));
+        let refused = ask("1.1").await;
+        assert!(refused.starts_with("HTTP/1.1 400") && refused.contains("request-invalid"), "{refused}");
+        assert!(ask("1.0").await.starts_with("HTTP/1.0 200"), "{path}");
+    }
+}
+
 /// Proves that a body that does not come in time gets 408, one that is announced too large 413, and both close.
 #[tokio::test]
 async fn slow_and_large_bodies() {
@@ -134,4 +146,15 @@ async fn port_in_use() {
     let error = Server::bind(server.address()).unwrap_err();
     assert!(matches!(error, BindError::InUse { address } if address == server.address()));
     assert!(error.to_string().contains("in use by another program"), "{error}");
+}
+
+/// Proves that connections of a loopback listener are not paced, whatever the system's way of sending is.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn loopback_is_not_paced() {
+    let listener = crate::server::listen(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let (caller, accepted) = tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
+    let way = socket2::SockRef::from(&accepted.unwrap().0).tcp_congestion().unwrap();
+    assert!(way.starts_with(b"reno"), "{way:?}");
+    drop(caller.unwrap());
 }

@@ -16,14 +16,15 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::Record;
+use crate::headers::{self, put_length};
+use crate::{Headers, Record};
 
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 21;
 
-/// The bytes of a record that count towards limits: key, value, header names and values.
+/// The bytes of a record that count towards limits: key, value and headers.
 pub(super) fn record_bytes(record: &Record) -> usize {
-    record.key.len() + record.value.len() + record.headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
+    record.key.len() + record.value.len() + record.headers.bytes().len()
 }
 
 /// The store's key of the value that begins at `base`.
@@ -54,15 +55,10 @@ impl Encoded {
         out.extend_from_slice(&record.at_ms.to_be_bytes());
         put_length(out, record.key.len());
         put_length(out, record.value.len());
-        put_length(out, record.headers.len());
+        put_length(out, record.headers.count());
         out.extend_from_slice(&record.key);
         out.extend_from_slice(&record.value);
-        for (name, value) in &record.headers {
-            put_length(out, name.len());
-            put_length(out, value.len());
-            out.extend_from_slice(name.as_bytes());
-            out.extend_from_slice(value);
-        }
+        out.extend_from_slice(record.headers.bytes());
         self.ends.push(out.len());
     }
 
@@ -86,66 +82,70 @@ pub(super) struct Caps {
 
 /// Collects the records of one partition into values.
 #[derive(Debug)]
-pub(super) struct Packer {
+pub(super) struct Packer<'a> {
     caps: Caps,
     topic: &'static str,
     partition: u16,
     /// The offset of the first record of the value being filled.
     base: u64,
-    ends: Vec<u32>,
-    records: Vec<u8>,
+    records: Vec<&'a [u8]>,
+    byte_count: usize,
 }
 
-impl Packer {
+impl<'a> Packer<'a> {
     /// Starts at the partition's end.
     pub(super) fn new(topic: &'static str, partition: u16, end: u64, caps: Caps) -> Self {
-        Self { caps, topic, partition, base: end, ends: Vec::new(), records: Vec::new() }
+        Self { caps, topic, partition, base: end, records: Vec::new(), byte_count: 0 }
     }
 
     /// The offset of the next record.
     pub(super) fn end(&self) -> u64 {
-        self.base + self.ends.len() as u64
+        self.base + self.records.len() as u64
     }
 
     /// Adds records, handing each value that is full to `sink` with its base offset.
-    pub(super) fn push(&mut self, encoded: &Encoded, mut sink: impl FnMut(u64, Vec<u8>)) {
+    pub(super) fn push(&mut self, encoded: &'a Encoded, mut sink: impl FnMut(u64, Vec<u8>)) {
         let mut from = 0;
         for end in &encoded.ends {
             let record = &encoded.bytes[from..*end];
             from = *end;
-            let is_full = self.ends.len() >= self.caps.records_max || self.records.len() + record.len() > self.caps.bytes_max;
-            if is_full && !self.ends.is_empty() {
+            let is_full = self.records.len() >= self.caps.records_max || self.byte_count + record.len() > self.caps.bytes_max;
+            if is_full && !self.records.is_empty() {
                 self.finish(&mut sink);
             }
-            self.records.extend_from_slice(record);
-            self.ends.push(u32::try_from(self.records.len()).unwrap_or(u32::MAX));
+            self.records.push(record);
+            self.byte_count += record.len();
         }
     }
 
     /// Hands over what is left, if anything.
     pub(super) fn finish(&mut self, mut sink: impl FnMut(u64, Vec<u8>)) {
-        if self.ends.is_empty() {
+        if self.records.is_empty() {
             return;
         }
-        let count = u32::try_from(self.ends.len()).unwrap_or(u32::MAX);
-        let mut value = Vec::with_capacity(HEAD_BYTES + 4 * self.ends.len() + self.records.len());
+        let count = u32::try_from(self.records.len()).unwrap_or(u32::MAX);
+        let mut value = Vec::with_capacity(HEAD_BYTES + 4 * self.records.len() + self.byte_count);
         value.push(VERSION);
         value.extend_from_slice(&count.to_be_bytes());
         value.extend_from_slice(&[0; 4]);
         value.extend_from_slice(&self.base.to_be_bytes());
         value.extend_from_slice(&[0; 4]);
-        for end in &self.ends {
-            value.extend_from_slice(&end.to_be_bytes());
+        let mut end = 0;
+        for record in &self.records {
+            end += record.len();
+            value.extend_from_slice(&u32::try_from(end).unwrap_or(u32::MAX).to_be_bytes());
         }
-        value.extend_from_slice(&self.records);
+        for record in &self.records {
+            value.extend_from_slice(record);
+        }
         let body_crc = crc32fast::hash(&value[HEAD_BYTES..]);
         value[5..9].copy_from_slice(&body_crc.to_be_bytes());
         let head_crc = head_crc(self.topic, self.partition, &value[..17]);
         value[17..HEAD_BYTES].copy_from_slice(&head_crc.to_be_bytes());
         let base = self.base;
         self.base = self.end();
-        self.ends.clear();
         self.records.clear();
+        self.byte_count = 0;
         sink(base, value);
     }
 }
@@ -202,13 +202,8 @@ impl Packed {
         let at_ms = i64::from_be_bytes(cut.take(8)?.as_ref().try_into().ok()?);
         let (key_bytes, value_bytes, header_count) = (cut.length()?, cut.length()?, cut.length()?);
         let (key, value) = (cut.take(key_bytes)?, cut.take(value_bytes)?);
-        let mut headers = Vec::with_capacity(header_count.min(64));
-        for _ in 0..header_count {
-            let (name_bytes, value_bytes) = (cut.length()?, cut.length()?);
-            let name = std::str::from_utf8(&cut.take(name_bytes)?).ok()?.to_owned();
-            headers.push((name, cut.take(value_bytes)?));
-        }
-        (cut.at == cut.end).then_some(Record { key, value, headers, at_ms })
+        let headers = Headers::cut(header_count, cut.take(cut.end.checked_sub(cut.at)?)?)?;
+        Some(Record { key, value, headers, at_ms })
     }
 
     fn record_end(&self, index: usize) -> Option<usize> {
@@ -234,25 +229,10 @@ impl Cut<'_> {
     }
 
     fn length(&mut self) -> Option<usize> {
-        let mut out = 0_usize;
-        for shift in (0..35).step_by(7) {
-            let byte = *self.bytes.get(self.at).filter(|_| self.at < self.end)?;
-            self.at += 1;
-            out |= usize::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(out);
-            }
-        }
-        None
+        let (length, rest) = headers::length(self.bytes.get(self.at..self.end)?)?;
+        self.at = self.end - rest.len();
+        Some(length)
     }
-}
-
-fn put_length(out: &mut Vec<u8>, mut length: usize) {
-    while length > 0x7f {
-        out.push((length & 0x7f) as u8 | 0x80);
-        length >>= 7;
-    }
-    out.push((length & 0x7f) as u8);
 }
 
 fn head_crc(topic: &str, partition: u16, head: &[u8]) -> u32 {
@@ -273,7 +253,7 @@ mod tests {
         Record {
             key: Bytes::from(format!("key-{i}")),
             value: Bytes::from(vec![i as u8; i * 37]),
-            headers: (0..i % 3).map(|h| (format!("h{h}"), Bytes::from(vec![h as u8; h * 200]))).collect(),
+            headers: Headers::new(&[("h", &[1; 200][..]), ("h2", &[][..])][..i % 3]),
             at_ms: i64::MIN + i as i64,
         }
     }

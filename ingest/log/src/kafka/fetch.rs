@@ -7,7 +7,7 @@ use bytes::Bytes;
 use rdkafka::Message;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
-use rdkafka::message::Headers;
+use rdkafka::message::Headers as _;
 use rdkafka::types::RDKafkaErrorCode;
 use schemas::position::LogOffset;
 use tokio::sync::Semaphore;
@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use super::settings::{Told, failed};
 use super::tail::list;
 use super::{ANSWER_MAX, Place, Shared};
-use crate::{Error, Record, Stored};
+use crate::{Error, Headers, Record, Stored};
 
 /// How many may read older records at once; others wait.
 const FETCHERS_MAX: usize = 6;
@@ -166,14 +166,12 @@ impl Fetcher {
 /// A message as a record of ours.
 pub(super) fn stored<M: Message>(message: &M) -> Stored {
     let copied = |bytes: Option<&[u8]>| bytes.map(Bytes::copy_from_slice).unwrap_or_default();
-    let headers = message.headers().map(|headers| {
-        let own = headers.iter().map(|header| (header.key.to_owned(), copied(header.value)));
-        own.collect()
-    });
+    let headers: Vec<(&str, &[u8])> =
+        message.headers().into_iter().flat_map(|headers| headers.iter()).map(|header| (header.key, header.value.unwrap_or_default())).collect();
     let record = Record {
         key: copied(message.key()),
         value: copied(message.payload()),
-        headers: headers.unwrap_or_default(),
+        headers: Headers::new(&headers),
         at_ms: message.timestamp().to_millis().unwrap_or_default(),
     };
     Stored { offset: LogOffset(u64::try_from(message.offset()).unwrap_or_default()), record }

@@ -85,9 +85,9 @@ impl Publisher {
         for (append, place) in batch.iter().zip(places) {
             let Some(place) = self.shared.places.get(*place) else { continue };
             let Record { key, value, headers, at_ms } = &append.record;
-            let mut owned = OwnedHeaders::new_with_capacity(headers.len());
-            for (name, value) in headers {
-                owned = owned.insert(Header { key: name, value: Some(&value[..]) });
+            let mut owned = OwnedHeaders::new_with_capacity(headers.count());
+            for (name, value) in headers.iter() {
+                owned = owned.insert(Header { key: name, value: Some(value) });
             }
             let record: FutureRecord<'_, [u8], [u8]> = FutureRecord::to(&place.name)
                 .partition(place.partition_i32())

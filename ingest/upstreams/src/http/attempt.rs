@@ -121,7 +121,7 @@ impl Inner {
         if announced.is_some_and(|length| length > door.answer_bytes_max) {
             return Err(Failure::TooLarge);
         }
-        let mut body = BytesMut::with_capacity(announced.unwrap_or(0).min(1 << 20));
+        let mut body = BytesMut::with_capacity(announced.unwrap_or(0));
         while let Some(piece) = response.chunk().await.map_err(connection)? {
             count(&self.stats.bytes, piece.len() as u64);
             if body.len() + piece.len() > door.answer_bytes_max {

@@ -46,20 +46,21 @@ pub(super) fn map(door: &Door, cursor: &Cursor, answer: &Answer, today: Date) ->
     if body.trim_start().starts_with('{') {
         return Err(json::later(door.name, "an object instead of rows"));
     }
-    let records = Records::<Row<'_>>::of_array(door.name, &body)?;
-    let rows = &records.records;
-    drift::check(door.name, rows, EXPECTED)?;
-    if let Some(from) = cursor.from {
-        let is_before = |row: &&Row<'_>| text::date(row.report_received_date.text()).is_some_and(|day| day < from);
-        warnings.extend(drift::outside(door.name, "$where", rows.iter().flatten().filter(is_before).count(), rows.len())?);
-    }
-    let first = rows.iter().flatten().next().map(|row| row.nhtsa_id.clean()).unwrap_or_default();
+    let records = Records::of_array(door.name, &body)?;
+    let (mut first, mut outside) = (None, 0);
+    let (observations, rejects) = records.map(door.name, EXPECTED, |row: &Row<'_>| {
+        first.get_or_insert_with(|| row.nhtsa_id.clean());
+        let is_before = |from| text::date(row.report_received_date.text()).is_some_and(|day| day < from);
+        outside += usize::from(cursor.from.is_some_and(is_before));
+        observe(door, row, today)
+    })?;
+    warnings.extend(drift::outside(door.name, "$where", outside, records.len())?);
+    let first = first.unwrap_or_default();
     if cursor.offset > 0 && !first.is_empty() && first == cursor.first {
         let reason = format!("ignored by the upstream: the page at {} begins like the one before, with {first}", cursor.offset);
         return Err(UpstreamError::Stop { door: door.name, field: "$offset".to_owned(), reason });
     }
-    let next = (rows.len() >= LIMIT).then(|| Cursor { offset: cursor.offset.saturating_add(rows.len()), first, ..cursor.clone() });
-    let (observations, rejects) = records.map(|row| observe(door, row, today));
+    let next = (records.len() >= LIMIT).then(|| Cursor { offset: cursor.offset.saturating_add(records.len()), first, ..cursor.clone() });
     Ok(Page { observations, rejects, next: next.map(json::write_cursor), warnings })
 }
 

@@ -13,14 +13,23 @@ use crate::store::Error;
 
 /// The engine holds keys of up to 65,535 bytes; a key near that is a mistake in any case.
 const KEY_BYTES_MAX: usize = 60_000;
+/// Room made for a column beforehand.
+const COLUMN_BYTES_USUAL: usize = 16;
 const SIGN: u64 = 1 << 63;
 
 /// Encodes a whole key.
 pub(super) fn encode_whole(table: &Table, key: &[Datum]) -> Result<Vec<u8>, Error> {
+    let mut out = Vec::with_capacity(key.len() * COLUMN_BYTES_USUAL);
+    append_whole(table, key, &mut out)?;
+    Ok(out)
+}
+
+/// Encodes a whole key behind what is there.
+pub(super) fn append_whole(table: &Table, key: &[Datum], out: &mut Vec<u8>) -> Result<(), Error> {
     if key.len() != table.key.len() {
         return Err(bad_key(table, format!("{} columns given, {} wanted", key.len(), table.key.len())));
     }
-    encode_prefix(table, key)
+    append(table, key, out)
 }
 
 /// Encodes the leading columns of a key; none give no bytes.
@@ -28,16 +37,22 @@ pub(super) fn encode_prefix(table: &Table, key: &[Datum]) -> Result<Vec<u8>, Err
     if key.len() > table.key.len() {
         return Err(bad_key(table, format!("{} columns given, the table has {}", key.len(), table.key.len())));
     }
-    let mut out = Vec::with_capacity(key.len() * 16);
+    let mut out = Vec::with_capacity(key.len() * COLUMN_BYTES_USUAL);
+    append(table, key, &mut out)?;
+    Ok(out)
+}
+
+fn append(table: &Table, key: &[Datum], out: &mut Vec<u8>) -> Result<(), Error> {
+    let begin = out.len();
     for (column, datum) in table.key.iter().zip(key) {
         let start = out.len();
         match (column.ty, datum) {
             (ColumnType::Text, Datum::Text(text)) => {
-                for byte in text.bytes() {
-                    out.push(byte);
-                    if byte == 0 {
-                        out.push(0xFF);
+                for (i, piece) in text.as_bytes().split(|byte| *byte == 0).enumerate() {
+                    if i > 0 {
+                        out.extend_from_slice(&[0, 0xFF]);
                     }
+                    out.extend_from_slice(piece);
                 }
                 out.extend_from_slice(&[0, 1]);
             }
@@ -50,10 +65,11 @@ pub(super) fn encode_prefix(table: &Table, key: &[Datum]) -> Result<Vec<u8>, Err
             }
         }
     }
-    if out.len() > KEY_BYTES_MAX {
-        return Err(bad_key(table, format!("{} bytes long, {KEY_BYTES_MAX} at most", out.len())));
+    let length = out.len() - begin;
+    if length > KEY_BYTES_MAX {
+        return Err(bad_key(table, format!("{length} bytes long, {KEY_BYTES_MAX} at most")));
     }
-    Ok(out)
+    Ok(())
 }
 
 /// Reads a whole key back.

@@ -41,7 +41,7 @@ impl Options {
     pub(super) fn layout(&self, table: &Table) -> KeyspaceCreateOptions {
         let options = KeyspaceCreateOptions::default().max_memtable_size(self.write_buffer_bytes);
         if is_feed(table) {
-            // Blocks of some 60 KB are stored beside the tree, so that compactions do not copy them, and unpacked, so that a page
+            // Blocks of some 35 KB are stored beside the tree, so that compactions do not copy them, and unpacked, so that a page
             // costs one read. The tail is written again and again: blobs are rewritten once a third of a file is stale.
             let blobs = KvSeparationOptions::default().compression(CompressionType::None).separation_threshold(4 * 1024);
             return options

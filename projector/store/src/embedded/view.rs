@@ -4,20 +4,19 @@
 //! begun it ends, even if the caller goes away. When a generation was replaced or dropped, its tables are deleted by whoever lets go
 //! of them last.
 
-use std::collections::HashMap;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use fjall::{Keyspace, PersistMode, Readable};
+use fjall::{Keyspace, OwnedWriteBatch, PersistMode, Readable};
 use schemas::tables::{Key, Table, ViewDef, Write};
 use tokio::sync::watch;
 
 use super::database::{Core, checkpoint_key, keyspace_name};
 use super::failure::{closed, engine, held, lost_task};
-use super::key::{decode, encode_prefix, encode_whole, end_of};
+use super::key::{append_whole, decode, encode_prefix, encode_whole, end_of};
 use crate::store::{Checkpoint, Error, Range, View};
 
 /// Reads of more rows than this go to a thread that may block.
@@ -151,10 +150,13 @@ impl EmbeddedView {
 
 impl Tables {
     fn keyspace(&self, table: &Table) -> Result<&Keyspace, Error> {
-        let found = self.tables.iter().find(|(own, _)| std::ptr::eq(*own, table) || own.name == table.name);
-        found
-            .map(|(_, keyspace)| keyspace)
-            .ok_or_else(|| Error::Unavailable { what: format!("view {} has no table {}", self.def.name, table.name), source: None })
+        Ok(&self.tables[self.place(table)?].1)
+    }
+
+    /// Where in `tables` a table is.
+    fn place(&self, table: &Table) -> Result<usize, Error> {
+        let found = self.tables.iter().position(|(own, _)| std::ptr::eq(*own, table) || own.name == table.name);
+        found.ok_or_else(|| Error::Unavailable { what: format!("view {} has no table {}", self.def.name, table.name), source: None })
     }
 
     fn get_many(&self, table: &'static Table, keys: &[Vec<u8>]) -> Result<Vec<Option<Bytes>>, Error> {
@@ -185,22 +187,26 @@ impl Tables {
     }
 
     fn commit(&self, writes: Vec<Write>, checkpoint: &Checkpoint) -> Result<(), Error> {
-        let mut batch = self.core.db.batch().durability(Some(PersistMode::Buffer));
-        // All writes of a batch carry one number in the engine, so of several to one row only the last may be in it.
-        let mut last: HashMap<(&'static str, Vec<u8>), Option<Bytes>> = HashMap::with_capacity(writes.len());
-        for write in writes {
-            last.insert((write.table.name, encode_whole(write.table, &write.key)?), write.value);
+        // The keys of all rows behind one another; each row knows its table, its stretch of them and its turn.
+        let mut keys = Vec::new();
+        let mut rows = Vec::with_capacity(writes.len());
+        for (turn, write) in writes.into_iter().enumerate() {
+            let begin = keys.len();
+            append_whole(write.table, &write.key, &mut keys)?;
+            rows.push((self.place(write.table)?, begin..keys.len(), turn, write.value));
         }
-        let mut keyspace: Option<(&'static str, &Keyspace)> = None;
-        for ((name, key), value) in last {
-            let into = match keyspace {
-                Some((same, keyspace)) if same == name => keyspace,
-                _ => self.keyspace_named(name)?,
-            };
-            keyspace = Some((name, into));
+        // In the order of the tables' keys, in which the engine finds its place fastest; of one row the last write first.
+        rows.sort_unstable_by(|(table, key, turn, _), (other, other_key, other_turn, _)| {
+            (table, &keys[key.clone()], other_turn).cmp(&(other, &keys[other_key.clone()], turn))
+        });
+        // All writes of a batch carry one number in the engine, so of several to one row only the last may be in it.
+        rows.dedup_by(|(table, key, ..), (kept, kept_key, ..)| table == kept && keys[key.clone()] == keys[kept_key.clone()]);
+        let mut batch = OwnedWriteBatch::with_capacity(self.core.db.clone(), rows.len() + 1).durability(Some(PersistMode::Buffer));
+        for (table, key, _, value) in rows {
+            let (_, keyspace) = &self.tables[table];
             match value {
-                Some(value) => batch.insert(into, key, &value[..]),
-                None => batch.remove(into, key),
+                Some(value) => batch.insert(keyspace, &keys[key], &value[..]),
+                None => batch.remove(keyspace, &keys[key]),
             }
         }
         let json = serde_json::to_vec(checkpoint).map_err(|error| Error::Unavailable {
@@ -211,13 +217,6 @@ impl Tables {
         batch.commit().map_err(|error| engine("write", self.def.name, error))?;
         self.core.relieve();
         Ok(())
-    }
-
-    fn keyspace_named(&self, name: &str) -> Result<&Keyspace, Error> {
-        let found = self.tables.iter().find(|(own, _)| own.name == name);
-        found
-            .map(|(_, keyspace)| keyspace)
-            .ok_or_else(|| Error::Unavailable { what: format!("view {} has no table {name}", self.def.name), source: None })
     }
 }
 

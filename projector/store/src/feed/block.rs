@@ -8,7 +8,8 @@ use bytes::Bytes;
 use super::FEED_BLOCK_LEN;
 use crate::store::Error;
 
-const VERSION: u8 = 1;
+/// Stands for the layout and for how many changes make a block full.
+const VERSION: u8 = 2;
 const HEAD_BYTES: usize = 11;
 const ENTRY_BYTES: usize = 12;
 const CRC_BYTES: usize = 4;
@@ -19,7 +20,11 @@ pub struct FeedBlock {
     bytes: Bytes,
     first_seq: u64,
     count: usize,
+    /// A bit for each entry that readers see, so that a page need not look at every entry again.
+    shown: u64,
 }
+
+const _: () = assert!(FEED_BLOCK_LEN <= u64::BITS as usize, "a block has a bit for each entry");
 
 impl FeedBlock {
     /// Checks a block's bytes once; what the other calls answer needs no more checks.
@@ -28,38 +33,41 @@ impl FeedBlock {
     /// [`Error::Damaged`] if they are not what was written.
     pub fn decode(bytes: Bytes) -> Result<Self, Error> {
         match Self::read(&bytes) {
-            Ok((first_seq, count)) => Ok(Self { bytes, first_seq, count }),
-            Err(reason) => Err(Error::Damaged { table: "a feed block".to_owned(), reason: reason.to_owned() }),
+            Ok((first_seq, count, shown)) => Ok(Self { bytes, first_seq, count, shown }),
+            Err(reason) => Err(Error::Damaged { table: "a feed block".to_owned(), reason }),
         }
     }
 
-    /// First seq and count, or what is wrong.
-    fn read(bytes: &[u8]) -> Result<(u64, usize), &'static str> {
-        const SHORT: &str = "it is cut short";
-        let (content, crc) = bytes.split_last_chunk::<CRC_BYTES>().ok_or(SHORT)?;
+    /// First seq, count and which entries are shown, or what is wrong.
+    fn read(bytes: &[u8]) -> Result<(u64, usize, u64), String> {
+        let short = || "it is cut short".to_owned();
+        let (content, crc) = bytes.split_last_chunk::<CRC_BYTES>().ok_or_else(short)?;
         if crc32fast::hash(content) != u32::from_be_bytes(*crc) {
-            return Err("its checksum is wrong");
+            return Err("its checksum is wrong".to_owned());
         }
-        let (version, rest) = content.split_first().ok_or(SHORT)?;
+        let (version, rest) = content.split_first().ok_or_else(short)?;
         if *version != VERSION {
-            return Err("its version is unknown");
+            return Err(format!(
+                "it has version {version} and this program reads {VERSION}: delete the view store, which the log fills again"
+            ));
         }
-        let (count, rest) = rest.split_first_chunk::<2>().ok_or(SHORT)?;
-        let (first_seq, rest) = rest.split_first_chunk::<8>().ok_or(SHORT)?;
+        let (count, rest) = rest.split_first_chunk::<2>().ok_or_else(short)?;
+        let (first_seq, rest) = rest.split_first_chunk::<8>().ok_or_else(short)?;
         let count = usize::from(u16::from_be_bytes(*count));
         if count == 0 || count > FEED_BLOCK_LEN {
-            return Err("its count is wrong");
+            return Err("its count is wrong".to_owned());
         }
-        let (index, body) = rest.split_at_checked(count * ENTRY_BYTES).ok_or(SHORT)?;
-        let mut begin = 0;
-        for entry in index.chunks_exact(ENTRY_BYTES) {
-            let end = u32::from_be_bytes(*entry.first_chunk::<4>().ok_or(SHORT)?) as usize;
+        let (index, body) = rest.split_at_checked(count * ENTRY_BYTES).ok_or_else(short)?;
+        let (mut begin, mut shown) = (0, 0);
+        for (i, entry) in index.chunks_exact(ENTRY_BYTES).enumerate() {
+            let end = u32::from_be_bytes(*entry.first_chunk::<4>().ok_or_else(short)?) as usize;
             if end < begin || (end > begin && body.get(begin) != Some(&b',')) {
-                return Err("its elements overlap");
+                return Err("its elements overlap".to_owned());
             }
+            shown |= u64::from(end > begin) << i;
             begin = end;
         }
-        if begin == body.len() { Ok((u64::from_be_bytes(*first_seq), count)) } else { Err("its body has another length") }
+        if begin == body.len() { Ok((u64::from_be_bytes(*first_seq), count, shown)) } else { Err("its body has another length".to_owned()) }
     }
 
     /// The seq of the first entry.
@@ -84,7 +92,7 @@ impl FeedBlock {
     /// Whether readers see entry `i`; false beyond the end.
     #[must_use]
     pub fn shown(&self, i: usize) -> bool {
-        i < self.count && self.begin(i) < self.begin(i + 1)
+        i < self.count && self.shown >> i & 1 == 1
     }
 
     /// The elements of the entries from `from` to before `to`, joined with commas: a slice of the block. Empty if none is shown.

@@ -12,7 +12,8 @@ use crate::store::{Checkpoint, ViewStore};
 static FEED: Table = Table { name: "tested_feed", key: FEED_KEY, partition_columns: 1, kind: TableKind::Derived };
 static DEF: ViewDef = ViewDef { name: "tested", tables: &[&FEED] };
 /// Two full blocks, a block of which nothing is shown, a full one, an open one.
-const CHANGES: u64 = 900;
+const CHANGES: u64 = BLOCK * 9 / 2;
+const BLOCK: u64 = FEED_BLOCK_LEN as u64;
 
 /// Change `seq` as readers get it; every fifth is not shown, nor is any of the third block.
 fn element(seq: u64) -> Option<String> {
@@ -36,7 +37,7 @@ async fn filled(dir: &std::path::Path) -> (Arc<EmbeddedStore>, Arc<dyn View>) {
     let mut lcg = Lcg::new(3);
     let mut seq = 0;
     while seq < CHANGES {
-        let last = (seq + 1 + lcg.below(230) as u64).min(CHANGES);
+        let last = (seq + 1 + lcg.below(80) as u64).min(CHANGES);
         let touched = block_of(Seq(last)) - block_of(Seq(seq + 1)) + 1;
         for next in seq + 1..=last {
             push(&mut tail, next);
@@ -59,6 +60,20 @@ fn seqs_of(page: &Page) -> Vec<u64> {
     let json = [b"[".as_slice(), &page.parts.join(&b','), b"]"].concat();
     let elements: Vec<serde_json::Value> = serde_json::from_slice(&json).unwrap();
     elements.iter().map(|element| element["seq"].as_u64().unwrap()).collect()
+}
+
+/// Proves that a block of another version is refused by its number.
+#[test]
+fn other_versions_are_refused() {
+    let mut tail = FeedTail::empty();
+    push(&mut tail, 1);
+    let mut bytes = tail.take_writes(&FEED).remove(0).value.unwrap().to_vec();
+    bytes[0] = 1;
+    let content = bytes.len() - 4;
+    let checksum = crc32fast::hash(&bytes[..content]).to_be_bytes();
+    bytes[content..].copy_from_slice(&checksum);
+    let error = FeedBlock::decode(Bytes::from(bytes)).unwrap_err().to_string();
+    assert!(error.contains("version 1"), "{error}");
 }
 
 /// Proves that a block gives back what was packed, run by run, without copying, and that any broken byte is seen.
@@ -94,22 +109,24 @@ fn tail_takes_only_what_follows() {
     let mut tail = FeedTail::empty();
     assert!(tail.push(Seq(0), 0, None).is_err());
     assert!(tail.push(Seq(2), 0, None).is_err());
-    for seq in 1..=250 {
+    let last = BLOCK + 30;
+    for seq in 1..=last {
         push(&mut tail, seq);
     }
-    assert_eq!(tail.next_seq(), Seq(251));
-    assert!(tail.push(Seq(252), recorded_at(252), None).is_err());
-    assert!(tail.push(Seq(200), recorded_at(200), None).is_err());
-    assert!(tail.push(Seq(251), 0, None).is_err());
+    let next = last + 1;
+    assert_eq!(tail.next_seq(), Seq(next));
+    assert!(tail.push(Seq(next + 1), recorded_at(next + 1), None).is_err());
+    assert!(tail.push(Seq(BLOCK), recorded_at(BLOCK), None).is_err());
+    assert!(tail.push(Seq(next), 0, None).is_err());
     let first = tail.take_writes(&FEED);
     assert_eq!(first.len(), 2);
-    for seq in 230..=250 {
+    for seq in last - 20..=last {
         push(&mut tail, seq);
     }
     assert_eq!(tail.take_writes(&FEED), first[1..]);
     let mut again = FeedTail::from_block(first[1].value.clone()).unwrap();
-    push(&mut again, 251);
-    push(&mut tail, 251);
+    push(&mut again, next);
+    push(&mut tail, next);
     assert_eq!(tail.take_writes(&FEED), again.take_writes(&FEED));
 }
 
@@ -119,7 +136,11 @@ async fn pages_join() {
     let dir = tempfile::tempdir().unwrap();
     let (_store, view) = filled(dir.path()).await;
     let reader = FeedReader::new(Arc::clone(&view), &FEED, Arc::new(FeedCache::new(20_000)));
-    for (limit, start, upto) in [(1, 390, 640), (7, 0, CHANGES), (199, 3, 899), (200, 0, 600), (201, 200, CHANGES), (1_000, 0, CHANGES)] {
+    let whole = FEED_BLOCK_LEN;
+    let around_a_block = [(whole - 1, 3, CHANGES - 1), (whole, 0, BLOCK * 3), (whole + 1, BLOCK, CHANGES)];
+    for (limit, start, upto) in
+        [(1, BLOCK * 2 - 10, BLOCK * 3 + 40), (7, 0, CHANGES), (1_000, 0, CHANGES)].into_iter().chain(around_a_block)
+    {
         let mut at = start;
         let mut seen = Vec::new();
         while at < upto {
@@ -143,7 +164,7 @@ async fn pages_join() {
     let nothing = reader.page(Seq(CHANGES), Seq(CHANGES), 10).await.unwrap();
     assert_eq!(nothing, Page { from: CHANGES + 1, to: CHANGES, ..Page::default() });
     assert_eq!(reader.page(Seq(0), Seq(9), 0).await.unwrap().to, 0);
-    assert!(reader.page(Seq(800), Seq(CHANGES + 1), 1_000).await.is_err(), "beyond the end is damage, not a short page");
+    assert!(reader.page(Seq(CHANGES - 10), Seq(CHANGES + 1), 1_000).await.is_err(), "beyond the end is damage, not a short page");
     assert!(reader.page(Seq(u64::MAX - 1), Seq(u64::MAX), 1_000).await.is_err());
 }
 
@@ -152,35 +173,38 @@ async fn pages_join() {
 async fn seq_at_every_time() {
     let dir = tempfile::tempdir().unwrap();
     let (_store, view) = filled(dir.path()).await;
-    for upto in [0, 1, 199, 200, 201, 555, CHANGES] {
-        for at_ms in (-1_000..95_000).step_by(500) {
+    for upto in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, BLOCK * 3 - 7, CHANGES] {
+        for at_ms in (-1_000..recorded_at(CHANGES) + 2_000).step_by(500) {
             let expected = (1..=upto).rfind(|seq| recorded_at(*seq) <= at_ms).unwrap_or(0);
             assert_eq!(seq_at(view.as_ref(), &FEED, at_ms, Seq(upto)).await.unwrap(), Seq(expected), "{at_ms} {upto}");
         }
     }
 }
 
-/// Proves that the cache keeps full blocks alone, within its size, the last used longest.
+/// Proves that the cache keeps full blocks alone, within its size, those that are asked for again before others.
 #[tokio::test]
 async fn cache_keeps_to_its_size() {
     let dir = tempfile::tempdir().unwrap();
     let (_store, view) = filled(dir.path()).await;
     let cache = Arc::new(FeedCache::default());
     let reader = FeedReader::new(Arc::clone(&view), &FEED, Arc::clone(&cache));
-    reader.page(Seq(850), Seq(CHANGES), 10).await.unwrap();
+    reader.page(Seq(CHANGES - 10), Seq(CHANGES), 10).await.unwrap();
     assert_eq!(cache.size_bytes(), 0, "the open block is not kept");
     let first = reader.block(Seq(1)).await.unwrap();
-    let again = reader.block(Seq(200)).await.unwrap();
+    let again = reader.block(Seq(BLOCK)).await.unwrap();
     assert!(Arc::ptr_eq(&first, &again), "a full block is kept");
 
     let size = first.size_bytes();
     let small = FeedCache::new(size * 5 / 2);
-    for number in 0..3 {
+    for number in 0..10 {
         small.put(("t", 1, number), Arc::clone(&first));
-        small.get(&("t", 1, 0));
+        assert!(small.get(&("t", 1, 0)).is_some(), "it is asked for again and again");
+        assert!(small.size_bytes() <= size * 2);
     }
-    assert_eq!(small.size_bytes(), size * 2);
-    assert!(small.get(&("t", 1, 0)).is_some() && small.get(&("t", 1, 1)).is_none() && small.get(&("t", 1, 2)).is_some());
+    assert_eq!((1..10).filter(|number| small.get(&("t", 1, *number)).is_some()).count(), 1);
+    let none = FeedCache::new(0);
+    none.put(("t", 1, 0), first);
+    assert_eq!(none.size_bytes(), 0);
 }
 
 /// Proves that a page follows a commit that a waiting reader was woken by.

@@ -1,0 +1,246 @@
+//! Bad input, from whatever side it comes: each is refused with an error that names what is wrong, and nothing is lost by it.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::commands::NOWHERE;
+use crate::engine::{Played, fixed_clock};
+use crate::process::{Answer, Server, highwater, refusal, run, stdout};
+
+/// Asserts that an answer is a problem document whole in its shape; answers its `detail`.
+fn problem(answer: &Answer, status: u16, code: &str, parameter: &str) -> String {
+    let document: Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!((answer.status, answer.header("content-type")), (status, "application/problem+json"), "{document}");
+    let type_of = document["type"].as_str().unwrap();
+    assert!(type_of.ends_with(&format!("/docs/errors#{code}")), "{document}");
+    assert_eq!((document["status"].as_u64(), document["code"].as_str()), (Some(u64::from(status)), Some(code)), "{document}");
+    assert_eq!(document["parameter"].as_str().unwrap_or_default(), parameter, "{document}");
+    assert!(document["title"].as_str().is_some_and(|title| !title.is_empty()), "{document}");
+    document["detail"].as_str().unwrap().to_owned()
+}
+
+/// Proves that bad parameters and bodies are refused over REST and MCP with the right status and a problem document that names the field,
+/// that a second process is refused beside the server, and that records, keys and log are afterwards what they were before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bad_requests_are_refused_and_nothing_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let played = Played::start(42, 300, fixed_clock()).await;
+    let ask = |arguments: &[&str]| stdout(highwater(&data, &played.base_url, arguments));
+    for name in crate::engine::upstream_names() {
+        ask(&["ingest", name, "--once"]);
+    }
+    let key = ask(&["keys", "mint", "--tier", "pro"]).trim().to_owned();
+    let held = |name: &str| lines_of_records(&ask(&["export", name]));
+    let (facts, changes) = (held("recalls"), held("changes.recalls"));
+    let server = Server::ready(highwater(&data, NOWHERE, &["serve"]));
+    let (list, feed) = ("/recalls/api/recalls?limit=300", "/recalls/v1/changes?start=earliest&limit=200");
+    let before = (server.json(list, &key)["recalls"].take(), server.json(feed, &key)["changes"].take());
+    assert!(!before.0.as_array().unwrap().is_empty());
+
+    let queries = [
+        ("category=toys", "category", "food, drugs, vehicles, products, baby"),
+        ("limit=0", "limit", "0 is less than 1"),
+        ("limit=301", "limit", "301 is more than 300"),
+        ("limit=ten", "limit", "whole number"),
+        ("from=2026-05-02&to=2026-05-01", "from", "2026-05-02 is after 2026-05-01"),
+        ("from=2026-13-01", "from", "YYYY-MM-DD"),
+        ("to=2026-02-30", "to", "YYYY-MM-DD"),
+        ("agency=FDAA", "agency", "did you mean \"FDA\"?"),
+        ("categry=food", "categry", "did you mean \"category\"?"),
+        ("category=food&category=drugs", "category", "given twice"),
+        ("keyword=", "keyword", "empty"),
+    ];
+    for (query, parameter, words) in queries {
+        let detail = problem(&server.send("GET", &format!("/recalls/api/recalls?{query}"), &key, ""), 400, "parameter-invalid", parameter);
+        assert!(detail.contains(words), "{query}: {detail}");
+        // The same over MCP: a result that says so, with the same document.
+        let given = form(query);
+        if given.as_object().unwrap().len() == query.split('&').count() {
+            let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_recalls", "arguments": given}});
+            let answer = server.send("POST", "/recalls/mcp", &key, &call.to_string());
+            let result = serde_json::from_slice::<Value>(&answer.body).unwrap()["result"].take();
+            assert_eq!((answer.status, &result["isError"]), (200, &json!(true)), "{query}: {result}");
+            let document: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+            assert_eq!(
+                (&document["code"], &document["parameter"]),
+                (&json!("parameter-invalid"), &json!(parameter)),
+                "{query}: {document}"
+            );
+        }
+    }
+    problem(&server.send("GET", "/recalls/api/recalls?asOf=soon", &key, ""), 400, "as-of-invalid", "asOf");
+    problem(&server.send("GET", "/recalls/v1/changes?cursor=nonsense", &key, ""), 400, "cursor-invalid", "cursor");
+    problem(&server.send("GET", "/recalls/api/recals", &key, ""), 404, "not-found", "");
+    problem(&server.send("POST", "/recalls/api/recalls", &key, "{}"), 405, "method-not-allowed", "");
+    problem(&server.send("GET", "/recalls/api/recalls", "hw_live_nonsense", ""), 401, "key-invalid", "");
+
+    let bodies = [
+        ("{\"email\": \"a@example.org\"", "", "EOF"),
+        ("{\"email\": 5}", "email", "email"),
+        ("{}", "email", "email is missing"),
+        ("{\"emial\": \"a@example.org\"}", "emial", "did you mean \"email\"?"),
+        ("[]", "", "a JSON object"),
+    ];
+    for (body, parameter, words) in bodies {
+        let detail = problem(&server.send("POST", "/recalls/api/keys", "", body), 400, "body-invalid", parameter);
+        assert!(detail.contains(words), "{body}: {detail}");
+    }
+    let large = format!("{{\"email\": \"{}\"}}", "a".repeat(2 << 20));
+    for path in ["/recalls/api/keys", "/recalls/mcp"] {
+        let detail = problem(&server.send("POST", path, "", &large), 413, "body-too-large", "");
+        assert!(detail.contains("bytes"), "{detail}");
+    }
+    let error = refusal(highwater(&data, NOWHERE, &["serve"]));
+    assert!(error.contains("in use by another process") && error.contains(data.to_str().unwrap()), "{error}");
+
+    let after = (server.json(list, &key)["recalls"].take(), server.json(feed, &key)["changes"].take());
+    assert!(before == after, "what is served is what was served");
+    assert_eq!(server.terminate().code(), Some(0));
+    assert!((held("recalls"), held("changes.recalls")) == (facts, changes), "the log holds what it held");
+    let keys = ask(&["keys", "list"]);
+    assert!(keys.contains("pro") && !keys.contains("free"), "no key came of it: {keys}");
+}
+
+/// The lines of an export.
+fn lines_of_records(export: &str) -> Vec<String> {
+    export.lines().map(str::to_owned).collect()
+}
+
+/// A query as the arguments that it means.
+fn form(query: &str) -> Value {
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(name, text)| (name.to_owned(), text.parse::<i64>().map_or_else(|_| json!(text), |number| json!(number)))).collect()
+}
+
+/// Proves that what keeps a process from starting is said in one line that names it, with exit code 1.
+#[test]
+fn what_keeps_it_from_starting_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let serve = || highwater(&data, NOWHERE, &["serve"]);
+
+    let mut command = serve();
+    command.env("HIGHWATER_LISTN", "127.0.0.1:0");
+    let error = refusal(command);
+    assert!(error.contains("listn") && error.contains("did you mean \"listen\"?"), "{error}");
+    let file = dir.path().join("own.toml");
+    fs::write(&file, "[upstreams.cpsc]\nwindow_day = 3\n").unwrap();
+    let error = refusal(highwater(&data, NOWHERE, &["serve", "--config", file.to_str().unwrap()]));
+    assert!(error.contains("upstreams.cpsc.window_day") && error.contains("own.toml") && error.contains("\"window_days\""), "{error}");
+
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let mut command = serve();
+    command.env("HIGHWATER_LISTEN", &address);
+    let error = refusal(command);
+    assert!(error.contains(&address) && error.to_lowercase().contains("in use"), "{error}");
+
+    // Not even the superuser can make a directory below a file.
+    let below = file.join("data");
+    let mut command = highwater(&data, NOWHERE, &["serve"]);
+    command.env("HIGHWATER_DATA_DIR", &below);
+    let error = refusal(command);
+    assert!(error.contains("cannot be written") && error.contains(below.to_str().unwrap()), "{error}");
+
+    // Nor below what the system makes up by itself.
+    if Path::new("/proc/self").exists() {
+        let mut command = highwater(&data, NOWHERE, &["serve"]);
+        command.env("HIGHWATER_DATA_DIR", "/proc/highwater");
+        let error = refusal(command);
+        assert!(error.contains("cannot be written") && error.contains("/proc/highwater"), "{error}");
+    }
+
+    fs::create_dir_all(&data).unwrap();
+    let lock = File::create(data.join("lock")).unwrap();
+    lock.try_lock().unwrap();
+    for arguments in [&["serve"][..], &["status"], &["export", "recalls"]] {
+        let error = refusal(highwater(&data, NOWHERE, arguments));
+        assert!(error.contains("in use by another process") && error.contains(data.to_str().unwrap()), "{error}");
+    }
+    drop(lock);
+
+    let error = refusal(highwater(&data, NOWHERE, &["serve", "--role", "ingest"]));
+    assert!(error.contains("embedded"), "{error}");
+    let mut command = serve();
+    command.env("HIGHWATER_UPSTREAMS__CPSC__SCHEDULE", "now and then");
+    let error = refusal(command);
+    assert!(error.contains("upstreams.cpsc.schedule") && error.contains("now and then"), "{error}");
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_all(&entry.path(), &target);
+        } else if entry.file_type().unwrap().is_file() {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut out = Vec::new();
+    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            out.extend(files(&entry.path()));
+        } else if entry.metadata().unwrap().len() > 0 {
+            out.push(entry.path());
+        }
+    }
+    out.sort();
+    out
+}
+
+/// Proves that a run says how it ended by its exit code, and that a log with a flipped byte or a cut file is either read as it was or
+/// refused with an error that names the damage: never read as something else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_log_is_never_read_as_something_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let played = Played::start(41, 400, fixed_clock()).await;
+    let ask = |data: &Path, arguments: &[&str]| highwater(data, &played.base_url, arguments);
+    for name in ["fsis", "cpsc"] {
+        assert_eq!(stdout(ask(&data, &["ingest", name, "--once"])), "");
+    }
+    played.faults(&[("schema_missing", 1.0)], "cpsc");
+    let error = refusal(ask(&data, &["ingest", "cpsc", "--once"]));
+    assert!(error.contains("RecallDate"), "{error}");
+    let whole = stdout(ask(&data, &["export", "recalls", "--all"]));
+    assert!(whole.lines().count() > 100);
+
+    let mut refused = [0, 0];
+    let log_files = files(&data.join("log"));
+    for (number, file) in log_files.iter().enumerate() {
+        let found = fs::read(file).unwrap();
+        let middle = found.len() / 2;
+        let flipped = |at: usize| found.iter().enumerate().map(|(i, byte)| if i == at { byte ^ 0x10 } else { *byte }).collect();
+        let harms: [Vec<u8>; 3] = [flipped(middle), flipped(found.len() / 7), found[..middle].to_vec()];
+        for (harm, bytes) in harms.into_iter().enumerate() {
+            let copy = dir.path().join(format!("copy-{number}-{harm}"));
+            copy_all(&data, &copy);
+            let target = copy.join(file.strip_prefix(&data).unwrap());
+            let what = format!("harm {harm} of {}", target.display());
+            fs::write(&target, bytes).unwrap();
+            let output = run(ask(&copy, &["export", "recalls", "--all"]));
+            let words = String::from_utf8_lossy(&output.stderr).into_owned();
+            let read = String::from_utf8(output.stdout).unwrap();
+            if output.status.success() {
+                assert_eq!(read, whole, "{what}");
+                continue;
+            }
+            refused[usize::from(harm >= 2)] += 1;
+            assert_eq!(output.status.code(), Some(1), "{what}: {words}");
+            assert!(whole.starts_with(&read), "{what}");
+            assert!(words.contains("log") && !words.contains("panicked"), "{what}: {words}");
+            fs::write(&target, &found).unwrap();
+            assert_eq!(stdout(ask(&copy, &["export", "recalls", "--all"])), whole, "{what}: mended, nothing was lost by looking");
+        }
+    }
+    println!("{refused:?} of {} files refused", log_files.len());
+    assert!(refused.iter().all(|times| *times > 0), "a harm in the middle cannot be healed: {refused:?}");
+}

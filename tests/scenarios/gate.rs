@@ -1,0 +1,232 @@
+//! A process that is held at one of its steps: log, store and view as it sees them, whose calls stop at the n-th until they may go on.
+//!
+//! All calls from the n-th on wait, as those of a process that got SIGSTOP do. What it had asked of an upstream may still arrive.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use event_log::{Append, EventLog, Stored};
+use projector::rebuild::Parts;
+use schemas::position::LogOffset;
+use schemas::tables::{Key, Table, ViewDef, Write};
+use schemas::topics::Topic;
+use tokio::sync::watch;
+use view_store::{Checkpoint, Coordination, Range, View, ViewStore};
+
+/// Where a process is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// So many calls may still go through.
+    Open(u64),
+    Held,
+    Free,
+}
+
+/// Counts the calls of one process and holds it.
+pub(crate) struct Gate {
+    state: watch::Sender<State>,
+    /// Whether an append stops before each of its records, as one of a log does that takes them one by one.
+    is_torn: bool,
+}
+
+impl Gate {
+    /// A process that goes on freely.
+    pub(crate) fn new(is_torn: bool) -> Arc<Self> {
+        Arc::new(Self { state: watch::Sender::new(State::Free), is_torn })
+    }
+
+    /// Lets so many calls through, and holds the process at the next one.
+    pub(crate) fn hold_after(&self, calls: u64) {
+        self.state.send_replace(State::Open(calls));
+    }
+
+    /// Ends when the process is held.
+    pub(crate) async fn held(&self) {
+        self.state.subscribe().wait_for(|state| *state == State::Held).await.unwrap();
+    }
+
+    /// Lets the process go on.
+    pub(crate) fn release(&self) {
+        self.state.send_replace(State::Free);
+    }
+
+    /// One call begins.
+    async fn pass(&self) {
+        self.state.send_if_modified(|state| match *state {
+            State::Open(0) => {
+                *state = State::Held;
+                true
+            }
+            State::Open(left) => {
+                *state = State::Open(left - 1);
+                false
+            }
+            State::Held | State::Free => false,
+        });
+        self.state.subscribe().wait_for(|state| *state != State::Held).await.unwrap();
+    }
+
+    /// Log, store and engine view as the held process sees them.
+    pub(crate) fn parts(self: &Arc<Self>, parts: &Parts) -> Parts {
+        Parts {
+            log: Arc::new(GatedLog { log: Arc::clone(&parts.log), gate: Arc::clone(self) }),
+            store: Arc::new(GatedStore { store: Arc::clone(&parts.store), gate: Arc::clone(self) }),
+            engine: self.view(&parts.engine),
+            ..parts.clone()
+        }
+    }
+
+    /// A view as the held process sees it.
+    pub(crate) fn view(self: &Arc<Self>, view: &Arc<dyn View>) -> Arc<dyn View> {
+        Arc::new(GatedView { view: Arc::clone(view), gate: Arc::clone(self) })
+    }
+}
+
+struct GatedLog {
+    log: Arc<dyn EventLog>,
+    gate: Arc<Gate>,
+}
+
+#[async_trait]
+impl EventLog for GatedLog {
+    async fn append(&self, batch: Vec<Append>) -> Result<Vec<LogOffset>, event_log::Error> {
+        self.gate.pass().await;
+        if !self.gate.is_torn {
+            return self.log.append(batch).await;
+        }
+        let mut offsets = Vec::with_capacity(batch.len());
+        for (at, append) in batch.into_iter().enumerate() {
+            if at > 0 {
+                self.gate.pass().await;
+            }
+            offsets.extend(self.log.append(vec![append]).await?);
+        }
+        Ok(offsets)
+    }
+
+    async fn read(
+        &self,
+        topic: &'static Topic,
+        partition: u32,
+        from: LogOffset,
+        records_max: usize,
+        bytes_max: usize,
+    ) -> Result<Vec<Stored>, event_log::Error> {
+        self.gate.pass().await;
+        self.log.read(topic, partition, from, records_max, bytes_max).await
+    }
+
+    async fn end(&self, topic: &'static Topic, partition: u32) -> Result<LogOffset, event_log::Error> {
+        self.gate.pass().await;
+        self.log.end(topic, partition).await
+    }
+
+    async fn wait_past(&self, topic: &'static Topic, partition: u32, end: LogOffset) -> Result<(), event_log::Error> {
+        self.gate.pass().await;
+        self.log.wait_past(topic, partition, end).await
+    }
+
+    async fn close(&self) -> Result<(), event_log::Error> {
+        self.log.close().await
+    }
+}
+
+struct GatedView {
+    view: Arc<dyn View>,
+    gate: Arc<Gate>,
+}
+
+#[async_trait]
+impl View for GatedView {
+    fn def(&self) -> &'static ViewDef {
+        self.view.def()
+    }
+
+    fn generation(&self) -> u64 {
+        self.view.generation()
+    }
+
+    async fn checkpoint(&self) -> Result<Checkpoint, view_store::Error> {
+        self.gate.pass().await;
+        self.view.checkpoint().await
+    }
+
+    async fn commit(&self, writes: Vec<Write>, checkpoint: &Checkpoint) -> Result<(), view_store::Error> {
+        self.gate.pass().await;
+        self.view.commit(writes, checkpoint).await
+    }
+
+    async fn get(&self, table: &'static Table, key: &Key) -> Result<Option<Bytes>, view_store::Error> {
+        self.gate.pass().await;
+        self.view.get(table, key).await
+    }
+
+    async fn get_many(&self, table: &'static Table, keys: &[Key]) -> Result<Vec<Option<Bytes>>, view_store::Error> {
+        self.gate.pass().await;
+        self.view.get_many(table, keys).await
+    }
+
+    async fn range(&self, table: &'static Table, range: Range) -> Result<Vec<(Key, Bytes)>, view_store::Error> {
+        self.gate.pass().await;
+        self.view.range(table, range).await
+    }
+
+    async fn scan(&self, table: &'static Table, after: Option<Key>, limit: usize) -> Result<Vec<(Key, Bytes)>, view_store::Error> {
+        self.gate.pass().await;
+        self.view.scan(table, after, limit).await
+    }
+
+    async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, view_store::Error> {
+        self.gate.pass().await;
+        self.view.wait_past(seen).await
+    }
+}
+
+struct GatedStore {
+    store: Arc<dyn ViewStore>,
+    gate: Arc<Gate>,
+}
+
+#[async_trait]
+impl ViewStore for GatedStore {
+    async fn live(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, view_store::Error> {
+        self.gate.pass().await;
+        Ok(self.gate.view(&self.store.live(def).await?))
+    }
+
+    async fn begin_rebuild(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, view_store::Error> {
+        self.store.begin_rebuild(def).await
+    }
+
+    async fn swap(&self, rebuilt: &Arc<dyn View>) -> Result<(), view_store::Error> {
+        self.store.swap(rebuilt).await
+    }
+
+    fn coordination(&self) -> &dyn Coordination {
+        self
+    }
+
+    async fn close(&self) -> Result<(), view_store::Error> {
+        self.store.close().await
+    }
+}
+
+#[async_trait]
+impl Coordination for GatedStore {
+    async fn lease(&self, name: &str, holder: &str, now_ms: i64, ttl: Duration) -> Result<bool, view_store::Error> {
+        self.gate.pass().await;
+        self.store.coordination().lease(name, holder, now_ms, ttl).await
+    }
+
+    async fn release(&self, name: &str, holder: &str) -> Result<(), view_store::Error> {
+        self.gate.pass().await;
+        self.store.coordination().release(name, holder).await
+    }
+
+    async fn take(&self, name: &str, amount: i64, max: i64, now_ms: i64, expires_ms: i64) -> Result<i64, view_store::Error> {
+        self.gate.pass().await;
+        self.store.coordination().take(name, amount, max, now_ms, expires_ms).await
+    }
+}
