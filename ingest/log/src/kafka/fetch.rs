@@ -166,8 +166,12 @@ impl Fetcher {
 /// A message as a record of ours.
 pub(super) fn stored<M: Message>(message: &M) -> Stored {
     let copied = |bytes: Option<&[u8]>| bytes.map(Bytes::copy_from_slice).unwrap_or_default();
-    let headers: Vec<(&str, &[u8])> =
-        message.headers().into_iter().flat_map(|headers| headers.iter()).map(|header| (header.key, header.value.unwrap_or_default())).collect();
+    let headers: Vec<(&str, &[u8])> = message
+        .headers()
+        .into_iter()
+        .flat_map(|headers| headers.iter())
+        .map(|header| (header.key, header.value.unwrap_or_default()))
+        .collect();
     let record = Record {
         key: copied(message.key()),
         value: copied(message.payload()),

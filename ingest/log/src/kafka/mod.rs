@@ -20,9 +20,9 @@ use schemas::position::LogOffset;
 use schemas::topics::Topic;
 use tokio::sync::watch;
 
-pub use self::settings::Options;
 use self::fetch::Fetchers;
 use self::publish::Publisher;
+pub use self::settings::Options;
 use self::settings::failed;
 use self::tail::Tail;
 use crate::{Append, Error, EventLog, Stored};

@@ -72,7 +72,11 @@ impl Publisher {
             None => Ok(offsets),
             Some(error) => {
                 self.replace_if_fatal()?;
-                Err(failed(options, &format!("{} of {} records were not acknowledged", batch.len() - offsets.len(), batch.len()), Some(error)))
+                Err(failed(
+                    options,
+                    &format!("{} of {} records were not acknowledged", batch.len() - offsets.len(), batch.len()),
+                    Some(error),
+                ))
             }
         }
     }

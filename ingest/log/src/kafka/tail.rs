@@ -86,10 +86,8 @@ impl Tail {
             move || follow(&shared, &consumer, &slots)
         };
         let thread = std::thread::Builder::new().name("kafka-tail".to_owned()).spawn(following);
-        let thread = thread.map_err(|error| Error::Unavailable {
-            what: "a thread cannot be started".to_owned(),
-            source: Some(Box::new(error)),
-        })?;
+        let thread =
+            thread.map_err(|error| Error::Unavailable { what: "a thread cannot be started".to_owned(), source: Some(Box::new(error)) })?;
         Ok(Self { shared: Arc::clone(shared), consumer, slots, thread: Mutex::new(Some(thread)) })
     }
 
@@ -104,7 +102,8 @@ impl Tail {
                 (ring.first, ring.next) = (end, end);
             }
             slot.seen.send_replace(end);
-            let wrong = |error| failed(&self.shared.options, &format!("{}/{} cannot be followed", place.name, place.partition), Some(error));
+            let wrong =
+                |error| failed(&self.shared.options, &format!("{}/{} cannot be followed", place.name, place.partition), Some(error));
             let assigned = list(&place.name, place.partition_i32(), end).and_then(|list| self.consumer.incremental_assign(&list));
             assigned.map_err(wrong)
         };
@@ -116,7 +115,8 @@ impl Tail {
         let (shared, consumer) = (Arc::clone(&self.shared), Arc::clone(&self.consumer));
         let asked = move || {
             let Some(place) = shared.places.get(index) else { return Ok(0) };
-            let wrong = |error| failed(&shared.options, &format!("the end of {}/{} is not known", place.name, place.partition), Some(error));
+            let wrong =
+                |error| failed(&shared.options, &format!("the end of {}/{} is not known", place.name, place.partition), Some(error));
             let (_, end) = consumer.fetch_watermarks(&place.name, place.partition_i32(), ANSWER_MAX).map_err(wrong)?;
             Ok(u64::try_from(end).unwrap_or(0))
         };

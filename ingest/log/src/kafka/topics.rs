@@ -100,7 +100,11 @@ async fn check_settings(options: &Options, admin: &AdminClient<Told>, names: &[S
             }
         }
         if value("max.message.bytes").parse::<usize>().is_ok_and(|bytes| bytes < options.batch_bytes_max()) {
-            let what = format!("topic {name} refuses records over {} bytes; it must take {}", value("max.message.bytes"), options.batch_bytes_max());
+            let what = format!(
+                "topic {name} refuses records over {} bytes; it must take {}",
+                value("max.message.bytes"),
+                options.batch_bytes_max()
+            );
             return Err(failed(options, &what, None));
         }
         if value("min.insync.replicas").parse::<i32>().is_ok_and(|copies| copies < options.in_sync_min) {
