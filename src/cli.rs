@@ -9,6 +9,7 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
+use crate::backend::is_shared;
 use crate::commands::{Command, KeysCommand};
 use crate::config::Config;
 use crate::output::{Output, Terminal};
@@ -135,7 +136,7 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let command = match cli.verb {
         Verb::Serve { role } => {
-            if role != Role::All && (config.text("log") == "embedded" || config.text("store") == "embedded") {
+            if role != Role::All && !(is_shared(&config, "log") && is_shared(&config, "store")) {
                 let reason = "one role alone needs a log and a store that others reach: the embedded ones belong to one process; set log and store, or use --role all";
                 return Err(reason.into());
             }

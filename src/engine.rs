@@ -14,7 +14,6 @@ use api::context::{Context, ServiceSettings, Settings};
 use api::server::Server;
 use api::services::recalls::search::Search;
 use event_log::EventLog;
-use event_log::embedded::EmbeddedLog;
 use ingest::Runner;
 use ingest::schedule::Schedule;
 use projector::rebuild::Parts;
@@ -26,8 +25,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use upstreams::Settings as UpstreamSettings;
 use view_store::ViewStore;
-use view_store::embedded::EmbeddedStore;
 
+use crate::backend;
 use crate::cli::address;
 use crate::commands::Command;
 use crate::config::Config;
@@ -70,14 +69,6 @@ pub(crate) enum Error {
         /// Where it should be.
         path: PathBuf,
     },
-    /// A backend that this version does not have.
-    #[error("{key} = \"{value}\": this version has the embedded one only")]
-    Backend {
-        /// The setting.
-        key: &'static str,
-        /// Its value.
-        value: String,
-    },
 }
 
 /// Everything opened.
@@ -104,28 +95,23 @@ impl Engine {
         listening: Option<SocketAddr>,
         simulated: Option<bool>,
     ) -> Result<Arc<Self>, Box<dyn StdError>> {
-        for key in ["log", "store"] {
-            if config.text(key) != "embedded" {
-                return Err(Error::Backend { key, value: config.text(key).to_owned() }.into());
-            }
-        }
         if config.text("avro.framing") != "single-object" {
             return Err(config.wrong("avro.framing", "only \"single-object\" is wired in this version").into());
         }
         let dir = PathBuf::from(config.text("data_dir"));
         let lock = take_directory(&dir)?;
         mark_directory(&dir, simulated)?;
-        let master_key = dir.join("master.key");
+        let master_key = match config.text("master_key_file") {
+            "" => dir.join("master.key"),
+            path => PathBuf::from(path),
+        };
         if dir.join("log").exists() && !master_key.exists() {
             return Err(Error::MasterKey { path: master_key }.into());
         }
         let secrets = Secrets::load_or_create(&master_key)?;
         let (clock, framing) = (config.clock()?, Framing::SingleObject);
-        let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default())?;
-        let store = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?;
-        // This process holds the directory alone, so whoever held a lease is dead.
-        store.forget_leases().await?;
-        let store: Arc<dyn ViewStore> = store;
+        let log = backend::log(&config, &dir).await?;
+        let store = backend::store(&config, &dir).await?;
         let engine = store.live(&ENGINE_VIEW).await?;
         let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock, framing };
         let projector = Arc::new(Projector::open(parts.clone()).await?);

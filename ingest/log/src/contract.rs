@@ -196,7 +196,7 @@ async fn bytes_come_back(log: Log) -> Outcome {
     let all_bytes: Vec<u8> = (0..=255).collect();
     let records = [
         Record { at_ms: 1_700_000_000_123, ..Record::default() },
-        Record { key: Bytes::from_static(b"k"), ..Record::default() },
+        Record { key: Bytes::from_static(b"k"), at_ms: 1, ..Record::default() },
         Record { value: Bytes::from_static(b"v"), at_ms: 1, ..Record::default() },
         Record {
             key: Bytes::from(all_bytes.clone()),

@@ -1,11 +1,12 @@
 //! The event log: topics of partitions of records, appended durably, read from any position.
 //!
 //! [`log`] holds the trait and its promises, [`contract`] the tests every implementation must pass, [`embedded`] the
-//! implementation that lives in the data directory.
+//! implementation that lives in the data directory, [`kafka`] the one on a cluster.
 
 pub mod contract;
 pub mod embedded;
 mod headers;
+pub mod kafka;
 pub mod log;
 
 pub use headers::Headers;

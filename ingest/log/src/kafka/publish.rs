@@ -1,0 +1,139 @@
+//! Appending: an idempotent producer, replaced when the broker has fenced it off.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rdkafka::error::KafkaError;
+use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::producer::{DeliveryFuture, FutureProducer, FutureRecord, Producer};
+use rdkafka::util::Timeout;
+use schemas::position::LogOffset;
+use tokio::sync::Semaphore;
+
+use super::settings::{Told, failed};
+use super::{ANSWER_MAX, Shared};
+use crate::{Append, Error, Record};
+
+/// What a record needs in the queue beside its bytes.
+const RECORD_OVERHEAD_BYTES: usize = 256;
+
+/// The appending half.
+pub(super) struct Publisher {
+    shared: Arc<Shared>,
+    producer: Mutex<FutureProducer<Told>>,
+    /// Bytes that may still be put on their way.
+    room: Semaphore,
+}
+
+impl Publisher {
+    pub(super) fn new(shared: &Arc<Shared>) -> Result<Self, Error> {
+        let room = Semaphore::new(shared.options.queue_bytes_max.min(u32::MAX as usize));
+        Ok(Self { producer: Mutex::new(producer(shared)?), shared: Arc::clone(shared), room })
+    }
+
+    pub(super) async fn append(&self, batch: Vec<Append>) -> Result<Vec<LogOffset>, Error> {
+        let options = &self.shared.options;
+        let mut bytes = 0;
+        let mut places = Vec::with_capacity(batch.len());
+        for append in &batch {
+            places.push(self.shared.place_index(append.topic, append.partition)?);
+            let size = size_of(&append.record);
+            if size > options.record_bytes_max {
+                return Err(Error::TooLarge { bytes: size, bytes_max: options.record_bytes_max });
+            }
+            bytes += size + RECORD_OVERHEAD_BYTES;
+        }
+        if *self.shared.closed.borrow() {
+            return Err(self.shared.closed());
+        }
+        // A batch larger than the whole room takes all of it.
+        let permits = u32::try_from(bytes.min(options.queue_bytes_max)).unwrap_or(u32::MAX);
+        let _room = self.room.acquire_many(permits).await.map_err(|_| self.shared.closed())?;
+        let sent = self.send(&batch, &places);
+        let (deliveries, refused) = match sent {
+            Ok(deliveries) => (deliveries, None),
+            Err((deliveries, error)) => (deliveries, Some(error)),
+        };
+        let mut offsets = Vec::with_capacity(batch.len());
+        let mut lost: Option<KafkaError> = refused;
+        for (delivery, place) in deliveries.into_iter().zip(&places) {
+            match delivery.await {
+                Ok(Ok(delivery)) => {
+                    let offset = LogOffset(u64::try_from(delivery.offset).unwrap_or(0));
+                    if let Some(place) = self.shared.places.get(*place) {
+                        place.raise_end(offset.next().0);
+                    }
+                    offsets.push(offset);
+                }
+                Ok(Err((error, _))) => lost = Some(lost.unwrap_or(error)),
+                Err(_) => lost = Some(lost.unwrap_or(KafkaError::Canceled)),
+            }
+        }
+        match lost {
+            None => Ok(offsets),
+            Some(error) => {
+                self.replace_if_fatal()?;
+                Err(failed(
+                    options,
+                    &format!("{} of {} records were not acknowledged", batch.len() - offsets.len(), batch.len()),
+                    Some(error),
+                ))
+            }
+        }
+    }
+
+    /// Puts a batch on its way, in order; on a refusal, what was taken so far comes with it.
+    fn send(&self, batch: &[Append], places: &[usize]) -> Result<Vec<DeliveryFuture>, (Vec<DeliveryFuture>, KafkaError)> {
+        // One batch at a time: its records stay together in their partitions.
+        let producer = self.producer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut deliveries = Vec::with_capacity(batch.len());
+        for (append, place) in batch.iter().zip(places) {
+            let Some(place) = self.shared.places.get(*place) else { continue };
+            let Record { key, value, headers, at_ms } = &append.record;
+            let mut owned = OwnedHeaders::new_with_capacity(headers.count());
+            for (name, value) in headers.iter() {
+                owned = owned.insert(Header { key: name, value: Some(value) });
+            }
+            let record: FutureRecord<'_, [u8], [u8]> = FutureRecord::to(&place.name)
+                .partition(place.partition_i32())
+                .key(&key[..])
+                .payload(&value[..])
+                .timestamp(*at_ms)
+                .headers(owned);
+            match producer.send_result(record) {
+                Ok(delivery) => deliveries.push(delivery),
+                Err((error, _)) => return Err((deliveries, error)),
+            }
+        }
+        Ok(deliveries)
+    }
+
+    /// A fatal error (fenced off, out of sequence) ends a producer for good: the next append begins with a new one.
+    fn replace_if_fatal(&self) -> Result<(), Error> {
+        let mut current = self.producer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((code, reason)) = current.client().fatal_error() {
+            tracing::warn!(%code, reason, "the producer is replaced");
+            *current = producer(&self.shared)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for what is on its way.
+    pub(super) async fn close(&self) -> Result<(), Error> {
+        let producer = self.producer.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let flushed = tokio::task::spawn_blocking(move || producer.flush(Timeout::After(ANSWER_MAX))).await;
+        match flushed {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(failed(&self.shared.options, "not everything was acknowledged before closing", Some(error))),
+            Err(_) => Err(failed(&self.shared.options, "closing was interrupted", None)),
+        }
+    }
+}
+
+fn producer(shared: &Shared) -> Result<FutureProducer<Told>, Error> {
+    let made = shared.options.producer().create_with_context(Told);
+    made.map_err(|error| failed(&shared.options, "the producer cannot be made", Some(error)))
+}
+
+fn size_of(record: &Record) -> usize {
+    record.key.len() + record.value.len() + record.headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
+}

@@ -1,0 +1,188 @@
+//! The newest records: one consumer follows every partition that somebody reads, and keeps what came last, so that all readers
+//! of this process share one fetch, and waiting costs the broker nothing.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rdkafka::Message;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::KafkaError;
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+use schemas::position::LogOffset;
+use tokio::sync::{OnceCell, watch};
+
+use super::fetch::{Limits, stored};
+use super::settings::{Told, failed};
+use super::{ANSWER_MAX, Shared};
+use crate::{Error, Stored};
+
+/// How soon the thread sees that the log was closed.
+const POLL: Duration = Duration::from_millis(100);
+/// What one partition may keep at least.
+const PARTITION_BYTES_MIN: usize = 1024 * 1024;
+
+/// The newest records of one partition: all from `first` to before `next`.
+#[derive(Default)]
+struct Ring {
+    first: u64,
+    next: u64,
+    records: VecDeque<Stored>,
+    bytes: usize,
+}
+
+impl Ring {
+    fn push(&mut self, record: Stored, bytes_max: usize) {
+        if record.offset.0 < self.next {
+            return;
+        }
+        self.next = record.offset.next().0;
+        self.bytes += size_of(&record);
+        self.records.push_back(record);
+        while self.bytes > bytes_max
+            && let Some(gone) = self.records.pop_front()
+        {
+            self.bytes -= size_of(&gone);
+            self.first = gone.offset.next().0;
+        }
+    }
+}
+
+fn size_of(stored: &Stored) -> usize {
+    stored.record.key.len() + stored.record.value.len() + size_of_val(stored)
+}
+
+struct Slot {
+    ring: Mutex<Ring>,
+    /// The offset after the last record that came.
+    seen: watch::Sender<u64>,
+    followed: OnceCell<()>,
+}
+
+impl Slot {
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The follower of all partitions.
+pub(super) struct Tail {
+    shared: Arc<Shared>,
+    consumer: Arc<BaseConsumer<Told>>,
+    /// One for each of the shared places.
+    slots: Arc<Vec<Slot>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Tail {
+    pub(super) fn start(shared: &Arc<Shared>) -> Result<Self, Error> {
+        let made: Result<BaseConsumer<Told>, KafkaError> = shared.options.consumer().create_with_context(Told);
+        let consumer = Arc::new(made.map_err(|error| failed(&shared.options, "the consumer cannot be made", Some(error)))?);
+        let slot = || Slot { ring: Mutex::default(), seen: watch::Sender::new(0), followed: OnceCell::new() };
+        let slots: Arc<Vec<Slot>> = Arc::new(shared.places.iter().map(|_| slot()).collect());
+        let following = {
+            let (shared, consumer, slots) = (Arc::clone(shared), Arc::clone(&consumer), Arc::clone(&slots));
+            move || follow(&shared, &consumer, &slots)
+        };
+        let thread = std::thread::Builder::new().name("kafka-tail".to_owned()).spawn(following);
+        let thread =
+            thread.map_err(|error| Error::Unavailable { what: "a thread cannot be started".to_owned(), source: Some(Box::new(error)) })?;
+        Ok(Self { shared: Arc::clone(shared), consumer, slots, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Follows a partition from its end on, unless it is followed already.
+    pub(super) async fn follow(&self, index: usize) -> Result<(), Error> {
+        let (Some(slot), Some(place)) = (self.slots.get(index), self.shared.places.get(index)) else { return Ok(()) };
+        let begin = async || {
+            let end = self.ask_end(index).await?;
+            place.raise_end(end);
+            {
+                let mut ring = slot.ring();
+                (ring.first, ring.next) = (end, end);
+            }
+            slot.seen.send_replace(end);
+            let wrong =
+                |error| failed(&self.shared.options, &format!("{}/{} cannot be followed", place.name, place.partition), Some(error));
+            let assigned = list(&place.name, place.partition_i32(), end).and_then(|list| self.consumer.incremental_assign(&list));
+            assigned.map_err(wrong)
+        };
+        slot.followed.get_or_try_init(begin).await.map(|()| ())
+    }
+
+    /// The partition's end, as the broker says it now.
+    pub(super) async fn ask_end(&self, index: usize) -> Result<u64, Error> {
+        let (shared, consumer) = (Arc::clone(&self.shared), Arc::clone(&self.consumer));
+        let asked = move || {
+            let Some(place) = shared.places.get(index) else { return Ok(0) };
+            let wrong =
+                |error| failed(&shared.options, &format!("the end of {}/{} is not known", place.name, place.partition), Some(error));
+            let (_, end) = consumer.fetch_watermarks(&place.name, place.partition_i32(), ANSWER_MAX).map_err(wrong)?;
+            Ok(u64::try_from(end).unwrap_or(0))
+        };
+        tokio::task::spawn_blocking(asked).await.map_err(|_| failed(&self.shared.options, "a question was interrupted", None))?
+    }
+
+    /// The records asked for, if they are among the newest; waits for those that are acknowledged and still on their way here.
+    pub(super) async fn read(&self, index: usize, limits: Limits) -> Result<Option<Vec<Stored>>, Error> {
+        let Some(slot) = self.slots.get(index) else { return Ok(None) };
+        let (mut seen, mut closed) = (slot.seen.subscribe(), self.shared.closed.subscribe());
+        loop {
+            let next = {
+                let ring = slot.ring();
+                if limits.from < ring.first {
+                    return Ok(None);
+                }
+                let from = ring.records.partition_point(|record| record.offset.0 < limits.from);
+                let (records, is_full) = limits.take(ring.records.range(from..));
+                if is_full || ring.next >= limits.end {
+                    return Ok(Some(records));
+                }
+                ring.next
+            };
+            tokio::select! {
+                _ = seen.wait_for(|seen| *seen > next) => {}
+                _ = closed.wait_for(|closed| *closed) => return Err(self.shared.closed()),
+            }
+        }
+    }
+
+    /// Ends following.
+    pub(super) async fn stop(&self) {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        }
+    }
+}
+
+/// One partition from an offset on.
+pub(super) fn list(name: &str, partition: i32, from: u64) -> Result<TopicPartitionList, KafkaError> {
+    let mut list = TopicPartitionList::with_capacity(1);
+    list.add_partition_offset(name, partition, Offset::Offset(i64::try_from(from).unwrap_or(i64::MAX)))?;
+    Ok(list)
+}
+
+/// The thread: takes records until the log is closed.
+fn follow(shared: &Shared, consumer: &BaseConsumer<Told>, slots: &[Slot]) {
+    let bytes_max = (shared.options.tail_bytes_max / shared.places.len().max(1)).max(PARTITION_BYTES_MIN);
+    while !*shared.closed.borrow() {
+        let message = match consumer.poll(POLL) {
+            None => continue,
+            // The client goes on by itself; those who wait too long for records say so.
+            Some(Err(error)) => {
+                tracing::warn!(%error, "following topics");
+                continue;
+            }
+            Some(Ok(message)) => message,
+        };
+        let is_of = |place: &super::Place| *place.name == *message.topic() && place.partition_i32() == message.partition();
+        let Some(index) = shared.places.iter().position(is_of) else { continue };
+        let (Some(place), Some(slot)) = (shared.places.get(index), slots.get(index)) else { continue };
+        let record = stored(&message);
+        let LogOffset(next) = record.offset.next();
+        slot.ring().push(record, bytes_max);
+        place.raise_end(next);
+        slot.seen.send_replace(next);
+    }
+}

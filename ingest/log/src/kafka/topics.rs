@@ -1,0 +1,115 @@
+//! Topics as they must be: made where they are missing, checked where they are there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
+use rdkafka::types::RDKafkaErrorCode;
+
+use super::settings::{Options, Told, failed};
+use crate::Error;
+
+const ANSWER_MAX: Duration = Duration::from_secs(15);
+
+/// Makes the topics that are missing, then checks all of them.
+pub(super) async fn make(options: &Options) -> Result<(), Error> {
+    let admin: AdminClient<Told> =
+        options.admin().create_with_context(Told).map_err(|error| failed(options, "the client cannot be made", Some(error)))?;
+    let admin = Arc::new(admin);
+    let asked = AdminOptions::new().request_timeout(Some(ANSWER_MAX)).operation_timeout(Some(ANSWER_MAX));
+    let names: Vec<String> = options.topics.iter().map(|topic| options.name_of(topic)).collect();
+    let (in_sync_min, batch_bytes_max) = (options.in_sync_min.to_string(), options.batch_bytes_max().to_string());
+    let wanted: Vec<NewTopic<'_>> = options
+        .topics
+        .iter()
+        .zip(&names)
+        .map(|(topic, name)| {
+            let partitions = i32::try_from(topic.partitions).unwrap_or(i32::MAX);
+            let topic = NewTopic::new(name, partitions, TopicReplication::Fixed(options.replication))
+                .set("cleanup.policy", "delete")
+                .set("retention.ms", "-1")
+                .set("retention.bytes", "-1")
+                .set("min.insync.replicas", &in_sync_min)
+                .set("max.message.bytes", &batch_bytes_max)
+                .set("message.timestamp.type", "CreateTime")
+                // Times are the appender's, and some of them lie far off.
+                .set("message.timestamp.after.max.ms", "9223372036854775807");
+            // With a single copy, "acknowledged" can mean synced at least.
+            if options.replication == 1 { topic.set("flush.messages", "1") } else { topic }
+        })
+        .collect();
+    let made = admin.create_topics(&wanted, &asked).await.map_err(|error| failed(options, "topics cannot be made", Some(error)))?;
+    for result in made {
+        match result {
+            Ok(name) => tracing::info!(topic = name, "a topic was made"),
+            Err((_, RDKafkaErrorCode::TopicAlreadyExists)) => {}
+            Err((name, code)) => return Err(failed(options, &format!("topic {name} cannot be made: {code}"), None)),
+        }
+    }
+    check_partitions(options, &admin, &names).await?;
+    check_settings(options, &admin, &names, &asked).await
+}
+
+/// A topic with another number of partitions would put keys where nobody looks for them.
+async fn check_partitions(options: &Options, admin: &Arc<AdminClient<Told>>, names: &[String]) -> Result<(), Error> {
+    for (topic, name) in options.topics.iter().zip(names) {
+        // What was just made may not have reached the broker that is asked.
+        let mut found = 0;
+        for _ in 0..50 {
+            let (admin, asked) = (Arc::clone(admin), name.clone());
+            let looked_up = move || {
+                let metadata = admin.inner().fetch_metadata(Some(&asked), ANSWER_MAX)?;
+                Ok(metadata.topics().iter().find(|found| found.name() == asked).map_or(0, |found| found.partitions().len()))
+            };
+            found = tokio::task::spawn_blocking(looked_up)
+                .await
+                .map_err(|_| failed(options, "looking up topics was interrupted", None))?
+                .map_err(|error| failed(options, &format!("topic {name} cannot be looked up"), Some(error)))?;
+            if found > 0 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        if found != topic.partitions as usize {
+            let what = format!(
+                "topic {name} has {found} partitions, not {}: another program made it, or another version; take another [kafka] topic_prefix, or copy it by `highwater export`",
+                topic.partitions
+            );
+            return Err(failed(options, &what, None));
+        }
+    }
+    Ok(())
+}
+
+async fn check_settings(options: &Options, admin: &AdminClient<Told>, names: &[String], asked: &AdminOptions) -> Result<(), Error> {
+    let resources: Vec<ResourceSpecifier<'_>> = names.iter().map(|name| ResourceSpecifier::Topic(name)).collect();
+    let described =
+        admin.describe_configs(&resources, asked).await.map_err(|error| failed(options, "topics cannot be looked up", Some(error)))?;
+    for (result, name) in described.into_iter().zip(names) {
+        let found = result.map_err(|code| failed(options, &format!("the settings of topic {name} cannot be read: {code}"), None))?;
+        let value = |key: &str| found.get(key).and_then(|entry| entry.value.as_deref()).unwrap_or_default();
+        let wrong = |key: &str, must: &str| {
+            failed(options, &format!("topic {name} has {key}={}, but must have {must}: a log keeps everything", value(key)), None)
+        };
+        if value("cleanup.policy") != "delete" {
+            return Err(wrong("cleanup.policy", "delete"));
+        }
+        for key in ["retention.ms", "retention.bytes"] {
+            if value(key) != "-1" {
+                return Err(wrong(key, "-1"));
+            }
+        }
+        if value("max.message.bytes").parse::<usize>().is_ok_and(|bytes| bytes < options.batch_bytes_max()) {
+            let what = format!(
+                "topic {name} refuses records over {} bytes; it must take {}",
+                value("max.message.bytes"),
+                options.batch_bytes_max()
+            );
+            return Err(failed(options, &what, None));
+        }
+        if value("min.insync.replicas").parse::<i32>().is_ok_and(|copies| copies < options.in_sync_min) {
+            return Err(wrong("min.insync.replicas", &options.in_sync_min.to_string()));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,93 @@
+//! The log on a real Kafka broker.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use event_log::kafka::{KafkaLog, Options};
+use event_log::{Append, EventLog, Headers, Record, contract};
+use schemas::position::LogOffset;
+use schemas::topics::{RECALLS, TopicKind};
+
+fn options(test: &str) -> Option<Options> {
+    let address = engines::or_skip(engines::kafka(), test)?;
+    Some(Options { prefix: format!("{}.", engines::unique("log")), ..Options::new(&address) })
+}
+
+fn record(value: &str) -> Append {
+    let value = Bytes::from(value.to_owned());
+    Append { topic: &RECALLS, partition: 0, record: Record { key: Bytes::from_static(b"k"), value, headers: Headers::default(), at_ms: 1 } }
+}
+
+/// Proves that the log on a broker keeps every promise of the contract.
+#[tokio::test(flavor = "multi_thread")]
+async fn keeps_the_contract() {
+    let Some(options) = options("kafka: the log's contract") else { return };
+    let record_bytes_max = options.record_bytes_max;
+    let make = || {
+        let options = options.clone();
+        async move { KafkaLog::open(options).await.unwrap() as Arc<dyn EventLog> }
+    };
+    contract::run_all(make, record_bytes_max).await.unwrap();
+}
+
+/// Proves that a reader who is far behind reads everything, also what the tail no longer keeps, from any position.
+#[tokio::test(flavor = "multi_thread")]
+async fn old_records_are_read() {
+    let Some(options) = options("kafka: reading from far behind") else { return };
+    let log = KafkaLog::open(Options { tail_bytes_max: 1, ..options.clone() }).await.unwrap();
+    for batch in 0..40 {
+        let value = format!("{batch} {}", "x".repeat(100_000));
+        log.append((0..2).map(|_| record(&value)).collect()).await.unwrap();
+    }
+    let other = KafkaLog::open(options).await.unwrap();
+    for log in [log, other] {
+        let (mut next, mut read) = (LogOffset(0), Vec::new());
+        loop {
+            let page = log.read(&RECALLS, 0, next, 7, 1 << 30).await.unwrap();
+            let Some(last) = page.last() else { break };
+            next = last.offset.next();
+            read.extend(page.into_iter().map(|stored| stored.record.value));
+        }
+        let batches: Vec<Vec<u8>> = read.iter().map(|value| value.split(|byte| *byte == b' ').next().unwrap().to_vec()).collect();
+        let expected: Vec<Vec<u8>> = (0..40).flat_map(|batch| [format!("{batch}").into_bytes(), format!("{batch}").into_bytes()]).collect();
+        assert_eq!(batches, expected);
+        let middle = log.read(&RECALLS, 0, LogOffset(33), 1, 1).await.unwrap();
+        assert_eq!(middle[0].offset, LogOffset(33));
+    }
+}
+
+/// Proves that what another process appended is seen, and wakes those who wait.
+#[tokio::test(flavor = "multi_thread")]
+async fn others_are_heard() {
+    let Some(options) = options("kafka: two processes") else { return };
+    let (one, two) = (KafkaLog::open(options.clone()).await.unwrap(), KafkaLog::open(options).await.unwrap());
+    for round in 0..20 {
+        let waiter = {
+            let two = Arc::clone(&two);
+            tokio::spawn(async move { two.wait_past(&RECALLS, 0, LogOffset(round)).await })
+        };
+        one.append(vec![record(&round.to_string())]).await.unwrap();
+        waiter.await.unwrap().unwrap();
+        let read = two.read(&RECALLS, 0, LogOffset(round), 10, 1 << 20).await.unwrap();
+        assert_eq!(read[0].record.value, round.to_string());
+        assert_eq!(two.end(&RECALLS, 0).await.unwrap(), LogOffset(round + 1));
+    }
+}
+
+/// Proves that a topic that is not as it must be, and a broker that is not there, are refused with the reason.
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_clusters_are_refused() {
+    const WIDER: &[schemas::topics::Topic] =
+        &[schemas::topics::Topic { name: "recalls", kind: TopicKind::Facts, partitions: 7, private: false }];
+    let Some(options) = options("kafka: wrong clusters") else { return };
+    KafkaLog::open(options.clone()).await.unwrap();
+    let error = KafkaLog::open(Options { topics: WIDER, ..options.clone() }).await.err().unwrap().to_string();
+    assert!(error.contains("recalls has 4 partitions, not 7"), "{error}");
+    let error = KafkaLog::open(Options { record_bytes_max: 8 << 20, ..options.clone() }).await.err().unwrap().to_string();
+    assert!(error.contains("refuses records over"), "{error}");
+    let error = KafkaLog::open(Options { in_sync_min: 2, ..options.clone() }).await.err().unwrap().to_string();
+    assert!(error.contains("min.insync.replicas=1"), "{error}");
+    let nobody = Options { brokers: "127.0.0.1:1".to_owned(), ..options };
+    let error = KafkaLog::open(nobody).await.err().unwrap().to_string();
+    assert!(error.contains("127.0.0.1:1"), "{error}");
+}

@@ -1,0 +1,73 @@
+//! Which log and which store the configuration names, opened.
+
+use std::error::Error as StdError;
+use std::path::Path;
+use std::sync::Arc;
+
+use event_log::EventLog;
+use event_log::embedded::EmbeddedLog;
+use event_log::kafka::{self, KafkaLog};
+use view_store::ViewStore;
+use view_store::embedded::EmbeddedStore;
+
+use crate::config::Config;
+
+/// What `log` and `store` begin with when they name servers.
+const KAFKA: &str = "kafka://";
+
+/// Whether a log or store is shared with other processes.
+pub(crate) fn is_shared(config: &Config, key: &str) -> bool {
+    config.text(key) != "embedded"
+}
+
+/// Opens the log.
+pub(crate) async fn log(config: &Config, dir: &Path) -> Result<Arc<dyn EventLog>, Box<dyn StdError>> {
+    match config.text("log") {
+        "embedded" => Ok(EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default())?),
+        other => match other.strip_prefix(KAFKA).filter(|brokers| !brokers.is_empty()) {
+            Some(brokers) => Ok(KafkaLog::open(kafka_options(config, brokers)?).await?),
+            None => Err(config.wrong("log", &format!("\"{other}\" is neither \"embedded\" nor \"kafka://host:9092,…\"")).into()),
+        },
+    }
+}
+
+fn kafka_options(config: &Config, brokers: &str) -> Result<kafka::Options, Box<dyn StdError>> {
+    let copies = |key: &str| Ok::<_, crate::config::Error>(i32::try_from(config.count(key)?).unwrap_or(i32::MAX));
+    let (replication, in_sync_min) = (copies("kafka.replication")?, copies("kafka.in_sync_min")?);
+    if in_sync_min > replication {
+        return Err(config
+            .wrong("kafka.in_sync_min", &format!("{in_sync_min} copies cannot be in sync of {replication} (kafka.replication)"))
+            .into());
+    }
+    const PROTOCOLS: [&str; 4] = ["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"];
+    let protocol = config.text("kafka.security_protocol");
+    if !PROTOCOLS.contains(&protocol) {
+        return Err(config.wrong("kafka.security_protocol", &format!("\"{protocol}\" is not one of {}", PROTOCOLS.join(", "))).into());
+    }
+    let mut security = vec![("security.protocol".to_owned(), protocol.to_owned())];
+    for (key, property) in [
+        ("kafka.sasl_mechanism", "sasl.mechanism"),
+        ("kafka.username", "sasl.username"),
+        ("kafka.password", "sasl.password"),
+        ("kafka.ca_file", "ssl.ca.location"),
+    ] {
+        if !config.text(key).is_empty() {
+            security.push((property.to_owned(), config.text(key).to_owned()));
+        }
+    }
+    let prefix = config.text("kafka.topic_prefix").to_owned();
+    Ok(kafka::Options { prefix, replication, in_sync_min, security, ..kafka::Options::new(brokers) })
+}
+
+/// Opens the store.
+pub(crate) async fn store(config: &Config, dir: &Path) -> Result<Arc<dyn ViewStore>, Box<dyn StdError>> {
+    match config.text("store") {
+        "embedded" => {
+            let store = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?;
+            // This process holds the directory alone, so whoever held a lease is dead.
+            store.forget_leases().await?;
+            Ok(store)
+        }
+        other => Err(config.wrong("store", &format!("\"{other}\" is neither \"embedded\" nor \"scylla://host:9042,…\"")).into()),
+    }
+}
