@@ -26,12 +26,24 @@ struct Cli {
     verb: Verb,
 }
 
+/// What a process does. Any number of each may run on a shared log and store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Role {
+pub(crate) enum Role {
+    /// Everything.
     All,
+    /// Polls upstreams and appends facts.
     Ingest,
+    /// Keeps the heads, decides, applies.
     Project,
+    /// Serves readers; holds nothing but caches.
     Api,
+}
+
+impl Role {
+    /// Whether a process of this role does what `other` is for.
+    pub(crate) fn is(self, other: Self) -> bool {
+        self == Self::All || self == other
+    }
 }
 
 #[derive(Subcommand)]
@@ -140,7 +152,7 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
                 let reason = "one role alone needs a log and a store that others reach: the embedded ones belong to one process; set log and store, or use --role all";
                 return Err(reason.into());
             }
-            return runtime.block_on(engine::serve(config));
+            return runtime.block_on(engine::serve(config, role));
         }
         Verb::Demo { still, records, seed } => return runtime.block_on(demo::demo(config, still, records, seed)),
         Verb::Simulate(options) => return runtime.block_on(demo::simulate(options)),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use simulator::{Options, Simulator, When};
 
-use crate::cli::address;
+use crate::cli::{Role, address};
 use crate::config::Config;
 use crate::engine::{self, Engine};
 
@@ -112,7 +112,7 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
         })
     });
     // No schedule: the demo looks by itself.
-    engine::run(engine, server, Vec::new(), Some(beside)).await?;
+    engine::run(engine, server, Vec::new(), Role::All, Some(beside)).await?;
     let _ = stop.send(());
     serving.await?;
     Ok(())

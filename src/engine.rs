@@ -5,8 +5,9 @@ use std::error::Error as StdError;
 use std::fs::{self, File, TryLockError};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use api::access::Access;
 use api::access::secrets::Secrets;
@@ -27,11 +28,14 @@ use upstreams::Settings as UpstreamSettings;
 use view_store::ViewStore;
 
 use crate::backend;
-use crate::cli::address;
+use crate::cli::{Role, address};
 use crate::commands::Command;
 use crate::config::Config;
 use crate::control;
 use crate::output::Output;
+
+/// How often the log and the store are asked whether they answer.
+const BACKENDS_ASKED: Duration = Duration::from_secs(1);
 
 /// What goes wrong before anything runs.
 #[derive(Debug, thiserror::Error)]
@@ -253,11 +257,11 @@ fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Result<Settin
 }
 
 /// `highwater serve`.
-pub(crate) async fn serve(config: Config) -> Result<(), Box<dyn StdError>> {
+pub(crate) async fn serve(config: Config, role: Role) -> Result<(), Box<dyn StdError>> {
     let server = bind(&config)?;
     let engine = Engine::open(config, Some(server.address()), Some(false)).await?;
     let lines = schedule_lines(&engine.config);
-    run(engine, server, lines, None).await
+    run(engine, server, lines, role, None).await
 }
 
 /// Takes the listener's address.
@@ -282,14 +286,15 @@ pub(crate) async fn run(
     engine: Arc<Engine>,
     server: Server,
     lines: Vec<(String, String)>,
+    role: Role,
     beside: Option<Beside>,
 ) -> Result<(), Box<dyn StdError>> {
     let mut tasks = JoinSet::new();
     let ready = Arc::new(AtomicBool::new(false));
     let control = control::Listener::bind(&engine.config)?;
-    let projecting = engine.start_projector();
+    let projecting = if role.is(Role::Project) { engine.start_projector() } else { tokio::spawn(async {}) };
     tasks.spawn(control.run(Arc::clone(&engine)));
-    {
+    if role.is(Role::Api) {
         let (engine, mut stop) = (Arc::clone(&engine), engine.stopping());
         tasks.spawn(async move {
             tokio::select! {
@@ -319,19 +324,42 @@ pub(crate) async fn run(
         });
     }
     let (due, queue) = mpsc::channel(upstreams::ALL.len());
+    let lines = if role.is(Role::Ingest) { lines } else { Vec::new() };
     let schedule = Schedule::start(&lines, due).await?;
     tasks.spawn(ingest_when_due(Arc::clone(&engine), queue));
-    let readiness: api::surfaces::Readiness = {
-        let ready = Arc::clone(&ready);
-        Arc::new(move || if ready.load(Ordering::Relaxed) { Ok(()) } else { Err("the views are catching up with the log".to_owned()) })
-    };
+    let backends = Arc::new(Mutex::new(None));
+    tasks.spawn(watch_backends(Arc::clone(&engine), Arc::clone(&backends)));
+    let readiness: api::surfaces::Readiness = Arc::new(move || {
+        if let Some(reason) = &*backends.lock().unwrap_or_else(PoisonError::into_inner) {
+            return Err(String::clone(reason));
+        }
+        if ready.load(Ordering::Relaxed) { Ok(()) } else { Err("the views are catching up with the log".to_owned()) }
+    });
+    let services = if role.is(Role::Api) { api::services::all() } else { Vec::new() };
     tracing::info!(address = %server.address(), "listening");
-    let served = server.run(Arc::clone(&engine.context), api::services::all(), readiness, signal()).await;
+    let served = server.run(Arc::clone(&engine.context), services, readiness, signal()).await;
     tracing::info!("stopping");
     schedule.stop().await;
     engine.close(tasks, projecting).await?;
     served?;
     Ok(())
+}
+
+/// Asks the log and the store every second whether they answer, and keeps the reason while one does not.
+async fn watch_backends(engine: Arc<Engine>, wrong: Arc<Mutex<Option<String>>>) {
+    let mut stop = engine.stopping();
+    loop {
+        let log = engine.log.ready().await.err().map(|error| ingest::reason(&error));
+        let now = match log {
+            None => engine.store.ready().await.err().map(|error| ingest::reason(&error)),
+            wrong => wrong,
+        };
+        *wrong.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        tokio::select! {
+            _ = stop.changed() => return,
+            () = tokio::time::sleep(BACKENDS_ASKED) => {}
+        }
+    }
 }
 
 async fn wait_all(engine: &Engine) -> Result<(), Box<dyn StdError + Send + Sync>> {

@@ -117,6 +117,11 @@ pub trait EventLog: Send + Sync + 'static {
     /// Waits until the partition's end is above `end`. Cancel-safe.
     async fn wait_past(&self, topic: &'static Topic, partition: u32, end: LogOffset) -> Result<(), Error>;
 
+    /// Whether the log answers now; why not, if it does not. May be asked every second.
+    async fn ready(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Syncs and closes; nothing can be appended afterwards. Calling it again does nothing.
     async fn close(&self) -> Result<(), Error>;
 }

@@ -123,6 +123,10 @@ pub trait ViewStore: Send + Sync + 'static {
     async fn swap(&self, rebuilt: &Arc<dyn View>) -> Result<(), Error>;
     /// The coordination rows.
     fn coordination(&self) -> &dyn Coordination;
+    /// Whether the store answers now; why not, if it does not. May be asked every second.
+    async fn ready(&self) -> Result<(), Error> {
+        Ok(())
+    }
     /// Flushes and closes. Calling it again does nothing.
     async fn close(&self) -> Result<(), Error>;
 }

@@ -29,6 +29,8 @@ use crate::{Append, Error, EventLog, Stored};
 
 /// How long a call waits for a broker that does not answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// How long the question whether they answer at all waits.
+const READY_MAX: Duration = Duration::from_secs(2);
 
 /// One partition.
 struct Place {
@@ -165,6 +167,13 @@ impl EventLog for KafkaLog {
             _ = known.wait_for(|known| *known > end.0) => Ok(()),
             _ = closed.wait_for(|closed| *closed) => Err(self.shared.closed()),
         }
+    }
+
+    async fn ready(&self) -> Result<(), Error> {
+        if *self.shared.closed.borrow() {
+            return Err(self.shared.closed());
+        }
+        self.tail.ask_brokers().await
     }
 
     async fn close(&self) -> Result<(), Error> {

@@ -15,7 +15,7 @@ use tokio::sync::{OnceCell, watch};
 
 use super::fetch::{Limits, stored};
 use super::settings::{Told, failed};
-use super::{ANSWER_MAX, Shared};
+use super::{ANSWER_MAX, READY_MAX, Shared};
 use crate::{Error, Stored};
 
 /// How soon the thread sees that the log was closed.
@@ -119,6 +119,17 @@ impl Tail {
                 |error| failed(&shared.options, &format!("the end of {}/{} is not known", place.name, place.partition), Some(error));
             let (_, end) = consumer.fetch_watermarks(&place.name, place.partition_i32(), ANSWER_MAX).map_err(wrong)?;
             Ok(u64::try_from(end).unwrap_or(0))
+        };
+        tokio::task::spawn_blocking(asked).await.map_err(|_| failed(&self.shared.options, "a question was interrupted", None))?
+    }
+
+    /// Whether some broker answers.
+    pub(super) async fn ask_brokers(&self) -> Result<(), Error> {
+        let (shared, consumer) = (Arc::clone(&self.shared), Arc::clone(&self.consumer));
+        let asked = move || {
+            let Some(place) = shared.places.first() else { return Ok(()) };
+            let answered = consumer.fetch_metadata(Some(&place.name), READY_MAX);
+            answered.map(|_| ()).map_err(|error| failed(&shared.options, "no broker answers", Some(error)))
         };
         tokio::task::spawn_blocking(asked).await.map_err(|_| failed(&self.shared.options, "a question was interrupted", None))?
     }

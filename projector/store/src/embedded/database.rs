@@ -103,7 +103,7 @@ impl Core {
         self.flush_largest();
         let mut polls = 0;
         while polls < POLLS_MAX
-            && self.db.write_buffer_size() > 2 * self.options.write_buffer_total_bytes
+            && self.db.write_buffer_size() > self.options.write_buffer_total_bytes * 3 / 2
             && self.db.outstanding_flushes() > 0
         {
             std::thread::sleep(POLL);

@@ -21,7 +21,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { cache_bytes: 64 * MIB, max_journaling_bytes: 128 * MIB, write_buffer_bytes: 16 * MIB, write_buffer_total_bytes: 64 * MIB }
+        Self { cache_bytes: 32 * MIB, max_journaling_bytes: 128 * MIB, write_buffer_bytes: 12 * MIB, write_buffer_total_bytes: 48 * MIB }
     }
 }
 
