@@ -63,7 +63,7 @@ impl Default for Options {
             record_bytes_max: MIB,
             cache_bytes: 16 * MIB as u64,
             journal_bytes_max: 128 * MIB as u64,
-            memtable_bytes: 16 * MIB as u64,
+            memtable_bytes: 8 * MIB as u64,
             files_open_max: 128,
             queue_bytes_max: 32 * MIB,
             commit_bytes_max: 8 * MIB,
