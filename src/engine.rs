@@ -263,6 +263,7 @@ fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Result<Settin
         request_timeout_s: config.count("api.request_timeout_s")?,
         body_bytes_max: usize::try_from(config.count("api.body_bytes_max")?).unwrap_or(usize::MAX),
         allowed_hosts: config.list("api.allowed_hosts")?,
+        public_brokers: config.list("api.public_brokers")?,
     })
 }
 
