@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use api::access::Access;
 use api::access::secrets::Secrets;
@@ -15,6 +16,7 @@ use api::server::Server;
 use api::services::recalls::search::Search;
 use event_log::EventLog;
 use event_log::embedded::EmbeddedLog;
+use event_log::metered::Metered;
 use ingest::Runner;
 use ingest::schedule::Schedule;
 use projector::rebuild::Parts;
@@ -24,7 +26,7 @@ use schemas::topics::{self, Topic};
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
-use upstreams::Settings as UpstreamSettings;
+use upstreams::{Settings as UpstreamSettings, Upstream};
 use view_store::ViewStore;
 use view_store::embedded::EmbeddedStore;
 
@@ -33,6 +35,9 @@ use crate::commands::Command;
 use crate::config::Config;
 use crate::control;
 use crate::output::Output;
+
+/// Between two looks at how far everything is behind.
+const OBSERVE_EVERY: Duration = Duration::from_secs(5);
 
 /// What goes wrong before anything runs.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +126,7 @@ impl Engine {
         }
         let secrets = Secrets::load_or_create(&master_key)?;
         let (clock, framing) = (config.clock()?, Framing::SingleObject);
-        let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default())?;
+        let log = Metered::around(EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default())?);
         let store = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?;
         // This process holds the directory alone, so whoever held a lease is dead.
         store.forget_leases().await?;
@@ -333,6 +338,7 @@ pub(crate) async fn run(
             }
         });
     }
+    tasks.spawn(observe(Arc::clone(&engine)));
     let (due, queue) = mpsc::channel(upstreams::ALL.len());
     let schedule = Schedule::start(&lines, due).await?;
     tasks.spawn(ingest_when_due(Arc::clone(&engine), queue));
@@ -347,6 +353,23 @@ pub(crate) async fn run(
     engine.close(tasks, projecting).await?;
     served?;
     Ok(())
+}
+
+/// Shows, again and again, how far everything is behind.
+async fn observe(engine: Arc<Engine>) {
+    let mut stop = engine.stopping();
+    let upstreams: Vec<&'static dyn Upstream> =
+        schedule_lines(&engine.config).iter().filter_map(|(name, _)| upstreams::by_name(name)).collect();
+    while !*stop.borrow() {
+        projector::metrics::sample(&engine.parts).await;
+        if let Err(error) = ingest::metrics::sample(&*engine.parts.engine, &upstreams).await {
+            tracing::warn!(error = &error as &dyn StdError, "the upstreams' freshness cannot be told");
+        }
+        tokio::select! {
+            _ = stop.changed() => {}
+            () = tokio::time::sleep(OBSERVE_EVERY) => {}
+        }
+    }
 }
 
 async fn wait_all(engine: &Engine) -> Result<(), Box<dyn StdError + Send + Sync>> {

@@ -9,7 +9,7 @@ mod credentials;
 pub(crate) mod discovery;
 pub mod forwarded;
 mod mcp;
-mod metrics;
+pub mod metrics;
 mod mounted;
 pub(crate) mod openapi;
 mod reply;
@@ -128,6 +128,7 @@ impl Site {
         S: Stream<Item = Result<B, warp::Error>> + Send,
         B: Buf,
     {
+        let _answering = metrics::Answering::begin();
         let mut response = if let Some(response) = self.root(&request) {
             response
         } else if let Some((place, path)) = self.places.iter().find_map(|place| Some((place, place.below(request.path)?))) {
@@ -138,6 +139,7 @@ impl Site {
             reply::problem("", &unknown(request.path, known))
         };
         reply::finish(&mut response);
+        metrics::answered(response.status());
         response
     }
 
@@ -150,7 +152,7 @@ impl Site {
                 Err(reason) => reply::problem("", &Problem::new(ErrorCode::Unavailable, reason).retry_after(1)),
             }),
             "/metrics" => {
-                let (text, content_type) = metrics::text();
+                let (text, content_type) = metrics::text((self.readiness)().is_ok());
                 let mut response = reply::whole(text.into());
                 reply::set_text(&mut response, http::header::CONTENT_TYPE, &content_type);
                 Some(response)
