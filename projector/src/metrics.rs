@@ -86,6 +86,11 @@ pub(crate) fn projected(service: &'static str, checkpoint: &Checkpoint, decided:
     }
 }
 
+/// Forgets what only the process that decides for a service keeps current.
+pub(crate) fn not_ours(service: &'static str) {
+    set(&PARKED, service, 0);
+}
+
 /// Counts a turn that failed.
 pub(crate) fn failed(service: &str) {
     if let Some(counter) = FAILURES.as_ref() {

@@ -128,6 +128,7 @@ impl<S: Service> Running<S> {
     async fn turn(&self, lease: &str, holder: &str) -> Result<bool, Error> {
         let now = self.parts.clock.now_ms();
         if !self.parts.store.coordination().lease(lease, holder, now, LEASE).await? {
+            metrics::not_ours(S::NAME);
             return Ok(false);
         }
         let mut decider = self.decider.lock().await;

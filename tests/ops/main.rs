@@ -21,5 +21,7 @@ fn file(path: &str) -> PathBuf {
 
 /// A YAML file of the repository.
 fn yaml(path: &str) -> serde_json::Value {
-    serde_norway::from_str(&text(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    let mut value: serde_norway::Value = serde_norway::from_str(&text(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    value.apply_merge().unwrap();
+    serde_json::to_value(value).unwrap()
 }
