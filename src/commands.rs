@@ -270,13 +270,18 @@ async fn keys(engine: &Arc<Engine>, command: KeysCommand, output: &dyn Output) -
 
 async fn status(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure> {
     let view = engine.store.live(&ENGINE_VIEW).await.map_err(failure)?;
+    let now_ms = engine.parts.clock.now_ms();
     for upstream in upstreams::ALL {
         for door in upstream.manifest().doors {
             let row = view.get(&RUNS, &schemas::key![door.name]).await.map_err(failure)?;
             let line = match row.map(|row| serde_json::from_slice::<RunRow>(&row)).transpose().map_err(failure)? {
                 None => "never run".to_owned(),
                 Some(RunRow { kind, at_ms, run, last_finished_at_ms, .. }) => {
-                    let finished = if last_finished_at_ms == 0 { "never".to_owned() } else { rfc3339(last_finished_at_ms) };
+                    let age_s = now_ms.saturating_sub(last_finished_at_ms) / 1_000;
+                    let finished = match last_finished_at_ms {
+                        0 => "never".to_owned(),
+                        at => format!("{} ({age_s} s ago)", rfc3339(at)),
+                    };
                     let reason = if run.reason.is_empty() { String::new() } else { format!(" ({})", run.reason) };
                     format!(
                         "{kind} {}\tlast finished {finished}\tseen {}\tappended {}\trejected {}{reason}",
@@ -302,6 +307,9 @@ async fn status(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure
             }
         }
         output.line(format!("topic {}\trecords {records}\tlag {lag}", topic.name).as_bytes());
+    }
+    for lag in projector::lag::of(&engine.parts).await.map_err(failure)? {
+        output.line(format!("view {}\tlag {}\tseconds {}", lag.view, lag.events, lag.seconds).as_bytes());
     }
     for service in engine.projector.services() {
         let checkpoint = service.checkpoint().await.map_err(failure)?;

@@ -15,6 +15,7 @@ use api::context::{Context, ServiceSettings, Settings};
 use api::server::Server;
 use api::services::recalls::search::Search;
 use event_log::EventLog;
+use event_log::metered::Metered;
 use ingest::Runner;
 use ingest::schedule::Schedule;
 use projector::rebuild::Parts;
@@ -24,7 +25,7 @@ use schemas::topics::{self, Topic};
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
-use upstreams::Settings as UpstreamSettings;
+use upstreams::{Settings as UpstreamSettings, Upstream};
 use view_store::ViewStore;
 
 use crate::backend;
@@ -36,6 +37,8 @@ use crate::output::Output;
 
 /// How often the log and the store are asked whether they answer.
 const BACKENDS_ASKED: Duration = Duration::from_secs(1);
+/// Between two looks at how far everything is behind.
+const OBSERVE_EVERY: Duration = Duration::from_secs(5);
 
 /// What goes wrong before anything runs.
 #[derive(Debug, thiserror::Error)]
@@ -114,7 +117,7 @@ impl Engine {
         }
         let secrets = Secrets::load_or_create(&master_key)?;
         let (clock, framing) = (config.clock()?, Framing::SingleObject);
-        let log = backend::log(&config, &dir).await?;
+        let log = Metered::around(backend::log(&config, &dir).await?);
         let store = backend::store(&config, &dir).await?;
         let engine = store.live(&ENGINE_VIEW).await?;
         let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock, framing };
@@ -253,6 +256,7 @@ fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Result<Settin
         request_timeout_s: config.count("api.request_timeout_s")?,
         body_bytes_max: usize::try_from(config.count("api.body_bytes_max")?).unwrap_or(usize::MAX),
         allowed_hosts: config.list("api.allowed_hosts")?,
+        public_brokers: config.list("api.public_brokers")?,
     })
 }
 
@@ -323,6 +327,7 @@ pub(crate) async fn run(
             }
         });
     }
+    tasks.spawn(observe(Arc::clone(&engine)));
     let (due, queue) = mpsc::channel(upstreams::ALL.len());
     let lines = if role.is(Role::Ingest) { lines } else { Vec::new() };
     let schedule = Schedule::start(&lines, due).await?;
@@ -358,6 +363,23 @@ async fn watch_backends(engine: Arc<Engine>, wrong: Arc<Mutex<Option<String>>>) 
         tokio::select! {
             _ = stop.changed() => return,
             () = tokio::time::sleep(BACKENDS_ASKED) => {}
+        }
+    }
+}
+
+/// Shows, again and again, how far everything is behind.
+async fn observe(engine: Arc<Engine>) {
+    let mut stop = engine.stopping();
+    let upstreams: Vec<&'static dyn Upstream> =
+        schedule_lines(&engine.config).iter().filter_map(|(name, _)| upstreams::by_name(name)).collect();
+    while !*stop.borrow() {
+        projector::metrics::sample(&engine.parts).await;
+        if let Err(error) = ingest::metrics::sample(&*engine.parts.engine, &upstreams).await {
+            tracing::warn!(error = &error as &dyn StdError, "the upstreams' freshness cannot be told");
+        }
+        tokio::select! {
+            _ = stop.changed() => {}
+            () = tokio::time::sleep(OBSERVE_EVERY) => {}
         }
     }
 }

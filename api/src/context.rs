@@ -40,6 +40,8 @@ pub struct Settings {
     pub body_bytes_max: usize,
     /// Host names the MCP endpoint answers to, beside those of the base addresses.
     pub allowed_hosts: Vec<String>,
+    /// Kafka brokers as readers reach them (`host:port`), named in the AsyncAPI document; none if they are told otherwise.
+    pub public_brokers: Vec<String>,
 }
 
 /// What every handler is given. Cheap to share behind an `Arc`.

@@ -24,7 +24,7 @@ use self::stall::Stalling;
 use crate::context::Context;
 use crate::operation::Service;
 use crate::surfaces::forwarded::{self, CallerAddress};
-use crate::surfaces::{self, Hostless, Readiness, Site, SiteError};
+use crate::surfaces::{self, Hostless, Readiness, Site, SiteError, metrics};
 
 /// Connections open at once; more wait in the kernel's queue.
 const CONNECTIONS_MAX: u32 = 10_000;
@@ -150,9 +150,12 @@ impl Server {
                 service.call(request)
             });
             let connection = connection(&http, stream, service, watching.clone());
+            let open = Arc::clone(&slots);
+            metrics::connections(CONNECTIONS_MAX as usize - open.available_permits(), CONNECTIONS_MAX as usize);
             tokio::spawn(async move {
                 connection.await;
                 drop(slot);
+                metrics::connections(CONNECTIONS_MAX as usize - open.available_permits(), CONNECTIONS_MAX as usize);
             });
         }
         // New callers are refused at once, not kept waiting in the queue.

@@ -4,7 +4,7 @@
 //! harm; an outage, a bot wall or a shrunken answer withdraws nothing; what cannot be mapped is kept aside, never lost.
 
 pub mod facts;
-mod metrics;
+pub mod metrics;
 pub mod runner;
 pub mod schedule;
 pub mod snapshot;

@@ -2,7 +2,12 @@
 
 use std::sync::LazyLock;
 
-use prometheus::{IntCounterVec, IntGaugeVec, Opts};
+use prometheus::core::{Collector, Desc};
+use prometheus::{IntCounterVec, IntGauge, IntGaugeVec, Opts};
+use schemas::key;
+use schemas::views::engine::{RUNS, RunRow};
+use upstreams::Upstream;
+use view_store::View;
 
 use crate::{Error, Outcome};
 
@@ -13,8 +18,22 @@ fn counter(name: &str, help: &str, labels: &[&str]) -> Option<IntCounterVec> {
     Some(counter)
 }
 
-static RUNS: LazyLock<Option<IntCounterVec>> =
+/// A gauge by door, likewise.
+fn gauge(name: &str, help: &str) -> Option<IntGaugeVec> {
+    let gauge = IntGaugeVec::new(Opts::new(name, help), &["door"]).ok()?;
+    prometheus::register(Box::new(gauge.clone())).ok()?;
+    Some(gauge)
+}
+
+static RUNS_ENDED: LazyLock<Option<IntCounterVec>> =
     LazyLock::new(|| counter("ingest_runs_total", "Runs ended, by door and outcome", &["door", "outcome"]));
+static RUNNING: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
+    let gauge = IntGauge::new("ingest_runs_running", "Runs under way in this process").ok()?;
+    prometheus::register(Box::new(gauge.clone())).ok()?;
+    Some(gauge)
+});
+static PAGES: LazyLock<Option<IntCounterVec>> =
+    LazyLock::new(|| counter("ingest_pages_fetched_total", "Pages read from upstreams, by door", &["door"]));
 static FETCHED: LazyLock<Option<IntCounterVec>> =
     LazyLock::new(|| counter("ingest_records_fetched_total", "Records read from upstreams, by door", &["door"]));
 static APPENDED: LazyLock<Option<IntCounterVec>> =
@@ -22,14 +41,65 @@ static APPENDED: LazyLock<Option<IntCounterVec>> =
 static REJECTED: LazyLock<Option<IntCounterVec>> =
     LazyLock::new(|| counter("ingest_records_rejected_total", "Records that no mapping fits, by door", &["door"]));
 static FINISHED_AT: LazyLock<Option<IntGaugeVec>> = LazyLock::new(|| {
-    let opts = Opts::new("ingest_run_finished_timestamp_seconds", "When a run of the door last finished, in seconds since 1970");
-    let gauge = IntGaugeVec::new(opts, &["door"]).ok()?;
-    prometheus::register(Box::new(gauge.clone())).ok()?;
-    Some(gauge)
+    gauge("ingest_run_finished_timestamp_seconds", "When a run of the door last finished, anywhere, in seconds since 1970; 0 for never")
 });
+static FAILING: LazyLock<Option<IntGaugeVec>> =
+    LazyLock::new(|| gauge("ingest_run_failing", "Whether the newest run of the door failed (1) or not (0)"));
+
+/// What is counted here, for the table of metrics.
+#[must_use]
+pub fn described() -> Vec<Desc> {
+    fn of<C: Collector>(metric: &Option<C>) -> Vec<Desc> {
+        metric.iter().flat_map(Collector::desc).cloned().collect()
+    }
+    let counters = [&RUNS_ENDED, &PAGES, &FETCHED, &APPENDED, &REJECTED].map(|metric| of(metric)).concat();
+    [counters, of(&RUNNING), of(&FINISHED_AT), of(&FAILING)].concat()
+}
+
+/// A run under way, also one whose task goes away.
+pub(crate) struct Running;
+
+impl Running {
+    pub(crate) fn begin() -> Self {
+        if let Some(running) = RUNNING.as_ref() {
+            running.inc();
+        }
+        Self
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(running) = RUNNING.as_ref() {
+            running.dec();
+        }
+    }
+}
+
+/// Counts a page and its records.
+pub(crate) fn fetched(door: &'static str, records: i64) {
+    add(&PAGES, door, 1);
+    add(&FETCHED, door, records);
+}
+
+/// Counts facts that are durable and chain.
+pub(crate) fn appended(door: &'static str, facts: i64) {
+    add(&APPENDED, door, facts);
+}
+
+/// Counts records kept aside.
+pub(crate) fn rejected(door: &'static str, records: i64) {
+    add(&REJECTED, door, records);
+}
+
+fn add(counter: &LazyLock<Option<IntCounterVec>>, door: &str, amount: i64) {
+    if let Some(counter) = counter.as_ref() {
+        counter.with_label_values(&[door]).inc_by(u64::try_from(amount).unwrap_or(0));
+    }
+}
 
 /// Counts a run's end.
-pub(crate) fn run_ended(door: &'static str, result: &Result<Outcome, Error>, now_ms: i64) {
+pub(crate) fn run_ended(door: &'static str, result: &Result<Outcome, Error>) {
     let outcome = match result {
         Ok(_) => "finished",
         Err(Error::Busy { .. }) => "busy",
@@ -37,16 +107,30 @@ pub(crate) fn run_ended(door: &'static str, result: &Result<Outcome, Error>, now
         Err(Error::Stopped { .. }) => "stopped",
         Err(_) => "failed",
     };
-    if let Some(runs) = RUNS.as_ref() {
+    if let Some(runs) = RUNS_ENDED.as_ref() {
         runs.with_label_values(&[door, outcome]).inc();
     }
-    let Ok(Outcome { run, .. }) = result else { return };
-    for (counter, amount) in [(&FETCHED, run.seen), (&APPENDED, run.appended), (&REJECTED, run.rejected)] {
-        if let Some(counter) = counter.as_ref() {
-            counter.with_label_values(&[door]).inc_by(u64::try_from(amount).unwrap_or(0));
+}
+
+/// Shows how fresh the upstreams' doors are, from what the log says of their runs: the same in every process, whoever ran them.
+///
+/// # Errors
+/// When the engine's view cannot be read.
+pub async fn sample(engine: &dyn View, upstreams: &[&'static dyn Upstream]) -> Result<(), Error> {
+    for door in upstreams.iter().flat_map(|upstream| upstream.manifest().doors) {
+        let row: RunRow = match engine.get(&RUNS, &key![door.name]).await? {
+            Some(bytes) => serde_json::from_slice(&bytes)?,
+            None => RunRow::default(),
+        };
+        // So that the first record counted is a rise from 0, which rates see.
+        for counter in [&PAGES, &FETCHED, &APPENDED, &REJECTED] {
+            add(counter, door.name, 0);
+        }
+        for (gauge, value) in [(&FINISHED_AT, row.last_finished_at_ms / 1_000), (&FAILING, i64::from(row.kind == "run_failed"))] {
+            if let Some(gauge) = gauge.as_ref() {
+                gauge.with_label_values(&[door.name]).set(value);
+            }
         }
     }
-    if let Some(gauge) = FINISHED_AT.as_ref() {
-        gauge.with_label_values(&[door]).set(now_ms / 1_000);
-    }
+    Ok(())
 }

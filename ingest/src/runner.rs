@@ -100,10 +100,11 @@ impl Runner {
     pub async fn run(&self, upstream: &'static dyn Upstream, settings: &Settings) -> Result<Vec<Result<Outcome, Error>>, Error> {
         let name = upstream.manifest().name;
         let client = Client::new(settings).map_err(|source| Error::Client { upstream: name, source })?;
+        let _running = metrics::Running::begin();
         let mut out = Vec::new();
         for door in upstream.manifest().doors {
             let result = self.run_door(upstream, door, &client, settings).await;
-            metrics::run_ended(door.name, &result, self.clock.now_ms());
+            metrics::run_ended(door.name, &result);
             match &result {
                 Ok(Outcome { run, .. }) => tracing::info!(
                     door = door.name,
@@ -277,7 +278,9 @@ impl DoorRun<'_> {
             unchanged = false;
             self.validators.extend(validators);
             self.run.pages += 1;
-            self.run.seen += count(page.len() + rest.rejects.len());
+            let records = count(page.len() + rest.rejects.len());
+            self.run.seen += records;
+            metrics::fetched(self.door.name, records);
             for warning in &rest.warnings {
                 // The same oddity on every page of a run is said once.
                 if self.warned.insert(warning.clone()) {
@@ -405,6 +408,7 @@ impl DoorRun<'_> {
             rejects.push(self.writer.rejected(&reject, now_ms)?);
         }
         self.run.rejected += count(rejects.len());
+        metrics::rejected(self.door.name, count(rejects.len()));
         let mut page = page.into_iter();
         // A page without observations may have rejects, and a mark to append.
         let mut chunk: Vec<Hashed> = page.by_ref().take(OBSERVATIONS_MAX).collect();
@@ -424,6 +428,7 @@ impl DoorRun<'_> {
             };
             if chained {
                 self.run.appended += appended;
+                metrics::appended(self.door.name, appended);
                 chunk = page.by_ref().take(OBSERVATIONS_MAX).collect();
                 if chunk.is_empty() {
                     return Ok(());
@@ -518,9 +523,11 @@ impl DoorRun<'_> {
     /// Appends what only the end of a run can say.
     async fn append_last(&mut self, facts: Vec<Append>) -> Result<(), Error> {
         self.stay().await?;
-        self.run.appended += count(facts.len());
-        if !facts.is_empty() {
+        let appended = count(facts.len());
+        self.run.appended += appended;
+        if appended > 0 {
             self.append_facts(facts).await?;
+            metrics::appended(self.door.name, appended);
         }
         Ok(())
     }

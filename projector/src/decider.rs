@@ -108,6 +108,12 @@ impl<S: Service> Decider<S> {
         &self.checkpoint
     }
 
+    /// How many keys have a parked input.
+    #[must_use]
+    pub fn parked_keys(&self) -> usize {
+        self.parked.len()
+    }
+
     /// Takes up the view's state as stored, forgetting what was not committed.
     pub(crate) async fn resume(&mut self) -> Result<(), Error> {
         // However it ends, the store says what it wrote.

@@ -1,27 +1,132 @@
-//! What projection shows of itself, in the default registry of the process. Labels are services: a closed set.
+//! What projection shows of itself, in the default registry of the process. Labels are services and views: closed sets.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
-use prometheus::{IntGaugeVec, Opts};
+use prometheus::core::{Collector, Desc};
+use prometheus::{IntCounterVec, IntGauge, IntGaugeVec, Opts};
+use schemas::topics;
 use view_store::Checkpoint;
 
+use crate::Error;
+use crate::lag;
+use crate::rebuild::Parts;
+
+/// How long a sample waits for the log and the store; longer counts as down.
+const SAMPLE_TIME_MAX: Duration = Duration::from_secs(5);
+
 /// A gauge in the default registry; `None` if the registry refused it, which costs the numbers and not the work.
-fn gauge(name: &str, help: &str) -> Option<IntGaugeVec> {
-    let gauge = IntGaugeVec::new(Opts::new(name, help), &["service"]).ok()?;
+fn gauge(name: &str, help: &str, label: &str) -> Option<IntGaugeVec> {
+    let gauge = IntGaugeVec::new(Opts::new(name, help), &[label]).ok()?;
     prometheus::register(Box::new(gauge.clone())).ok()?;
     Some(gauge)
 }
 
-static SEQ: LazyLock<Option<IntGaugeVec>> = LazyLock::new(|| gauge("projector_change_seq", "Seq of the last change projected, by service"));
-static RECORDED_AT: LazyLock<Option<IntGaugeVec>> =
-    LazyLock::new(|| gauge("projector_change_recorded_timestamp_seconds", "When that change was recorded, in seconds since 1970"));
+/// A counter by service, likewise.
+fn counter(name: &str, help: &str) -> Option<IntCounterVec> {
+    let counter = IntCounterVec::new(Opts::new(name, help), &["service"]).ok()?;
+    prometheus::register(Box::new(counter.clone())).ok()?;
+    Some(counter)
+}
 
-/// Shows how far a service has come.
-pub(crate) fn projected(service: &'static str, checkpoint: &Checkpoint) {
-    let seq = i64::try_from(checkpoint.seq).unwrap_or(i64::MAX);
-    for (gauge, value) in [(&SEQ, seq), (&RECORDED_AT, checkpoint.recorded_at_ms / 1_000)] {
-        if let Some(gauge) = gauge.as_ref() {
-            gauge.with_label_values(&[service]).set(value);
+/// A gauge without labels, likewise.
+fn single(name: &str, help: &str) -> Option<IntGauge> {
+    let gauge = IntGauge::new(name, help).ok()?;
+    prometheus::register(Box::new(gauge.clone())).ok()?;
+    Some(gauge)
+}
+
+static DECIDED: LazyLock<Option<IntCounterVec>> =
+    LazyLock::new(|| counter("projector_facts_decided_total", "Facts decided by this process, by service"));
+static FAILURES: LazyLock<Option<IntCounterVec>> =
+    LazyLock::new(|| counter("projector_failures_total", "Turns that the log or the store made fail, by service; engine for the heads"));
+static SEQ: LazyLock<Option<IntGaugeVec>> =
+    LazyLock::new(|| gauge("projector_change_seq", "Seq of the last change projected, by service", "service"));
+static RECORDED_AT: LazyLock<Option<IntGaugeVec>> = LazyLock::new(|| {
+    gauge("projector_change_recorded_timestamp_seconds", "When that change was recorded, in seconds since 1970", "service")
+});
+static PARKED: LazyLock<Option<IntGaugeVec>> =
+    LazyLock::new(|| gauge("projector_parked_keys", "Keys with an input that could not be decided, by service", "service"));
+static LAG_EVENTS: LazyLock<Option<IntGaugeVec>> =
+    LazyLock::new(|| gauge("projector_lag_events", "Records in a view's input topics that it has not passed, by view", "view"));
+static LAG_SECONDS: LazyLock<Option<IntGaugeVec>> =
+    LazyLock::new(|| gauge("projector_lag_seconds", "Seconds since the oldest of them was appended, by view; 0 without lag", "view"));
+static LOG_UP: LazyLock<Option<IntGauge>> =
+    LazyLock::new(|| single("engine_log_up", "Whether the log answered when it was last asked (1) or not (0)"));
+static STORE_UP: LazyLock<Option<IntGauge>> =
+    LazyLock::new(|| single("engine_store_up", "Whether the view store answered when it was last asked (1) or not (0)"));
+
+/// What is shown here, for the table of metrics.
+#[must_use]
+pub fn described() -> Vec<Desc> {
+    fn of<C: Collector>(metric: &Option<C>) -> Vec<Desc> {
+        metric.iter().flat_map(Collector::desc).cloned().collect()
+    }
+    let gauges = [&SEQ, &RECORDED_AT, &PARKED, &LAG_EVENTS, &LAG_SECONDS].map(|metric| of(metric)).concat();
+    [of(&DECIDED), of(&FAILURES), gauges, of(&LOG_UP), of(&STORE_UP)].concat()
+}
+
+fn set(gauge: &LazyLock<Option<IntGaugeVec>>, label: &str, value: i64) {
+    if let Some(gauge) = gauge.as_ref() {
+        gauge.with_label_values(&[label]).set(value);
+    }
+}
+
+fn i64_of(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// Shows how far a service has come, and what it did on the way.
+pub(crate) fn projected(service: &'static str, checkpoint: &Checkpoint, decided: u64, parked: usize) {
+    set(&SEQ, service, i64_of(checkpoint.seq));
+    set(&RECORDED_AT, service, checkpoint.recorded_at_ms / 1_000);
+    set(&PARKED, service, i64_of(parked as u64));
+    if let Some(counter) = DECIDED.as_ref() {
+        counter.with_label_values(&[service]).inc_by(decided);
+    }
+}
+
+/// Forgets what only the process that decides for a service keeps current.
+pub(crate) fn not_ours(service: &'static str) {
+    set(&PARKED, service, 0);
+}
+
+/// Counts a turn that failed.
+pub(crate) fn failed(service: &str) {
+    if let Some(counter) = FAILURES.as_ref() {
+        counter.with_label_values(&[service]).inc();
+    }
+}
+
+/// Asks the log and the store, and shows whether they answer and how far the views lag. What does not answer in time is down.
+pub async fn sample(parts: &Parts) {
+    let log = tokio::time::timeout(SAMPLE_TIME_MAX, async {
+        for topic in topics::ALL {
+            parts.log.end(topic, 0).await?;
         }
+        Ok::<_, event_log::Error>(())
+    });
+    let store = tokio::time::timeout(SAMPLE_TIME_MAX, parts.engine.checkpoint());
+    let (log, store) = tokio::join!(log, store);
+    let (log, store) = (matches!(log, Ok(Ok(()))), matches!(store, Ok(Ok(_))));
+    for (gauge, up) in [(&LOG_UP, log), (&STORE_UP, store)] {
+        if let Some(gauge) = gauge.as_ref() {
+            gauge.set(i64::from(up));
+        }
+    }
+    if !(log && store) {
+        return;
+    }
+    match tokio::time::timeout(SAMPLE_TIME_MAX, lag::of(parts)).await {
+        Ok(Ok(lags)) => {
+            for lag in lags {
+                set(&LAG_EVENTS, lag.view, i64_of(lag.events));
+                set(&LAG_SECONDS, lag.view, i64_of(lag.seconds));
+            }
+        }
+        // A view that a rebuild replaced meanwhile is asked next time.
+        Ok(Err(Error::Store(view_store::Error::Gone { .. }))) => {}
+        Ok(Err(error)) => tracing::warn!(error = &error as &dyn std::error::Error, "the lag cannot be told"),
+        Err(_) => tracing::warn!("the lag cannot be told in time"),
     }
 }

@@ -98,6 +98,7 @@ impl<S: Service> Projection for Running<S> {
                 Ok(false) => Some(RETRY),
                 Err(error) => {
                     tracing::error!(service = S::NAME, error = &error as &dyn std::error::Error, "deciding failed");
+                    metrics::failed(S::NAME);
                     Some(RETRY)
                 }
             };
@@ -127,11 +128,12 @@ impl<S: Service> Running<S> {
     async fn turn(&self, lease: &str, holder: &str) -> Result<bool, Error> {
         let now = self.parts.clock.now_ms();
         if !self.parts.store.coordination().lease(lease, holder, now, LEASE).await? {
+            metrics::not_ours(S::NAME);
             return Ok(false);
         }
         let mut decider = self.decider.lock().await;
-        decider.catch_up().await?;
-        metrics::projected(S::NAME, decider.checkpoint());
+        let decided = decider.catch_up().await?;
+        metrics::projected(S::NAME, decider.checkpoint(), decided, decider.parked_keys());
         Ok(true)
     }
 }
@@ -236,6 +238,7 @@ impl Projector {
             };
             if let Err(error) = &turned {
                 tracing::error!(view = engine::VIEW.name, error = error as &dyn std::error::Error, "keeping heads failed");
+                metrics::failed(engine::VIEW.name);
             }
             if !matches!(turned, Ok(true)) {
                 tokio::select! {

@@ -31,6 +31,14 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "changes.accounts", json: include_str!("../avro/changes.accounts.avsc") },
 ];
 
+impl SchemaText {
+    /// Its CRC-64-AVRO fingerprint, as [`fingerprint_hex`] prints it; `None` if the text is no schema.
+    #[must_use]
+    pub fn fingerprint_hex(&self) -> Option<String> {
+        self.json.parse::<Schema>().ok().map(|schema| hex_of(&schema))
+    }
+}
+
 /// How values are framed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
@@ -162,5 +170,9 @@ pub fn datum_hash(topic: &str, value: &[u8]) -> Result<Hash32, Error> {
 /// The fingerprint of a topic's current schema, as 16 hex digits (big endian, the usual way to print it).
 #[must_use]
 pub fn fingerprint_hex(topic: &str) -> Option<String> {
-    KNOWN.current.get(topic).map(|schema| format!("{:016x}", u64::from_le_bytes(*schema.rabin_fingerprint())))
+    KNOWN.current.get(topic).map(|schema| hex_of(schema))
+}
+
+fn hex_of(schema: &Schema) -> String {
+    format!("{:016x}", u64::from_le_bytes(*schema.rabin_fingerprint()))
 }

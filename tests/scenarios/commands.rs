@@ -60,6 +60,16 @@ fn a_demo_and_the_commands_beside_it() {
     assert_eq!(ask(&["export", "recalls", "--format", "csv"]).lines().next().unwrap().split(',').next(), Some("topic"));
     let status = ask(&["status"]);
     assert!(status.contains("upstream openfda.food\trun_finished") && status.contains("topic recalls\trecords"), "{status}");
+    assert!(status.contains("view recalls\tlag 0\tseconds 0"), "{status}");
+    wait_for("the freshness of every upstream", || {
+        let metrics = String::from_utf8(server.get("/metrics", "")?.1).ok()?;
+        let fresh = ["cpsc", "fsis", "nhtsa.flat", "openfda.food"].iter().all(|door| {
+            let line =
+                metrics.lines().find_map(|line| line.strip_prefix(&format!("ingest_run_finished_timestamp_seconds{{door=\"{door}\"}} ")));
+            line.and_then(|at| at.parse::<u64>().ok()).is_some_and(|at| at > 0)
+        });
+        (fresh && metrics.contains("projector_lag_events{view=\"recalls\"} 0") && metrics.contains("engine_log_up 1")).then_some(())
+    });
     let digest = ask(&["digest", "recalls"]);
     let history = ask(&["digest", "recalls", "--history"]);
     assert_eq!(digest.trim().len(), 64, "{digest}");

@@ -19,6 +19,7 @@ use crate::access::tiers;
 use crate::context::{Context, store_problem};
 use crate::operation::{Answer, Body, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
+use crate::surfaces::metrics;
 
 const LIMIT_MAX: usize = 200;
 const RECENT_MS: i64 = 7 * 86_400_000;
@@ -159,8 +160,10 @@ async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answ
     let body = if has_it(call.if_none_match.as_deref(), &etag) {
         Body::NotModified
     } else if call.ndjson {
+        metrics::published(source.service, page.shown);
         Body::Lines(lines(&reader, &page).await?)
     } else {
+        metrics::published(source.service, page.shown);
         // A cursor may stand ahead of what is asked for with `asOf`.
         let standing = ctx.feeds.standing(&source, at.view.as_ref(), Seq(page.to.min(at.last.0)), at.last).await?;
         let tail = Tail {

@@ -86,6 +86,7 @@ impl World {
             request_timeout_s: 10,
             body_bytes_max: 65_536,
             allowed_hosts: Vec::new(),
+            public_brokers: Vec::new(),
         };
         let access = Access::new(Secrets::from_master(&[7; 32]).unwrap());
         let clock = Clock::Fixed(Timestamp::from_millisecond(now_ms).unwrap());

@@ -1,54 +1,153 @@
-//! What the surfaces count, in the default registry of the process.
+//! What the surfaces count, in the default registry of the process. Labels are names of ours and HTTP statuses: closed sets.
 
 use std::sync::LazyLock;
 use std::time::Instant;
 
-use prometheus::{Encoder, Histogram, HistogramOpts, HistogramVec, IntCounterVec, Opts, TextEncoder};
+use http::StatusCode;
+use prometheus::core::{Collector, Desc};
+use prometheus::{Encoder, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, TextEncoder};
 
-/// Calls by service, operation and HTTP status; `None` if the registry refused it, which costs the numbers and not the calls.
-static REQUESTS: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
-    let opts = Opts::new("api_requests_total", "Calls answered, by service, operation and HTTP status");
-    let counter = IntCounterVec::new(opts, &["service", "operation", "status"]).ok()?;
+/// A counter in the default registry; `None` if the registry refused it, which costs the numbers and not the calls.
+fn counter(name: &str, help: &str, labels: &[&str]) -> Option<IntCounterVec> {
+    let counter = IntCounterVec::new(Opts::new(name, help), labels).ok()?;
     prometheus::register(Box::new(counter.clone())).ok()?;
     Some(counter)
-});
+}
 
-/// How long calls took, in seconds.
+/// A gauge, likewise.
+fn gauge(name: &str, help: &str) -> Option<IntGauge> {
+    let gauge = IntGauge::new(name, help).ok()?;
+    prometheus::register(Box::new(gauge.clone())).ok()?;
+    Some(gauge)
+}
+
+static REQUESTS: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
+    counter(
+        "api_requests_total",
+        "Calls of operations answered, by service, operation and HTTP status",
+        &["service", "operation", "status"],
+    )
+});
 static SECONDS: LazyLock<Option<HistogramVec>> = LazyLock::new(|| {
-    let opts = HistogramOpts::new("api_request_seconds", "Seconds from the head of a request to the head of its answer")
-        .buckets(vec![0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0]);
-    let histogram = HistogramVec::new(opts, &["service", "operation"]).ok()?;
+    let opts = HistogramOpts::new(
+        "api_request_seconds",
+        "Seconds from the head of a call to the head of its answer, by service, operation and class of status",
+    )
+    .buckets(vec![0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0]);
+    let histogram = HistogramVec::new(opts, &["service", "operation", "class"]).ok()?;
     prometheus::register(Box::new(histogram.clone())).ok()?;
     Some(histogram)
 });
+static RESPONSES: LazyLock<Option<IntCounterVec>> =
+    LazyLock::new(|| counter("api_responses_total", "Answers of the listener of every kind, by HTTP status", &["status"]));
+static PUBLISHED: LazyLock<Option<IntCounterVec>> =
+    LazyLock::new(|| counter("api_changes_published_total", "Changes sent to readers in pages of feeds, by service", &["service"]));
+static ANSWERING: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_requests_in_flight", "Requests being answered"));
+static OPEN: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_connections_open", "Connections open"));
+static OPEN_MAX: LazyLock<Option<IntGauge>> =
+    LazyLock::new(|| gauge("api_connections_max", "Connections that may be open at once; more wait in the system's queue"));
+static READY: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_ready", "Whether /readyz says yes (1) or no (0)"));
+static TASKS: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("runtime_tasks_alive", "Tasks of the process, running or waiting"));
+static QUEUED: LazyLock<Option<IntGauge>> =
+    LazyLock::new(|| gauge("runtime_tasks_queued", "Tasks that could run and wait for a thread, in the queue that all threads share"));
+
+/// What is counted here, for the table of metrics.
+#[must_use]
+pub fn described() -> Vec<Desc> {
+    fn of<C: Collector>(metric: &Option<C>) -> Vec<Desc> {
+        metric.iter().flat_map(Collector::desc).cloned().collect()
+    }
+    let counters = [&REQUESTS, &RESPONSES, &PUBLISHED].map(|metric| of(metric)).concat();
+    let gauges = [&ANSWERING, &OPEN, &OPEN_MAX, &READY, &TASKS, &QUEUED].map(|metric| of(metric)).concat();
+    [counters, of(&SECONDS), gauges].concat()
+}
+
+fn set(gauge: &LazyLock<Option<IntGauge>>, value: usize) {
+    if let Some(gauge) = gauge.as_ref() {
+        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+    }
+}
+
+fn change(gauge: &LazyLock<Option<IntGauge>>, by: i64) {
+    if let Some(gauge) = gauge.as_ref() {
+        gauge.add(by);
+    }
+}
+
+/// The classes of HTTP statuses that an answer may have.
+const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
 
 /// The numbers of one operation, with the labels looked up beforehand.
 #[derive(Debug)]
 pub(crate) struct Meter {
     service: &'static str,
     operation: &'static str,
-    seconds: Option<Histogram>,
+    /// One for each of [`CLASSES`].
+    seconds: Option<[Histogram; 4]>,
 }
 
 impl Meter {
     pub(crate) fn new(service: &'static str, operation: &'static str) -> Self {
-        let seconds = SECONDS.as_ref().map(|seconds| seconds.with_label_values(&[service, operation]));
+        let seconds = SECONDS.as_ref().map(|seconds| CLASSES.map(|class| seconds.with_label_values(&[service, operation, class])));
         Self { service, operation, seconds }
     }
 
     /// Counts one call.
     pub(crate) fn count(&self, status: u16, since: Instant) {
-        if let (Some(requests), Ok(status)) = (REQUESTS.as_ref(), http::StatusCode::from_u16(status)) {
+        if let (Some(requests), Ok(status)) = (REQUESTS.as_ref(), StatusCode::from_u16(status)) {
             requests.with_label_values(&[self.service, self.operation, status.as_str()]).inc();
         }
-        if let Some(seconds) = &self.seconds {
+        let class = usize::from(status / 100).saturating_sub(2);
+        if let Some(seconds) = self.seconds.as_ref().and_then(|seconds| seconds.get(class)) {
             seconds.observe(since.elapsed().as_secs_f64());
         }
     }
 }
 
-/// Everything in the default registry as text, and its content type.
-pub(crate) fn text() -> (Vec<u8>, String) {
+/// A request being answered, also one whose caller goes away.
+pub(crate) struct Answering;
+
+impl Answering {
+    pub(crate) fn begin() -> Self {
+        change(&ANSWERING, 1);
+        Self
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        change(&ANSWERING, -1);
+    }
+}
+
+/// Counts an answer of any kind.
+pub(crate) fn answered(status: StatusCode) {
+    if let Some(responses) = RESPONSES.as_ref() {
+        responses.with_label_values(&[status.as_str()]).inc();
+    }
+}
+
+/// Counts the changes of a page.
+pub(crate) fn published(service: &str, changes: usize) {
+    if let Some(published) = PUBLISHED.as_ref() {
+        published.with_label_values(&[service]).inc_by(changes as u64);
+    }
+}
+
+/// Shows how many connections are open, of how many.
+pub(crate) fn connections(open: usize, max: usize) {
+    set(&OPEN, open);
+    set(&OPEN_MAX, max);
+}
+
+/// Everything in the default registry as text, and its content type. `is_ready` is what `/readyz` says now.
+pub(crate) fn text(is_ready: bool) -> (Vec<u8>, String) {
+    set(&READY, usize::from(is_ready));
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        let runtime = runtime.metrics();
+        set(&TASKS, runtime.num_alive_tasks());
+        set(&QUEUED, runtime.global_queue_depth());
+    }
     let encoder = TextEncoder::new();
     let mut text = Vec::new();
     if let Err(error) = encoder.encode(&prometheus::gather(), &mut text) {

@@ -3,18 +3,20 @@
 //! Architecture invariant: nothing here knows a service. Every route, tool, document and check is rendered from the definitions.
 
 pub mod arguments;
+mod asyncapi;
 mod body;
 mod credentials;
 pub(crate) mod discovery;
 pub mod forwarded;
 mod mcp;
-mod metrics;
+pub mod metrics;
 mod mounted;
 pub(crate) mod openapi;
 mod reply;
 mod rest;
 mod routes;
 pub mod schema;
+mod schemas_served;
 #[cfg(test)]
 mod tests;
 
@@ -80,7 +82,7 @@ struct Place {
 pub struct Site {
     context: Arc<Context>,
     places: Vec<Place>,
-    documents: HashMap<&'static str, Document>,
+    documents: HashMap<String, Document>,
     readiness: Readiness,
 }
 
@@ -99,13 +101,18 @@ impl Site {
         }
         let all = || places.iter().map(|place| (&place.mounted.service, &place.mounted.settings));
         let x402 = Document::json(&discovery::x402(all()));
-        let documents = HashMap::from([
-            ("/", Document::html(pages::home::render(all()))),
-            ("/docs/errors", Document::html(pages::docs::errors())),
-            ("/llms.txt", Document::text(discovery::llms_of_all(all()))),
-            ("/.well-known/x402", x402.clone()),
-            ("/.well-known/x402.json", x402),
-        ]);
+        let mut documents: HashMap<String, Document> = schemas_served::documents().collect();
+        documents.extend(
+            [
+                ("/", Document::html(pages::home::render(all()))),
+                ("/docs/errors", Document::html(pages::docs::errors())),
+                ("/llms.txt", Document::text(discovery::llms_of_all(all()))),
+                ("/asyncapi.json", Document::json(&asyncapi::document(&context.settings.public_brokers))),
+                ("/.well-known/x402", x402.clone()),
+                ("/.well-known/x402.json", x402),
+            ]
+            .map(|(path, document)| (path.to_owned(), document)),
+        );
         Ok(Self { context, places, documents, readiness })
     }
 
@@ -121,16 +128,18 @@ impl Site {
         S: Stream<Item = Result<B, warp::Error>> + Send,
         B: Buf,
     {
+        let _answering = metrics::Answering::begin();
         let mut response = if let Some(response) = self.root(&request) {
             response
         } else if let Some((place, path)) = self.places.iter().find_map(|place| Some((place, place.below(request.path)?))) {
             place.answer(&self.context, path, &request, stream).await
         } else {
             let prefixes = self.places.iter().map(|place| place.prefix.as_str());
-            let known = self.documents.keys().copied().chain(["/healthz", "/readyz", "/metrics"]).chain(prefixes);
+            let known = self.documents.keys().map(String::as_str).chain(["/healthz", "/readyz", "/metrics"]).chain(prefixes);
             reply::problem("", &unknown(request.path, known))
         };
         reply::finish(&mut response);
+        metrics::answered(response.status());
         response
     }
 
@@ -143,7 +152,7 @@ impl Site {
                 Err(reason) => reply::problem("", &Problem::new(ErrorCode::Unavailable, reason).retry_after(1)),
             }),
             "/metrics" => {
-                let (text, content_type) = metrics::text();
+                let (text, content_type) = metrics::text((self.readiness)().is_ok());
                 let mut response = reply::whole(text.into());
                 reply::set_text(&mut response, http::header::CONTENT_TYPE, &content_type);
                 Some(response)

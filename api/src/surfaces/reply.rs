@@ -40,6 +40,7 @@ pub(crate) struct Document {
     body: Bytes,
     content_type: &'static str,
     etag: String,
+    caching: &'static str,
 }
 
 impl Document {
@@ -47,7 +48,12 @@ impl Document {
     pub(crate) fn new(body: impl Into<Bytes>, content_type: &'static str) -> Self {
         let body = body.into();
         let etag = format!("\"{}\"", Hash32::of(&body));
-        Self { body, content_type, etag }
+        Self { body, content_type, etag, caching: "no-cache" }
+    }
+
+    /// The same for an address at which never anything else will stand: it need not be asked for again.
+    pub(crate) fn immutable(self) -> Self {
+        Self { caching: "public, max-age=31536000, immutable", ..self }
     }
 
     /// A JSON value.
@@ -75,7 +81,7 @@ impl Document {
             response
         };
         set_text(&mut response, ETAG, &self.etag);
-        set(&mut response, CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        set(&mut response, CACHE_CONTROL, HeaderValue::from_static(self.caching));
         if self.content_type.starts_with("text/html") {
             set(&mut response, CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
         }

@@ -5,4 +5,5 @@
 mod harness;
 mod heads;
 mod interference;
+mod lag;
 mod order;

@@ -200,6 +200,7 @@ async fn serve_api(settings: &Settings) -> Result<(), Failure> {
         request_timeout_s: 10,
         body_bytes_max: 64 << 10,
         allowed_hosts: Vec::new(),
+        public_brokers: Vec::new(),
     };
     let access = Access::new(Secrets::load_or_create(&dir.join("master.key"))?);
     let context =

@@ -77,7 +77,8 @@ async fn operators() {
     let metrics = get(&fixture, "/metrics").await;
     assert!(metrics.header("content-type").starts_with("text/plain"));
     assert!(metrics.body.contains("api_requests_total{operation=\"find\",service=\"fake\",status=\"400\"}"), "{}", metrics.body);
-    assert!(metrics.body.contains("api_request_seconds_bucket{operation=\"find\",service=\"fake\""));
+    assert!(metrics.body.contains("api_request_seconds_bucket{class=\"4xx\",operation=\"find\",service=\"fake\""));
+    assert!(metrics.body.contains("\napi_ready 1\n") && metrics.body.contains("api_responses_total{status=\"503\"}"), "{}", metrics.body);
 }
 
 /// Proves that a service that is switched off is not there, and that one without settings is refused at start.

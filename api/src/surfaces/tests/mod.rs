@@ -6,6 +6,7 @@ mod list;
 mod mcp;
 mod rest;
 mod server;
+mod topics;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -206,6 +207,7 @@ impl Fixture {
             request_timeout_s: 1,
             body_bytes_max: 1000,
             allowed_hosts: vec!["other.example".to_owned()],
+            public_brokers: Vec::new(),
         };
         change(&mut settings);
         let log = event_log::embedded::EmbeddedLog::open(&dir.path().join("log"), event_log::embedded::Options::default()).unwrap();
