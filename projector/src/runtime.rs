@@ -130,7 +130,15 @@ impl<S: Service> Running<S> {
             return Ok(false);
         }
         let mut decider = self.decider.lock().await;
-        decider.catch_up().await?;
+        if let Err(error) = decider.catch_up().await {
+            if matches!(error, Error::Store(view_store::Error::Gone { .. })) {
+                // Another process rebuilt the view and swapped: go on with what is live now.
+                tracing::info!(service = S::NAME, "the view was rebuilt elsewhere; opening it again");
+                *decider = self.parts.open(self.parts.store.live(S::VIEW).await?).await?;
+                return Ok(true);
+            }
+            return Err(error);
+        }
         metrics::projected(S::NAME, decider.checkpoint());
         Ok(true)
     }

@@ -1,0 +1,67 @@
+//! Real servers for tests: `ops/engines` starts them at the first call, and all tests of a machine share them.
+//!
+//! Promises: a test gets an address that answers, or a reason why there is none. Under `CI=true` a missing server is a failure;
+//! elsewhere the test says on standard error what was not run and why, and ends. They run on after the tests: `ops/engines down`
+//! stops them. Tests keep apart by names of their own ([`unique`]).
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A server's address, or why there is none.
+pub type Found = Result<String, String>;
+
+/// `host:port` of a Kafka broker. `HIGHWATER_TEST_KAFKA` names one that runs already.
+pub fn kafka() -> Found {
+    static FOUND: OnceLock<Found> = OnceLock::new();
+    FOUND.get_or_init(|| found("kafka", "HIGHWATER_TEST_KAFKA", "kafka://")).clone()
+}
+
+/// `host:port` of a CQL node. `HIGHWATER_TEST_CQL` names one that runs already.
+pub fn cql() -> Found {
+    static FOUND: OnceLock<Found> = OnceLock::new();
+    FOUND.get_or_init(|| found("cql", "HIGHWATER_TEST_CQL", "scylla://")).clone()
+}
+
+/// The address, or `None` after saying that `test` was not run, and why.
+///
+/// # Panics
+/// Under `CI=true`, where a server that is missing is a failure.
+#[must_use]
+#[expect(clippy::print_stderr, reason = "a test that did not run says so")]
+pub fn or_skip(found: Found, test: &str) -> Option<String> {
+    match found {
+        Ok(address) => Some(address),
+        Err(reason) => {
+            assert!(std::env::var("CI").is_err(), "{test} cannot run: {reason}");
+            eprintln!("NOT RUN: {test}: {reason}");
+            None
+        }
+    }
+}
+
+/// A name that no other test has used: letters, digits and underscores, beginning with `prefix`.
+#[must_use]
+pub fn unique(prefix: &str) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{prefix}_{:x}_{:x}_{}", since.as_millis(), std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn found(engine: &str, variable: &str, scheme: &str) -> Found {
+    if let Ok(address) = std::env::var(variable) {
+        return Ok(address);
+    }
+    for (program, package) in [("java", "default-jdk-headless"), ("mvn", "maven")] {
+        if Command::new(program).arg("-version").output().is_err() {
+            return Err(format!("{program} is missing (apt-get install {package})"));
+        }
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ops/engines");
+    let output = Command::new(&script).args(["up", "--only", engine]).output().map_err(|error| format!("ops/engines: {error}"))?;
+    let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let address = said.lines().find_map(|line| line.strip_prefix(scheme));
+    address.map(str::to_owned).ok_or_else(|| format!("ops/engines up --only {engine}: {}", wrong.trim()))
+}
