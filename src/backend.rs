@@ -7,13 +7,15 @@ use std::sync::Arc;
 use event_log::EventLog;
 use event_log::embedded::EmbeddedLog;
 use event_log::kafka::{self, KafkaLog};
-use view_store::ViewStore;
 use view_store::embedded::EmbeddedStore;
+use view_store::scylla;
+use view_store::{ScyllaStore, ViewStore};
 
 use crate::config::Config;
 
 /// What `log` and `store` begin with when they name servers.
 const KAFKA: &str = "kafka://";
+const SCYLLA: &str = "scylla://";
 
 /// Whether a log or store is shared with other processes.
 pub(crate) fn is_shared(config: &Config, key: &str) -> bool {
@@ -68,6 +70,20 @@ pub(crate) async fn store(config: &Config, dir: &Path) -> Result<Arc<dyn ViewSto
             store.forget_leases().await?;
             Ok(store)
         }
-        other => Err(config.wrong("store", &format!("\"{other}\" is neither \"embedded\" nor \"scylla://host:9042,…\"")).into()),
+        other => match other.strip_prefix(SCYLLA).filter(|nodes| !nodes.is_empty()) {
+            Some(nodes) => Ok(ScyllaStore::open(scylla_options(config, nodes)?).await?),
+            None => Err(config.wrong("store", &format!("\"{other}\" is neither \"embedded\" nor \"scylla://host:9042,…\"")).into()),
+        },
     }
+}
+
+fn scylla_options(config: &Config, nodes: &str) -> Result<scylla::Options, crate::config::Error> {
+    let username = config.text("scylla.username");
+    Ok(scylla::Options {
+        contact_points: nodes.split(',').map(str::to_owned).collect(),
+        keyspace: config.text("scylla.keyspace").to_owned(),
+        replication_factor: u32::try_from(config.count("scylla.replication")?).unwrap_or(u32::MAX),
+        credentials: (!username.is_empty()).then(|| (username.to_owned(), config.text("scylla.password").to_owned())),
+        ..scylla::Options::default()
+    })
 }

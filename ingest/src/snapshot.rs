@@ -11,6 +11,7 @@ use schemas::tables::Datum;
 use schemas::topics::Topic;
 use schemas::views::engine::{HEADS, HeadRow};
 use view_store::View;
+use view_store::store::Span;
 
 use crate::Error;
 
@@ -62,27 +63,23 @@ pub struct Lacking {
 /// # Errors
 /// When the store fails.
 pub async fn lacking(engine: &dyn View, topic: &Topic, door: &str, seen: &Seen) -> Result<Lacking, Error> {
-    let prefix = format!("{door}/");
     let mut out = Lacking::default();
-    let mut after = Some(key![topic.name, prefix.as_str()]);
-    'scan: loop {
-        let rows = engine.scan(&HEADS, after.take(), SCAN_ROWS).await?;
-        let full = rows.len() == SCAN_ROWS;
+    // What begins with `door/`: `0` is the character after `/`.
+    let span = Span { from: Some(key![topic.name, format!("{door}/")]), to: Some(key![topic.name, format!("{door}0")]) };
+    let mut scan = engine.scan(&HEADS, span);
+    loop {
+        let rows = scan.next(SCAN_ROWS).await?;
+        if rows.is_empty() {
+            break;
+        }
         for (key, value) in rows {
-            let [Datum::Text(row_topic), Datum::Text(name)] = key.as_slice() else { continue };
-            if row_topic != topic.name || !name.starts_with(&prefix) {
-                break 'scan;
-            }
+            let [_, Datum::Text(name)] = key.as_slice() else { continue };
             if HeadRow::from_bytes(&value).is_some_and(|row| !row.gone) {
                 out.known += 1;
                 if !seen.contains(name) {
                     out.missing.push(name.clone());
                 }
             }
-            after = Some(key);
-        }
-        if !full {
-            break;
         }
     }
     let most = LOST_ALWAYS.max(out.known * LOST_PERCENT_MAX / 100);

@@ -53,7 +53,7 @@ impl Heads {
         loop {
             // What one append left in several partitions becomes one commit. A key lies in one partition, so that no fold misses
             // what another one of the same round has changed; runs are shared.
-            let (mut writes, mut runs, mut records) = (Vec::new(), HashMap::new(), 0);
+            let (mut folded, mut records) = (Folded::default(), 0);
             for (topic, partition) in fact_topics().flat_map(|topic| (0..topic.partitions).map(move |partition| (topic, partition))) {
                 let position = checkpoint.position(topic, partition);
                 let batch = match self.log.read(topic, partition, position, BATCH_RECORDS, BATCH_BYTES).await {
@@ -63,19 +63,15 @@ impl Heads {
                 };
                 if let Some(last) = batch.last() {
                     checkpoint.raise_position(topic, partition, last.offset.next());
-                    self.fold(topic, partition, &batch, &mut writes, &mut runs).await?;
+                    self.fold(topic, partition, &batch, &mut folded).await?;
                     records += batch.len();
                 }
             }
             if records == 0 {
                 return Ok(taken);
             }
-            for (name, row) in runs {
-                let value = serde_json::to_vec(&row).map_err(|source| Error::Row { table: RUNS.name, source })?;
-                writes.push(Write { table: &RUNS, key: key![name], value: Some(Bytes::from(value)) });
-            }
             taken += records as u64;
-            match self.view.commit(writes, &checkpoint).await {
+            match self.view.commit(folded.writes()?, &checkpoint).await {
                 // Another projector came further: go on from where it is.
                 Err(view_store::Error::Behind { .. }) => checkpoint = self.view.checkpoint().await?,
                 result => result?,
@@ -93,14 +89,7 @@ impl Heads {
         follow::wait_any(&self.log, &inputs, &checkpoint).await
     }
 
-    async fn fold(
-        &self,
-        topic: &'static Topic,
-        partition: u32,
-        batch: &[Stored],
-        writes: &mut Vec<Write>,
-        runs: &mut HashMap<String, RunRow>,
-    ) -> Result<(), Error> {
+    async fn fold(&self, topic: &'static Topic, partition: u32, batch: &[Stored], folded: &mut Folded) -> Result<(), Error> {
         // What is no fact at all does not chain either; it is dropped like any other.
         let facts: Vec<_> =
             batch.iter().map(|stored| avro::decode_borrowed::<Fact<IgnoredAny, &str>>(topic.name, &stored.record.value)).collect();
@@ -113,38 +102,54 @@ impl Heads {
             });
         }
         let rows = self.view.get_many(&HEADS, &keys).await?;
-        let row = |row: Option<Bytes>| row.as_deref().and_then(HeadRow::from_bytes).unwrap_or_default();
-        let mut heads: Vec<(HeadRow, bool)> = rows.into_iter().map(|bytes| (row(bytes), false)).collect();
+        let mut heads = rows.into_iter().map(read_head).collect::<Result<Vec<_>, _>>()?;
         for (stored, fact) in batch.iter().zip(facts) {
+            let next = signed(stored.offset.next());
             let dropped = |reason: &str| {
                 tracing::warn!(topic = topic.name, partition, offset = stored.offset.0, reason, "a record is dropped");
-                Write { table: &DROPPED, key: key![topic.name, i64::from(partition), signed(stored.offset)], value: Some(Bytes::new()) }
+                Write::put(&DROPPED, key![topic.name, i64::from(partition), signed(stored.offset)], Bytes::new()).at(next)
             };
             let fact = match fact {
                 Ok(fact) => fact,
                 Err(error) => {
-                    writes.push(dropped(&error.to_string()));
+                    folded.dropped.push(dropped(&error.to_string()));
                     continue;
                 }
             };
             let Some((row, is_changed)) = places.get(fact.key).and_then(|place| heads.get_mut(*place)) else { continue };
-            if !fact.chains(topic.name, &row.head) || topic.partition_of(fact.key.as_bytes()) != partition {
-                writes.push(dropped("it does not chain"));
+            if topic.partition_of(fact.key.as_bytes()) != partition {
+                folded.dropped.push(dropped("it lies in another partition than its key"));
+                continue;
+            }
+            if next <= row.next {
+                // A commit that was cut before its checkpoint has written the head, and before it whatever else this fact means.
+                continue;
+            }
+            if !fact.chains(topic.name, &row.head) {
+                folded.dropped.push(dropped("it does not chain"));
                 continue;
             }
             let gone = matches!(fact.kind, FactKind::Withdrawn | FactKind::Superseded);
-            *row = HeadRow { head: fact.head(), gone, observed_at: fact.observed_at };
+            *row = HeadRow { head: fact.head(), gone, observed_at: fact.observed_at, next };
             *is_changed = true;
             if let Some(run) = fact.run {
-                self.run_event(runs, fact.key, fact.kind, fact.observed_at, run).await?;
+                self.run_event(&mut folded.runs, fact.key, fact.kind, fact.observed_at, next, run).await?;
             }
         }
         let changed = keys.into_iter().zip(heads).filter(|(_, (_, is_changed))| *is_changed);
-        writes.extend(changed.map(|(key, (row, _))| Write { table: &HEADS, key, value: Some(Bytes::from(row.to_bytes())) }));
+        folded.heads.extend(changed.map(|(key, (row, _))| Write::put(&HEADS, key, Bytes::from(row.to_bytes())).at(row.next)));
         Ok(())
     }
 
-    async fn run_event(&self, runs: &mut HashMap<String, RunRow>, key: &str, kind: FactKind, at_ms: i64, run: Run) -> Result<(), Error> {
+    async fn run_event(
+        &self,
+        runs: &mut HashMap<String, RunRow>,
+        key: &str,
+        kind: FactKind,
+        at_ms: i64,
+        next: i64,
+        run: Run,
+    ) -> Result<(), Error> {
         let name = key.trim_start_matches("@run/");
         if !runs.contains_key(name) {
             let row = match self.view.get(&RUNS, &key![name]).await? {
@@ -153,7 +158,8 @@ impl Heads {
             };
             runs.insert(name.to_owned(), row);
         }
-        if let Some(row) = runs.get_mut(name) {
+        if let Some(row) = runs.get_mut(name).filter(|row| row.next < next) {
+            row.next = next;
             kind.as_str().clone_into(&mut row.kind);
             row.at_ms = at_ms;
             if kind == FactKind::RunFinished {
@@ -165,6 +171,34 @@ impl Heads {
         }
         Ok(())
     }
+}
+
+/// What one round of facts means.
+#[derive(Default)]
+struct Folded {
+    dropped: Vec<Write>,
+    runs: HashMap<String, RunRow>,
+    heads: Vec<Write>,
+}
+
+impl Folded {
+    /// Heads last: a head says that the facts up to it have been taken in, with all that they mean.
+    fn writes(self) -> Result<Vec<Write>, Error> {
+        let mut writes = self.dropped;
+        for (name, row) in self.runs {
+            let value = serde_json::to_vec(&row).map_err(|source| Error::Row { table: RUNS.name, source })?;
+            writes.push(Write::put(&RUNS, key![name], Bytes::from(value)).at(row.next));
+        }
+        writes.extend(self.heads);
+        Ok(writes)
+    }
+}
+
+/// A stored head, not changed yet; the default where there is none.
+fn read_head(row: Option<Bytes>) -> Result<(HeadRow, bool), view_store::Error> {
+    let Some(bytes) = row else { return Ok((HeadRow::default(), false)) };
+    let damaged = || view_store::Error::Damaged { table: HEADS.name.to_owned(), reason: "a head does not read back".to_owned() };
+    Ok((HeadRow::from_bytes(&bytes).ok_or_else(damaged)?, false))
 }
 
 /// An offset as a key column.

@@ -14,6 +14,7 @@ use schemas::hash::Hash32;
 use schemas::position::LogOffset;
 use schemas::tables::{Datum, Key, Table, TableKind};
 use tokio::sync::Mutex;
+use view_store::store::{Scan, Span};
 use view_store::{View, ViewStore};
 
 use crate::Error;
@@ -44,7 +45,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    async fn open<S: Service>(&self, view: Arc<dyn View>) -> Result<Decider<S>, Error> {
+    pub(crate) async fn open<S: Service>(&self, view: Arc<dyn View>) -> Result<Decider<S>, Error> {
         Decider::open(Arc::clone(&self.log), Arc::clone(&self.engine), view, self.clock, self.framing).await
     }
 }
@@ -114,8 +115,8 @@ async fn converge<S: Service>(table: &'static Table, live: &mut Decider<S>, want
             (None, Some(_)) => Ordering::Greater,
             (Some((a, _)), Some((b, _))) => a.cmp(b),
         };
-        let before = if order == Ordering::Greater { None } else { old.next(&*view).await? };
-        let after = if order == Ordering::Less { None } else { new.next(wanted).await? };
+        let before = if order == Ordering::Greater { None } else { old.next().await? };
+        let after = if order == Ordering::Less { None } else { new.next().await? };
         let Some(key) = before.as_ref().or(after.as_ref()).map(|(key, _)| key.clone()) else { break };
         let (before, after) = (before.map(|(_, value)| value), after.map(|(_, value)| value));
         if table == S::RECORDS {
@@ -137,26 +138,24 @@ async fn converge<S: Service>(table: &'static Table, live: &mut Decider<S>, want
 
 /// The rows of a table, a page at a time.
 struct Rows {
-    table: &'static Table,
+    scan: Box<dyn Scan>,
     page: VecDeque<(Key, Bytes)>,
-    more: bool,
 }
 
 impl Rows {
     async fn new(table: &'static Table, view: &dyn View) -> Result<Self, Error> {
-        let page: VecDeque<_> = view.scan(table, None, COMPARE_ROWS).await?.into();
-        Ok(Self { table, more: page.len() == COMPARE_ROWS, page })
+        let mut scan = view.scan(table, Span::default());
+        Ok(Self { page: scan.next(COMPARE_ROWS).await?.into(), scan })
     }
 
     fn first(&self) -> Option<&(Key, Bytes)> {
         self.page.front()
     }
 
-    async fn next(&mut self, view: &dyn View) -> Result<Option<(Key, Bytes)>, Error> {
+    async fn next(&mut self) -> Result<Option<(Key, Bytes)>, Error> {
         let row = self.page.pop_front();
-        if self.page.is_empty() && self.more {
-            self.page = view.scan(self.table, row.as_ref().map(|(key, _)| key.clone()), COMPARE_ROWS).await?.into();
-            self.more = self.page.len() == COMPARE_ROWS;
+        if self.page.is_empty() {
+            self.page = self.scan.next(COMPARE_ROWS).await?.into();
         }
         Ok(row)
     }
@@ -179,20 +178,18 @@ pub async fn digest<S: Service>(view: &dyn View, history: bool, at: Option<u64>)
         if !(current || (history && table.kind == TableKind::History)) {
             continue;
         }
-        let mut after = None;
+        let mut scan = view.scan(table, Span::default());
         loop {
-            let rows = view.scan(table, after.take(), COMPARE_ROWS).await?;
-            let full = rows.len() == COMPARE_ROWS;
+            let rows = scan.next(COMPARE_ROWS).await?;
+            if rows.is_empty() {
+                break;
+            }
             for (key, value) in rows {
                 if history {
                     hasher.row(table.name, &key, &value);
                 } else if let Some(record) = record_at::<S>(view, &key, value, at).await? {
                     hasher.row(table.name, &key, &record);
                 }
-                after = Some(key);
-            }
-            if !full {
-                break;
             }
         }
     }

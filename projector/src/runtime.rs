@@ -132,7 +132,16 @@ impl<S: Service> Running<S> {
             return Ok(false);
         }
         let mut decider = self.decider.lock().await;
-        let decided = decider.catch_up().await?;
+        let decided = match decider.catch_up().await {
+            Ok(decided) => decided,
+            Err(Error::Store(view_store::Error::Gone { .. })) => {
+                // Another process rebuilt the view and swapped: go on with what is live now.
+                tracing::info!(service = S::NAME, "the view was rebuilt elsewhere; opening it again");
+                *decider = self.parts.open(self.parts.store.live(S::VIEW).await?).await?;
+                return Ok(true);
+            }
+            Err(error) => return Err(error),
+        };
         metrics::projected(S::NAME, decider.checkpoint(), decided, decider.parked_keys());
         Ok(true)
     }

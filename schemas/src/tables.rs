@@ -44,6 +44,15 @@ pub enum TableKind {
     Derived,
 }
 
+/// What a table's values are, which says how CQL shows them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueKind {
+    /// UTF-8 text, JSON as a rule: a person can read it.
+    Text,
+    /// Any bytes, none too.
+    Bytes,
+}
+
 /// One table of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
@@ -55,6 +64,8 @@ pub struct Table {
     pub partition_columns: usize,
     /// What its rows are.
     pub kind: TableKind,
+    /// What its values are.
+    pub value: ValueKind,
 }
 
 /// One key value.
@@ -100,6 +111,30 @@ pub struct Write {
     pub key: Key,
     /// The row's value; `None` deletes the row.
     pub value: Option<Bytes>,
+    /// What orders writes to this row: the seq of the change, or the offset after the fact, that it follows from; a later one wins,
+    /// whoever writes it and when. A store that has one writer at a time need not look at it.
+    pub at: i64,
+}
+
+impl Write {
+    /// Puts a row.
+    #[must_use]
+    pub fn put(table: &'static Table, key: Key, value: Bytes) -> Self {
+        Self { table, key, value: Some(value), at: 0 }
+    }
+
+    /// Deletes a row.
+    #[must_use]
+    pub fn delete(table: &'static Table, key: Key) -> Self {
+        Self { table, key, value: None, at: 0 }
+    }
+
+    /// The same write with its place among the writes to its row.
+    #[must_use]
+    pub fn at(mut self, at: i64) -> Self {
+        self.at = at;
+        self
+    }
 }
 
 /// A view: the tables that one service (or the engine) keeps, rebuilt and swapped as one.

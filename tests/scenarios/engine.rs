@@ -223,16 +223,15 @@ impl Engine {
     /// The records as they stand, by id.
     pub(crate) async fn records(&self) -> BTreeMap<String, Row> {
         let view = self.view().await;
-        let (mut out, mut after) = (BTreeMap::new(), None);
+        let (mut out, mut scan) = (BTreeMap::new(), view.scan(&RECALLS, view_store::store::Span::default()));
         loop {
-            let rows = view.scan(&RECALLS, after.take(), 1_000).await.unwrap();
+            let rows = scan.next(1_000).await.unwrap();
             if rows.is_empty() {
                 return out;
             }
-            for (key, value) in rows {
+            for (_, value) in rows {
                 let row: Row = serde_json::from_slice(&value).unwrap();
                 out.insert(row.record.id.clone(), row);
-                after = Some(key);
             }
         }
     }

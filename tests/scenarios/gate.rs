@@ -13,6 +13,7 @@ use schemas::position::LogOffset;
 use schemas::tables::{Key, Table, ViewDef, Write};
 use schemas::topics::Topic;
 use tokio::sync::watch;
+use view_store::store::{Scan, Span};
 use view_store::{Checkpoint, Coordination, Range, View, ViewStore};
 
 /// Where a process is.
@@ -173,14 +174,26 @@ impl View for GatedView {
         self.view.range(table, range).await
     }
 
-    async fn scan(&self, table: &'static Table, after: Option<Key>, limit: usize) -> Result<Vec<(Key, Bytes)>, view_store::Error> {
-        self.gate.pass().await;
-        self.view.scan(table, after, limit).await
+    fn scan(&self, table: &'static Table, span: Span) -> Box<dyn Scan> {
+        Box::new(GatedScan { scan: self.view.scan(table, span), gate: Arc::clone(&self.gate) })
     }
 
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, view_store::Error> {
         self.gate.pass().await;
         self.view.wait_past(seen).await
+    }
+}
+
+struct GatedScan {
+    scan: Box<dyn Scan>,
+    gate: Arc<Gate>,
+}
+
+#[async_trait]
+impl Scan for GatedScan {
+    async fn next(&mut self, rows_max: usize) -> Result<Vec<(Key, Bytes)>, view_store::Error> {
+        self.gate.pass().await;
+        self.scan.next(rows_max).await
     }
 }
 

@@ -17,6 +17,7 @@ use schemas::tables::{Datum, Key as RowKey};
 use schemas::topics::ACCOUNTS;
 use schemas::views::accounts::{self, AccountCommand, ApiKey, Tier};
 use schemas::views::engine::{self, HeadRow};
+use view_store::store::Span;
 use view_store::{Checkpoint, Range};
 
 use super::keys::{Key, account_id, checked_email, key_id};
@@ -120,16 +121,15 @@ impl Access {
     /// When the rows cannot be read.
     pub async fn list(&self, ctx: &Context) -> Result<Vec<ApiKey>, Problem> {
         let view = ctx.live(&accounts::VIEW).await?;
-        let (mut keys, mut after) = (Vec::new(), None);
+        let (mut keys, mut scan) = (Vec::new(), view.scan(&accounts::KEYS, Span::default()));
         loop {
-            let rows = view.scan(&accounts::KEYS, after.take(), PAGE_ROWS).await.map_err(store_problem)?;
+            let rows = scan.next(PAGE_ROWS).await.map_err(store_problem)?;
+            if rows.is_empty() {
+                return Ok(keys);
+            }
             for (_, bytes) in &rows {
                 keys.push(read_row(bytes)?);
             }
-            if rows.len() < PAGE_ROWS {
-                return Ok(keys);
-            }
-            after = rows.into_iter().next_back().map(|(key, _)| key);
         }
     }
 

@@ -46,7 +46,7 @@ async fn fold(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>) {
                 rows.commit(Vec::new(), &at).await.unwrap();
                 continue;
             }
-            let head = HeadRow { head: fact.head(), gone: false, observed_at: fact.observed_at }.to_bytes();
+            let head = HeadRow { head: fact.head(), gone: false, observed_at: fact.observed_at, next: 0 }.to_bytes();
             heads.commit(vec![put(&engine::HEADS, head_key, head)], &at).await.unwrap();
             let writes = apply(rows.as_ref(), fact.data.unwrap(), fact.observed_at).await;
             rows.commit(writes, &at).await.unwrap();
@@ -56,7 +56,7 @@ async fn fold(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>) {
 }
 
 fn put(table: &'static Table, key: RowKey, value: Vec<u8>) -> Write {
-    Write { table, key, value: Some(Bytes::from(value)) }
+    Write::put(table, key, Bytes::from(value))
 }
 
 async fn apply(view: &dyn View, command: AccountCommand, at_ms: i64) -> Vec<Write> {

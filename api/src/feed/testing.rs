@@ -94,7 +94,7 @@ impl World {
     }
 
     fn put(&mut self, table: &'static Table, key: schemas::tables::Key, value: Vec<u8>) {
-        self.writes.push(Write { table, key, value: Some(Bytes::from(value)) });
+        self.writes.push(Write::put(table, key, Bytes::from(value)));
     }
 
     fn next(&mut self, at_ms: i64, element: Option<&Value>) -> u64 {
@@ -208,8 +208,8 @@ impl World {
     pub(crate) async fn rebuild(&mut self) {
         let rebuilt = self.store.begin_rebuild(&recalls::VIEW).await.unwrap();
         for table in recalls::VIEW.tables.iter().copied() {
-            let rows = self.view.scan(table, None, usize::MAX).await.unwrap();
-            let writes = rows.into_iter().map(|(key, value)| Write { table, key, value: Some(value) }).collect();
+            let rows = self.view.scan(table, view_store::store::Span::default()).next(usize::MAX).await.unwrap();
+            let writes = rows.into_iter().map(|(key, value)| Write::put(table, key, value)).collect();
             rebuilt.commit(writes, &self.checkpoint).await.unwrap();
         }
         self.store.swap(&rebuilt).await.unwrap();

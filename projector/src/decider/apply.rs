@@ -13,7 +13,7 @@ use schemas::position::{LogOffset, Seq};
 use schemas::tables::Write;
 use view_store::Checkpoint;
 
-use super::chain::{Decided, element, extends, parse_hash, record_json};
+use super::chain::{Decided, element, extends, parse_hash, record_json, writes_of};
 use super::parked::{ParkedRow, TAKEN_AGAIN, parked_key};
 use super::{BATCH_BYTES, ChangeOf, Decider, value_error};
 use crate::Error;
@@ -65,7 +65,7 @@ impl<S: Service> Decider<S> {
                 if ends_group {
                     for (change, hash, next) in group.drain(..) {
                         let record = record_json::<S>(&change)?;
-                        writes.extend(S::apply(&change, &record));
+                        writes.extend(writes_of::<S>(&change, &record));
                         self.take(&change, &record, hash, next, &mut writes)?;
                         applied += 1;
                     }
@@ -131,9 +131,9 @@ impl<S: Service> Decider<S> {
             self.parked.insert(change.id.clone());
             let parked = ParkedRow { input: change.input.clone(), reason: change.reason.clone() };
             let value = serde_json::to_vec(&parked).map_err(|source| Error::Row { table: S::PARKED.name, source })?;
-            writes.push(Write { table: S::PARKED, key: parked_key(&change.id, &change.input), value: Some(Bytes::from(value)) });
+            writes.push(Write::put(S::PARKED, parked_key(&change.id, &change.input), Bytes::from(value)).at(change.seq));
         } else if change.reason == TAKEN_AGAIN {
-            writes.push(Write { table: S::PARKED, key: parked_key(&change.id, &change.input), value: None });
+            writes.push(Write::delete(S::PARKED, parked_key(&change.id, &change.input)).at(change.seq));
         }
         self.checkpoint.seq = seq;
         self.checkpoint.hash = hash.to_string();

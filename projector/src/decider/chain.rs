@@ -103,11 +103,16 @@ impl<S: Service> Decider<S> {
             let value = Bytes::from(self.encoder.encode(&change).map_err(value_error::<S>)?);
             hash = avro::datum_hash(S::CHANGES.name, &value).map_err(value_error::<S>)?;
             let record = record_json::<S>(&change)?;
-            let writes = S::apply(&change, &record);
+            let writes = writes_of::<S>(&change, &record);
             out.push(Decided { change, value, hash, record, writes });
         }
         Ok(out)
     }
+}
+
+/// What a change writes, stamped with its seq.
+pub(super) fn writes_of<S: Service>(change: &ChangeOf<S>, record: &[u8]) -> Vec<Write> {
+    S::apply(change, record).into_iter().map(|write| write.at(change.seq)).collect()
 }
 
 /// The record after a change as JSON, empty for none.

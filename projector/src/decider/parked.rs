@@ -6,6 +6,7 @@ use schemas::key;
 use schemas::position::LogOffset;
 use schemas::tables::{Datum, Key};
 use serde::{Deserialize, Serialize};
+use view_store::store::Span;
 
 use super::Decider;
 use crate::Error;
@@ -33,19 +34,17 @@ impl<S: Service> Decider<S> {
     /// # Errors
     /// When the store fails.
     pub async fn parked_rows(&self) -> Result<Vec<(String, ParkedRow)>, Error> {
-        let (mut out, mut after) = (Vec::new(), None);
+        let (mut out, mut scan) = (Vec::new(), self.view.scan(S::PARKED, Span::default()));
         loop {
-            let rows = self.view.scan(S::PARKED, after.take(), 1_000).await?;
-            let full = rows.len() == 1_000;
+            let rows = scan.next(1_000).await?;
+            if rows.is_empty() {
+                return Ok(out);
+            }
             for (key, value) in rows {
                 let row = serde_json::from_slice(&value).map_err(|source| Error::Row { table: S::PARKED.name, source })?;
                 if let Some(Datum::Text(name)) = key.first() {
                     out.push((name.clone(), row));
                 }
-                after = Some(key);
-            }
-            if !full {
-                return Ok(out);
             }
         }
     }

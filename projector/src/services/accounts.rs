@@ -69,15 +69,15 @@ impl Service for Accounts {
 
     fn apply(change: &Change<ApiKey, AccountCommand>, record: &[u8]) -> Vec<Write> {
         let Some(after) = &change.after else { return Vec::new() };
-        let mut writes = vec![Write { table: &KEYS, key: key![after.id.as_str()], value: Some(row_json(change.seq, record)) }];
+        let mut writes = vec![Write::put(&KEYS, key![after.id.as_str()], row_json(change.seq, record))];
         if let Some(before) = change.before.as_ref().and_then(|before| serde_json::to_vec(before).ok()) {
-            let value = Some(row_json(change.before_seq, &before));
-            writes.push(Write { table: &KEYS_HISTORY, key: key![after.id.as_str(), change.before_seq], value });
+            let value = row_json(change.before_seq, &before);
+            writes.push(Write::put(&KEYS_HISTORY, key![after.id.as_str(), change.before_seq], value));
         } else {
             let id = Bytes::from(after.id.clone());
-            writes.push(Write { table: &BY_HASH, key: key![after.key_hash.as_str()], value: Some(id) });
+            writes.push(Write::put(&BY_HASH, key![after.key_hash.as_str()], id));
             if !after.email_hash.is_empty() {
-                writes.push(Write { table: &BY_EMAIL, key: key![after.email_hash.as_str(), after.id.as_str()], value: Some(Bytes::new()) });
+                writes.push(Write::put(&BY_EMAIL, key![after.email_hash.as_str(), after.id.as_str()], Bytes::new()));
             }
         }
         writes

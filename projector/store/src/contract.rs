@@ -64,11 +64,11 @@ async fn fresh(store: &dyn ViewStore, def: &'static ViewDef) -> Result<Arc<dyn V
 }
 
 fn put(table: &'static Table, key: Key, value: &str) -> Write {
-    Write { table, key, value: Some(Bytes::copy_from_slice(value.as_bytes())) }
+    Write::put(table, key, Bytes::copy_from_slice(value.as_bytes()))
 }
 
 fn delete(table: &'static Table, key: Key) -> Write {
-    Write { table, key, value: None }
+    Write::delete(table, key)
 }
 
 fn at_seq(seq: u64) -> Checkpoint {

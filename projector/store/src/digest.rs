@@ -8,7 +8,7 @@ use schemas::hash::Hash32;
 use schemas::tables::{Datum, Key, Table, TableKind};
 use sha2::{Digest, Sha256};
 
-use crate::store::{Error, View};
+use crate::store::{Error, Span, View};
 
 /// Rows read at a time.
 const PAGE_ROWS: usize = 1_000;
@@ -30,11 +30,12 @@ where
     for table in tables {
         hasher.update(b"T");
         part(&mut hasher, table.name.as_bytes());
-        let mut after = None;
+        let mut scan = view.scan(table, Span::default());
         loop {
-            let rows = view.scan(table, after.take(), PAGE_ROWS).await?;
-            let last_page = rows.len() < PAGE_ROWS;
-            after = rows.last().map(|(key, _)| key.clone());
+            let rows = scan.next(PAGE_ROWS).await?;
+            if rows.is_empty() {
+                break;
+            }
             for (key, value) in rows {
                 let Some(value) = edit(table, &key, value) else { continue };
                 hasher.update(b"R");
@@ -53,9 +54,6 @@ where
                 hasher.update(b"v");
                 part(&mut hasher, &value);
             }
-            if last_page {
-                break;
-            }
         }
     }
     Ok(Hash32(hasher.finalize().into()))
@@ -70,18 +68,30 @@ fn part(hasher: &mut Sha256, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use schemas::key;
-    use schemas::tables::{ViewDef, Write, int, text};
+    use schemas::tables::{ValueKind, ViewDef, Write, int, text};
 
     use super::*;
     use crate::embedded::{EmbeddedStore, Options};
     use crate::store::{Checkpoint, ViewStore};
 
-    static ROWS: Table = Table { name: "digest_rows", key: &[text("part"), int("num")], partition_columns: 1, kind: TableKind::Current };
-    static OLD: Table = Table { name: "digest_old", key: &[text("part"), int("num")], partition_columns: 1, kind: TableKind::History };
+    static ROWS: Table = Table {
+        name: "digest_rows",
+        key: &[text("part"), int("num")],
+        partition_columns: 1,
+        kind: TableKind::Current,
+        value: ValueKind::Text,
+    };
+    static OLD: Table = Table {
+        name: "digest_old",
+        key: &[text("part"), int("num")],
+        partition_columns: 1,
+        kind: TableKind::History,
+        value: ValueKind::Text,
+    };
     static DEF: ViewDef = ViewDef { name: "digest", tables: &[&ROWS, &OLD] };
 
     fn row(table: &'static Table, num: i64, value: &str) -> Write {
-        Write { table, key: key!["p", num], value: Some(Bytes::copy_from_slice(value.as_bytes())) }
+        Write::put(table, key!["p", num], Bytes::copy_from_slice(value.as_bytes()))
     }
 
     /// Proves that the digest sees every row over several pages, only of the kinds asked, after editing, and not the order of writing.

@@ -2,15 +2,19 @@
 //!
 //! [`store`] holds the traits and their promises, [`contract`] the tests every implementation must pass, [`feed`] how
 //! pages of changes are packed, [`digest`](mod@digest) the hash two stores are compared by, [`embedded`] the implementation that lives in the
-//! data directory.
+//! data directory, [`scylla`](mod@scylla) the one on a CQL database.
 
 pub mod contract;
+mod counter;
 pub mod digest;
 pub mod embedded;
 pub mod engine;
 pub mod feed;
+mod key;
+pub mod scylla;
 pub mod store;
 
+pub use self::scylla::ScyllaStore;
 pub use digest::digest;
 pub use embedded::EmbeddedStore;
 pub use store::{Checkpoint, Coordination, Error, Range, View, ViewStore};

@@ -49,6 +49,22 @@ pub struct Range {
     pub reverse: bool,
 }
 
+/// A stretch of a table in key order. Either end may be the beginning of a key.
+#[derive(Clone, Debug, Default)]
+pub struct Span {
+    /// The first key (inclusive), or what it begins with; `None`: the table's first.
+    pub from: Option<Key>,
+    /// Where it ends (exclusive: nothing that begins with it is inside); `None`: with the table.
+    pub to: Option<Key>,
+}
+
+/// A stretch of a table, read a page at a time.
+#[async_trait]
+pub trait Scan: Send {
+    /// The next rows, at most `rows_max` and at least one; none when all were given.
+    async fn next(&mut self, rows_max: usize) -> Result<Vec<(Key, Bytes)>, Error>;
+}
+
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -95,8 +111,11 @@ pub trait View: Send + Sync + 'static {
     fn generation(&self) -> u64;
     /// The checkpoint stored with the rows; the default before the first commit.
     async fn checkpoint(&self) -> Result<Checkpoint, Error>;
-    /// Writes rows in order and the checkpoint, as one. A checkpoint never goes back: a writer that was overtaken while it slept
+    /// Writes rows and the checkpoint, as one. A checkpoint never goes back: a writer that was overtaken while it slept
     /// gets [`Error::Behind`], and its rows are not written.
+    ///
+    /// Of several writes to a row the last one counts. Where rows and checkpoint are not one (CQL), a crash may leave rows without
+    /// the checkpoint; then all rows of a table that comes first in `writes` are there before any of the next table is.
     async fn commit(&self, writes: Vec<Write>, checkpoint: &Checkpoint) -> Result<(), Error>;
     /// One row.
     async fn get(&self, table: &'static Table, key: &Key) -> Result<Option<Bytes>, Error>;
@@ -104,9 +123,9 @@ pub trait View: Send + Sync + 'static {
     async fn get_many(&self, table: &'static Table, keys: &[Key]) -> Result<Vec<Option<Bytes>>, Error>;
     /// A page of rows, in key order (or against it).
     async fn range(&self, table: &'static Table, range: Range) -> Result<Vec<(Key, Bytes)>, Error>;
-    /// The whole table in key order, after a key (exclusive) if one is given: what digests and exports page through. On CQL it reads
-    /// every partition, so it is not for answering requests.
-    async fn scan(&self, table: &'static Table, after: Option<Key>, limit: usize) -> Result<Vec<(Key, Bytes)>, Error>;
+    /// Reads a table, or a stretch of it, in key order: what digests and exports page through. What is written meanwhile may be in it
+    /// or not. On CQL it reads every partition and sorts, so it is not for answering requests.
+    fn scan(&self, table: &'static Table, span: Span) -> Box<dyn Scan>;
     /// Waits until a commit has raised the checkpoint's seq, or any position, since `seen`; answers the checkpoint then. Cancel-safe.
     /// On a generation that a swap replaced it answers [`Error::Gone`] instead of waiting for what cannot come.
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, Error>;

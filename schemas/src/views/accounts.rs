@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
-use crate::tables::{Table, TableKind, ViewDef, int, int_desc, text};
+use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
 
 /// What a caller may do. Limits of each are in the API's tier table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -129,20 +129,38 @@ pub struct Row {
 }
 
 /// Keys as they stand: (id) to [`Row`] as JSON.
-pub const KEYS: Table = Table { name: "accounts_keys", key: &[text("id")], partition_columns: 1, kind: TableKind::Current };
+pub const KEYS: Table =
+    Table { name: "accounts_keys", key: &[text("id")], partition_columns: 1, kind: TableKind::Current, value: ValueKind::Text };
 /// Keys as they stood: (id, seq descending) to [`Row`] as JSON.
-pub const KEYS_HISTORY: Table =
-    Table { name: "accounts_keys_history", key: &[text("id"), int_desc("seq")], partition_columns: 1, kind: TableKind::History };
+pub const KEYS_HISTORY: Table = Table {
+    name: "accounts_keys_history",
+    key: &[text("id"), int_desc("seq")],
+    partition_columns: 1,
+    kind: TableKind::History,
+    value: ValueKind::Text,
+};
 /// Keys by their keyed hash: (hash) to the key's id.
-pub const BY_HASH: Table = Table { name: "accounts_by_hash", key: &[text("hash")], partition_columns: 1, kind: TableKind::Derived };
+pub const BY_HASH: Table =
+    Table { name: "accounts_by_hash", key: &[text("hash")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Text };
 /// Keys by keyed hash of the e-mail: (hash, id) to nothing.
-pub const BY_EMAIL: Table =
-    Table { name: "accounts_by_email", key: &[text("hash"), text("id")], partition_columns: 1, kind: TableKind::Derived };
+pub const BY_EMAIL: Table = Table {
+    name: "accounts_by_email",
+    key: &[text("hash"), text("id")],
+    partition_columns: 1,
+    kind: TableKind::Derived,
+    value: ValueKind::Bytes,
+};
 /// Packed pages of changes.
-pub const FEED: Table = Table { name: "accounts_feed", key: &[int("block")], partition_columns: 1, kind: TableKind::Derived };
+pub const FEED: Table =
+    Table { name: "accounts_feed", key: &[int("block")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Bytes };
 /// Inputs that could not be decided: (key of fact, offset) to where and why, as JSON.
-pub const PARKED: Table =
-    Table { name: "accounts_parked", key: &[text("key"), int("offset")], partition_columns: 1, kind: TableKind::Derived };
+pub const PARKED: Table = Table {
+    name: "accounts_parked",
+    key: &[text("key"), int("offset")],
+    partition_columns: 1,
+    kind: TableKind::Derived,
+    value: ValueKind::Text,
+};
 
 /// The accounts' view.
 pub const VIEW: ViewDef = ViewDef { name: "accounts", tables: &[&KEYS, &KEYS_HISTORY, &BY_HASH, &BY_EMAIL, &FEED, &PARKED] };

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
 use crate::facts::recalls::RecallFact;
-use crate::tables::{Column, ColumnType, Order, Table, TableKind, ViewDef, int, int_desc, text};
+use crate::tables::{Column, ColumnType, Order, Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
 
 /// A recall as readers see it. The first eight fields after `id` are the contract's record, in its order. `""` is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,10 +107,16 @@ pub struct Row {
 }
 
 /// Records as they stand: (id) to [`Row`] as JSON.
-pub const RECALLS: Table = Table { name: "recalls", key: &[text("id")], partition_columns: 1, kind: TableKind::Current };
+pub const RECALLS: Table =
+    Table { name: "recalls", key: &[text("id")], partition_columns: 1, kind: TableKind::Current, value: ValueKind::Text };
 /// Records as they stood, by the seq from which they did: (id, seq descending) to [`Row`] as JSON.
-pub const HISTORY: Table =
-    Table { name: "recalls_history", key: &[text("id"), int_desc("seq")], partition_columns: 1, kind: TableKind::History };
+pub const HISTORY: Table = Table {
+    name: "recalls_history",
+    key: &[text("id"), int_desc("seq")],
+    partition_columns: 1,
+    kind: TableKind::History,
+    value: ValueKind::Text,
+};
 /// Listed records by list and date, newest first. `list` is `CATEGORY/AGENCY`, or `*/*` for all; `year` bounds the partition,
 /// newest first; `day` is days since 1970 (-1 and year 0 for none); a row says from which seq on (`since`) until which
 /// (value: JSON of [`Listed`]) the record stood there.
@@ -119,19 +125,33 @@ pub const LISTS: Table = Table {
     key: &[text("list"), Column { name: "year", ty: ColumnType::Int, order: Order::Desc }, int_desc("day"), text("id"), int("since")],
     partition_columns: 2,
     kind: TableKind::Derived,
+    value: ValueKind::Text,
 };
 /// Decision state: (key of fact) to [`Note`] as JSON.
-pub const SOURCES: Table = Table { name: "recalls_sources", key: &[text("key")], partition_columns: 1, kind: TableKind::Derived };
+pub const SOURCES: Table =
+    Table { name: "recalls_sources", key: &[text("key")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Text };
 /// Decision state: (name of a [`NoteSet`]) to its items as JSON.
-pub const SETS: Table = Table { name: "recalls_sets", key: &[text("name")], partition_columns: 1, kind: TableKind::Derived };
+pub const SETS: Table =
+    Table { name: "recalls_sets", key: &[text("name")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Text };
 /// Packed pages of changes: (block) to a block, see `view_store::feed`.
-pub const FEED: Table = Table { name: "recalls_feed", key: &[int("block")], partition_columns: 1, kind: TableKind::Derived };
+pub const FEED: Table =
+    Table { name: "recalls_feed", key: &[int("block")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Bytes };
 /// Upstreams' completeness: (upstream, seq descending) to [`crate::change::Through`] as JSON.
-pub const THROUGH: Table =
-    Table { name: "recalls_through", key: &[text("upstream"), int_desc("seq")], partition_columns: 1, kind: TableKind::Derived };
+pub const THROUGH: Table = Table {
+    name: "recalls_through",
+    key: &[text("upstream"), int_desc("seq")],
+    partition_columns: 1,
+    kind: TableKind::Derived,
+    value: ValueKind::Text,
+};
 /// Inputs that could not be decided: (key of fact, offset) to where and why, as JSON.
-pub const PARKED: Table =
-    Table { name: "recalls_parked", key: &[text("key"), int("offset")], partition_columns: 1, kind: TableKind::Derived };
+pub const PARKED: Table = Table {
+    name: "recalls_parked",
+    key: &[text("key"), int("offset")],
+    partition_columns: 1,
+    kind: TableKind::Derived,
+    value: ValueKind::Text,
+};
 
 /// The recalls view.
 pub const VIEW: ViewDef = ViewDef { name: "recalls", tables: &[&RECALLS, &HISTORY, &LISTS, &SOURCES, &SETS, &FEED, &THROUGH, &PARKED] };

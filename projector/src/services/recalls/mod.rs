@@ -81,15 +81,14 @@ impl Service for Recalls {
         if let Some(through) = &change.through
             && let Ok(value) = serde_json::to_vec(through)
         {
-            writes.push(Write { table: &THROUGH, key: key![through.upstream.as_str(), change.seq], value: Some(Bytes::from(value)) });
+            writes.push(Write::put(&THROUGH, key![through.upstream.as_str(), change.seq], Bytes::from(value)));
         }
         let Some(after) = &change.after else { return writes };
         let since = place(change, after, &mut writes);
-        let value = Some(row_json(change.seq, since, record));
-        writes.push(Write { table: &RECALLS, key: key![after.id.as_str()], value });
+        writes.push(Write::put(&RECALLS, key![after.id.as_str()], row_json(change.seq, since, record)));
         if let Some(before) = change.before.as_ref().and_then(|before| serde_json::to_vec(before).ok()) {
-            let value = Some(row_json(change.before_seq, change.before_since, &before));
-            writes.push(Write { table: &HISTORY, key: key![after.id.as_str(), change.before_seq], value });
+            let value = row_json(change.before_seq, change.before_since, &before);
+            writes.push(Write::put(&HISTORY, key![after.id.as_str(), change.before_seq], value));
         }
         writes
     }
@@ -403,11 +402,15 @@ fn remember(note: &Note, writes: &mut Vec<Write>) {
     if !key.is_empty()
         && let Ok(value) = serde_json::to_vec(&source)
     {
-        writes.push(Write { table: &SOURCES, key: key![note.key.as_str()], value: Some(Bytes::from(value)) });
+        writes.push(Write::put(&SOURCES, key![note.key.as_str()], Bytes::from(value)));
     }
     for set in &note.sets {
         let value = (!set.items.is_empty()).then(|| serde_json::to_vec(&set.items).ok()).flatten();
-        writes.push(Write { table: &SETS, key: key![set.name.as_str()], value: value.map(Bytes::from) });
+        let key = key![set.name.as_str()];
+        writes.push(match value {
+            Some(value) => Write::put(&SETS, key, Bytes::from(value)),
+            None => Write::delete(&SETS, key),
+        });
     }
 }
 
@@ -435,7 +438,7 @@ fn list_entries(recall: &Recall, since: i64, listed: Listed, writes: &mut Vec<Wr
     let own = recall.agencies.iter().map(|agency| format!("{}/{agency}", recall.category));
     for list in own.chain(["*/*".to_owned()]) {
         let key = key![list, year_of(&recall.date), day_of(&recall.date), recall.id.as_str(), since];
-        writes.push(Write { table: &LISTS, key, value: Some(value.clone()) });
+        writes.push(Write::put(&LISTS, key, value.clone()));
     }
 }
 

@@ -5,16 +5,26 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use schemas::key;
-use schemas::tables::{Table, TableKind, ViewDef, int, text};
+use schemas::tables::{Table, TableKind, ValueKind, ViewDef, int, text};
 
 use super::{Failure, at_seq, fresh, promise, put};
 use crate::store::{Checkpoint, Error, Range, ViewStore};
 
-static TABLE: Table =
-    Table { name: "contract_generations", key: &[text("part"), int("num")], partition_columns: 1, kind: TableKind::Current };
+static TABLE: Table = Table {
+    name: "contract_generations",
+    key: &[text("part"), int("num")],
+    partition_columns: 1,
+    kind: TableKind::Current,
+    value: ValueKind::Text,
+};
 static SWAPPED: ViewDef = ViewDef { name: "contract_swapped", tables: &[&TABLE] };
-static WAITED_TABLE: Table =
-    Table { name: "contract_waits", key: &[text("part"), int("num")], partition_columns: 1, kind: TableKind::Current };
+static WAITED_TABLE: Table = Table {
+    name: "contract_waits",
+    key: &[text("part"), int("num")],
+    partition_columns: 1,
+    kind: TableKind::Current,
+    value: ValueKind::Text,
+};
 static WAITED: ViewDef = ViewDef { name: "contract_waited", tables: &[&WAITED_TABLE] };
 
 fn all_rows() -> Range {

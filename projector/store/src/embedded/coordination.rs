@@ -12,6 +12,7 @@ use fjall::{Keyspace, PersistMode};
 
 use super::database::Core;
 use super::failure::{closed, engine, held, lost_task};
+use crate::counter::{self, Counter};
 use crate::store::{Coordination, Error};
 
 /// Counters looked at, and forgotten if expired, on each `take`.
@@ -96,14 +97,7 @@ impl Coordination for Rows {
     async fn take(&self, name: &str, amount: i64, max: i64, now_ms: i64, expires_ms: i64) -> Result<i64, Error> {
         let key = row_key(COUNTER, name)?;
         self.run(move |core, sweep| {
-            let current = read_counter(&core.coordination, &key)?.filter(|(expires_ms, _)| *expires_ms >= now_ms);
-            let used = current.map_or(0, |(_, used)| used);
-            let added = if amount >= 0 {
-                // A counter that would be forgotten at once could be taken from without end.
-                if expires_ms < now_ms { 0 } else { amount.min(max.saturating_sub(used)).max(0) }
-            } else {
-                amount.max(used.saturating_neg())
-            };
+            let (added, next) = counter::take(read_counter(&core.coordination, &key)?, amount, max, now_ms, expires_ms);
             let expired = expired(&core.coordination, sweep, now_ms, &key)?;
             if added == 0 && expired.is_empty() {
                 return Ok(0);
@@ -112,13 +106,14 @@ impl Coordination for Rows {
                 for key in expired {
                     batch.remove(&core.coordination, key);
                 }
-                if added != 0 && used + added == 0 {
-                    batch.remove(&core.coordination, key);
-                } else if added != 0 {
-                    let expires_ms = current.map_or(expires_ms, |(earlier, _)| earlier.max(expires_ms));
-                    let mut value = expires_ms.to_be_bytes().to_vec();
-                    value.extend_from_slice(&(used + added).to_be_bytes());
-                    batch.insert(&core.coordination, key, value);
+                match next {
+                    _ if added == 0 => {}
+                    None => batch.remove(&core.coordination, key),
+                    Some(Counter { expires_ms, used }) => {
+                        let mut value = expires_ms.to_be_bytes().to_vec();
+                        value.extend_from_slice(&used.to_be_bytes());
+                        batch.insert(&core.coordination, key, value);
+                    }
                 }
             })?;
             Ok(added)
@@ -159,11 +154,10 @@ fn read(keyspace: &Keyspace, key: &[u8]) -> Result<Option<(i64, Vec<u8>)>, Error
     Ok(Some((at, rest.to_vec())))
 }
 
-/// A counter: when it expires, and how much is used.
-fn read_counter(keyspace: &Keyspace, key: &[u8]) -> Result<Option<(i64, i64)>, Error> {
+fn read_counter(keyspace: &Keyspace, key: &[u8]) -> Result<Option<Counter>, Error> {
     let Some((expires_ms, rest)) = read(keyspace, key)? else { return Ok(None) };
     let used: [u8; 8] = rest.try_into().map_err(|_| damaged())?;
-    Ok(Some((expires_ms, i64::from_be_bytes(used))))
+    Ok(Some(Counter { expires_ms, used: i64::from_be_bytes(used) }))
 }
 
 fn split_time(value: &[u8]) -> Option<(i64, &[u8])> {

@@ -6,7 +6,6 @@
 mod coordination;
 mod database;
 mod failure;
-mod key;
 mod tuning;
 mod view;
 

@@ -4,14 +4,16 @@ use std::path::Path;
 
 use bytes::Bytes;
 use schemas::key;
-use schemas::tables::{Key, Table, TableKind, Write, int, text};
+use schemas::tables::{Key, Table, TableKind, ValueKind, Write, int, text};
 
 use super::*;
 use crate::contract;
 use crate::store::Checkpoint;
 
-static ROWS: Table = Table { name: "rows", key: &[text("part"), int("num")], partition_columns: 1, kind: TableKind::Current };
-static BLOCKS: Table = Table { name: "blocks_feed", key: &[int("block")], partition_columns: 1, kind: TableKind::Derived };
+static ROWS: Table =
+    Table { name: "rows", key: &[text("part"), int("num")], partition_columns: 1, kind: TableKind::Current, value: ValueKind::Text };
+static BLOCKS: Table =
+    Table { name: "blocks_feed", key: &[int("block")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Bytes };
 static DEF: ViewDef = ViewDef { name: "tested", tables: &[&ROWS, &BLOCKS] };
 
 fn open(dir: &Path) -> Arc<EmbeddedStore> {
@@ -19,11 +21,11 @@ fn open(dir: &Path) -> Arc<EmbeddedStore> {
 }
 
 fn row(num: i64) -> Write {
-    Write { table: &ROWS, key: key!["p", num], value: Some(Bytes::from(num.to_string())) }
+    Write::put(&ROWS, key!["p", num], Bytes::from(num.to_string()))
 }
 
 fn block(num: i64) -> Write {
-    Write { table: &BLOCKS, key: key![num], value: Some(Bytes::from(vec![b'x'; 60_000])) }
+    Write::put(&BLOCKS, key![num], Bytes::from(vec![b'x'; 60_000]))
 }
 
 fn at_seq(seq: u64) -> Checkpoint {

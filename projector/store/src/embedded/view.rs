@@ -6,7 +6,7 @@
 
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, RwLock, Weak};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -16,8 +16,8 @@ use tokio::sync::watch;
 
 use super::database::{Core, checkpoint_key, keyspace_name};
 use super::failure::{closed, engine, held, lost_task};
-use super::key::{append_whole, decode, encode_prefix, encode_whole, end_of};
-use crate::store::{Checkpoint, Error, Range, View};
+use crate::key::{append_whole, decode, encode_prefix, encode_whole, end_of};
+use crate::store::{Checkpoint, Error, Range, Scan, Span, View};
 
 /// Reads of more rows than this go to a thread that may block.
 const ROWS_INLINE_MAX: usize = 256;
@@ -176,7 +176,7 @@ impl Tables {
         let mut push = |row: fjall::Guard| {
             let (key, value) = row.into_inner().map_err(|error| engine("read", table.name, error))?;
             out.push((decode(table, &key)?, to_bytes(value)));
-            Ok(())
+            Ok::<(), Error>(())
         };
         if reverse {
             rows.rev().take(limit).try_for_each(&mut push)?;
@@ -222,6 +222,33 @@ impl Tables {
 
 /// Encoded ends of a range.
 type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+/// A stretch of a table that is read a page at a time, each from a snapshot of its own.
+struct EmbeddedScan {
+    table: &'static Table,
+    /// What is still to be read, from where; `None` at the end. An error is told once.
+    rest: Result<Option<(Weak<Tables>, Bounds)>, Error>,
+}
+
+#[async_trait]
+impl Scan for EmbeddedScan {
+    async fn next(&mut self, rows_max: usize) -> Result<Vec<(Key, Bytes)>, Error> {
+        let Some((weak, bounds)) = std::mem::replace(&mut self.rest, Ok(None))? else { return Ok(Vec::new()) };
+        let tables = weak.upgrade().ok_or_else(closed)?;
+        let (table, upper) = (self.table, bounds.1.clone());
+        let read = move || tables.rows(table, bounds, rows_max, false);
+        let rows = if rows_max <= ROWS_INLINE_MAX { read() } else { tokio::task::spawn_blocking(read).await.map_err(lost_task)? }?;
+        if let Some((last, _)) = rows.last().filter(|_| rows.len() == rows_max) {
+            self.rest = Ok(Some((weak, (Bound::Excluded(encode_whole(table, last)?), upper))));
+        }
+        Ok(rows)
+    }
+}
+
+fn span_bounds(table: &Table, span: &Span) -> Result<Bounds, Error> {
+    let encoded = |key: &Option<Key>| key.as_ref().map(|key| encode_prefix(table, key)).transpose();
+    Ok((encoded(&span.from)?.map_or(Bound::Unbounded, Bound::Included), encoded(&span.to)?.map_or(Bound::Unbounded, Bound::Excluded)))
+}
 
 /// What a caller's range covers, in bytes.
 fn bounds_of(table: &Table, range: &Range) -> Result<Bounds, Error> {
@@ -330,8 +357,10 @@ impl View for EmbeddedView {
         self.read(range.limit, move |tables| tables.rows(table, bounds, range.limit, range.reverse)).await
     }
 
-    async fn scan(&self, table: &'static Table, after: Option<Key>, limit: usize) -> Result<Vec<(Key, Bytes)>, Error> {
-        self.range(table, Range { prefix: Key::new(), after, from: None, limit, reverse: false }).await
+    fn scan(&self, table: &'static Table, span: Span) -> Box<dyn Scan> {
+        let tables = self.tables().map(|tables| Arc::downgrade(&tables));
+        let bounds = span_bounds(table, &span);
+        Box::new(EmbeddedScan { table, rest: tables.and_then(|tables| Ok((tables, bounds?))).map(Some) })
     }
 
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, Error> {

@@ -19,7 +19,8 @@ pub struct FeedTail {
     building: Building,
     /// Whether the open block differs from what was last taken.
     changed: bool,
-    filled: Vec<(u64, Bytes)>,
+    /// Their numbers, their last seqs and their bytes.
+    filled: Vec<(u64, u64, Bytes)>,
 }
 
 impl FeedTail {
@@ -108,7 +109,7 @@ impl FeedTail {
     /// Sets the full block aside and opens the next.
     fn fill(&mut self) {
         if self.changed {
-            self.filled.push((self.block, self.building.encode(first_seq_of(self.block))));
+            self.filled.push(self.encoded());
         }
         self.block += 1;
         self.building = Building::default();
@@ -120,10 +121,16 @@ impl FeedTail {
     pub fn take_writes(&mut self, table: &'static Table) -> Vec<Write> {
         let mut blocks = std::mem::take(&mut self.filled);
         if self.changed {
-            blocks.push((self.block, self.building.encode(first_seq_of(self.block))));
+            blocks.push(self.encoded());
             self.changed = false;
         }
-        blocks.into_iter().map(|(block, bytes)| Write { table, key: block_key(block), value: Some(bytes) }).collect()
+        // A block that holds more wins over one that holds less, whoever writes it and when.
+        let stamp = |last: u64| i64::try_from(last).unwrap_or(i64::MAX);
+        blocks.into_iter().map(|(block, last, bytes)| Write::put(table, block_key(block), bytes).at(stamp(last))).collect()
+    }
+
+    fn encoded(&self) -> (u64, u64, Bytes) {
+        (self.block, self.next_seq().0 - 1, self.building.encode(first_seq_of(self.block)))
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use schemas::tables::{TableKind, ViewDef};
+use schemas::tables::{TableKind, ValueKind, ViewDef};
 
 use super::*;
 use crate::contract::Lcg;
 use crate::embedded::{EmbeddedStore, Options};
 use crate::store::{Checkpoint, ViewStore};
 
-static FEED: Table = Table { name: "tested_feed", key: FEED_KEY, partition_columns: 1, kind: TableKind::Derived };
+static FEED: Table = Table { name: "tested_feed", key: FEED_KEY, partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Bytes };
 static DEF: ViewDef = ViewDef { name: "tested", tables: &[&FEED] };
 /// Two full blocks, a block of which nothing is shown, a full one, an open one.
 const CHANGES: u64 = BLOCK * 9 / 2;

@@ -18,14 +18,14 @@ const COLUMN_BYTES_USUAL: usize = 16;
 const SIGN: u64 = 1 << 63;
 
 /// Encodes a whole key.
-pub(super) fn encode_whole(table: &Table, key: &[Datum]) -> Result<Vec<u8>, Error> {
+pub(crate) fn encode_whole(table: &Table, key: &[Datum]) -> Result<Vec<u8>, Error> {
     let mut out = Vec::with_capacity(key.len() * COLUMN_BYTES_USUAL);
     append_whole(table, key, &mut out)?;
     Ok(out)
 }
 
 /// Encodes a whole key behind what is there.
-pub(super) fn append_whole(table: &Table, key: &[Datum], out: &mut Vec<u8>) -> Result<(), Error> {
+pub(crate) fn append_whole(table: &Table, key: &[Datum], out: &mut Vec<u8>) -> Result<(), Error> {
     if key.len() != table.key.len() {
         return Err(bad_key(table, format!("{} columns given, {} wanted", key.len(), table.key.len())));
     }
@@ -33,7 +33,7 @@ pub(super) fn append_whole(table: &Table, key: &[Datum], out: &mut Vec<u8>) -> R
 }
 
 /// Encodes the leading columns of a key; none give no bytes.
-pub(super) fn encode_prefix(table: &Table, key: &[Datum]) -> Result<Vec<u8>, Error> {
+pub(crate) fn encode_prefix(table: &Table, key: &[Datum]) -> Result<Vec<u8>, Error> {
     if key.len() > table.key.len() {
         return Err(bad_key(table, format!("{} columns given, the table has {}", key.len(), table.key.len())));
     }
@@ -73,7 +73,7 @@ fn append(table: &Table, key: &[Datum], out: &mut Vec<u8>) -> Result<(), Error> 
 }
 
 /// Reads a whole key back.
-pub(super) fn decode(table: &Table, bytes: &[u8]) -> Result<Key, Error> {
+pub(crate) fn decode(table: &Table, bytes: &[u8]) -> Result<Key, Error> {
     let damaged = || Error::Damaged { table: table.name.to_owned(), reason: "a key does not read back".to_owned() };
     let mut rest = bytes;
     let mut key = Key::with_capacity(table.key.len());
@@ -117,7 +117,7 @@ fn decode_column(column: &Column, bytes: &[u8]) -> Option<(Datum, usize)> {
 }
 
 /// The first bytes after everything that begins with `prefix`; `None` if nothing can follow.
-pub(super) fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte != 0xFF)?;
     let mut end = prefix[..=last].to_vec();
     end[last] += 1;
@@ -125,7 +125,7 @@ pub(super) fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A caller's mistake: the key does not fit the table.
-fn bad_key(table: &Table, why: String) -> Error {
+pub(crate) fn bad_key(table: &Table, why: String) -> Error {
     Error::Unavailable { what: format!("a key of table {} is wrong: {why}", table.name), source: None }
 }
 
@@ -134,7 +134,7 @@ mod tests {
     use std::cmp::Ordering;
 
     use schemas::key;
-    use schemas::tables::{TableKind, int, int_desc, text};
+    use schemas::tables::{TableKind, ValueKind, int, int_desc, text};
 
     use super::*;
     use crate::contract::Lcg;
@@ -145,6 +145,7 @@ mod tests {
         key: &[text("a"), int_desc("b"), TEXT_DESC, int("d"), text("e")],
         partition_columns: 1,
         kind: TableKind::Derived,
+        value: ValueKind::Text,
     };
 
     fn random_key(lcg: &mut Lcg) -> Key {

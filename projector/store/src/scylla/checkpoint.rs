@@ -1,0 +1,115 @@
+//! Checkpoints as rows: one for the changes, one for each position, all of a generation in one partition.
+//!
+//! Each row is written with what it stands for as its timestamp (the seq, the offset), so that a writer that comes late, or twice, leaves
+//! the further one standing: a checkpoint never goes back, and no lock is needed for that.
+
+use ::scylla::statement::batch::{Batch, BatchType};
+use serde::{Deserialize, Serialize};
+
+use super::session::{Cell, Cql, Failure, text_of};
+use crate::store::{Checkpoint, Error};
+
+/// The name of the row that stands for the changes. No position has it: theirs hold a `/`.
+const CHANGES: &str = "changes";
+
+/// What the row of the changes holds, as JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Changes {
+    seq: u64,
+    hash: String,
+    offset: u64,
+    recorded_at_ms: i64,
+}
+
+/// The checkpoint of a generation as stored; the default where there is none.
+pub(super) async fn read(cql: &Cql, view: &str, generation: u64) -> Result<Checkpoint, Error> {
+    let select = format!("SELECT name, value FROM {}.checkpoints WHERE view_name = ? AND generation = ?", cql.keyspace());
+    let mut checkpoint = Checkpoint::default();
+    for row in cql.rows(&select, &[Cell::Text(view), number(generation)], usize::MAX).await? {
+        let mut columns = row.columns.into_iter();
+        let (name, value) = (columns.next().and_then(text_of), columns.next().and_then(text_of));
+        let (Some(name), Some(value)) = (name, value) else { return Err(damaged("a row is incomplete")) };
+        if name == CHANGES {
+            let changes: Changes = serde_json::from_str(&value).map_err(|error| damaged(&error.to_string()))?;
+            let Changes { seq, hash, offset, recorded_at_ms } = changes;
+            checkpoint = Checkpoint { seq, hash, offset, recorded_at_ms, positions: checkpoint.positions };
+        } else {
+            let offset = value.parse().map_err(|_| damaged(&format!("the position of {name} is \"{value}\"")))?;
+            checkpoint.positions.insert(name, offset);
+        }
+    }
+    Ok(checkpoint)
+}
+
+/// Writes what differs from the checkpoint known to be stored.
+pub(super) async fn write(cql: &Cql, view: &str, generation: u64, known: &Checkpoint, new: &Checkpoint) -> Result<(), Failure> {
+    let mut rows: Vec<(&str, String, i64)> = Vec::new();
+    let Checkpoint { seq, hash, offset, recorded_at_ms, positions } = new;
+    if (seq, hash, offset, recorded_at_ms) != (&known.seq, &known.hash, &known.offset, &known.recorded_at_ms) {
+        let changes = Changes { seq: *seq, hash: hash.clone(), offset: *offset, recorded_at_ms: *recorded_at_ms };
+        let json = serde_json::to_string(&changes).map_err(|error| Failure::Other(damaged(&error.to_string())))?;
+        rows.push((CHANGES, json, stamp(signed(*seq))));
+    }
+    for (name, next) in positions.iter().filter(|(name, next)| known.positions.get(*name) != Some(next)) {
+        rows.push((name, next.to_string(), stamp(signed(*next))));
+    }
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let insert =
+        format!("INSERT INTO {}.checkpoints (view_name, generation, name, value) VALUES (?, ?, ?, ?) USING TIMESTAMP ?", cql.keyspace());
+    let prepared = cql.prepared(&insert).await?;
+    let mut batch = Batch::new(BatchType::Unlogged);
+    batch.set_is_idempotent(true);
+    let mut values = Vec::with_capacity(rows.len());
+    for (name, value, at) in &rows {
+        batch.append_statement(prepared.clone());
+        values.push(vec![Cell::Text(view), number(generation), Cell::Text(name), Cell::Text(value), Cell::Int(*at)]);
+    }
+    cql.batch(&batch, values).await
+}
+
+/// Forgets the checkpoint of a generation that was dropped.
+pub(super) async fn forget(cql: &Cql, view: &str, generation: u64) -> Result<(), Failure> {
+    let delete = format!("DELETE FROM {}.checkpoints WHERE view_name = ? AND generation = ?", cql.keyspace());
+    cql.execute(&delete, &[Cell::Text(view), number(generation)]).await.map(|_| ())
+}
+
+/// Whether a checkpoint is further than one seen before, in seq or in any position.
+pub(super) fn is_past(now: &Checkpoint, seen: &Checkpoint) -> bool {
+    now.seq > seen.seq || now.positions.iter().any(|(partition, offset)| seen.positions.get(partition).is_none_or(|before| offset > before))
+}
+
+/// Takes over what is further; answers whether anything was.
+pub(super) fn raise(known: &mut Checkpoint, stored: &Checkpoint) -> bool {
+    let further = is_past(stored, known) || (stored.seq == known.seq && stored.hash != known.hash);
+    if stored.seq > known.seq || (stored.seq == known.seq && stored.hash != known.hash) {
+        known.seq = stored.seq;
+        known.hash.clone_from(&stored.hash);
+        known.offset = stored.offset;
+        known.recorded_at_ms = stored.recorded_at_ms;
+    }
+    for (name, next) in &stored.positions {
+        let position = known.positions.entry(name.clone()).or_default();
+        *position = (*position).max(*next);
+    }
+    further
+}
+
+/// A write timestamp: CQL wants more than 0.
+pub(super) fn stamp(at: i64) -> i64 {
+    at.max(1)
+}
+
+pub(super) fn number(generation: u64) -> Cell<'static> {
+    Cell::Int(signed(generation))
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn damaged(reason: &str) -> Error {
+    Error::Damaged { table: "checkpoints".to_owned(), reason: reason.to_owned() }
+}

@@ -1,0 +1,164 @@
+//! Leases and counters by lightweight transactions: read, decide, write if nothing changed meanwhile, else again.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::scylla::value::{CqlValue, Row};
+use async_trait::async_trait;
+
+use super::session::{Cell, Cql, Failure, int_of, text_of};
+use crate::counter::{self, Counter};
+use crate::store::{Coordination, Error};
+
+/// Tries before a call gives up: each means that somebody else got through.
+const TRIES_MAX: u32 = 60;
+/// The longest pause between two tries.
+const PAUSE_MAX: Duration = Duration::from_millis(60);
+/// How long the database keeps a counter beyond its end: clocks of nodes differ, and a clock may stand still in tests.
+const KEPT_BEYOND_S: i64 = 3_600;
+/// The longest time to live that CQL takes: twenty years.
+const TTL_MAX_S: i64 = 630_000_000;
+/// Callers of one process take turns by name, so that they do not lose to each other.
+const TURNS: usize = 64;
+
+/// Leases and counters of one keyspace.
+pub(super) struct Rows {
+    cql: Arc<Cql>,
+    turns: [tokio::sync::Mutex<()>; TURNS],
+}
+
+impl Rows {
+    pub(super) fn new(cql: Arc<Cql>) -> Self {
+        Self { cql, turns: std::array::from_fn(|_| tokio::sync::Mutex::default()) }
+    }
+
+    async fn turn(&self, name: &str) -> tokio::sync::MutexGuard<'_, ()> {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        let turn = usize::try_from(hasher.finish() % TURNS as u64).unwrap_or_default();
+        self.turns[turn].lock().await
+    }
+
+    async fn read(&self, table: &str, columns: &str, name: &str) -> Result<Option<Row>, Error> {
+        let select = format!("SELECT {columns} FROM {}.{table} WHERE name = ?", self.cql.keyspace());
+        Ok(self.cql.rows(&select, &[Cell::Text(name)], 1).await?.into_iter().next())
+    }
+
+    async fn holder(&self, name: &str) -> Result<Option<(String, i64)>, Error> {
+        let Some(row) = self.read("leases", "holder, until_ms", name).await? else { return Ok(None) };
+        let [holder, until_ms] = two(row)?;
+        Ok(text_of(holder).zip(int_of(until_ms)))
+    }
+
+    async fn counter(&self, name: &str) -> Result<Option<Counter>, Error> {
+        let Some(row) = self.read("counters", "used, expires_ms", name).await? else { return Ok(None) };
+        let [used, expires_ms] = two(row)?;
+        Ok(int_of(used).zip(int_of(expires_ms)).map(|(used, expires_ms)| Counter { expires_ms, used }))
+    }
+}
+
+fn two(row: Row) -> Result<[Option<CqlValue>; 2], Error> {
+    row.columns.try_into().map_err(|_| Error::Damaged { table: "coordination".to_owned(), reason: "a row has other columns".to_owned() })
+}
+
+/// Whether a conditional write took effect; `None` if nobody knows.
+fn took(applied: Result<bool, Failure>) -> Result<Option<bool>, Error> {
+    match applied {
+        Ok(applied) => Ok(Some(applied)),
+        Err(Failure::Unknown(_)) => Ok(None),
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+async fn pause(tries: u32) {
+    tokio::time::sleep(PAUSE_MAX.min(Duration::from_millis(u64::from(tries) * 2))).await;
+}
+
+fn contended(name: &str) -> Error {
+    Error::Unavailable { what: format!("coordination row {name} is changed by others without end"), source: None }
+}
+
+#[async_trait]
+impl Coordination for Rows {
+    async fn lease(&self, name: &str, holder: &str, now_ms: i64, ttl: Duration) -> Result<bool, Error> {
+        let until_ms = now_ms.saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
+        let keyspace = self.cql.keyspace();
+        let _turn = self.turn(name).await;
+        for tries in 0..TRIES_MAX {
+            let applied = match self.holder(name).await? {
+                Some((by, until_ms)) if by != holder && until_ms > now_ms => return Ok(false),
+                Some((by, held_until_ms)) => {
+                    let update =
+                        format!("UPDATE {keyspace}.leases SET holder = ?, until_ms = ? WHERE name = ? IF holder = ? AND until_ms = ?");
+                    let values = [Cell::Text(holder), Cell::Int(until_ms), Cell::Text(name), Cell::Text(&by), Cell::Int(held_until_ms)];
+                    self.cql.applied(&update, &values).await
+                }
+                None => {
+                    let insert = format!("INSERT INTO {keyspace}.leases (name, holder, until_ms) VALUES (?, ?, ?) IF NOT EXISTS");
+                    self.cql.applied(&insert, &[Cell::Text(name), Cell::Text(holder), Cell::Int(until_ms)]).await
+                }
+            };
+            if took(applied)? == Some(true) {
+                return Ok(true);
+            }
+            pause(tries).await;
+        }
+        Err(contended(name))
+    }
+
+    async fn release(&self, name: &str, holder: &str) -> Result<(), Error> {
+        let delete = format!("DELETE FROM {}.leases WHERE name = ? IF holder = ?", self.cql.keyspace());
+        // Held by another, or not at all: nothing to give back.
+        self.cql.applied(&delete, &[Cell::Text(name), Cell::Text(holder)]).await?;
+        Ok(())
+    }
+
+    async fn take(&self, name: &str, amount: i64, max: i64, now_ms: i64, expires_ms: i64) -> Result<i64, Error> {
+        let keyspace = self.cql.keyspace();
+        let _turn = self.turn(name).await;
+        for tries in 0..TRIES_MAX {
+            let current = self.counter(name).await?;
+            let (added, next) = counter::take(current, amount, max, now_ms, expires_ms);
+            if added == 0 {
+                return Ok(0);
+            }
+            let applied = match (current, next) {
+                (None, None) => return Ok(0),
+                (None, Some(next)) => {
+                    let insert =
+                        format!("INSERT INTO {keyspace}.counters (name, used, expires_ms) VALUES (?, ?, ?) IF NOT EXISTS USING TTL ?");
+                    let values = [Cell::Text(name), Cell::Int(next.used), Cell::Int(next.expires_ms), kept(next, now_ms)];
+                    self.cql.applied(&insert, &values).await
+                }
+                (Some(current), Some(next)) => {
+                    let update = format!(
+                        "UPDATE {keyspace}.counters USING TTL ? SET used = ?, expires_ms = ? WHERE name = ? IF used = ? AND expires_ms = ?"
+                    );
+                    let (used, expires_ms) = (Cell::Int(current.used), Cell::Int(current.expires_ms));
+                    let values = [kept(next, now_ms), Cell::Int(next.used), Cell::Int(next.expires_ms), Cell::Text(name), used, expires_ms];
+                    self.cql.applied(&update, &values).await
+                }
+                (Some(current), None) => {
+                    let delete = format!("DELETE FROM {keyspace}.counters WHERE name = ? IF used = ? AND expires_ms = ?");
+                    self.cql.applied(&delete, &[Cell::Text(name), Cell::Int(current.used), Cell::Int(current.expires_ms)]).await
+                }
+            };
+            match applied {
+                Ok(true) => return Ok(added),
+                // To take twice grants too little; to give back twice would grant too much.
+                Err(failure @ Failure::Unknown(_)) if amount < 0 => return Err(failure.into()),
+                Ok(false) | Err(Failure::Unknown(_)) => pause(tries).await,
+                Err(failure) => return Err(failure.into()),
+            }
+        }
+        Err(contended(name))
+    }
+}
+
+/// How long the database keeps a counter.
+fn kept(counter: Counter, now_ms: i64) -> Cell<'static> {
+    let rest_s = counter.expires_ms.saturating_sub(now_ms) / 1_000;
+    let ttl_s = rest_s.saturating_add(KEPT_BEYOND_S).clamp(1, TTL_MAX_S);
+    Cell::Small(i32::try_from(ttl_s).unwrap_or(i32::MAX))
+}

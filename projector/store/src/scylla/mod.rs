@@ -1,0 +1,309 @@
+//! The view store on a CQL database: ScyllaDB, or any that has lightweight transactions. Any number of processes share a keyspace.
+//!
+//! Promises: what a commit answered for is on a quorum of replicas, rows first, checkpoint after; whoever writes late or twice changes
+//! nothing, since every write carries what it follows from as its timestamp; generations, leases and counters change by lightweight
+//! transactions alone. README.md tells one row's whole way.
+
+mod checkpoint;
+mod coordination;
+mod generations;
+mod scan;
+mod session;
+mod tables;
+mod view;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemas::tables::ViewDef;
+
+use self::generations::Generations;
+use self::session::{Cell, Cql, Failure, held, text_of};
+pub use self::tables::{definition, own_definitions};
+use self::view::ScyllaView;
+use crate::store::{Coordination, Error, View, ViewStore};
+
+/// The version of everything in a keyspace.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Where and how to connect.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `host:port` of some nodes; the others are learnt from them.
+    pub contact_points: Vec<String>,
+    /// The keyspace, made if there is none: a lower-case letter, then letters, digits and underscores, 48 characters at most.
+    pub keyspace: String,
+    /// Copies of each row in every data centre, if the keyspace is made here.
+    pub replication_factor: u32,
+    /// User name and password.
+    pub credentials: Option<(String, String)>,
+    /// How long the tables of a replaced generation stay for those that still read them.
+    pub drop_after: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            contact_points: vec!["127.0.0.1:9042".to_owned()],
+            keyspace: "highwater".to_owned(),
+            replication_factor: 1,
+            credentials: None,
+            drop_after: Duration::from_secs(60),
+        }
+    }
+}
+
+/// How long the question whether the database answers at all waits.
+const READY_MAX: Duration = Duration::from_secs(2);
+
+/// The generations of one view that this process holds.
+#[derive(Default)]
+struct Slot {
+    live: Option<Arc<ScyllaView>>,
+    rebuilt: Option<Arc<ScyllaView>>,
+}
+
+/// The view store on a CQL database.
+pub struct ScyllaStore {
+    cql: Arc<Cql>,
+    drop_after: Duration,
+    slots: RwLock<HashMap<&'static str, Slot>>,
+    /// Replaced here a short while ago: (view, generation). Their tables are dropped when that while is over.
+    in_grace: Arc<RwLock<HashSet<(&'static str, u64)>>>,
+    /// Held while generations are opened, made or swapped.
+    changing: tokio::sync::Mutex<()>,
+    coordination: coordination::Rows,
+}
+
+impl ScyllaStore {
+    /// Connects, and makes the keyspace and the tables that no view owns where they are missing.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if no contact point answers within some seconds, the credentials are refused, an option is wrong, or the
+    /// keyspace was made by a newer program.
+    pub async fn open(options: Options) -> Result<Arc<Self>, Error> {
+        check(&options)?;
+        let cql = Arc::new(Cql::connect(&options).await?);
+        make_keyspace(&cql, &options).await?;
+        Ok(Arc::new(Self {
+            coordination: coordination::Rows::new(Arc::clone(&cql)),
+            cql,
+            drop_after: options.drop_after,
+            slots: RwLock::default(),
+            in_grace: Arc::default(),
+            changing: tokio::sync::Mutex::default(),
+        }))
+    }
+
+    fn cached_live(&self, def: &'static ViewDef) -> Option<Arc<ScyllaView>> {
+        held(self.slots.read()).get(def.name)?.live.clone().filter(|view| !view.is_ended())
+    }
+
+    /// The view's row and its live generation; the caller holds `changing`.
+    async fn open_live(&self, def: &'static ViewDef) -> Result<(Generations, Arc<ScyllaView>), Error> {
+        let row = loop {
+            if let Some(row) = generations::read(&self.cql, def.name).await? {
+                break row;
+            }
+            // Tables first: whoever reads the row finds them.
+            generations::make_tables(&self.cql, def, 1).await?;
+            generations::begin(&self.cql, def.name).await?;
+        };
+        if let Some(view) = self.cached_live(def).filter(|view| view.generation() == row.live) {
+            return Ok((row, view));
+        }
+        // A newer program may know a table that the generation does not have yet.
+        generations::make_tables(&self.cql, def, row.live).await?;
+        let view = ScyllaView::new(&self.cql, def, row.live);
+        let replaced = held(self.slots.write()).entry(def.name).or_default().live.replace(Arc::clone(&view));
+        if let Some(replaced) = replaced {
+            replaced.retire();
+        }
+        Ok((row, view))
+    }
+
+    /// Drops what no row names and no reader of this process may still hold.
+    async fn drop_leftovers(&self, def: &'static ViewDef, row: Generations) -> Result<(), Error> {
+        for generation in generations::with_tables(&self.cql, def).await? {
+            let is_kept = row.holds(generation) || generation > row.last || held(self.in_grace.read()).contains(&(def.name, generation));
+            if !is_kept {
+                generations::drop_tables(&self.cql, def, generation).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops a replaced generation when its while is over. If the process ends before, the next rebuild does it.
+    fn drop_later(&self, def: &'static ViewDef, generation: u64, view: Option<Arc<ScyllaView>>) {
+        held(self.in_grace.write()).insert((def.name, generation));
+        let (cql, in_grace, after) = (Arc::clone(&self.cql), Arc::clone(&self.in_grace), self.drop_after);
+        tokio::spawn(async move {
+            tokio::time::sleep(after).await;
+            held(in_grace.write()).remove(&(def.name, generation));
+            if cql.is_closed() {
+                return;
+            }
+            if let Some(view) = view {
+                view.set_dropped();
+            }
+            if let Err(error) = generations::drop_tables(&cql, def, generation).await {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(view = def.name, generation, error, "could not drop an old generation; the next rebuild will");
+            }
+        });
+    }
+}
+
+/// Refuses options that no database would take, in words of ours.
+fn check(options: &Options) -> Result<(), Error> {
+    let name = options.keyspace.as_bytes();
+    let fits = name.len() <= 48
+        && name.first().is_some_and(u8::is_ascii_lowercase)
+        && name.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_');
+    let refused = |what: String| Err(Error::Unavailable { what, source: None });
+    if !fits {
+        return refused(format!("\"{}\" is no name for a keyspace: a lower-case letter, then letters, digits, _", options.keyspace));
+    }
+    if options.contact_points.is_empty() {
+        return refused("no contact point of the CQL database is given".to_owned());
+    }
+    if options.replication_factor == 0 {
+        return refused("a replication factor of 0 keeps nothing".to_owned());
+    }
+    Ok(())
+}
+
+async fn make_keyspace(cql: &Cql, options: &Options) -> Result<(), Error> {
+    let keyspace = &options.keyspace;
+    let there = cql.rows("SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?", &[Cell::Text(keyspace)], 1).await?;
+    if there.is_empty() {
+        let create = format!(
+            "CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {{'class': 'NetworkTopologyStrategy', 'replication_factor': {}}}",
+            options.replication_factor
+        );
+        // ScyllaDB's tablets have lightweight transactions in its newest releases only, and other databases do not know the word.
+        match cql.define(&format!("{create} AND tablets = {{'enabled': false}}")).await {
+            Ok(()) => {}
+            Err(Failure::Other(error)) if cql.is_closed() => return Err(error),
+            Err(_) => cql.define(&create).await?,
+        }
+    }
+    let there = generations::table_names(cql).await?;
+    let prefix = format!("{keyspace}.");
+    // `meta` comes first: nothing else is touched in a keyspace of a newer program.
+    for (name, columns, _) in &tables::OWN {
+        if !there.contains(*name) {
+            cql.define(&tables::create_own(&prefix, name, columns)).await?;
+        }
+        if *name == "meta" {
+            check_version(cql).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn check_version(cql: &Cql) -> Result<(), Error> {
+    let keyspace = cql.keyspace();
+    let insert = format!("INSERT INTO {keyspace}.meta (name, value) VALUES ('schema_version', ?) IF NOT EXISTS");
+    let version = SCHEMA_VERSION.to_string();
+    cql.applied(&insert, &[Cell::Text(&version)]).await?;
+    let select = format!("SELECT value FROM {keyspace}.meta WHERE name = 'schema_version'");
+    let row = cql.rows(&select, &[], 1).await?.into_iter().next();
+    let stored = row.and_then(|row| text_of(row.columns.into_iter().next().flatten())).unwrap_or_default();
+    match stored.parse::<u32>() {
+        Ok(SCHEMA_VERSION) => Ok(()),
+        Ok(newer) if newer > SCHEMA_VERSION => Err(Error::Unavailable {
+            what: format!(
+                "keyspace {keyspace} has schema version {newer}, this program knows {SCHEMA_VERSION}: use a newer program, or another keyspace"
+            ),
+            source: None,
+        }),
+        _ => Err(Error::Damaged { table: "meta".to_owned(), reason: format!("the schema version of keyspace {keyspace} is \"{stored}\"") }),
+    }
+}
+
+#[async_trait]
+impl ViewStore for ScyllaStore {
+    async fn live(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, Error> {
+        if let Some(view) = self.cached_live(def) {
+            return Ok(view);
+        }
+        let _changing = self.changing.lock().await;
+        Ok(self.open_live(def).await?.1)
+    }
+
+    async fn begin_rebuild(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, Error> {
+        let _changing = self.changing.lock().await;
+        let row = loop {
+            let (row, _) = self.open_live(def).await?;
+            let next = Generations { rebuilt: row.last + 1, last: row.last + 1, ..row };
+            if generations::change(&self.cql, def.name, row, next).await? {
+                break next;
+            }
+        };
+        let leftover = held(self.slots.write()).entry(def.name).or_default().rebuilt.take();
+        if let Some(leftover) = leftover {
+            leftover.set_dropped();
+        }
+        self.drop_leftovers(def, row).await?;
+        generations::make_tables(&self.cql, def, row.rebuilt).await?;
+        let view = ScyllaView::new(&self.cql, def, row.rebuilt);
+        held(self.slots.write()).entry(def.name).or_default().rebuilt = Some(Arc::clone(&view));
+        Ok(view)
+    }
+
+    async fn swap(&self, rebuilt: &Arc<dyn View>) -> Result<(), Error> {
+        let (def, generation) = (rebuilt.def(), rebuilt.generation());
+        let _changing = self.changing.lock().await;
+        let old = loop {
+            let gone = || Error::Gone { view: def.name.to_owned(), generation };
+            let row = generations::read(&self.cql, def.name).await?.ok_or_else(gone)?;
+            if row.live == generation {
+                return Ok(());
+            }
+            if row.rebuilt != generation {
+                return Err(gone());
+            }
+            if generations::change(&self.cql, def.name, row, Generations { live: generation, rebuilt: 0, ..row }).await? {
+                break row.live;
+            }
+        };
+        let replaced = {
+            let mut slots = held(self.slots.write());
+            let slot = slots.entry(def.name).or_default();
+            let rebuilt = slot.rebuilt.take().filter(|view| view.generation() == generation);
+            std::mem::replace(&mut slot.live, rebuilt)
+        };
+        if let Some(replaced) = &replaced {
+            replaced.retire();
+        }
+        self.drop_later(def, old, replaced.filter(|view| view.generation() == old));
+        Ok(())
+    }
+
+    fn coordination(&self) -> &dyn Coordination {
+        &self.coordination
+    }
+
+    async fn ready(&self) -> Result<(), Error> {
+        // Any row will do; this one is small and at hand.
+        let asked = generations::read(&self.cql, "");
+        let late = |_| Error::Unavailable { what: format!("the database does not answer within {} s", READY_MAX.as_secs()), source: None };
+        tokio::time::timeout(READY_MAX, asked).await.map_err(late)?.map(|_| ())
+    }
+
+    async fn close(&self) -> Result<(), Error> {
+        if self.cql.is_closed() {
+            return Ok(());
+        }
+        let _changing = self.changing.lock().await;
+        self.cql.close();
+        let slots: Vec<Slot> = held(self.slots.write()).drain().map(|(_, slot)| slot).collect();
+        for view in slots.iter().flat_map(|slot| [&slot.live, &slot.rebuilt]).flatten() {
+            view.retire();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,303 @@
+//! The connection: statements prepared once, what goes wrong told in the store's words, cells in and out.
+
+use std::collections::HashMap;
+use std::error::Error as StdError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LockResult, PoisonError, RwLock};
+use std::time::Duration;
+
+use ::scylla::client::execution_profile::ExecutionProfile;
+use ::scylla::client::session::Session;
+use ::scylla::client::session_builder::SessionBuilder;
+use ::scylla::errors::{DbError, ExecutionError, PrepareError, RequestAttemptError, WriteType};
+use ::scylla::response::query_result::{QueryResult, QueryRowsResult};
+use ::scylla::response::{PagingState, PagingStateResponse};
+use ::scylla::serialize::SerializationError;
+use ::scylla::serialize::value::SerializeValue;
+use ::scylla::serialize::writers::{CellWriter, WrittenCellProof};
+use ::scylla::statement::batch::Batch;
+use ::scylla::statement::prepared::PreparedStatement;
+use ::scylla::statement::{Consistency, Statement};
+use ::scylla::value::{CqlValue, Row};
+
+use super::Options;
+use crate::store::Error;
+
+/// How long one request may take, with its retries.
+const REQUEST_MAX: Duration = Duration::from_secs(8);
+/// How long making or dropping a table may take.
+const SCHEMA_MAX: Duration = Duration::from_secs(30);
+/// How long a connection may take to stand.
+const CONNECT_MAX: Duration = Duration::from_secs(3);
+/// How long opening may take over all contact points.
+const OPEN_MAX: Duration = Duration::from_secs(10);
+/// A connection that answers nothing for this long, asked this often, is given up.
+const KEEPALIVE: Duration = Duration::from_secs(4);
+/// Rows in one answer.
+pub(super) const PAGE_ROWS: i32 = 500;
+
+/// One value to bind.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cell<'a> {
+    Text(&'a str),
+    Int(i64),
+    Blob(&'a [u8]),
+    /// For `LIMIT` and `TTL`.
+    Small(i32),
+}
+
+impl SerializeValue for Cell<'_> {
+    fn serialize<'b>(
+        &self,
+        typ: &::scylla::cluster::metadata::ColumnType,
+        writer: CellWriter<'b>,
+    ) -> Result<WrittenCellProof<'b>, SerializationError> {
+        match self {
+            Self::Text(text) => text.serialize(typ, writer),
+            Self::Int(int) => int.serialize(typ, writer),
+            Self::Blob(bytes) => bytes.serialize(typ, writer),
+            Self::Small(int) => int.serialize(typ, writer),
+        }
+    }
+}
+
+/// Why a request failed.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The server says that the statement makes no sense; as a rule its table has been dropped.
+    Invalid(Error),
+    /// A conditional write may have been made, or not.
+    Unknown(Error),
+    /// Anything else.
+    Other(Error),
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Invalid(error) | Failure::Unknown(error) | Failure::Other(error) => error,
+        }
+    }
+}
+
+/// A session on one keyspace.
+pub(super) struct Cql {
+    session: Session,
+    keyspace: String,
+    /// Where it is connected to, for errors.
+    place: String,
+    prepared: RwLock<HashMap<String, PreparedStatement>>,
+    closed: AtomicBool,
+}
+
+impl Cql {
+    /// Connects; neither makes the keyspace nor needs it.
+    pub(super) async fn connect(options: &Options) -> Result<Self, Error> {
+        let place = options.contact_points.join(",");
+        let profile = ExecutionProfile::builder().request_timeout(Some(REQUEST_MAX)).consistency(Consistency::LocalQuorum).build();
+        let mut builder = SessionBuilder::new()
+            .known_nodes(&options.contact_points)
+            .connection_timeout(CONNECT_MAX)
+            .keepalive_interval(KEEPALIVE)
+            .keepalive_timeout(KEEPALIVE)
+            .tcp_nodelay(true)
+            .keyspaces_to_fetch([&options.keyspace])
+            .schema_agreement_timeout(SCHEMA_MAX)
+            .default_execution_profile_handle(profile.into_handle());
+        if let Some((user, password)) = &options.credentials {
+            builder = builder.user(user, password);
+        }
+        let session = match tokio::time::timeout(OPEN_MAX, builder.build()).await {
+            Ok(Ok(session)) => session,
+            Ok(Err(error)) => {
+                let why = match (&options.credentials, is_refusal(&error)) {
+                    (_, false) => "",
+                    (Some(_), true) => ": it refuses the user name or the password",
+                    (None, true) => ": it wants a user name and a password",
+                };
+                return Err(unavailable(format!("cannot connect to the CQL database at {place}{why}"), error));
+            }
+            Err(late) => return Err(unavailable(format!("the CQL database at {place} does not answer within {OPEN_MAX:?}"), late)),
+        };
+        Ok(Self { session, keyspace: options.keyspace.clone(), place, prepared: RwLock::default(), closed: AtomicBool::new(false) })
+    }
+
+    /// The keyspace everything lies in.
+    pub(super) fn keyspace(&self) -> &str {
+        &self.keyspace
+    }
+
+    /// No more requests.
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    fn open(&self) -> Result<&Session, Failure> {
+        if self.is_closed() { Err(Failure::Other(closed())) } else { Ok(&self.session) }
+    }
+
+    /// The prepared form of a statement. Those with conditions are not repeated by the driver: a repeat might read its own write.
+    pub(super) async fn prepared(&self, cql: &str) -> Result<PreparedStatement, Failure> {
+        if let Some(prepared) = held(self.prepared.read()).get(cql) {
+            return Ok(prepared.clone());
+        }
+        let mut prepared = self.open()?.prepare(cql).await.map_err(|error| self.unprepared(error))?;
+        prepared.set_is_idempotent(!cql.contains(" IF "));
+        prepared.set_page_size(PAGE_ROWS);
+        held(self.prepared.write()).insert(cql.to_owned(), prepared.clone());
+        Ok(prepared)
+    }
+
+    /// Forgets the statements on a table that was dropped.
+    pub(super) fn forget(&self, table: &str) {
+        let name = format!("{}.{table} ", self.keyspace);
+        held(self.prepared.write()).retain(|cql, _| !cql.contains(&name));
+    }
+
+    /// Runs a statement that answers at most one row, or none.
+    pub(super) async fn execute(&self, cql: &str, values: &[Cell<'_>]) -> Result<QueryResult, Failure> {
+        let prepared = self.prepared(cql).await?;
+        self.open()?.execute_unpaged(&prepared, values).await.map_err(|error| self.failed(error))
+    }
+
+    /// Reads rows until there are `limit` of them.
+    pub(super) async fn rows(&self, cql: &str, values: &[Cell<'_>], limit: usize) -> Result<Vec<Row>, Failure> {
+        let (mut rows, mut at) = (Vec::new(), PagingState::start());
+        loop {
+            let (page, next) = self.page(cql, values, at).await?;
+            rows.extend(page);
+            match next {
+                Some(next) if rows.len() < limit => at = next,
+                _ => break,
+            }
+        }
+        rows.truncate(limit);
+        Ok(rows)
+    }
+
+    /// One page of rows, and where the next begins.
+    pub(super) async fn page(&self, cql: &str, values: &[Cell<'_>], at: PagingState) -> Result<(Vec<Row>, Option<PagingState>), Failure> {
+        let prepared = self.prepared(cql).await?;
+        let (result, next) = self.open()?.execute_single_page(&prepared, values, at).await.map_err(|error| self.failed(error))?;
+        let rows = self.read_rows(&self.result(result)?)?;
+        Ok((
+            rows,
+            match next {
+                PagingStateResponse::HasMorePages { state } => Some(state),
+                PagingStateResponse::NoMorePages => None,
+            },
+        ))
+    }
+
+    /// What a statement that answers rows answered.
+    pub(super) fn result(&self, result: QueryResult) -> Result<QueryRowsResult, Failure> {
+        result.into_rows_result().map_err(|error| Failure::Other(unavailable(format!("{} answered no rows", self.place), error)))
+    }
+
+    fn read_rows(&self, result: &QueryRowsResult) -> Result<Vec<Row>, Failure> {
+        let unreadable = |error: Box<dyn StdError + Send + Sync>| {
+            Failure::Other(Error::Unavailable { what: format!("{} answered rows of another shape", self.place), source: Some(error) })
+        };
+        let rows = result.rows::<Row>().map_err(|error| unreadable(Box::new(error)))?;
+        rows.map(|row| row.map_err(|error| unreadable(Box::new(error)))).collect()
+    }
+
+    /// Runs a batch of prepared statements on one partition.
+    pub(super) async fn batch(&self, batch: &Batch, values: Vec<Vec<Cell<'_>>>) -> Result<(), Failure> {
+        self.open()?.batch(batch, values).await.map(|_| ()).map_err(|error| self.failed(error))
+    }
+
+    /// Runs a conditional write; answers whether its condition held.
+    pub(super) async fn applied(&self, cql: &str, values: &[Cell<'_>]) -> Result<bool, Failure> {
+        let result = self.result(self.execute(cql, values).await?)?;
+        let row = self.read_rows(&result)?.into_iter().next();
+        Ok(matches!(row.and_then(|row| row.columns.into_iter().next()), Some(Some(CqlValue::Boolean(true)))))
+    }
+
+    /// Makes, changes or drops a table or the keyspace.
+    pub(super) async fn define(&self, cql: &str) -> Result<(), Failure> {
+        let mut statement = Statement::new(cql);
+        statement.set_request_timeout(Some(SCHEMA_MAX));
+        statement.set_is_idempotent(true);
+        self.open()?.query_unpaged(statement, &[]).await.map(|_| ()).map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: ExecutionError) -> Failure {
+        let kind = match &error {
+            ExecutionError::LastAttemptError(RequestAttemptError::DbError(kind, _)) => Some(kind.clone()),
+            ExecutionError::PrepareError(error) => refused(error),
+            _ => None,
+        };
+        self.failure(kind.as_ref(), error)
+    }
+
+    fn unprepared(&self, error: PrepareError) -> Failure {
+        self.failure(refused(&error).as_ref(), error)
+    }
+
+    fn failure(&self, kind: Option<&DbError>, error: impl StdError + Send + Sync + 'static) -> Failure {
+        let told = unavailable(format!("a request to the CQL database at {} failed", self.place), error);
+        match kind {
+            Some(DbError::Invalid) => Failure::Invalid(told),
+            Some(DbError::WriteTimeout { write_type: WriteType::Cas, .. }) => Failure::Unknown(told),
+            _ => Failure::Other(told),
+        }
+    }
+}
+
+/// What the server said to a statement it would not prepare.
+fn refused(error: &PrepareError) -> Option<DbError> {
+    match error {
+        PrepareError::AllAttemptsFailed { first_attempt: RequestAttemptError::DbError(kind, _) } => Some(kind.clone()),
+        _ => None,
+    }
+}
+
+/// Whether the server refused who we are.
+fn is_refusal(error: &dyn StdError) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        // The driver keeps the cause in its words only.
+        let words = error.to_string();
+        if ["Authentication", "authentication", "credentials"].iter().any(|word| words.contains(word)) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// An error of ours around one of the driver's.
+pub(super) fn unavailable(what: String, source: impl StdError + Send + Sync + 'static) -> Error {
+    Error::Unavailable { what, source: Some(Box::new(source)) }
+}
+
+/// What a call after closing gets.
+pub(super) fn closed() -> Error {
+    Error::Unavailable { what: "the view store is closed".to_owned(), source: None }
+}
+
+/// A lock that a panic left is as good as any: what is under these is whole between statements.
+pub(super) fn held<G>(lock: LockResult<G>) -> G {
+    lock.unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A text column of a row; `None` where it is null or something else.
+pub(super) fn text_of(value: Option<CqlValue>) -> Option<String> {
+    match value {
+        Some(CqlValue::Text(text) | CqlValue::Ascii(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// An integer column of a row.
+pub(super) fn int_of(value: Option<CqlValue>) -> Option<i64> {
+    match value {
+        Some(CqlValue::BigInt(int)) => Some(int),
+        _ => None,
+    }
+}

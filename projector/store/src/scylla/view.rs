@@ -1,0 +1,433 @@
+//! One generation of one view on CQL.
+//!
+//! Writes carry what they follow from as their timestamp, so that a later one wins whenever it arrives; the checkpoint is written after
+//! the rows. What other processes commit is seen by asking: one task a view asks while anybody waits.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use ::scylla::response::PagingState;
+use ::scylla::statement::batch::{Batch, BatchType};
+use ::scylla::value::{CqlValue, Row};
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use schemas::tables::{ColumnType, Datum, Key, Table, ValueKind, ViewDef, Write};
+use tokio::sync::watch;
+
+use super::checkpoint::{self, is_past, raise, stamp};
+use super::generations;
+use super::scan::ScyllaScan;
+use super::session::{Cell, Cql, Failure, closed, held, int_of, text_of};
+use super::tables::{self, Statements, Step, cell, unkeyed};
+use crate::key::encode_whole;
+use crate::store::{Checkpoint, Error, Range, Scan, Span, View};
+
+/// Requests of one call under way at once.
+const REQUESTS_AT_ONCE: usize = 128;
+/// Rows in a batch. Servers refuse batches of more than 50 KB as a rule, and warn far below that.
+const BATCH_ROWS_MAX: usize = 50;
+/// Bytes of values in a batch.
+const BATCH_BYTES_MAX: usize = 40_000;
+/// How often the stored checkpoint is looked at while somebody waits.
+const POLL: Duration = Duration::from_millis(50);
+
+/// What waiters watch.
+#[derive(Clone, Default)]
+struct Progress {
+    checkpoint: Arc<Checkpoint>,
+    /// No commit can follow: replaced, dropped or closed.
+    ended: bool,
+}
+
+/// Who waits, and whether a task asks for them.
+#[derive(Default)]
+struct Waiting {
+    count: usize,
+    is_asking: bool,
+}
+
+/// One generation of a view.
+pub(super) struct ScyllaView {
+    me: Weak<Self>,
+    cql: Arc<Cql>,
+    def: &'static ViewDef,
+    generation: u64,
+    statements: HashMap<&'static str, Statements>,
+    progress: watch::Sender<Progress>,
+    waiting: Mutex<Waiting>,
+    /// The tables are no more.
+    dropped: AtomicBool,
+    /// One commit at a time.
+    committing: tokio::sync::Mutex<()>,
+}
+
+impl ScyllaView {
+    pub(super) fn new(cql: &Arc<Cql>, def: &'static ViewDef, generation: u64) -> Arc<Self> {
+        let statements = def.tables.iter().map(|table| (table.name, Statements::new(cql.keyspace(), table, generation))).collect();
+        Arc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
+            cql: Arc::clone(cql),
+            def,
+            generation,
+            statements,
+            progress: watch::Sender::default(),
+            waiting: Mutex::default(),
+            dropped: AtomicBool::new(false),
+            committing: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// No more commits; reads go on while the tables are there.
+    pub(super) fn retire(&self) {
+        self.progress.send_if_modified(|progress| !std::mem::replace(&mut progress.ended, true));
+    }
+
+    /// The tables are no more.
+    pub(super) fn set_dropped(&self) {
+        self.dropped.store(true, Ordering::Release);
+        self.retire();
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        self.progress.borrow().ended
+    }
+
+    fn gone(&self) -> Error {
+        Error::Gone { view: self.def.name.to_owned(), generation: self.generation }
+    }
+
+    /// Refuses what cannot be answered any more.
+    fn there(&self) -> Result<(), Error> {
+        if self.cql.is_closed() {
+            return Err(closed());
+        }
+        if self.dropped.load(Ordering::Acquire) { Err(self.gone()) } else { Ok(()) }
+    }
+
+    fn statements(&self, table: &Table) -> Result<&Statements, Error> {
+        self.statements
+            .get(table.name)
+            .ok_or_else(|| Error::Unavailable { what: format!("view {} has no table {}", self.def.name, table.name), source: None })
+    }
+
+    /// A request's answer; where the server finds no sense in it, perhaps because another process dropped the tables.
+    async fn told<T>(&self, answer: Result<T, Failure>) -> Result<T, Error> {
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(Failure::Invalid(error)) => {
+                let row = generations::read(&self.cql, self.def.name).await?;
+                if row.is_some_and(|row| row.holds(self.generation)) {
+                    return Err(error);
+                }
+                self.set_dropped();
+                Err(self.gone())
+            }
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// Reads the stored checkpoint and whether this generation still takes commits; tells those that wait. Answers the furthest
+    /// checkpoint known.
+    async fn refresh(&self) -> Result<Arc<Checkpoint>, Error> {
+        let name = self.def.name;
+        let (stored, row) = tokio::try_join!(checkpoint::read(&self.cql, name, self.generation), generations::read(&self.cql, name))?;
+        let ended = !row.is_some_and(|row| row.holds(self.generation));
+        self.publish(&stored, ended);
+        Ok(Arc::clone(&self.progress.borrow().checkpoint))
+    }
+
+    fn publish(&self, stored: &Checkpoint, ended: bool) {
+        self.progress.send_if_modified(|progress| {
+            let mut known = Checkpoint::clone(&progress.checkpoint);
+            let further = raise(&mut known, stored);
+            if further {
+                progress.checkpoint = Arc::new(known);
+            }
+            let ends = ended && !progress.ended;
+            progress.ended |= ended;
+            further || ends
+        });
+    }
+
+    /// Counts one that waits, and sees to it that somebody asks.
+    fn wait(&self) -> Waiter<'_> {
+        let mut waiting = held(self.waiting.lock());
+        waiting.count += 1;
+        if !std::mem::replace(&mut waiting.is_asking, true) {
+            tokio::spawn(ask(Weak::clone(&self.me)));
+        }
+        Waiter(self)
+    }
+
+    /// A page of the whole table, or of the partitions between two tokens, in no order.
+    pub(super) async fn scan_page(
+        &self,
+        table: &'static Table,
+        tokens: Option<[Cell<'static>; 2]>,
+        at: PagingState,
+    ) -> Result<(Vec<(Key, Bytes)>, Option<PagingState>), Error> {
+        self.there()?;
+        let statements = self.statements(table)?;
+        let page = match &tokens {
+            None => self.cql.page(&statements.all, &[], at).await,
+            Some(tokens) => self.cql.page(&statements.tokens, tokens, at).await,
+        };
+        let (rows, more) = self.told(page).await?;
+        Ok((rows.into_iter().map(|row| read_row(table, row)).collect::<Result<_, _>>()?, more))
+    }
+
+    async fn get_one(&self, table: &'static Table, key: &Key) -> Result<Option<Bytes>, Error> {
+        encode_whole(table, key)?;
+        if unkeyed(table, key) {
+            return Ok(None);
+        }
+        let cells: Vec<Cell<'_>> = key.iter().map(cell).collect();
+        let answer = self.cql.execute(&self.statements(table)?.get, &cells).await.and_then(|answer| self.cql.result(answer));
+        let answer = self.told(answer).await?;
+        let unreadable = || unreadable(table);
+        match table.value {
+            ValueKind::Bytes => Ok(answer.maybe_first_row::<(Bytes,)>().map_err(|_| unreadable())?.map(|(value,)| value)),
+            ValueKind::Text => Ok(answer.maybe_first_row::<(String,)>().map_err(|_| unreadable())?.map(|(value,)| Bytes::from(value))),
+        }
+    }
+
+    async fn step(&self, table: &'static Table, step: &Step, range: &Range) -> Result<Vec<(Key, Bytes)>, Error> {
+        let mut cells = step.cells();
+        cells.push(Cell::Small(i32::try_from(range.limit).unwrap_or(i32::MAX)));
+        let cql = self.statements(table)?.step(step, range.reverse);
+        let rows = self.cql.rows(&cql, &cells, range.limit).await;
+        self.told(rows).await?.into_iter().map(|row| read_row(table, row)).collect()
+    }
+
+    /// Writes rows of one partition.
+    async fn put(&self, table: &'static Table, writes: &[&Write]) -> Result<(), Failure> {
+        let statements = self.statements(table).map_err(Failure::Other)?;
+        let cql = |write: &Write| if write.value.is_some() { &statements.insert } else { &statements.delete };
+        if let [write] = writes {
+            return self.cql.execute(cql(write), &cells(table, write)).await.map(|_| ());
+        }
+        let mut batch = Batch::new(BatchType::Unlogged);
+        batch.set_is_idempotent(true);
+        for write in writes {
+            batch.append_statement(self.cql.prepared(cql(write)).await?);
+        }
+        self.cql.batch(&batch, writes.iter().map(|write| cells(table, write)).collect()).await
+    }
+
+    async fn write_table(&self, table: &'static Table, writes: Vec<&Write>) -> Result<(), Error> {
+        let mut partitions: HashMap<&[Datum], Vec<&Write>> = HashMap::with_capacity(writes.len());
+        for write in writes {
+            partitions.entry(&write.key[..table.partition_columns]).or_default().push(write);
+        }
+        let pieces: Vec<Vec<&Write>> = partitions.into_values().flat_map(pieces).collect();
+        let puts: Vec<_> = pieces.iter().map(|piece| self.put(table, piece)).collect();
+        let put = stream::iter(puts).buffer_unordered(REQUESTS_AT_ONCE).try_collect::<()>().await;
+        self.told(put).await
+    }
+}
+
+/// Asks for the checkpoint while anybody waits and the view is there.
+async fn ask(view: Weak<ScyllaView>) {
+    loop {
+        tokio::time::sleep(POLL).await;
+        let Some(view) = view.upgrade() else { return };
+        {
+            let mut waiting = held(view.waiting.lock());
+            if waiting.count == 0 || view.cql.is_closed() {
+                waiting.is_asking = false;
+                return;
+            }
+        }
+        if let Err(error) = view.refresh().await {
+            // Those that wait have a time limit of their own; the database may come back before it.
+            tracing::debug!(view = view.def.name, error = &error as &dyn std::error::Error, "the checkpoint could not be read");
+        }
+    }
+}
+
+/// One that waits.
+struct Waiter<'a>(&'a ScyllaView);
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        held(self.0.waiting.lock()).count -= 1;
+    }
+}
+
+/// Cuts the writes to one partition into batches.
+fn pieces(writes: Vec<&Write>) -> Vec<Vec<&Write>> {
+    let mut out: Vec<Vec<&Write>> = Vec::new();
+    let mut bytes = 0;
+    for write in writes {
+        let size = write.value.as_ref().map_or(0, Bytes::len);
+        match out.last_mut() {
+            Some(piece) if piece.len() < BATCH_ROWS_MAX && bytes + size <= BATCH_BYTES_MAX => piece.push(write),
+            _ => {
+                out.push(vec![write]);
+                bytes = 0;
+            }
+        }
+        bytes += size;
+    }
+    out
+}
+
+/// What a write binds.
+fn cells<'a>(table: &Table, write: &'a Write) -> Vec<Cell<'a>> {
+    let key = write.key.iter().map(cell);
+    let at = Cell::Int(stamp(write.at));
+    match (&write.value, table.value) {
+        (None, _) => std::iter::once(at).chain(key).collect(),
+        (Some(value), ValueKind::Bytes) => key.chain([Cell::Blob(value), at]).collect(),
+        // Checked before anything is written.
+        (Some(value), ValueKind::Text) => key.chain([Cell::Text(std::str::from_utf8(value).unwrap_or_default()), at]).collect(),
+    }
+}
+
+/// A caller's mistake, told before anything is written.
+fn check(write: &Write) -> Result<(), Error> {
+    let Write { table, key, value, .. } = write;
+    encode_whole(table, key)?;
+    if unkeyed(table, key) {
+        return Err(crate::key::bad_key(table, "its only partition column is empty".to_owned()));
+    }
+    match value {
+        Some(value) if table.value == ValueKind::Text && std::str::from_utf8(value).is_err() => {
+            Err(Error::Unavailable { what: format!("a value for table {} is no text", table.name), source: None })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read_row(table: &Table, row: Row) -> Result<(Key, Bytes), Error> {
+    let mut columns = row.columns.into_iter();
+    let mut key = Key::with_capacity(table.key.len());
+    for column in table.key {
+        let value = columns.next().flatten();
+        let datum = match column.ty {
+            ColumnType::Text => text_of(value).map(Datum::Text),
+            ColumnType::Int => int_of(value).map(Datum::Int),
+        };
+        key.push(datum.ok_or_else(|| unreadable(table))?);
+    }
+    match columns.next().flatten() {
+        Some(CqlValue::Text(text)) => Ok((key, Bytes::from(text))),
+        Some(CqlValue::Blob(bytes)) => Ok((key, Bytes::from(bytes))),
+        _ => Err(unreadable(table)),
+    }
+}
+
+fn unreadable(table: &Table) -> Error {
+    Error::Damaged { table: table.name.to_owned(), reason: "a row has other columns than were written".to_owned() }
+}
+
+#[async_trait]
+impl View for ScyllaView {
+    fn def(&self) -> &'static ViewDef {
+        self.def
+    }
+
+    fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    async fn checkpoint(&self) -> Result<Checkpoint, Error> {
+        self.there()?;
+        Ok(Checkpoint::clone(&*self.refresh().await?))
+    }
+
+    async fn commit(&self, writes: Vec<Write>, checkpoint: &Checkpoint) -> Result<(), Error> {
+        self.there()?;
+        let mut last: HashMap<(&str, &Key), usize> = HashMap::with_capacity(writes.len());
+        for (turn, write) in writes.iter().enumerate() {
+            check(write)?;
+            self.statements(write.table)?;
+            last.insert((write.table.name, &write.key), turn);
+        }
+        let _turn = self.committing.lock().await;
+        let known = self.refresh().await?;
+        if self.is_ended() {
+            return Err(self.gone());
+        }
+        if is_past(&known, checkpoint) {
+            return Err(Error::Behind { view: self.def.name.to_owned() });
+        }
+        let mut by_table: Vec<(&'static Table, Vec<&Write>)> = Vec::new();
+        let counting = writes.iter().enumerate().filter(|(turn, write)| last[&(write.table.name, &write.key)] == *turn);
+        for (_, write) in counting {
+            match by_table.iter_mut().find(|(table, _)| table.name == write.table.name) {
+                Some((_, writes)) => writes.push(write),
+                None => by_table.push((write.table, vec![write])),
+            }
+        }
+        for (table, writes) in by_table {
+            self.write_table(table, writes).await?;
+        }
+        let written = checkpoint::write(&self.cql, self.def.name, self.generation, &known, checkpoint).await;
+        self.told(written).await?;
+        self.publish(checkpoint, false);
+        Ok(())
+    }
+
+    async fn get(&self, table: &'static Table, key: &Key) -> Result<Option<Bytes>, Error> {
+        self.there()?;
+        self.get_one(table, key).await
+    }
+
+    async fn get_many(&self, table: &'static Table, keys: &[Key]) -> Result<Vec<Option<Bytes>>, Error> {
+        self.there()?;
+        let gets: Vec<_> = keys.iter().map(|key| self.get_one(table, key)).collect();
+        stream::iter(gets).buffered(REQUESTS_AT_ONCE).try_collect().await
+    }
+
+    async fn range(&self, table: &'static Table, range: Range) -> Result<Vec<(Key, Bytes)>, Error> {
+        self.there()?;
+        let steps = tables::steps(table, &range)?;
+        if range.limit == 0 {
+            return Ok(Vec::new());
+        }
+        let pages: Vec<_> = steps.iter().map(|step| self.step(table, step, &range)).collect();
+        let pages: Vec<Vec<(Key, Bytes)>> = stream::iter(pages).buffered(REQUESTS_AT_ONCE).try_collect().await?;
+        Ok(pages.into_iter().flatten().take(range.limit).collect())
+    }
+
+    fn scan(&self, table: &'static Table, span: Span) -> Box<dyn Scan> {
+        match self.me.upgrade() {
+            Some(view) => Box::new(ScyllaScan::new(view, table, span)),
+            None => Box::new(Ended),
+        }
+    }
+
+    async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, Error> {
+        let mut progress = self.progress.subscribe();
+        let _waiter = self.wait();
+        loop {
+            {
+                let now = progress.borrow_and_update();
+                if is_past(&now.checkpoint, seen) {
+                    return Ok(Checkpoint::clone(&now.checkpoint));
+                }
+                if now.ended {
+                    return Err(if self.cql.is_closed() { closed() } else { self.gone() });
+                }
+            }
+            // The sender lives in `self`, so this cannot fail while we wait.
+            if progress.changed().await.is_err() {
+                return Err(self.gone());
+            }
+        }
+    }
+}
+
+/// A scan of a view that nobody holds: there is none, since a call holds its view.
+struct Ended;
+
+#[async_trait]
+impl Scan for Ended {
+    async fn next(&mut self, _: usize) -> Result<Vec<(Key, Bytes)>, Error> {
+        Err(closed())
+    }
+}

@@ -1,0 +1,393 @@
+//! The store on a real CQL node: the contract, and what only a store that processes share promises.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::io::{Read, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use schemas::key;
+use schemas::tables::{Datum, Table, TableKind, ValueKind, ViewDef, Write, int, int_desc, text};
+use view_store::scylla::Options;
+use view_store::store::Span;
+use view_store::{Checkpoint, Error, Range, ScyllaStore, View, ViewStore, contract};
+
+static ROWS: Table =
+    Table { name: "tested_rows", key: &[text("part"), int("num")], partition_columns: 1, kind: TableKind::Current, value: ValueKind::Text };
+static BYTES: Table = Table {
+    name: "tested_bytes",
+    key: &[text("topic"), text("name"), int_desc("num")],
+    partition_columns: 2,
+    kind: TableKind::Derived,
+    value: ValueKind::Bytes,
+};
+static DEF: ViewDef = ViewDef { name: "tested", tables: &[&ROWS, &BYTES] };
+
+/// A node's address, or the test ends after saying why it did not run.
+macro_rules! node {
+    ($test:literal) => {
+        match engines::or_skip(engines::cql(), $test) {
+            Some(address) => address,
+            None => return,
+        }
+    };
+}
+
+fn options(address: &str, keyspace: &str) -> Options {
+    Options {
+        contact_points: vec![address.to_owned()],
+        keyspace: keyspace.to_owned(),
+        drop_after: Duration::from_secs(5),
+        ..Options::default()
+    }
+}
+
+async fn open(address: &str, keyspace: &str) -> Arc<ScyllaStore> {
+    ScyllaStore::open(options(address, keyspace)).await.unwrap()
+}
+
+fn at_seq(seq: u64) -> Checkpoint {
+    Checkpoint { seq, hash: format!("{seq:064x}"), offset: seq, recorded_at_ms: 1_000, ..Checkpoint::default() }
+}
+
+fn row(num: i64, value: &str, at: i64) -> Write {
+    Write::put(&ROWS, key!["p", num], Bytes::copy_from_slice(value.as_bytes())).at(at)
+}
+
+async fn value(view: &dyn View, num: i64) -> Option<String> {
+    view.get(&ROWS, &key!["p", num]).await.unwrap().map(|value| String::from_utf8(value.to_vec()).unwrap())
+}
+
+/// Whether an error and what caused it say a word.
+fn says(error: &(dyn std::error::Error + 'static), word: &str) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.to_string().contains(word) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// Proves that the store on CQL keeps every promise of the contract, and still does on the data it left behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keeps_the_contract() {
+    let address = node!("the contract on CQL");
+    let keyspace = engines::unique("contract");
+    for _ in 0..2 {
+        let store: Arc<dyn ViewStore> = open(&address, &keyspace).await;
+        contract::all(&store).await.unwrap();
+        store.close().await.unwrap();
+        assert!(matches!(store.live(&DEF).await, Err(Error::Unavailable { .. })), "a closed store answers nothing");
+    }
+}
+
+/// Proves that the database takes every table of every view, so that all names and types are ones it has.
+#[tokio::test]
+async fn all_views_are_made() {
+    let address = node!("the views on CQL");
+    let store = open(&address, &engines::unique("views")).await;
+    for def in schemas::views::ALL {
+        let view = store.live(def).await.unwrap();
+        assert_eq!(view.checkpoint().await.unwrap(), Checkpoint::default());
+        for table in def.tables {
+            assert!(view.scan(table, Span::default()).next(10).await.unwrap().is_empty(), "{}", table.name);
+        }
+    }
+}
+
+/// Proves that a write which follows from less loses to one that follows from more, whenever it arrives, rows and checkpoint alike: a
+/// writer that wakes after it was overtaken does no harm, and one that writes again changes nothing.
+#[tokio::test]
+async fn late_writes_lose() {
+    let address = node!("late writes on CQL");
+    let keyspace = engines::unique("late");
+    let (awake, zombie) = (open(&address, &keyspace).await, open(&address, &keyspace).await);
+    let (awake, zombie) = (awake.live(&DEF).await.unwrap(), zombie.live(&DEF).await.unwrap());
+    let at = |seq: u64, position: u64| Checkpoint { positions: [("t/0".to_owned(), position)].into(), ..at_seq(seq) };
+    awake.commit(vec![row(1, "new", 20), row(2, "new", 20), Write::delete(&ROWS, key!["p", 3]).at(20)], &at(20, 7)).await.unwrap();
+    assert!(matches!(zombie.commit(vec![row(1, "old", 10)], &at(10, 3)).await, Err(Error::Behind { .. })), "the checkpoint tells it");
+    // As one that checked before it fell asleep: a commit that is further, of rows that are not.
+    zombie.commit(vec![row(1, "old", 10), row(2, "newer", 21), row(3, "old", 19), row(4, "old", 10)], &at(21, 8)).await.unwrap();
+    let mut values = Vec::new();
+    for num in 1..=4 {
+        values.push(value(&*awake, num).await);
+    }
+    assert_eq!(values, [Some("new".to_owned()), Some("newer".to_owned()), None, Some("old".to_owned())]);
+    assert_eq!(awake.checkpoint().await.unwrap(), at(21, 8));
+}
+
+/// Proves that two stores on one keyspace, as two processes have them, see each other's commits and swaps: one that waits is woken, one
+/// that writes to a replaced generation is told, and finds the live one; leases and counters are shared.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_share_a_keyspace() {
+    let address = node!("two processes on CQL");
+    let keyspace = engines::unique("shared");
+    let (one, two) = (open(&address, &keyspace).await, open(&address, &keyspace).await);
+    let (ours, theirs) = (one.live(&DEF).await.unwrap(), two.live(&DEF).await.unwrap());
+    assert_eq!(ours.generation(), theirs.generation());
+    let nothing = Checkpoint::default();
+    let first = at_seq(1);
+    let (woken, committed) = tokio::join!(theirs.wait_past(&nothing), ours.commit(vec![row(1, "a", 1)], &first));
+    committed.unwrap();
+    assert_eq!(woken.unwrap(), at_seq(1), "a commit elsewhere wakes");
+    assert_eq!(value(&*theirs, 1).await.as_deref(), Some("a"));
+    assert!(matches!(theirs.commit(vec![row(1, "b", 1)], &Checkpoint::default()).await, Err(Error::Behind { .. })));
+
+    let rebuilt = one.begin_rebuild(&DEF).await.unwrap();
+    rebuilt.commit(vec![row(1, "rebuilt", 1)], &at_seq(1)).await.unwrap();
+    let (woken, swapped) = tokio::join!(theirs.wait_past(&first), one.swap(&rebuilt));
+    swapped.unwrap();
+    assert!(matches!(woken, Err(Error::Gone { .. })), "a swap elsewhere wakes with Gone");
+    assert_eq!(value(&*theirs, 1).await.as_deref(), Some("a"), "a reader of the old generation finishes on it");
+    assert!(
+        matches!(theirs.commit(vec![row(1, "late", 2)], &at_seq(2)).await, Err(Error::Gone { .. })),
+        "a replaced generation takes none"
+    );
+    let live = two.live(&DEF).await.unwrap();
+    assert_eq!(value(&*live, 1).await.as_deref(), Some("rebuilt"), "the live one is found again");
+
+    // Of two that rebuild at once the later one goes on.
+    let (left, next) = (one.begin_rebuild(&DEF).await.unwrap(), two.begin_rebuild(&DEF).await.unwrap());
+    assert!(matches!(left.get(&ROWS, &key!["p", 1]).await, Err(Error::Gone { .. })), "the tables of the one left are dropped");
+    assert!(matches!(one.swap(&left).await, Err(Error::Gone { .. })));
+    two.swap(&next).await.unwrap();
+
+    let hour = Duration::from_secs(3_600);
+    assert!(one.coordination().lease("decide", "one", 1_000, hour).await.unwrap());
+    assert!(!two.coordination().lease("decide", "two", 2_000, hour).await.unwrap(), "a lease is one process's");
+    assert!(two.coordination().lease("decide", "two", 4_000_000, hour).await.unwrap(), "when it ends, another takes it");
+    assert_eq!(one.coordination().take("quota", 7, 10, 1_000, 9_000).await.unwrap(), 7);
+    assert_eq!(two.coordination().take("quota", 7, 10, 1_000, 9_000).await.unwrap(), 3, "a counter counts for all");
+}
+
+/// Proves that the tables of a replaced generation are dropped after their while, and that a reader which still holds it elsewhere is
+/// told `Gone`, from where it finds the live one.
+#[tokio::test]
+async fn old_generations_are_dropped() {
+    let address = node!("old generations on CQL");
+    let keyspace = engines::unique("old");
+    let swapper = ScyllaStore::open(Options { drop_after: Duration::ZERO, ..options(&address, &keyspace) }).await.unwrap();
+    let reader = open(&address, &keyspace).await;
+    let old = reader.live(&DEF).await.unwrap();
+    old.commit(vec![row(1, "old", 1)], &at_seq(1)).await.unwrap();
+    let rebuilt = swapper.begin_rebuild(&DEF).await.unwrap();
+    rebuilt.commit(vec![row(1, "new", 1)], &at_seq(1)).await.unwrap();
+    swapper.swap(&rebuilt).await.unwrap();
+    let dropped = async { while !matches!(old.get(&ROWS, &key!["p", 1]).await, Err(Error::Gone { .. })) {} };
+    tokio::time::timeout(Duration::from_secs(30), dropped).await.expect("the old tables are dropped");
+    assert!(matches!(old.scan(&ROWS, Span::default()).next(1).await, Err(Error::Gone { .. })));
+    assert_eq!(value(&*reader.live(&DEF).await.unwrap(), 1).await.as_deref(), Some("new"));
+}
+
+/// Proves that a table larger than one answer is scanned whole and in key order, packed bytes and empty values come back as written, a
+/// partition of many rows is written in batches, and a range longer than one answer is whole.
+#[tokio::test]
+async fn large_tables_come_in_order() {
+    let address = node!("large tables on CQL");
+    let store = open(&address, &engines::unique("large")).await;
+    let view = store.live(&DEF).await.unwrap();
+    let mut writes: Vec<Write> = (0..1_500)
+        .map(|num| {
+            Write::put(&BYTES, key!["t", format!("name{num}"), num], Bytes::from(vec![0xFF; usize::try_from(num % 3).unwrap()])).at(1)
+        })
+        .collect();
+    writes.extend((0..1_200).map(|num| row(num, &"x".repeat(if num == 7 { 60_000 } else { 30 }), 1)));
+    view.commit(writes, &at_seq(1)).await.unwrap();
+    let mut names: Vec<String> = (0..1_500).map(|num| format!("name{num}")).collect();
+    names.sort();
+    let (mut scan, mut found) = (view.scan(&BYTES, Span::default()), Vec::new());
+    loop {
+        let rows = scan.next(400).await.unwrap();
+        if rows.is_empty() {
+            break;
+        }
+        for (key, value) in rows {
+            let [_, Datum::Text(name), Datum::Int(num)] = &key[..] else { panic!("{key:?}") };
+            assert_eq!(value.len() as i64, num % 3);
+            found.push(name.clone());
+        }
+    }
+    assert_eq!(found, names);
+    let range = |reverse| Range { prefix: key!["p"], after: Some(key!["p", 600]), from: None, limit: 550, reverse };
+    let numbers = |rows: Vec<(schemas::tables::Key, Bytes)>| rows.into_iter().map(|(key, _)| key[1].clone()).collect::<Vec<_>>();
+    let up = numbers(view.range(&ROWS, range(false)).await.unwrap());
+    let down = numbers(view.range(&ROWS, range(true)).await.unwrap());
+    assert_eq!(up, (601..1_151).map(Datum::Int).collect::<Vec<_>>());
+    assert_eq!(down, (50..600).rev().map(Datum::Int).collect::<Vec<_>>());
+    assert_eq!(view.get(&ROWS, &key!["p", 7]).await.unwrap().unwrap().len(), 60_000);
+}
+
+/// Proves that keys and values that CQL does not take are refused before anything is written, and that reading such a key finds none.
+#[tokio::test]
+async fn what_cql_does_not_take_is_refused() {
+    let address = node!("refusals on CQL");
+    let store = open(&address, &engines::unique("refused")).await;
+    let view = store.live(&DEF).await.unwrap();
+    let good = row(1, "good", 1);
+    for bad in [
+        Write::put(&ROWS, key!["", 1], Bytes::from_static(b"x")),
+        Write::put(&ROWS, key!["p", 2], Bytes::from_static(b"\xFF")),
+        Write::put(&ROWS, key!["x".repeat(70_000), 1], Bytes::from_static(b"x")),
+    ] {
+        assert!(view.commit(vec![good.clone(), bad], &at_seq(1)).await.is_err());
+    }
+    assert_eq!(value(&*view, 1).await, None);
+    assert_eq!(view.checkpoint().await.unwrap(), Checkpoint::default());
+    assert_eq!(view.get(&ROWS, &key!["", 1]).await.unwrap(), None);
+    let empty = Range { prefix: key![""], after: None, from: None, limit: 5, reverse: false };
+    assert!(view.range(&ROWS, empty).await.unwrap().is_empty());
+    let unbound = Range { prefix: key!["t"], after: None, from: None, limit: 5, reverse: false };
+    assert!(view.range(&BYTES, unbound).await.is_err(), "a range that names no partition is refused");
+}
+
+/// Proves that a keyspace which a newer program made is refused with both versions named, and is left as it is.
+#[tokio::test]
+async fn a_newer_keyspace_is_refused() {
+    let address = node!("a newer keyspace on CQL");
+    let keyspace = engines::unique("newer");
+    open(&address, &keyspace).await.close().await.unwrap();
+    let session = scylla::client::session_builder::SessionBuilder::new().known_node(&address).build().await.unwrap();
+    let update = format!("UPDATE {keyspace}.meta SET value = '99' WHERE name = 'schema_version' IF EXISTS");
+    session.query_unpaged(update, ()).await.unwrap();
+    let error = ScyllaStore::open(options(&address, &keyspace)).await.err().unwrap();
+    assert!(says(&error, "schema version 99, this program knows 1"), "{error}");
+}
+
+/// Proves that a wrong address, a wrong name and no address are told within some seconds, naming what was given.
+#[tokio::test]
+async fn wrong_options_are_told() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let begun = Instant::now();
+    for address in [closed.as_str(), "no-such-host.invalid:9042"] {
+        let error = ScyllaStore::open(options(address, "k")).await.err().unwrap();
+        assert!(says(&error, address), "{error}");
+    }
+    for (options, word) in [
+        (options("127.0.0.1:1", "Bad-Name"), "Bad-Name"),
+        (Options { contact_points: Vec::new(), ..Options::default() }, "contact point"),
+        (Options { replication_factor: 0, ..Options::default() }, "replication factor"),
+    ] {
+        let error = ScyllaStore::open(options).await.err().unwrap();
+        assert!(says(&error, word), "{error}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(25));
+}
+
+/// Proves that refused credentials, and missing ones, are told as such. A server that asks for them is played here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wrong_credentials_are_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || refuse(stream));
+        }
+    });
+    let given = Options { credentials: Some(("someone".to_owned(), "wrong".to_owned())), ..options(&address, "k") };
+    for (options, word) in [(given, "refuses the user name or the password"), (options(&address, "k"), "wants a user name")] {
+        let error = ScyllaStore::open(options).await.err().unwrap();
+        assert!(says(&error, word), "{error:?}");
+        assert!(!format!("{error:?}").contains("wrong"), "the password is in no error");
+    }
+}
+
+/// A server of protocol 4 that takes nobody: OPTIONS is answered with nothing supported, STARTUP with AUTHENTICATE, AUTH_RESPONSE with
+/// an error of bad credentials.
+fn refuse(mut stream: TcpStream) -> Option<()> {
+    let text = |text: &str| [&u16::try_from(text.len()).unwrap().to_be_bytes()[..], text.as_bytes()].concat();
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).ok()?;
+        let mut body = vec![0; u32::from_be_bytes(head[5..].try_into().unwrap()) as usize];
+        stream.read_exact(&mut body).ok()?;
+        let (code, body) = match head[4] {
+            0x05 => (0x06, vec![0, 0]),
+            0x01 => (0x03, text("org.apache.cassandra.auth.PasswordAuthenticator")),
+            _ => (0x00, [&0x0100_u32.to_be_bytes()[..], &text("Provided username someone and/or password are incorrect")].concat()),
+        };
+        let length = u32::try_from(body.len()).unwrap().to_be_bytes();
+        stream.write_all(&[&[0x84, 0, head[2], head[3], code][..], &length, &body].concat()).ok()?;
+    }
+}
+
+/// A way to the node that can be cut: connections are closed or swallowed while it is.
+struct Way {
+    address: String,
+    is_cut: Arc<AtomicBool>,
+    streams: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Way {
+    fn to(node: String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (is_cut, streams) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let (cut, all) = (Arc::clone(&is_cut), Arc::clone(&streams));
+        std::thread::spawn(move || {
+            for near in listener.incoming().flatten() {
+                if cut.load(Ordering::SeqCst) {
+                    continue;
+                }
+                let Ok(far) = TcpStream::connect(&node) else { continue };
+                for (from, to) in [(&near, &far), (&far, &near)] {
+                    let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                    std::thread::spawn(move || {
+                        let _ = std::io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(std::net::Shutdown::Both);
+                    });
+                }
+                all.lock().unwrap().extend([near, far]);
+            }
+        });
+        Self { address, is_cut, streams }
+    }
+
+    fn cut(&self) {
+        self.is_cut.store(true, Ordering::SeqCst);
+        for stream in self.streams.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }
+    }
+
+    fn mend(&self) {
+        self.is_cut.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Proves that while the node cannot be reached calls fail as unavailable within ten seconds, one that waits goes on waiting, and when
+/// it can be reached again all work, without being opened anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_goes_away_comes_back() {
+    let address = node!("a node that goes away");
+    let way = Way::to(address.clone());
+    let keyspace = engines::unique("away");
+    let store = open(&way.address, &keyspace).await;
+    let view = store.live(&DEF).await.unwrap();
+    view.commit(vec![row(1, "before", 1)], &at_seq(1)).await.unwrap();
+    way.cut();
+    let waiting = tokio::spawn({
+        let view = Arc::clone(&view);
+        async move { view.wait_past(&at_seq(1)).await }
+    });
+    let begun = Instant::now();
+    for _ in 0..2 {
+        assert!(matches!(view.get(&ROWS, &key!["p", 1]).await, Err(Error::Unavailable { .. })));
+        assert!(matches!(view.commit(vec![row(1, "lost", 2)], &at_seq(2)).await, Err(Error::Unavailable { .. })));
+        assert!(matches!(store.coordination().lease("l", "h", 0, Duration::from_secs(1)).await, Err(Error::Unavailable { .. })));
+    }
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    way.mend();
+    let back = async {
+        while view.commit(vec![row(1, "after", 2)], &at_seq(2)).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), back).await.expect("the node is found again");
+    assert_eq!(value(&*view, 1).await.as_deref(), Some("after"));
+    assert_eq!(waiting.await.unwrap().unwrap(), at_seq(2));
+}
