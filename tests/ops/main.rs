@@ -5,6 +5,7 @@
 mod compose;
 mod metrics;
 mod prometheus;
+mod topics;
 
 use std::path::PathBuf;
 
