@@ -114,8 +114,9 @@ pub trait View: Send + Sync + 'static {
     /// Writes rows and the checkpoint, as one. A checkpoint never goes back: a writer that was overtaken while it slept
     /// gets [`Error::Behind`], and its rows are not written.
     ///
-    /// Of several writes to a row the last one counts. Where rows and checkpoint are not one (CQL), a crash may leave rows without
-    /// the checkpoint; then all rows of a table that comes first in `writes` are there before any of the next table is.
+    /// Of several writes to a row the last one counts. Where rows and checkpoint are not one (CQL), readers may see rows before the
+    /// checkpoint, and a crash may leave them without it; but all rows of a table are there before any of the next one is: history
+    /// first, so that who finds a row too new finds the one before it, then tables in the order of their first write.
     async fn commit(&self, writes: Vec<Write>, checkpoint: &Checkpoint) -> Result<(), Error>;
     /// One row.
     async fn get(&self, table: &'static Table, key: &Key) -> Result<Option<Bytes>, Error>;

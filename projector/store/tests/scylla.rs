@@ -24,7 +24,14 @@ static BYTES: Table = Table {
     kind: TableKind::Derived,
     value: ValueKind::Bytes,
 };
-static DEF: ViewDef = ViewDef { name: "tested", tables: &[&ROWS, &BYTES] };
+static OLD: Table = Table {
+    name: "tested_old",
+    key: &[text("part"), int_desc("seq")],
+    partition_columns: 1,
+    kind: TableKind::History,
+    value: ValueKind::Text,
+};
+static DEF: ViewDef = ViewDef { name: "tested", tables: &[&ROWS, &BYTES, &OLD] };
 
 /// A node's address, or the test ends after saying why it did not run.
 macro_rules! node {
@@ -119,6 +126,22 @@ async fn late_writes_lose() {
     }
     assert_eq!(values, [Some("new".to_owned()), Some("newer".to_owned()), None, Some("old".to_owned())]);
     assert_eq!(awake.checkpoint().await.unwrap(), at(21, 8));
+}
+
+/// Proves that a commit which fails on the way has written whole tables up to one and none behind it, history first, and no checkpoint.
+#[tokio::test]
+async fn a_cut_commit_leaves_history_first() {
+    let address = node!("a cut commit on CQL");
+    let store = open(&address, &engines::unique("cut")).await;
+    let view = store.live(&DEF).await.unwrap();
+    // More than the node takes in one write.
+    let huge = Write::put(&ROWS, key!["huge", 1], Bytes::from(vec![b'x'; 20 << 20])).at(1);
+    let behind = Write::put(&BYTES, key!["t", "behind", 1], Bytes::new()).at(1);
+    let old = Write::put(&OLD, key!["p", 1], Bytes::from_static(b"old")).at(1);
+    assert!(view.commit(vec![huge, behind, old], &at_seq(1)).await.is_err());
+    assert_eq!(view.get(&OLD, &key!["p", 1]).await.unwrap().as_deref(), Some(&b"old"[..]));
+    assert_eq!(view.get(&BYTES, &key!["t", "behind", 1]).await.unwrap(), None);
+    assert_eq!(view.checkpoint().await.unwrap(), Checkpoint::default());
 }
 
 /// Proves that two stores on one keyspace, as two processes have them, see each other's commits and swaps: one that waits is woken, one

@@ -45,8 +45,13 @@ pub(crate) enum Said {
 impl Engine {
     pub(crate) async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
+        let store = EmbeddedStore::open(&dir.path().join("views"), view_store::embedded::Options::default()).unwrap();
+        Self::on(store, dir).await
+    }
+
+    /// On a store of the test's own.
+    pub(crate) async fn on(store: Arc<dyn ViewStore>, dir: tempfile::TempDir) -> Self {
         let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.path().join("log"), event_log::embedded::Options::default()).unwrap();
-        let store: Arc<dyn ViewStore> = EmbeddedStore::open(&dir.path().join("views"), view_store::embedded::Options::default()).unwrap();
         let engine = store.live(&ENGINE).await.unwrap();
         let heads = Heads::new(Arc::clone(&log), Arc::clone(&engine));
         let view = store.live(&VIEW).await.unwrap();

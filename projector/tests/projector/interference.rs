@@ -22,7 +22,7 @@ async fn changes(engine: &Engine) -> Vec<event_log::Stored> {
     engine.log.read(&CHANGES_RECALLS, 0, LogOffset(0), 10_000, usize::MAX).await.unwrap()
 }
 
-async fn feed(decider: &Decider<Recalls>) -> String {
+pub(crate) async fn feed(decider: &Decider<Recalls>) -> String {
     let upto = Seq(decider.checkpoint().seq);
     let page = view_store::feed::read_page(&**decider.view(), &FEED, Seq(0), upto, 1_000).await.unwrap();
     page.parts.iter().map(|part| String::from_utf8_lossy(part).into_owned()).collect::<Vec<_>>().join(",")

@@ -1,7 +1,8 @@
-//! The projector on the embedded log and store: which facts are there, what they mean, whatever the order and whoever interferes.
+//! The projector on the embedded log, and on the embedded store or a real CQL node: which facts are there, what they mean, whatever the order and whoever interferes.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod cql;
 mod harness;
 mod heads;
 mod interference;

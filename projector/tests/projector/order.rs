@@ -10,7 +10,7 @@ fn observed(key: &str, fact: RecallFact) -> (String, Said) {
 
 /// A small world: two doors of one agency, two languages, agencies' duplicates, a pair that only looks like one, a renumbered
 /// record, an edit that takes a pair apart, a withdrawal.
-fn world() -> Vec<(String, Said)> {
+pub(crate) fn world() -> Vec<(String, Said)> {
     let mut spanish = recall("fsis", "USDA", "018-2026", "Carne", "Acme Foods", "2026-03-02");
     spanish.lang = "es".into();
     let mut flat = recall("nhtsa.flat", "NHTSA", "26V400000", "ACME: BRAKES", "ACME", "2026-02-01");

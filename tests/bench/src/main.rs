@@ -2,13 +2,14 @@
 //! the two taken in turn, so that a busy machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page [--records N] [--dir DIR]
+//! cargo run --release -p bench -- all|append|ingest|replay|page|cql [--records N] [--dir DIR] [--cql HOST:PORT]
 //! ```
 //!
 //! `ops/docs/performance.md` holds the figures and says how they are taken. The hidden commands are the processes that are
 //! measured: each has one to itself, so that its time and memory are its own.
 
 mod append;
+mod cql;
 mod engine;
 mod ingest;
 mod load;
@@ -45,6 +46,9 @@ struct Cli {
     /// Seconds of load in each round of `page`.
     #[arg(long, global = true, default_value_t = 4)]
     seconds: u64,
+    /// A CQL node for `cql`, as `ops/engines up --only cql` starts one; without it `all` leaves that out.
+    #[arg(long, global = true)]
+    cql: Option<String>,
     /// Rounds; figures are medians.
     #[arg(long, global = true, default_value_t = 5)]
     rounds: usize,
@@ -62,6 +66,8 @@ enum Command {
     Replay,
     /// Pages of 200 changes over HTTP against a ready-made body and against PostgreSQL behind the same server.
     Page,
+    /// The view store on a CQL node against the driver alone.
+    Cql,
     /// The process that ingests, measured by `ingest`.
     #[command(hide = true)]
     IngestChild,
@@ -113,6 +119,11 @@ fn main() -> Result<(), Failure> {
             }
             if wanted(Command::Page) {
                 page::run(&settings)?;
+            }
+            match &cli.cql {
+                Some(address) if wanted(Command::Cql) => cql::run(&settings, address)?,
+                None if command == Command::Cql => return Err("cql needs a node: --cql HOST:PORT".into()),
+                _ => {}
             }
             Ok(())
         }

@@ -83,18 +83,17 @@ pub(super) fn is_past(now: &Checkpoint, seen: &Checkpoint) -> bool {
 
 /// Takes over what is further; answers whether anything was.
 pub(super) fn raise(known: &mut Checkpoint, stored: &Checkpoint) -> bool {
-    let further = is_past(stored, known) || (stored.seq == known.seq && stored.hash != known.hash);
-    if stored.seq > known.seq || (stored.seq == known.seq && stored.hash != known.hash) {
-        known.seq = stored.seq;
-        known.hash.clone_from(&stored.hash);
-        known.offset = stored.offset;
-        known.recorded_at_ms = stored.recorded_at_ms;
-    }
+    let before = known.clone();
+    let mut positions = std::mem::take(&mut known.positions);
     for (name, next) in &stored.positions {
-        let position = known.positions.entry(name.clone()).or_default();
+        let position = positions.entry(name.clone()).or_default();
         *position = (*position).max(*next);
     }
-    further
+    if stored.seq >= known.seq {
+        *known = stored.clone();
+    }
+    known.positions = positions;
+    *known != before
 }
 
 /// A write timestamp: CQL wants more than 0.

@@ -14,7 +14,7 @@ use ::scylla::value::{CqlValue, Row};
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use schemas::tables::{ColumnType, Datum, Key, Table, ValueKind, ViewDef, Write};
+use schemas::tables::{ColumnType, Datum, Key, Table, TableKind, ValueKind, ViewDef, Write};
 use tokio::sync::watch;
 
 use super::checkpoint::{self, is_past, raise, stamp};
@@ -363,6 +363,7 @@ impl View for ScyllaView {
                 None => by_table.push((write.table, vec![write])),
             }
         }
+        by_table.sort_by_key(|(table, _)| table.kind != TableKind::History);
         for (table, writes) in by_table {
             self.write_table(table, writes).await?;
         }

@@ -1,0 +1,102 @@
+//! The same on a real CQL node: the same records, the same pages, replays by one process under the decider of another.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use projector::rebuild::{self, Progress};
+use projector::runtime::Projector;
+use projector::services::recalls::Recalls;
+use schemas::views::recalls::VIEW;
+use tokio::sync::{Mutex, watch};
+use view_store::scylla::Options;
+use view_store::{ScyllaStore, ViewStore};
+
+use crate::harness::{Engine, Said, recall};
+use crate::interference::feed;
+use crate::order::world;
+
+/// A node's address, or the test ends after saying why it did not run.
+macro_rules! node {
+    ($test:literal) => {
+        match engines::or_skip(engines::cql(), $test) {
+            Some(address) => address,
+            None => return,
+        }
+    };
+}
+
+async fn open(address: &str, keyspace: &str) -> Arc<dyn ViewStore> {
+    let options = Options { contact_points: vec![address.to_owned()], keyspace: keyspace.to_owned(), ..Options::default() };
+    ScyllaStore::open(options).await.unwrap()
+}
+
+fn silent() -> Progress {
+    Arc::new(|_, _| ())
+}
+
+/// Proves that the same facts give the same records, history and pages on both stores, byte for byte, and that a replay on CQL gives
+/// them again.
+#[tokio::test]
+async fn both_stores_hold_the_same() {
+    let address = node!("the recalls on CQL");
+    let store = open(&address, &engines::unique("recalls")).await;
+    let (mut embedded, mut cql) = (Engine::new().await, Engine::on(store, tempfile::tempdir().unwrap()).await);
+    for said in [world(), (0..300).map(observed).collect(), (0..60).map(|number| observed(number * 3)).collect()] {
+        embedded.say(&said).await;
+        cql.say(&said).await;
+    }
+    let mut found = Vec::new();
+    for engine in [&embedded, &cql] {
+        let digests = [false, true].map(|history| rebuild::digest::<Recalls>(&**engine.decider.view(), history, None));
+        let [current, history] = digests;
+        found.push((current.await.unwrap(), history.await.unwrap(), feed(&engine.decider).await, engine.decider.checkpoint().clone()));
+    }
+    assert!(found[0].3.seq > 300);
+    assert_eq!(found[0], found[1]);
+    let fresh = cql.rival().await;
+    let live = Mutex::new(std::mem::replace(&mut cql.decider, fresh));
+    rebuild::replay(&cql.parts(), &live, &silent()).await.unwrap();
+    let decider = live.into_inner();
+    assert_eq!(decider.view().generation(), 2);
+    let digests = [false, true].map(|history| rebuild::digest::<Recalls>(&**decider.view(), history, None));
+    let [current, history] = digests;
+    assert_eq!((current.await.unwrap(), history.await.unwrap(), feed(&decider).await), (found[0].0, found[0].1, found[0].2.clone()));
+}
+
+fn observed(number: u32) -> (String, Said) {
+    (
+        format!("cpsc/{number}"),
+        Said::Observed(recall("cpsc", "CPSC", &number.to_string(), &format!("Title {number}"), "Acme", "2026-01-01")),
+    )
+}
+
+/// Proves that a projector whose view another process rebuilt and swapped opens the new one and goes on deciding.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_projector_goes_on_after_a_swap_elsewhere() {
+    let address = node!("a swap elsewhere on CQL");
+    let keyspace = engines::unique("swap");
+    let mut engine = Engine::on(open(&address, &keyspace).await, tempfile::tempdir().unwrap()).await;
+    engine.say(&[observed(1), observed(2)]).await;
+    let running = Arc::new(Projector::open(engine.parts()).await.unwrap());
+    let other_store = open(&address, &keyspace).await;
+    let other_engine = other_store.live(&schemas::views::engine::VIEW).await.unwrap();
+    let other = Projector::open(rebuild::Parts { store: Arc::clone(&other_store), engine: other_engine, ..engine.parts() }).await.unwrap();
+    let (stop, stopped) = watch::channel(false);
+    let task = tokio::spawn(Arc::clone(&running).run("running".to_owned(), stopped));
+    other.service("recalls").unwrap().replay(&silent()).await.unwrap();
+    let live = other_store.live(&VIEW).await.unwrap();
+    assert_eq!(live.generation(), 2);
+    let before = live.checkpoint().await.unwrap();
+    engine.say_without_deciding(&[observed(3)]).await;
+    let after = tokio::time::timeout(Duration::from_secs(30), live.wait_past(&before)).await.unwrap().unwrap();
+    // Its position may come first, the change with it or right after.
+    let decided = async {
+        let mut at = after;
+        while at.seq < 3 {
+            at = live.wait_past(&at).await.unwrap();
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), decided).await.unwrap();
+    stop.send(true).unwrap();
+    task.await.unwrap();
+}
