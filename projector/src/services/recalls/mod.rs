@@ -177,6 +177,8 @@ fn note_of(fact: &Fact<RecallFact>, before: Option<&Note>) -> Result<Option<Note
     Ok(Some(note))
 }
 
+type Drafts = Vec<Draft<Recall, Note>>;
+
 /// One fact's decision: the sets as they become, and the records that follow from them.
 struct Decision<'a> {
     rows: &'a mut Rows,
@@ -215,7 +217,7 @@ impl Set {
 
 impl Decision<'_> {
     /// The records that the fact changes, and the sets that it does.
-    fn drafts(mut self) -> Result<(Vec<Draft<Recall, Note>>, Vec<NoteSet>), Undecided> {
+    fn drafts(mut self) -> Result<(Drafts, Vec<NoteSet>), Undecided> {
         let identity = identity_of(self.note);
         let old_identity = self.before.map(identity_of).unwrap_or_default();
         let mut touched: BTreeSet<String> = [identity.clone(), old_identity.clone()].into_iter().filter(|id| !id.is_empty()).collect();
