@@ -107,7 +107,8 @@ impl Tail {
             let assigned = list(&place.name, place.partition_i32(), end).and_then(|list| self.consumer.incremental_assign(&list));
             assigned.map_err(wrong)
         };
-        slot.followed.get_or_try_init(begin).await.map(|()| ())
+        slot.followed.get_or_try_init(begin).await?;
+        Ok(())
     }
 
     /// The partition's end, as the broker says it now.

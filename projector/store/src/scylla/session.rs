@@ -27,6 +27,9 @@ use crate::store::Error;
 const REQUEST_MAX: Duration = Duration::from_secs(8);
 /// How long making or dropping a table may take.
 const SCHEMA_MAX: Duration = Duration::from_secs(30);
+/// How often a statement that the server refuses is offered again, and after which pause.
+const PREPARE_TRIES: u32 = 10;
+const PREPARE_PAUSE: Duration = Duration::from_millis(100);
 /// How long a connection may take to stand.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// How long opening may take over all contact points.
@@ -145,7 +148,15 @@ impl Cql {
         if let Some(prepared) = held(self.prepared.read()).get(cql) {
             return Ok(prepared.clone());
         }
-        let mut prepared = self.open()?.prepare(cql).await.map_err(|error| self.unprepared(error))?;
+        let mut tries = 0;
+        // A table that another process has just made is listed before statements on it are taken.
+        let mut prepared = loop {
+            match self.open()?.prepare(cql).await.map_err(|error| self.unprepared(error)) {
+                Err(Failure::Invalid(_)) if tries < PREPARE_TRIES => tries += 1,
+                result => break result?,
+            }
+            tokio::time::sleep(PREPARE_PAUSE).await;
+        };
         prepared.set_is_idempotent(!cql.contains(" IF "));
         prepared.set_page_size(PAGE_ROWS);
         held(self.prepared.write()).insert(cql.to_owned(), prepared.clone());
