@@ -197,7 +197,10 @@ impl Folded {
 /// A stored head, not changed yet; the default where there is none.
 fn read_head(row: Option<Bytes>) -> Result<(HeadRow, bool), view_store::Error> {
     let Some(bytes) = row else { return Ok((HeadRow::default(), false)) };
-    let damaged = || view_store::Error::Damaged { table: HEADS.name.to_owned(), reason: "a head does not read back".to_owned() };
+    let damaged = || view_store::Error::Damaged {
+        table: HEADS.name.to_owned(),
+        reason: "a head does not read back: delete the view store, which the log fills again".to_owned(),
+    };
     Ok((HeadRow::from_bytes(&bytes).ok_or_else(damaged)?, false))
 }
 

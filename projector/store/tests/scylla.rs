@@ -3,9 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::io::{Read, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -338,10 +337,20 @@ fn refuse(mut stream: TcpStream) -> Option<()> {
     }
 }
 
-/// A way to the node that can be cut: connections are closed or swallowed while it is.
+/// What a way does with what it is to carry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Carries {
+    All,
+    /// Connections are closed, new ones too.
+    Nothing,
+    /// Connections stand, but nothing comes through until it carries again: a node that is stopped, or a network that drops.
+    Later,
+}
+
+/// A way to the node that can be cut.
 struct Way {
     address: String,
-    is_cut: Arc<AtomicBool>,
+    carries: Arc<(Mutex<Carries>, Condvar)>,
     streams: Arc<Mutex<Vec<TcpStream>>>,
 }
 
@@ -349,68 +358,83 @@ impl Way {
     fn to(node: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let (is_cut, streams) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
-        let (cut, all) = (Arc::clone(&is_cut), Arc::clone(&streams));
+        let (carries, streams) = (Arc::new((Mutex::new(Carries::All), Condvar::new())), Arc::new(Mutex::new(Vec::new())));
+        let (state, all) = (Arc::clone(&carries), Arc::clone(&streams));
         std::thread::spawn(move || {
             for near in listener.incoming().flatten() {
-                if cut.load(Ordering::SeqCst) {
+                if *state.0.lock().unwrap() == Carries::Nothing {
                     continue;
                 }
                 let Ok(far) = TcpStream::connect(&node) else { continue };
                 for (from, to) in [(&near, &far), (&far, &near)] {
-                    let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
-                    std::thread::spawn(move || {
-                        let _ = std::io::copy(&mut from, &mut to);
-                        let _ = to.shutdown(std::net::Shutdown::Both);
-                    });
+                    let (from, to, state) = (from.try_clone().unwrap(), to.try_clone().unwrap(), Arc::clone(&state));
+                    std::thread::spawn(move || carry(from, to, &state));
                 }
                 all.lock().unwrap().extend([near, far]);
             }
         });
-        Self { address, is_cut, streams }
+        Self { address, carries, streams }
     }
 
-    fn cut(&self) {
-        self.is_cut.store(true, Ordering::SeqCst);
-        for stream in self.streams.lock().unwrap().drain(..) {
-            let _ = stream.shutdown(std::net::Shutdown::Both);
+    fn set(&self, carries: Carries) {
+        *self.carries.0.lock().unwrap() = carries;
+        self.carries.1.notify_all();
+        if carries == Carries::Nothing {
+            for stream in self.streams.lock().unwrap().drain(..) {
+                let _ = stream.shutdown(Shutdown::Both);
+            }
         }
-    }
-
-    fn mend(&self) {
-        self.is_cut.store(false, Ordering::SeqCst);
     }
 }
 
-/// Proves that while the node cannot be reached calls fail as unavailable within ten seconds, one that waits goes on waiting, and when
-/// it can be reached again all work, without being opened anew.
+fn carry(mut from: TcpStream, mut to: TcpStream, state: &(Mutex<Carries>, Condvar)) {
+    let mut bytes = [0; 16_384];
+    while let Ok(read) = from.read(&mut bytes) {
+        drop(state.1.wait_while(state.0.lock().unwrap(), |carries| *carries == Carries::Later).unwrap());
+        if read == 0 || to.write_all(&bytes[..read]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(Shutdown::Both);
+}
+
+/// Proves that while the node cannot be reached, whether connections break or stand and carry nothing, each call fails as unavailable
+/// within some ten seconds, one that waits goes on waiting, and when it can be reached again all work, without being opened anew.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_goes_away_comes_back() {
     let address = node!("a node that goes away");
     let way = Way::to(address.clone());
-    let keyspace = engines::unique("away");
-    let store = open(&way.address, &keyspace).await;
+    let store = open(&way.address, &engines::unique("away")).await;
     let view = store.live(&DEF).await.unwrap();
-    view.commit(vec![row(1, "before", 1)], &at_seq(1)).await.unwrap();
-    way.cut();
-    let waiting = tokio::spawn({
-        let view = Arc::clone(&view);
-        async move { view.wait_past(&at_seq(1)).await }
-    });
-    let begun = Instant::now();
-    for _ in 0..2 {
-        assert!(matches!(view.get(&ROWS, &key!["p", 1]).await, Err(Error::Unavailable { .. })));
-        assert!(matches!(view.commit(vec![row(1, "lost", 2)], &at_seq(2)).await, Err(Error::Unavailable { .. })));
-        assert!(matches!(store.coordination().lease("l", "h", 0, Duration::from_secs(1)).await, Err(Error::Unavailable { .. })));
+    let (mut seq, mut checkpoint) = (1, at_seq(1));
+    view.commit(vec![row(1, "before", 1)], &checkpoint).await.unwrap();
+    for carries in [Carries::Nothing, Carries::Later] {
+        way.set(carries);
+        let waiting = tokio::spawn({
+            let (view, checkpoint) = (Arc::clone(&view), checkpoint.clone());
+            async move { view.wait_past(&checkpoint).await }
+        });
+        let begun = Instant::now();
+        let key = key!["p", 1];
+        let ((), (), (), ()) = tokio::join!(
+            async { assert!(matches!(view.get(&ROWS, &key).await, Err(Error::Unavailable { .. }))) },
+            async { assert!(matches!(view.commit(vec![row(1, "lost", 2)], &at_seq(99)).await, Err(Error::Unavailable { .. }))) },
+            async { assert!(matches!(store.coordination().take("c", 1, 9, 0, 9).await, Err(Error::Unavailable { .. }))) },
+            // A statement that has not been prepared yet.
+            async { assert!(matches!(view.scan(&OLD, Span::default()).next(1).await, Err(Error::Unavailable { .. }))) },
+        );
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+        way.set(Carries::All);
+        seq += 1;
+        checkpoint = at_seq(seq);
+        let after = format!("after {seq}");
+        let back = async {
+            while view.commit(vec![row(1, &after, i64::try_from(seq).unwrap())], &checkpoint).await.is_err() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), back).await.expect("the node is found again");
+        assert_eq!(value(&*view, 1).await, Some(after));
+        assert_eq!(waiting.await.unwrap().unwrap(), checkpoint);
     }
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
-    way.mend();
-    let back = async {
-        while view.commit(vec![row(1, "after", 2)], &at_seq(2)).await.is_err() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), back).await.expect("the node is found again");
-    assert_eq!(value(&*view, 1).await.as_deref(), Some("after"));
-    assert_eq!(waiting.await.unwrap().unwrap(), at_seq(2));
 }

@@ -28,8 +28,8 @@ use crate::store::{Coordination, Error, View, ViewStore};
 /// The version of everything in a keyspace.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Where and how to connect.
-#[derive(Clone, Debug)]
+/// Where and how to connect. Not printable: it may hold a password.
+#[derive(Clone)]
 pub struct Options {
     /// `host:port` of some nodes; the others are learnt from them.
     pub contact_points: Vec<String>,

@@ -126,7 +126,11 @@ async fn read_range(
 impl Scan for ScyllaScan {
     async fn next(&mut self, rows_max: usize) -> Result<Vec<(Key, Bytes)>, Error> {
         if let Some(span) = self.span.take() {
-            self.read(span).await?;
+            if let Err(error) = self.read(span).await {
+                // Who asks again gets nothing, not a part.
+                self.sorted = Sorted::new(SORTED_BYTES_MAX);
+                return Err(error);
+            }
             self.on_disk(Sorted::finish).await?;
         }
         let rows = if self.sorted.runs.is_empty() {
