@@ -359,6 +359,7 @@ async fn watch_backends(engine: Arc<Engine>, wrong: Arc<Mutex<Option<String>>>) 
             None => engine.store.ready().await.err().map(|error| ingest::reason(&error)),
             wrong => wrong,
         };
+        let now = now.or_else(|| engine.projector.trouble());
         *wrong.lock().unwrap_or_else(PoisonError::into_inner) = now;
         tokio::select! {
             _ = stop.changed() => return,

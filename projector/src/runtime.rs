@@ -1,6 +1,8 @@
 //! The project role: the heads and every service's decider, each in its own task, and what the command line asks of them.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::error::Error as _;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -46,8 +48,28 @@ pub trait Projection: Send + Sync {
     async fn run(&self, holder: &str, stop: watch::Receiver<bool>);
 }
 
+/// What keeps views from going on: view to reason. Empty while all goes well.
+type Trouble = Arc<std::sync::Mutex<BTreeMap<&'static str, String>>>;
+
+/// Notes how a view's turn ended.
+fn note_trouble<T>(trouble: &Trouble, view: &'static str, turned: &Result<T, Error>) {
+    let mut trouble = trouble.lock().unwrap_or_else(PoisonError::into_inner);
+    match turned {
+        Ok(_) => {
+            trouble.remove(view);
+        }
+        Err(error) => {
+            let causes = std::iter::successors(error.source(), |cause| cause.source());
+            let words = causes.fold(error.to_string(), |words, cause| format!("{words}: {cause}"));
+            tracing::error!(view, error = words, "a view does not go on");
+            trouble.insert(view, words);
+        }
+    }
+}
+
 struct Running<S: Service> {
     parts: Parts,
+    trouble: Trouble,
     decider: Mutex<Decider<S>>,
     /// One rebuild at a time.
     rebuilding: Mutex<()>,
@@ -169,6 +191,7 @@ async fn not_ahead(parts: &Parts, view: &dyn View, changes: Option<&'static Topi
 /// The project role.
 pub struct Projector {
     parts: Parts,
+    trouble: Trouble,
     heads: Heads,
     services: Vec<Arc<dyn Projection>>,
 }
@@ -182,17 +205,30 @@ impl Projector {
         let heads = Heads::new(Arc::clone(&parts.log), Arc::clone(&parts.engine));
         not_ahead(&parts, &*parts.engine, None).await?;
         let mut services: Vec<Arc<dyn Projection>> = Vec::new();
+        let trouble = Trouble::default();
         macro_rules! open {
             ($service:ty) => {
                 let view = parts.store.live(<$service>::VIEW).await?;
                 not_ahead(&parts, &*view, Some(<$service>::CHANGES)).await?;
                 let decider: Decider<$service> =
                     Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), view, parts.clock, parts.framing).await?;
-                services.push(Arc::new(Running { parts: parts.clone(), decider: Mutex::new(decider), rebuilding: Mutex::new(()) }));
+                services.push(Arc::new(Running {
+                    parts: parts.clone(),
+                    trouble: Arc::clone(&trouble),
+                    decider: Mutex::new(decider),
+                    rebuilding: Mutex::new(()),
+                }));
             };
         }
         for_each_service!(open);
-        Ok(Self { parts, heads, services })
+        Ok(Self { parts, trouble, heads, services })
+    }
+
+    /// What keeps a view from going on, if anything does.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        trouble.iter().next().map(|(view, reason)| format!("view {view} does not go on: {reason}"))
     }
 
     /// All services.
