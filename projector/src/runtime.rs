@@ -59,8 +59,11 @@ fn note_trouble<T>(trouble: &Trouble, view: &'static str, turned: &Result<T, Err
             trouble.remove(view);
         }
         Err(error) => {
-            let causes = std::iter::successors(error.source(), |cause| cause.source());
-            let words = causes.fold(error.to_string(), |words, cause| format!("{words}: {cause}"));
+            let (mut words, mut cause) = (error.to_string(), error.source());
+            while let Some(error) = cause {
+                words = format!("{words}: {error}");
+                cause = error.source();
+            }
             tracing::error!(view, error = words, "a view does not go on");
             trouble.insert(view, words);
         }
