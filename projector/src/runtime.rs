@@ -65,6 +65,7 @@ fn note_trouble<T>(trouble: &Trouble, view: &'static str, turned: &Result<T, Err
                 cause = error.source();
             }
             tracing::error!(view, error = words, "a view does not go on");
+            metrics::failed(view);
             trouble.insert(view, words);
         }
     }
@@ -118,15 +119,9 @@ impl<S: Service> Projection for Running<S> {
     async fn run(&self, holder: &str, mut stop: watch::Receiver<bool>) {
         let lease = format!("decide/{}", S::NAME);
         while !*stop.borrow() {
-            let pause = match self.turn(&lease, holder).await {
-                Ok(true) => None,
-                Ok(false) => Some(RETRY),
-                Err(error) => {
-                    tracing::error!(service = S::NAME, error = &error as &dyn std::error::Error, "deciding failed");
-                    metrics::failed(S::NAME);
-                    Some(RETRY)
-                }
-            };
+            let turned = self.turn(&lease, holder).await;
+            note_trouble(&self.trouble, S::NAME, &turned);
+            let pause = if matches!(turned, Ok(true)) { None } else { Some(RETRY) };
             let next = async {
                 match pause {
                     Some(pause) => tokio::time::sleep(pause).await,
@@ -284,10 +279,7 @@ impl Projector {
                 _ = stop.changed() => break,
                 turned = turn => turned,
             };
-            if let Err(error) = &turned {
-                tracing::error!(view = engine::VIEW.name, error = error as &dyn std::error::Error, "keeping heads failed");
-                metrics::failed(engine::VIEW.name);
-            }
+            note_trouble(&self.trouble, engine::VIEW.name, &turned);
             if !matches!(turned, Ok(true)) {
                 tokio::select! {
                     _ = stop.changed() => {}
