@@ -5,11 +5,11 @@
 use std::time::{Duration, Instant};
 
 use schemas::clock::Clock;
-use serde_json::Value;
 
 use crate::account::Expected;
 use crate::engine::{Engine, Played};
 use crate::process::{Server, highwater, stdout};
+use crate::reader::Reader;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
@@ -22,33 +22,6 @@ impl Chance {
     fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end
-    }
-}
-
-/// Reads the feed by cursor across kills, as a client does; keeps what it was answered.
-#[derive(Default)]
-struct Reader {
-    cursor: String,
-    to: u64,
-    read: Vec<Value>,
-}
-
-impl Reader {
-    /// One page, if the server answers at all; tells whether it says that more is there.
-    fn step(&mut self, server: &Server, key: &str) -> Option<bool> {
-        let at = if self.cursor.is_empty() { "start=earliest".to_owned() } else { format!("cursor={}", self.cursor) };
-        let (status, body) = server.get(&format!("/recalls/v1/changes?limit=200&{at}"), key)?;
-        // 503 says that the views are still behind this cursor.
-        if status == 503 {
-            return None;
-        }
-        let page: Value = serde_json::from_slice(&body).unwrap();
-        assert_eq!(status, 200, "{page}");
-        assert_eq!(page["from"].as_u64(), Some(self.to + 1), "pages join across kills");
-        self.to = page["to"].as_u64().unwrap();
-        self.cursor = page["cursor"].as_str().unwrap().to_owned();
-        self.read.extend(page["changes"].as_array().unwrap().iter().cloned());
-        Some(page["hasMore"] == true)
     }
 }
 
@@ -127,7 +100,7 @@ async fn kills_lose_and_repeat_nothing() {
     engine.close().await;
 
     let server = Server::ready(serve());
-    while reader.step(&server, &key) != Some(false) {}
+    reader.read_on(&server, &key);
     assert_eq!(reader.read, feed, "the feed by cursor, over all kills");
     assert_eq!(server.terminate().code(), Some(0));
 }

@@ -4,12 +4,14 @@
 
 mod account;
 mod bad_input;
+mod cluster;
 mod commands;
 mod crash;
 mod engine;
 mod gate;
 mod pauses;
 mod process;
+mod reader;
 mod rebuild;
 mod rivals;
 mod unchanged;

@@ -151,6 +151,12 @@ impl Server {
         serde_json::from_slice(&body).unwrap()
     }
 
+    /// Sends it a signal by name: `STOP`, `CONT`.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
     /// Kills it as `kill -9` does.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
@@ -159,8 +165,7 @@ impl Server {
 
     /// Asks it to stop, and answers how it did.
     pub(crate) fn terminate(mut self) -> ExitStatus {
-        let sent = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
-        assert!(sent.success());
+        self.signal("TERM");
         wait_for("the end", || self.child.try_wait().unwrap())
     }
 }

@@ -1,0 +1,166 @@
+//! The roles as processes of their own, on a real Kafka broker and a real CQL node.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use schemas::clock::Clock;
+use tempfile::TempDir;
+
+use crate::engine::{Played, upstream_names};
+use crate::process::{Server, get, highwater, run, stdout};
+use crate::reader::Reader;
+
+/// Names of its own on the shared servers, and where its processes keep what little they keep.
+struct Cluster {
+    dir: TempDir,
+    kafka: String,
+    cql: String,
+    name: String,
+    base_url: String,
+    /// When it is, for all of them; the system's clock if empty.
+    fixed: &'static str,
+}
+
+impl Cluster {
+    fn new(test: &str, base_url: &str, fixed: &'static str) -> Option<Self> {
+        let (kafka, cql) = (engines::or_skip(engines::kafka(), test)?, engines::or_skip(engines::cql(), test)?);
+        let (dir, name) = (tempfile::tempdir().unwrap(), engines::unique("t"));
+        Some(Self { dir, kafka, cql, name, base_url: base_url.to_owned(), fixed })
+    }
+
+    fn data(&self, node: &str) -> PathBuf {
+        self.dir.path().join(node)
+    }
+
+    /// A command of one node.
+    fn command(&self, node: &str, arguments: &[&str]) -> Command {
+        let mut command = highwater(&self.data(node), &self.base_url, arguments);
+        command
+            .env("HIGHWATER_LOG", format!("kafka://{}", self.kafka))
+            .env("HIGHWATER_STORE", format!("scylla://{}", self.cql))
+            .env("HIGHWATER_KAFKA__TOPIC_PREFIX", format!("{}.", self.name))
+            .env("HIGHWATER_KAFKA__REPLICATION", "1")
+            .env("HIGHWATER_KAFKA__IN_SYNC_MIN", "1")
+            .env("HIGHWATER_SCYLLA__KEYSPACE", &self.name)
+            .env("HIGHWATER_SCYLLA__REPLICATION", "1")
+            .env("HIGHWATER_MASTER_KEY_FILE", self.data("master.key"))
+            .env("HIGHWATER_CLOCK__FIXED", self.fixed);
+        command
+    }
+
+    /// Starts nodes, named by role and number, all at once: whichever comes first makes the topics and tables.
+    fn start(&self, nodes: &[(&str, &str)]) -> Vec<Server> {
+        std::thread::scope(|scope| {
+            let starting: Vec<_> =
+                nodes.iter().map(|(node, role)| scope.spawn(|| Server::start(self.command(node, &["serve", "--role", role])))).collect();
+            starting.into_iter().map(|server| server.join().unwrap()).collect()
+        })
+    }
+
+    /// Runs all upstreams at a node; returns when what they appended is projected.
+    fn ingest(&self, node: &str) {
+        for upstream in upstream_names() {
+            stdout(self.command(node, &["ingest", upstream, "--once"]));
+        }
+    }
+}
+
+/// Proves that the roles, any number of each and started at once, make of the same facts what the embedded pair makes of them, byte for byte,
+/// and that a cursor goes from node to node.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn roles_equal_the_embedded_pair() {
+    const FIXED: &str = "2026-11-20T12:00:00Z";
+    let played = Played::start(11, 300, Clock::Fixed(FIXED.parse().unwrap())).await;
+    let Some(cluster) = Cluster::new("the roles on Kafka and CQL", &played.base_url, FIXED) else { return };
+    let nodes = [("p1", "project"), ("p2", "project"), ("i1", "ingest"), ("i2", "ingest"), ("a1", "api"), ("a2", "api"), ("a3", "api")];
+    let servers = cluster.start(&nodes);
+    let readers = &servers[4..];
+    cluster.ingest("i1");
+    // Another ingestor finds nothing new.
+    cluster.ingest("i2");
+
+    let embedded = |arguments: &[&str]| {
+        let mut command = highwater(&cluster.data("embedded"), &played.base_url, arguments);
+        command.env("HIGHWATER_CLOCK__FIXED", FIXED);
+        command
+    };
+    for upstream in upstream_names() {
+        stdout(embedded(&["ingest", upstream, "--once"]));
+    }
+    let digest = stdout(embedded(&["digest", "recalls"]));
+    for node in ["p1", "p2", "a3"] {
+        assert_eq!(stdout(cluster.command(node, &["digest", "recalls"])), digest, "the digest at {node}");
+    }
+    let alone = Server::ready(embedded(&["serve"]));
+    for path in ["/recalls/api/recalls?limit=300", "/recalls/api/recalls?category=food&limit=7", "/recalls/api/recalls?agency=USDA"] {
+        let wanted = alone.get(path, "").unwrap();
+        assert_eq!(wanted.0, 200);
+        for server in readers {
+            assert!(get(server.address, path, "").unwrap() == wanted, "{path} reads otherwise");
+        }
+    }
+
+    let mut reader = Reader::default();
+    let mut more = true;
+    for server in readers.iter().cycle() {
+        if !more {
+            break;
+        }
+        more = reader.step(server, "").unwrap();
+    }
+    assert!(reader.read.len() >= 300, "one cursor over three nodes read {} changes", reader.read.len());
+}
+
+/// Proves that the work of a dead projector and of a paused one is taken over, that the paused one does no harm when it goes on, and
+/// that a reader by cursor sees one feed without a gap; and that what stands in the log twice changes nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_dead_and_the_paused_are_taken_over() {
+    let played = Played::start(12, 200, Clock::System).await;
+    let Some(cluster) = Cluster::new("taking over on Kafka and CQL", &played.base_url, "") else { return };
+    let mut first = cluster.start(&[("p1", "project"), ("i1", "ingest"), ("a1", "api")]);
+    let (api, ingest, project) = (first.pop().unwrap(), first.pop().unwrap(), first.pop().unwrap());
+    let mut reader = Reader::default();
+    cluster.ingest("i1");
+    reader.read_on(&api, "");
+    let before = reader.read.len();
+    assert!(before >= 200, "{before} changes");
+
+    project.kill();
+    let second = cluster.start(&[("p2", "project")]).pop().unwrap();
+    played.sim.advance(20);
+    cluster.ingest("i1");
+    reader.read_on(&api, "");
+    assert!(reader.read.len() > before, "the second projector goes on");
+
+    second.signal("STOP");
+    let third = cluster.start(&[("p3", "project")]).pop().unwrap();
+    played.sim.advance(20);
+    cluster.ingest("i1");
+    second.signal("CONT");
+    played.sim.advance(20);
+    cluster.ingest("i1");
+    reader.read_on(&api, "");
+
+    ingest.kill();
+    let other = cluster.start(&[("i2", "ingest")]).pop().unwrap();
+    played.sim.advance(20);
+    // The dead one's leases end by themselves.
+    crate::process::wait_for("the lease of a dead ingestor", || {
+        upstream_names()
+            .into_iter()
+            .all(|upstream| run(cluster.command("i2", &["ingest", upstream, "--once"])).status.success())
+            .then_some(())
+    });
+    reader.read_on(&api, "");
+    let seqs: Vec<u64> = reader.read.iter().map(|change| change["seq"].as_u64().unwrap()).collect();
+    assert!(seqs.windows(2).all(|pair| pair[0] < pair[1]), "each change once, in order");
+
+    // What the changes say, applied again, is what stands there.
+    let digest = stdout(cluster.command("p3", &["digest", "recalls", "--history"]));
+    stdout(cluster.command("p3", &["replay", "recalls"]));
+    assert_eq!(stdout(cluster.command("p3", &["digest", "recalls", "--history"])), digest);
+    reader.read_on(&api, "");
+    for server in [third, second, other, api] {
+        assert_eq!(server.terminate().code(), Some(0));
+    }
+}
