@@ -16,7 +16,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates libssl3 zlib1g \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --no-create-home highwater \
-    && install --directory --owner highwater --mode 0700 /data
+    && install --directory --owner highwater --mode 0700 /data /secrets
 COPY --from=build /highwater /usr/local/bin/highwater
 USER highwater
 ENV HIGHWATER_DATA_DIR=/data HIGHWATER_LISTEN=0.0.0.0:8080
