@@ -39,6 +39,7 @@ const BATCH_FACTS: usize = 500;
 const FACTS_BETWEEN_YIELDS: usize = 32;
 /// Bytes of facts read at once, from one partition.
 const BATCH_BYTES: usize = 4 << 20;
+
 /// A change of service `S`.
 pub type ChangeOf<S> = Change<<S as Service>::Record, <S as Service>::Note>;
 
