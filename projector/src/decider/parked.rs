@@ -81,7 +81,8 @@ impl<S: Service> Decider<S> {
             let decided = self.chain(None, &row.input, group, 0)?;
             let positions = self.checkpoint.clone();
             self.append_and_apply(decided, positions).await?;
-            self.rows.clear();
+            // The next input is decided on what this one wrote.
+            self.settle().await?;
             taken += 1;
         }
         Ok(taken)

@@ -138,6 +138,12 @@ impl Fetcher {
                         continue;
                     }
                     let stored = stored(&message);
+                    if stored.offset.0 > next {
+                        // Offsets are dense: the client passed over what it could not read.
+                        let (topic, partition, offset) = (topic.name.to_owned(), *partition, next);
+                        let reason = format!("records up to {} could not be read", stored.offset.0);
+                        return Err(Error::Damaged { topic, partition, offset, reason });
+                    }
                     next = stored.offset.next().0;
                     last = Instant::now();
                     bytes += stored.record.key.len() + stored.record.value.len();

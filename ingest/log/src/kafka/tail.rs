@@ -37,6 +37,12 @@ impl Ring {
         if record.offset.0 < self.next {
             return;
         }
+        if record.offset.0 > self.next {
+            // Offsets are dense: what is missing could not be read. Those who want it fetch it, and hear why.
+            self.records.clear();
+            self.bytes = 0;
+            self.first = record.offset.0;
+        }
         self.next = record.offset.next().0;
         self.bytes += size_of(&record);
         self.records.push_back(record);
