@@ -61,6 +61,8 @@ pub struct Decider<S: Service> {
     read_to: LogOffset,
     /// Keys of parked facts; later facts of theirs are parked too.
     parked: HashSet<String>,
+    /// Taking up the view's state did not end: it is taken up again before anything else.
+    is_stale: bool,
     /// The commit under way: what comes next is decided meanwhile.
     committing: Option<JoinHandle<Result<(), view_store::Error>>>,
 }
@@ -91,6 +93,7 @@ impl<S: Service> Decider<S> {
             idle_at: None,
             read_to: LogOffset(0),
             parked: HashSet::new(),
+            is_stale: true,
             committing: None,
         };
         this.resume().await?;
@@ -119,11 +122,13 @@ impl<S: Service> Decider<S> {
     pub(crate) async fn resume(&mut self) -> Result<(), Error> {
         // However it ends, the store says what it wrote.
         let _ = self.finish_commit().await;
+        self.is_stale = true;
         self.checkpoint = self.view.checkpoint().await?;
         self.tail = FeedTail::load(&*self.view, S::FEED, Seq(self.checkpoint.seq)).await?;
         self.rows.clear();
         self.cut.clear();
         self.parked = self.parked_rows().await?.into_iter().map(|(key, _)| key).collect();
+        self.is_stale = false;
         Ok(())
     }
 
@@ -166,7 +171,7 @@ impl<S: Service> Decider<S> {
     /// Applies what the log has, from where the view stands: another decider may have come further than this one knows.
     pub(crate) async fn take_up(&mut self) -> Result<(), Error> {
         loop {
-            if self.view.checkpoint().await? != self.checkpoint {
+            if self.is_stale || self.view.checkpoint().await? != self.checkpoint {
                 self.resume().await?;
             }
             match self.apply_log(|_| ()).await {

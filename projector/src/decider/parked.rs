@@ -64,6 +64,7 @@ impl<S: Service> Decider<S> {
     async fn retake_parked(&mut self) -> Result<u64, Error> {
         let rows = self.parked_rows().await?;
         self.parked.clear();
+        self.is_stale = true;
         let mut taken = 0;
         for (key, row) in rows {
             let Some(topic) = S::INPUTS.iter().find(|topic| topic.name == row.input.topic) else { continue };

@@ -215,7 +215,6 @@ impl Tables {
         })?;
         batch.insert(&self.core.meta, checkpoint_key(self.def.name, self.generation), json);
         batch.commit().map_err(|error| engine("write", self.def.name, error))?;
-        self.core.relieve();
         Ok(())
     }
 }
@@ -325,7 +324,7 @@ impl View for EmbeddedView {
         let progress = Arc::clone(&self.progress);
         let checkpoint = checkpoint.clone();
         let committed = tokio::task::spawn_blocking(move || {
-            let _writing = held(tables.writing.lock());
+            let writing = held(tables.writing.lock());
             if tables.retired.load(Ordering::Acquire) {
                 return Ok(false);
             }
@@ -334,6 +333,9 @@ impl View for EmbeddedView {
             }
             tables.commit(writes, &checkpoint)?;
             progress.send_modify(|progress| progress.checkpoint = Arc::new(checkpoint));
+            // Readers have the rows; only the writer waits for the engine's worker.
+            drop(writing);
+            tables.core.relieve();
             Ok(true)
         });
         if committed.await.map_err(lost_task)?? { Ok(()) } else { Err(self.gone()) }
