@@ -10,6 +10,7 @@ pub mod schedule;
 pub mod snapshot;
 
 pub use runner::{Outcome, Runner};
+pub use schemas::reason::reason;
 
 /// Why a run of a door did not finish.
 #[derive(Debug, thiserror::Error)]
@@ -75,17 +76,4 @@ pub enum Error {
         /// The door.
         door: &'static str,
     },
-}
-
-/// An error and all its causes in one line, for run events and the command line.
-#[must_use]
-pub fn reason(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut out = error.to_string();
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        out.push_str(": ");
-        out.push_str(&source.to_string());
-        cause = source.source();
-    }
-    out
 }

@@ -244,7 +244,7 @@ impl<S: Service> Decider<S> {
         let wanted: Vec<_> = facts.iter().flat_map(|(_, fact)| S::reads(fact)).collect();
         self.rows.fetch(&*self.view, wanted).await?;
         let decided = self.decide_all(&facts).await?;
-        self.append_and_apply(decided, positions).await?;
+        self.append_and_apply(decided, &positions).await?;
         Ok(passed.max(1))
     }
 

@@ -1,13 +1,13 @@
 //! The project role: the heads and every service's decider, each in its own task, and what the command line asks of them.
 
 use std::collections::BTreeMap;
-use std::error::Error as _;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use schemas::hash::Hash32;
 use schemas::names;
+use schemas::reason::reason;
 use schemas::topics::Topic;
 use schemas::views::{self, engine};
 use tokio::sync::{Mutex, watch};
@@ -59,11 +59,7 @@ fn note_trouble<T>(trouble: &Trouble, view: &'static str, turned: &Result<T, Err
             trouble.remove(view);
         }
         Err(error) => {
-            let (mut words, mut cause) = (error.to_string(), error.source());
-            while let Some(error) = cause {
-                words = format!("{words}: {error}");
-                cause = error.source();
-            }
+            let words = reason(error);
             tracing::error!(view, error = words, "a view does not go on");
             metrics::failed(view);
             trouble.insert(view, words);

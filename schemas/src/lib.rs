@@ -11,6 +11,7 @@ pub mod facts;
 pub mod hash;
 pub mod names;
 pub mod position;
+pub mod reason;
 pub mod tables;
 pub mod topics;
 pub mod views;

@@ -31,10 +31,7 @@ impl<S: Service> Decider<S> {
         if self.checkpoint.seq != other.checkpoint.seq {
             return Err(Error::Overtaken { service: S::NAME });
         }
-        for (position, next) in &other.checkpoint.positions {
-            let kept = self.checkpoint.positions.entry(position.clone()).or_default();
-            *kept = (*kept).max(*next);
-        }
+        self.checkpoint.raise_positions(&other.checkpoint);
         self.commit(Vec::new()).await?;
         self.settle().await
     }
@@ -82,7 +79,7 @@ impl<S: Service> Decider<S> {
         Ok(applied)
     }
 
-    pub(super) async fn append_and_apply(&mut self, decided: Vec<Decided<S>>, positions: Checkpoint) -> Result<(), Error> {
+    pub(super) async fn append_and_apply(&mut self, decided: Vec<Decided<S>>, positions: &Checkpoint) -> Result<(), Error> {
         let logged = self.cut.len();
         let fresh = &decided[logged.min(decided.len())..];
         let end = self.log.end(S::CHANGES, 0).await?;
@@ -113,10 +110,7 @@ impl<S: Service> Decider<S> {
             }
         }
         self.cut.clear();
-        for (position, next) in positions.positions {
-            let kept = self.checkpoint.positions.entry(position).or_default();
-            *kept = (*kept).max(next);
-        }
+        self.checkpoint.raise_positions(positions);
         self.commit(writes).await
     }
 
@@ -186,7 +180,7 @@ impl<S: Service> Decider<S> {
             decided.extend(self.chain(decided.last().map(Decided::link), &nowhere, vec![(draft, None, String::new())], decided.len())?);
         }
         let positions = self.checkpoint.clone();
-        self.append_and_apply(decided, positions).await?;
+        self.append_and_apply(decided, &positions).await?;
         self.settle().await
     }
 }

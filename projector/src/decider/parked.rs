@@ -81,7 +81,7 @@ impl<S: Service> Decider<S> {
             group.push((note, None, TAKEN_AGAIN.to_owned()));
             let decided = self.chain(None, &row.input, group, 0)?;
             let positions = self.checkpoint.clone();
-            self.append_and_apply(decided, positions).await?;
+            self.append_and_apply(decided, &positions).await?;
             // The next input is decided on what this one wrote.
             self.settle().await?;
             taken += 1;

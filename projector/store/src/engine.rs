@@ -20,8 +20,19 @@ impl Checkpoint {
 
     /// Raises a partition's position; it never goes back.
     pub fn raise_position(&mut self, topic: &Topic, partition: u32, next: LogOffset) {
-        let position = self.positions.entry(format!("{}/{partition}", topic.name)).or_default();
-        *position = (*position).max(next.0);
+        self.raise(format!("{}/{partition}", topic.name), next.0);
+    }
+
+    /// Raises all positions to another checkpoint's, where those are further.
+    pub fn raise_positions(&mut self, other: &Self) {
+        for (position, next) in &other.positions {
+            self.raise(position.clone(), *next);
+        }
+    }
+
+    fn raise(&mut self, position: String, next: u64) {
+        let kept = self.positions.entry(position).or_default();
+        *kept = (*kept).max(next);
     }
 }
 

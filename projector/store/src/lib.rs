@@ -6,7 +6,6 @@
 
 pub mod contract;
 mod counter;
-pub mod digest;
 pub mod embedded;
 pub mod engine;
 pub mod feed;
@@ -15,6 +14,5 @@ pub mod scylla;
 pub mod store;
 
 pub use self::scylla::ScyllaStore;
-pub use digest::digest;
 pub use embedded::EmbeddedStore;
 pub use store::{Checkpoint, Coordination, Error, Range, View, ViewStore};

@@ -4,6 +4,7 @@ use std::sync::PoisonError;
 
 use bytes::Bytes;
 use schemas::position::LogOffset;
+use schemas::reason::reason;
 
 use super::open::guarded;
 use super::packed::{self, Packed};
@@ -98,14 +99,9 @@ fn opened(place: &Place, offset: u64, key: &[u8], value: fjall::Slice) -> Result
 }
 
 fn unreadable(place: &Place, offset: u64, error: &fjall::Error) -> Error {
-    damaged(place, offset, &format!("the store cannot read it: {}", with_causes(error)))
+    damaged(place, offset, &format!("the store cannot read it: {}", reason(error)))
 }
 
 pub(super) fn damaged(place: &Place, offset: u64, reason: &str) -> Error {
     Error::Damaged { topic: place.topic.name.to_owned(), partition: u32::from(place.partition), offset, reason: reason.to_owned() }
-}
-
-/// The words of an error and its causes: [`Error::Damaged`] has a reason in words, not a source.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    std::iter::successors(error.source(), |cause| cause.source()).fold(error.to_string(), |words, cause| format!("{words}: {cause}"))
 }

@@ -63,7 +63,8 @@ impl Options {
         self.record_bytes_max + BATCH_OVERHEAD_BYTES
     }
 
-    fn client(&self) -> ClientConfig {
+    /// What every client is told; enough for making and checking topics.
+    pub(super) fn client(&self) -> ClientConfig {
         let mut config = ClientConfig::new();
         config.set_log_level(RDKafkaLogLevel::Warning);
         config
@@ -79,11 +80,6 @@ impl Options {
             config.set(name, value);
         }
         config
-    }
-
-    /// For making and checking topics.
-    pub(super) fn admin(&self) -> ClientConfig {
-        self.client()
     }
 
     /// For appending: idempotent, so that a retry neither repeats nor reorders.
