@@ -13,7 +13,7 @@ mod apply;
 mod chain;
 mod parked;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use event_log::EventLog;
@@ -27,7 +27,7 @@ use tokio::task::JoinHandle;
 use view_store::feed::FeedTail;
 use view_store::{Checkpoint, View};
 
-use self::chain::{Decided, Undone};
+use self::chain::{Decided, Logged, Undone};
 pub use self::parked::ParkedRow;
 use crate::Error;
 use crate::rows::Rows;
@@ -54,13 +54,13 @@ pub struct Decider<S: Service> {
     tail: FeedTail,
     rows: Rows,
     /// Changes of a group that a crash cut: appended, but not yet all of what its input means.
-    cut: VecDeque<ChangeOf<S>>,
+    cut: Vec<Logged<S>>,
     /// The engine's checkpoint when nothing more could be decided.
     idle_at: Option<Checkpoint>,
     /// Offset up to which the change topic has been read; above the checkpoint's when what stands there does not chain.
     read_to: LogOffset,
-    /// Keys of parked facts; later facts of theirs are parked too.
-    parked: HashSet<String>,
+    /// Keys of parked facts, with the offsets of those facts; later facts of these keys are parked too.
+    parked: HashMap<String, HashSet<i64>>,
     /// Taking up the view's state did not end: it is taken up again before anything else.
     is_stale: bool,
     /// The commit under way: what comes next is decided meanwhile.
@@ -89,10 +89,10 @@ impl<S: Service> Decider<S> {
             checkpoint: Checkpoint::default(),
             tail: FeedTail::empty(),
             rows: Rows::default(),
-            cut: VecDeque::new(),
+            cut: Vec::new(),
             idle_at: None,
             read_to: LogOffset(0),
-            parked: HashSet::new(),
+            parked: HashMap::new(),
             is_stale: true,
             committing: None,
         };
@@ -127,7 +127,10 @@ impl<S: Service> Decider<S> {
         self.tail = FeedTail::load(&*self.view, S::FEED, Seq(self.checkpoint.seq)).await?;
         self.rows.clear();
         self.cut.clear();
-        self.parked = self.parked_rows().await?.into_iter().map(|(key, _)| key).collect();
+        self.parked.clear();
+        for (key, row) in self.parked_rows().await? {
+            self.parked.entry(key).or_default().insert(row.input.offset);
+        }
         self.is_stale = false;
         Ok(())
     }
@@ -174,14 +177,18 @@ impl<S: Service> Decider<S> {
             if self.is_stale || self.view.checkpoint().await? != self.checkpoint {
                 self.resume().await?;
             }
-            match self.apply_log(|_| ()).await {
+            let taken_up = match self.apply_log(|_| ()).await {
+                Ok(_) => self.complete_cut().await,
+                Err(error) => Err(error),
+            };
+            match taken_up {
                 Err(Error::Overtaken { .. }) => self.resume().await?,
                 Err(error) => {
                     // What was applied but not committed is not there.
                     self.resume().await?;
                     return Err(error);
                 }
-                Ok(_) => return Ok(()),
+                Ok(()) => return Ok(()),
             }
         }
     }
@@ -239,12 +246,11 @@ impl<S: Service> Decider<S> {
             self.idle_at = Some(engine);
             return Ok(0);
         }
-        self.complete_cut(&mut facts);
         let passed = facts.len() as u64;
         let wanted: Vec<_> = facts.iter().flat_map(|(_, fact)| S::reads(fact)).collect();
         self.rows.fetch(&*self.view, wanted).await?;
         let decided = self.decide_all(&facts).await?;
-        self.append_and_apply(decided, &positions).await?;
+        self.append_and_apply(decided, 0, &positions).await?;
         Ok(passed.max(1))
     }
 
@@ -279,15 +285,6 @@ impl<S: Service> Decider<S> {
         Ok(queue)
     }
 
-    /// Puts the input of a cut group first: nothing may come between its changes.
-    fn complete_cut(&self, facts: &mut [(Input, Fact<S::Fact>)]) {
-        if let Some(first) = self.cut.front()
-            && let Some(at) = facts.iter().position(|(input, _)| *input == first.input)
-        {
-            facts[..=at].rotate_right(1);
-        }
-    }
-
     async fn decide_all(&mut self, facts: &[(Input, Fact<S::Fact>)]) -> Result<Vec<Decided<S>>, Error> {
         let mut out: Vec<Decided<S>> = Vec::with_capacity(facts.len());
         for (n, (input, fact)) in facts.iter().enumerate() {
@@ -296,7 +293,7 @@ impl<S: Service> Decider<S> {
                 tokio::task::yield_now().await;
             }
             let group = self.decide_one(fact).await?;
-            let decided = self.chain(out.last().map(Decided::link), input, group, out.len())?;
+            let decided = self.chain(out.last().map(Decided::link), input, group, &[])?;
             for decided in &decided {
                 for write in decided.writes.iter().filter(|write| S::DECISION_TABLES.iter().any(|table| table.name == write.table.name)) {
                     self.rows.write(write.clone());
@@ -318,7 +315,7 @@ impl<S: Service> Decider<S> {
             return Ok(vec![(bare(ChangeKind::Through, String::new()), Some(through), String::new())]);
         }
         let poison = |reason: String| Ok(vec![(bare(ChangeKind::Parked, fact.key.clone()), None, reason)]);
-        if self.parked.contains(&fact.key) {
+        if self.parked.contains_key(&fact.key) {
             return poison("an earlier fact of this key is parked".to_owned());
         }
         loop {
@@ -327,7 +324,7 @@ impl<S: Service> Decider<S> {
                 Err(Undecided::Miss) => self.rows.fetch_missing(&*self.view).await?,
                 Err(Undecided::Poison(reason)) => {
                     tracing::error!(service = S::NAME, key = fact.key, reason, "a fact is parked");
-                    self.parked.insert(fact.key.clone());
+                    self.parked.entry(fact.key.clone()).or_default();
                     return poison(reason);
                 }
             }

@@ -13,7 +13,7 @@ use schemas::position::{LogOffset, Seq};
 use schemas::tables::Write;
 use view_store::Checkpoint;
 
-use super::chain::{Decided, element, extends, parse_hash, record_json, writes_of};
+use super::chain::{Decided, Logged, element, extends, parse_hash, record_json, writes_of};
 use super::parked::{ParkedRow, TAKEN_AGAIN, parked_key};
 use super::{BATCH_BYTES, ChangeOf, Decider, value_error};
 use crate::Error;
@@ -36,7 +36,7 @@ impl<S: Service> Decider<S> {
         self.settle().await
     }
 
-    /// Applies all changes that are in the log and chain; answers how many. A group cut short at the end stays unapplied.
+    /// Applies all changes that are in the log and chain; answers how many. A group cut short at the end stays unapplied, and is kept.
     ///
     /// # Errors
     /// When the log or the store fails.
@@ -46,7 +46,7 @@ impl<S: Service> Decider<S> {
         self.cut.clear();
         let mut offset = LogOffset(self.checkpoint.offset);
         let (mut seq, mut hash) = (self.checkpoint.seq, parse_hash(&self.checkpoint.hash));
-        let mut group: Vec<(ChangeOf<S>, Hash32, LogOffset)> = Vec::new();
+        let mut group: Vec<(Logged<S>, LogOffset)> = Vec::new();
         loop {
             let batch = self.log.read(S::CHANGES, 0, offset, BATCH_CHANGES, BATCH_BYTES).await?;
             let Some(last) = batch.last() else { break };
@@ -58,9 +58,9 @@ impl<S: Service> Decider<S> {
                 seq += 1;
                 hash = avro::datum_hash(S::CHANGES.name, &stored.record.value).map_err(value_error::<S>)?;
                 let ends_group = change.following == 0;
-                group.push((change, hash, stored.offset.next()));
+                group.push((Logged { change, value: stored.record.value.clone(), hash }, stored.offset.next()));
                 if ends_group {
-                    for (change, hash, next) in group.drain(..) {
+                    for (Logged { change, hash, .. }, next) in group.drain(..) {
                         let record = record_json::<S>(&change)?;
                         writes.extend(writes_of::<S>(&change, &record));
                         self.take(&change, &record, hash, next, &mut writes)?;
@@ -75,13 +75,13 @@ impl<S: Service> Decider<S> {
         }
         self.settle().await?;
         self.read_to = offset;
-        self.cut = group.into_iter().map(|(change, _, _)| change).collect();
+        self.cut = group.into_iter().map(|(logged, _)| logged).collect();
         Ok(applied)
     }
 
-    pub(super) async fn append_and_apply(&mut self, decided: Vec<Decided<S>>, positions: &Checkpoint) -> Result<(), Error> {
-        let logged = self.cut.len();
-        let fresh = &decided[logged.min(decided.len())..];
+    /// Appends what was decided, but for so many changes that the log has already, reads all of it back and applies it.
+    pub(super) async fn append_and_apply(&mut self, decided: Vec<Decided<S>>, logged: usize, positions: &Checkpoint) -> Result<(), Error> {
+        let fresh = decided.get(logged..).unwrap_or_default();
         let end = self.log.end(S::CHANGES, 0).await?;
         let mut offset = LogOffset(self.checkpoint.offset);
         if !fresh.is_empty() {
@@ -109,7 +109,6 @@ impl<S: Service> Decider<S> {
                 self.take(&expected.change, &expected.record, expected.hash, stored.offset.next(), &mut writes)?;
             }
         }
-        self.cut.clear();
         self.checkpoint.raise_positions(positions);
         self.commit(writes).await
     }
@@ -122,11 +121,17 @@ impl<S: Service> Decider<S> {
         let recorded_at = change.recorded_at.max(self.checkpoint.recorded_at_ms);
         self.tail.push(Seq(seq), recorded_at, element.as_deref())?;
         if change.event == ChangeKind::Parked {
-            self.parked.insert(change.id.clone());
+            self.parked.entry(change.id.clone()).or_default().insert(change.input.offset);
             let parked = ParkedRow { input: change.input.clone(), reason: change.reason.clone() };
             let value = serde_json::to_vec(&parked).map_err(|source| Error::Row { table: S::PARKED.name, source })?;
             writes.push(Write::put(S::PARKED, parked_key(&change.id, &change.input), Bytes::from(value)).at(change.seq));
         } else if change.reason == TAKEN_AGAIN {
+            if let Some(offsets) = self.parked.get_mut(&change.id) {
+                offsets.remove(&change.input.offset);
+                if offsets.is_empty() {
+                    self.parked.remove(&change.id);
+                }
+            }
             writes.push(Write::delete(S::PARKED, parked_key(&change.id, &change.input)).at(change.seq));
         }
         self.checkpoint.seq = seq;
@@ -177,10 +182,10 @@ impl<S: Service> Decider<S> {
         let nowhere = Input { topic: String::new(), partition: 0, offset: -1 };
         let mut decided: Vec<Decided<S>> = Vec::with_capacity(drafts.len());
         for draft in drafts {
-            decided.extend(self.chain(decided.last().map(Decided::link), &nowhere, vec![(draft, None, String::new())], decided.len())?);
+            decided.extend(self.chain(decided.last().map(Decided::link), &nowhere, vec![(draft, None, String::new())], &[])?);
         }
         let positions = self.checkpoint.clone();
-        self.append_and_apply(decided, &positions).await?;
+        self.append_and_apply(decided, 0, &positions).await?;
         self.settle().await
     }
 }

@@ -26,6 +26,13 @@ pub(super) struct Link {
     pub(super) recorded_at: i64,
 }
 
+/// A change as the log has it.
+pub(super) struct Logged<S: Service> {
+    pub(super) change: ChangeOf<S>,
+    pub(super) value: Bytes,
+    pub(super) hash: Hash32,
+}
+
 /// A decided change, encoded, with what it writes.
 pub(super) struct Decided<S: Service> {
     pub(super) change: ChangeOf<S>,
@@ -44,21 +51,23 @@ impl<S: Service> Decided<S> {
     /// A change as a record of its topic.
     pub(super) fn record(&self) -> Append {
         let Self { change, value, hash, .. } = self;
-        let headers = Headers::new(&[
-            ("ce_id", hash.to_string().as_bytes()),
-            ("ce_type", format!("highwater.{}.{}", S::NAME, change.event.as_str()).as_bytes()),
-            ("ce_source", format!("/{}", S::NAME).as_bytes()),
-            ("ce_time", rfc3339(change.recorded_at).as_bytes()),
-        ]);
+        let kind = format!("highwater.{}.{}", S::NAME, change.event.as_str());
+        let headers = Headers::cloud_event(&hash.to_string(), &kind, &format!("/{}", S::NAME), &rfc3339(change.recorded_at));
         let record = Record { key: Bytes::from(change.id.clone()), value: value.clone(), headers, at_ms: change.recorded_at };
         Append { topic: S::CHANGES, partition: 0, record }
     }
 }
 
 impl<S: Service> Decider<S> {
-    /// Gives a group of drafts its places in the chain, behind `last` or the checkpoint. `at` is the group's place in the batch,
-    /// to compare it with what a crash left in the log.
-    pub(super) fn chain(&mut self, last: Option<Link>, input: &Input, group: Vec<Undone<S>>, at: usize) -> Result<Vec<Decided<S>>, Error> {
+    /// Gives a group of drafts its places in the chain, behind `last` or the checkpoint. Of a group that a crash cut, `logged` are those
+    /// that the log has.
+    pub(super) fn chain(
+        &mut self,
+        last: Option<Link>,
+        input: &Input,
+        group: Vec<Undone<S>>,
+        logged: &[Logged<S>],
+    ) -> Result<Vec<Decided<S>>, Error> {
         let Link { mut seq, mut hash, mut recorded_at } = last.unwrap_or_else(|| Link {
             seq: i64_of(self.checkpoint.seq),
             hash: parse_hash(&self.checkpoint.hash),
@@ -89,19 +98,27 @@ impl<S: Service> Decider<S> {
                 through,
                 reason,
             };
-            if let Some(logged) = self.cut.get(at + out.len()) {
-                // Already in the log: the clock has moved on, nothing else may have.
-                recorded_at = logged.recorded_at;
-                change.recorded_at = recorded_at;
-                if change != *logged {
-                    let (name, seq) = (S::NAME, change.seq);
-                    return Err(Error::Refused(format!(
-                        "{name} decides change {seq} otherwise than the log has it: it was cut by a crash under other rules"
-                    )));
+            let value;
+            (value, hash) = match logged.get(out.len()) {
+                // The clock has moved on, nothing else may have.
+                Some(logged) => {
+                    recorded_at = logged.change.recorded_at;
+                    change.recorded_at = recorded_at;
+                    if change != logged.change {
+                        let (name, seq) = (S::NAME, change.seq);
+                        return Err(Error::Refused(format!(
+                            "{name} decides change {seq} otherwise than the log has it: its group was cut by a crash under other rules; \
+                             let the version that began it end it, then go on with this one"
+                        )));
+                    }
+                    (logged.value.clone(), logged.hash)
                 }
-            }
-            let value = Bytes::from(self.encoder.encode(&change).map_err(value_error::<S>)?);
-            hash = avro::datum_hash(S::CHANGES.name, &value).map_err(value_error::<S>)?;
+                None => {
+                    let value = Bytes::from(self.encoder.encode(&change).map_err(value_error::<S>)?);
+                    let hash = avro::datum_hash(S::CHANGES.name, &value).map_err(value_error::<S>)?;
+                    (value, hash)
+                }
+            };
             let record = record_json::<S>(&change)?;
             let writes = writes_of::<S>(&change, &record);
             out.push(Decided { change, value, hash, record, writes });

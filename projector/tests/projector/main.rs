@@ -8,3 +8,4 @@ mod heads;
 mod interference;
 mod lag;
 mod order;
+mod parked;

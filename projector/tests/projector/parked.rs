@@ -1,0 +1,150 @@
+//! Parked inputs that can be decided after all: taken again once, whatever is cut and whoever looks on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use event_log::{Append, Stored};
+use projector::decider::Decider;
+use projector::rebuild;
+use projector::rows::Rows;
+use projector::service::{Draft, Service, Undecided};
+use projector::services::recalls::Recalls;
+use schemas::avro::Framing;
+use schemas::change::Change;
+use schemas::event::Fact;
+use schemas::facts::recalls::RecallFact;
+use schemas::position::{LogOffset, Seq};
+use schemas::tables::{Key, Table, ViewDef, Write};
+use schemas::topics::{CHANGES_RECALLS, Topic};
+use schemas::views::recalls::{FEED, Note, Recall};
+
+use crate::harness::{Engine, Said, clock, recall};
+
+/// Recalls, by a rule that is at a loss for some records until it is mended.
+struct Mended;
+
+static IS_MENDED: AtomicBool = AtomicBool::new(false);
+
+/// The title that it is at a loss for.
+const STRANGE: &str = "Strange";
+
+impl Service for Mended {
+    type Fact = RecallFact;
+    type Record = Recall;
+    type Note = Note;
+
+    const NAME: &'static str = Recalls::NAME;
+    const VIEW: &'static ViewDef = Recalls::VIEW;
+    const INPUTS: &'static [Topic] = Recalls::INPUTS;
+    const CHANGES: &'static Topic = Recalls::CHANGES;
+    const FEED: &'static Table = Recalls::FEED;
+    const RECORDS: &'static Table = Recalls::RECORDS;
+    const PARKED: &'static Table = Recalls::PARKED;
+    const DECISION_TABLES: &'static [&'static Table] = Recalls::DECISION_TABLES;
+
+    fn reads(fact: &Fact<RecallFact>) -> Vec<(&'static Table, Key)> {
+        Recalls::reads(fact)
+    }
+
+    fn decide(rows: &mut Rows, fact: &Fact<RecallFact>) -> Result<Vec<Draft<Recall, Note>>, Undecided> {
+        let is_strange = fact.data.as_ref().is_some_and(|data| data.title == STRANGE);
+        if is_strange && !IS_MENDED.load(Ordering::Relaxed) {
+            return Err(Undecided::Poison("strange".to_owned()));
+        }
+        Recalls::decide(rows, fact)
+    }
+
+    fn apply(change: &Change<Recall, Note>, record: &[u8]) -> Vec<Write> {
+        Recalls::apply(change, record)
+    }
+
+    fn digest_row(value: &Bytes) -> Option<Bytes> {
+        Recalls::digest_row(value)
+    }
+
+    fn read_row(value: &[u8]) -> Result<(Recall, i64, i64), serde_json::Error> {
+        Recalls::read_row(value)
+    }
+
+    fn difference(id: &str, before: Option<(Recall, i64, i64)>, after: Option<Recall>) -> Option<Draft<Recall, Note>> {
+        Recalls::difference(id, before, after)
+    }
+
+    fn remember(table: &'static Table, key: &Key, value: Option<&Bytes>) -> Result<Option<Draft<Recall, Note>>, serde_json::Error> {
+        Recalls::remember(table, key, value)
+    }
+}
+
+async fn decider(engine: &Engine) -> Decider<Mended> {
+    let view = engine.store.live(Mended::VIEW).await.unwrap();
+    Decider::open(Arc::clone(&engine.log), Arc::clone(&engine.engine), view, clock(), Framing::SingleObject).await.unwrap()
+}
+
+async fn changes(engine: &Engine) -> Vec<Stored> {
+    engine.log.read(&CHANGES_RECALLS, 0, LogOffset(0), 1_000, usize::MAX).await.unwrap()
+}
+
+/// All that readers and digests see.
+async fn seen(engine: &Engine, decider: &Decider<Mended>) -> (String, String) {
+    let upto = Seq(decider.checkpoint().seq);
+    let page = view_store::feed::read_page(&**decider.view(), &FEED, Seq(0), upto, 1_000).await.unwrap();
+    let feed = page.parts.iter().map(|part| String::from_utf8_lossy(part).into_owned()).collect();
+    let live = engine.store.live(Mended::VIEW).await.unwrap();
+    (feed, rebuild::digest::<Mended>(&*live, true, None).await.unwrap().to_string())
+}
+
+fn said(door: &str, agency: &str, number: &str, title: &str) -> (String, Said) {
+    (format!("{door}/{number}"), Said::Observed(recall(door, agency, number, title, "Paar", "2026-07-01")))
+}
+
+/// Proves that a group of changes by which a parked input was taken again is ended wherever a crash cut it, to the same bytes as
+/// without; and that a decider which looked on knows that the key is free.
+#[tokio::test]
+async fn taking_again_survives_a_cut() {
+    // A pair of agencies' duplicates that the strange edit takes apart: one fact, several changes.
+    let first = [said("openfda.food", "FDA", "F-4", "Pair"), said("fsis", "USDA", "030", "Pair")];
+    let edit = [said("openfda.food", "FDA", "F-4", STRANGE)];
+    let after = [said("openfda.food", "FDA", "F-4", "Plain")];
+
+    IS_MENDED.store(false, Ordering::Relaxed);
+    let mut whole = Engine::new().await;
+    let (mut taking, mut looking) = (decider(&whole).await, decider(&whole).await);
+    for facts in [&first[..], &edit] {
+        whole.say_without_deciding(facts).await;
+        taking.catch_up().await.unwrap();
+        looking.catch_up().await.unwrap();
+    }
+    assert_eq!((taking.parked_keys(), looking.parked_keys()), (1, 1));
+    let before = changes(&whole).await.len();
+    IS_MENDED.store(true, Ordering::Relaxed);
+    assert_eq!(taking.take_parked().await.unwrap(), 1);
+    let all = changes(&whole).await;
+    assert!(all.len() - before >= 3, "the edit must make a group");
+    let wanted = seen(&whole, &taking).await;
+
+    looking.catch_up().await.unwrap();
+    assert_eq!(looking.parked_keys(), 0);
+    whole.say_without_deciding(&after).await;
+    looking.catch_up().await.unwrap();
+    assert_eq!(looking.parked_keys(), 0, "a later fact of the key is decided");
+
+    for logged in 1..all.len() - before {
+        IS_MENDED.store(false, Ordering::Relaxed);
+        let mut cut = Engine::new().await;
+        let mut dying = decider(&cut).await;
+        for facts in [&first[..], &edit] {
+            cut.say_without_deciding(facts).await;
+            dying.catch_up().await.unwrap();
+        }
+        IS_MENDED.store(true, Ordering::Relaxed);
+        let torn = all[before..before + logged].iter();
+        let batch = torn.map(|stored| Append { topic: &CHANGES_RECALLS, partition: 0, record: stored.record.clone() }).collect();
+        cut.log.append(batch).await.unwrap();
+        let mut next = decider(&cut).await;
+        next.catch_up().await.unwrap();
+        assert_eq!(changes(&cut).await, all, "cut after {logged}");
+        assert_eq!(seen(&cut, &next).await, wanted, "cut after {logged}");
+        assert!(next.parked_rows().await.unwrap().is_empty());
+    }
+}
