@@ -221,12 +221,8 @@ impl Writer {
         if self.time.0 != now_ms {
             self.time = (now_ms, rfc3339(now_ms));
         }
-        let headers = Headers::new(&[
-            ("ce_id", hex(&id.0).as_bytes()),
-            ("ce_type", ["highwater.", self.topic.name, ".", kind.as_str()].concat().as_bytes()),
-            ("ce_source", ["/", self.door].concat().as_bytes()),
-            ("ce_time", self.time.1.as_bytes()),
-        ]);
+        let kind = ["highwater.", self.topic.name, ".", kind.as_str()].concat();
+        let headers = Headers::cloud_event(hex(&id.0).as_str(), &kind, &["/", self.door].concat(), &self.time.1);
         let record = Record { key: Bytes::from(key.to_owned()), value: Bytes::from(value), headers, at_ms: now_ms };
         Ok(Append { topic: self.topic, partition: self.topic.partition_of(key.as_bytes()), record })
     }

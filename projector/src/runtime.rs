@@ -142,8 +142,7 @@ impl<S: Service> Projection for Running<S> {
 
 impl<S: Service> Running<S> {
     async fn turn(&self, lease: &str, holder: &str) -> Result<bool, Error> {
-        let now = self.parts.clock.now_ms();
-        if !self.parts.store.coordination().lease(lease, holder, now, LEASE).await? {
+        if !self.parts.store.coordination().lease(lease, holder, LEASE).await? {
             metrics::not_ours(S::NAME);
             return Ok(false);
         }
@@ -260,7 +259,7 @@ impl Projector {
         let lease = format!("project/{}", engine::VIEW.name);
         while !*stop.borrow() {
             let turn = async {
-                if !coordination.lease(&lease, holder, self.parts.clock.now_ms(), LEASE).await? {
+                if !coordination.lease(&lease, holder, LEASE).await? {
                     return Ok(false);
                 }
                 self.heads.catch_up().await?;

@@ -287,12 +287,8 @@ async fn append(ctx: &Context, subject: &str, head: Head, command: &AccountComma
     let value = Encoder::new(ACCOUNTS.name, Framing::default())
         .and_then(|mut encoder| encoder.encode(&fact))
         .map_err(|error| failed("encode", &error))?;
-    let headers = Headers::new(&[
-        ("ce_id", id.to_string().as_bytes()),
-        ("ce_type", format!("highwater.accounts.{}", command.verb).as_bytes()),
-        ("ce_source", b"highwater/api"),
-        ("ce_time", rfc3339(now_ms).as_bytes()),
-    ]);
+    let kind = format!("highwater.accounts.{}", command.verb);
+    let headers = Headers::cloud_event(&id.to_string(), &kind, "/accounts", &rfc3339(now_ms));
     let record = Record { key: Bytes::from(subject.to_owned()), value: Bytes::from(value), headers, at_ms: now_ms };
     let partition = ACCOUNTS.partition_of(subject.as_bytes());
     let offsets = ctx.log.append(vec![Append { topic: &ACCOUNTS, partition, record }]).await.map_err(|error| failed("append", &error))?;

@@ -123,8 +123,9 @@ fn message(topic: &Topic) -> Option<Value> {
         "contentType": "application/avro",
         "headers": {
             "type": "object",
-            "required": ["ce_id", "ce_type", "ce_source", "ce_time"],
+            "required": ["ce_specversion", "ce_id", "ce_type", "ce_source", "ce_time"],
             "properties": {
+                "ce_specversion": {"const": "1.0", "description": "version of CloudEvents"},
                 "ce_id": {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": format!("CloudEvents id: {id}, as 64 hex digits")},
                 "ce_type": {"type": "string", "enum": types, "description": "CloudEvents type"},
                 "ce_source": {"type": "string", "description": format!("CloudEvents source: `/` and the {source}")},

@@ -27,6 +27,18 @@ impl Headers {
         Self { count: pairs.len(), bytes: Bytes::from(bytes) }
     }
 
+    /// The attributes of a CloudEvent, as its binding to Kafka names them; `time` in RFC 3339.
+    #[must_use]
+    pub fn cloud_event(id: &str, kind: &str, source: &str, time: &str) -> Self {
+        Self::new(&[
+            ("ce_specversion", b"1.0"),
+            ("ce_id", id.as_bytes()),
+            ("ce_type", kind.as_bytes()),
+            ("ce_source", source.as_bytes()),
+            ("ce_time", time.as_bytes()),
+        ])
+    }
+
     /// Headers as they stand in a packed value; `None` unless they are `count` whole ones.
     pub(crate) fn cut(count: usize, bytes: Bytes) -> Option<Self> {
         let mut rest = &*bytes;

@@ -25,7 +25,7 @@ pub struct Record {
     pub key: Bytes,
     /// The framed Avro value.
     pub value: Bytes,
-    /// CloudEvents attributes (`ce_id`, `ce_type`, `ce_source`, `ce_time`) and others, in order.
+    /// CloudEvents attributes (`ce_specversion`, `ce_id`, `ce_type`, `ce_source`, `ce_time`) and others, in order.
     pub headers: Headers,
     /// When it was appended, by the appender's clock: milliseconds since 1970, 1 or more (a broker takes 0 for "now").
     pub at_ms: i64,

@@ -151,11 +151,15 @@ pub trait ViewStore: Send + Sync + 'static {
     async fn close(&self) -> Result<(), Error>;
 }
 
-/// Leases and counters. Linearizable; survive a kill of the process; losing them all loses no fact and grants nothing.
+/// Leases and counters. Linearizable; counters survive a kill of the process, leases where other processes share the store; losing them
+/// all loses no fact and grants nothing.
 #[async_trait]
 pub trait Coordination: Send + Sync {
-    /// Takes or renews the lease `name` for `holder` until `ttl` from now (`now_ms`: milliseconds since 1970). False: another holds it.
-    async fn lease(&self, name: &str, holder: &str, now_ms: i64, ttl: Duration) -> Result<bool, Error>;
+    /// Takes or renews the lease `name` for `holder`; it ends by the store's own clock, `ttl` from now or up to two seconds later. False:
+    /// another holds it.
+    async fn lease(&self, name: &str, holder: &str, ttl: Duration) -> Result<bool, Error>;
+    /// Who holds the lease `name`, if anybody does.
+    async fn holder(&self, name: &str) -> Result<Option<String>, Error>;
     /// Gives the lease back, if `holder` holds it.
     async fn release(&self, name: &str, holder: &str) -> Result<(), Error>;
     /// Adds `amount` (negative gives back) to the counter `name` unless the sum would pass `max`; answers how much was

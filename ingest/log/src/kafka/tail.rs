@@ -2,6 +2,7 @@
 //! of this process share one fetch, and waiting costs the broker nothing.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use rdkafka::Message;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::KafkaError;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+use rdkafka::types::RDKafkaErrorCode;
 use schemas::position::LogOffset;
 use tokio::sync::{OnceCell, watch};
 
@@ -20,6 +22,10 @@ use crate::{Error, Stored};
 
 /// How soon the thread sees that the log was closed.
 const POLL: Duration = Duration::from_millis(100);
+/// How long records that are acknowledged may be on their way here.
+const ON_THEIR_WAY_MAX: Duration = Duration::from_secs(5);
+/// Before partitions are followed anew.
+const ANEW_PAUSE: Duration = Duration::from_secs(1);
 /// What one partition may keep at least.
 const PARTITION_BYTES_MIN: usize = 1024 * 1024;
 
@@ -78,6 +84,8 @@ pub(super) struct Tail {
     consumer: Arc<BaseConsumer<Told>>,
     /// One for each of the shared places.
     slots: Arc<Vec<Slot>>,
+    /// The places that the client was told to follow, by index; held while it is told.
+    assigned: Arc<Mutex<Vec<usize>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -87,14 +95,16 @@ impl Tail {
         let consumer = Arc::new(made.map_err(|error| failed(&shared.options, "the consumer cannot be made", Some(error)))?);
         let slot = || Slot { ring: Mutex::default(), seen: watch::Sender::new(0), followed: OnceCell::new() };
         let slots: Arc<Vec<Slot>> = Arc::new(shared.places.iter().map(|_| slot()).collect());
+        let assigned: Arc<Mutex<Vec<usize>>> = Arc::default();
         let following = {
-            let (shared, consumer, slots) = (Arc::clone(shared), Arc::clone(&consumer), Arc::clone(&slots));
-            move || follow(&shared, &consumer, &slots)
+            let (shared, consumer, slots, assigned) =
+                (Arc::clone(shared), Arc::clone(&consumer), Arc::clone(&slots), Arc::clone(&assigned));
+            move || follow(&shared, &consumer, &slots, &assigned)
         };
         let thread = std::thread::Builder::new().name("kafka-tail".to_owned()).spawn(following);
         let thread =
             thread.map_err(|error| Error::Unavailable { what: "a thread cannot be started".to_owned(), source: Some(Box::new(error)) })?;
-        Ok(Self { shared: Arc::clone(shared), consumer, slots, thread: Mutex::new(Some(thread)) })
+        Ok(Self { shared: Arc::clone(shared), consumer, slots, assigned, thread: Mutex::new(Some(thread)) })
     }
 
     /// Follows a partition from its end on, unless it is followed already.
@@ -110,8 +120,10 @@ impl Tail {
             slot.seen.send_replace(end);
             let wrong =
                 |error| failed(&self.shared.options, &format!("{}/{} cannot be followed", place.name, place.partition), Some(error));
-            let assigned = list(&place.name, place.partition_i32(), end).and_then(|list| self.consumer.incremental_assign(&list));
-            assigned.map_err(wrong)
+            let mut assigned = self.assigned.lock().unwrap_or_else(PoisonError::into_inner);
+            list(&place.name, place.partition_i32(), end).and_then(|list| self.consumer.incremental_assign(&list)).map_err(wrong)?;
+            assigned.push(index);
+            Ok(())
         };
         slot.followed.get_or_try_init(begin).await?;
         Ok(())
@@ -141,10 +153,12 @@ impl Tail {
         tokio::task::spawn_blocking(asked).await.map_err(|_| failed(&self.shared.options, "a question was interrupted", None))?
     }
 
-    /// The records asked for, if they are among the newest; waits for those that are acknowledged and still on their way here.
+    /// The records asked for, if they are among the newest; waits for those that are acknowledged and still on their way here. `None` if
+    /// they are older, or do not come: whoever fetches them hears why.
     pub(super) async fn read(&self, index: usize, limits: Limits) -> Result<Option<Vec<Stored>>, Error> {
         let Some(slot) = self.slots.get(index) else { return Ok(None) };
         let (mut seen, mut closed) = (slot.seen.subscribe(), self.shared.closed.subscribe());
+        let mut late = pin!(tokio::time::sleep(ON_THEIR_WAY_MAX));
         loop {
             let next = {
                 let ring = slot.ring();
@@ -161,6 +175,7 @@ impl Tail {
             tokio::select! {
                 _ = seen.wait_for(|seen| *seen > next) => {}
                 _ = closed.wait_for(|closed| *closed) => return Err(self.shared.closed()),
+                () = &mut late => return Ok(None),
             }
         }
     }
@@ -181,15 +196,33 @@ pub(super) fn list(name: &str, partition: i32, from: u64) -> Result<TopicPartiti
     Ok(list)
 }
 
+/// Tells the client anew to follow all that it was told to follow, each partition from where it stands.
+fn follow_anew(shared: &Shared, consumer: &BaseConsumer<Told>, slots: &[Slot], assigned: &Mutex<Vec<usize>>) {
+    // Not at once: what the broker does not know now it may not know for a while.
+    std::thread::sleep(ANEW_PAUSE);
+    let assigned = assigned.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = TopicPartitionList::new();
+    let added = assigned.iter().filter_map(|index| shared.places.get(*index).zip(slots.get(*index))).try_for_each(|(place, slot)| {
+        let next = Offset::Offset(i64::try_from(slot.ring().next).unwrap_or(i64::MAX));
+        all.add_partition_offset(&place.name, place.partition_i32(), next)
+    });
+    if let Err(error) = added.and_then(|()| consumer.assign(&all)) {
+        tracing::warn!(%error, "topics cannot be followed anew");
+    }
+}
+
 /// The thread: takes records until the log is closed.
-fn follow(shared: &Shared, consumer: &BaseConsumer<Told>, slots: &[Slot]) {
+fn follow(shared: &Shared, consumer: &BaseConsumer<Told>, slots: &[Slot], assigned: &Mutex<Vec<usize>>) {
     let bytes_max = (shared.options.tail_bytes_max / shared.places.len().max(1)).max(PARTITION_BYTES_MIN);
     while !*shared.closed.borrow() {
         let message = match consumer.poll(POLL) {
             None => continue,
-            // The client goes on by itself; those who wait too long for records say so.
             Some(Err(error)) => {
                 tracing::warn!(%error, "following topics");
+                // A partition whose offset the broker did not know is no longer followed by the client; from all else it recovers.
+                if matches!(error, KafkaError::MessageConsumption(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange)) {
+                    follow_anew(shared, consumer, slots, assigned);
+                }
                 continue;
             }
             Some(Ok(message)) => message,

@@ -1,7 +1,7 @@
 //! Leases and counters.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Failure, promise};
 use crate::store::{Error, ViewStore};
@@ -9,29 +9,41 @@ use crate::store::{Error, ViewStore};
 /// Far in the future, so that rows of an earlier run, on a store that keeps them, are given back or expired first.
 const NOW_MS: i64 = 4_000_000_000_000;
 
-/// One holder at a time; it may renew; expiry and release make room.
+/// How long a lease that must end may take for it.
+const END_MAX: Duration = Duration::from_secs(30);
+/// Between two looks whether it has.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// One holder at a time; it may renew; giving back and the end of its time make room.
 ///
 /// # Errors
 /// What was promised and not kept.
 pub async fn leases(store: &dyn ViewStore) -> Result<(), Failure> {
-    let rows = store.coordination();
-    let ttl = Duration::from_secs(10);
+    let (rows, name) = (store.coordination(), "contract/lease");
+    let (hour, second) = (Duration::from_secs(3_600), Duration::from_secs(1));
     for holder in ["a", "b"] {
-        rows.release("contract/lease", holder).await?;
+        rows.release(name, holder).await?;
     }
-    promise!(rows.lease("contract/lease", "a", NOW_MS, ttl).await?, "a free lease is granted");
-    promise!(!rows.lease("contract/lease", "b", NOW_MS + 9_999, ttl).await?, "a held lease is not granted to another");
-    promise!(rows.lease("contract/lease-2", "b", NOW_MS, ttl).await?, "leases of other names are apart");
+    promise!(rows.holder(name).await?.is_none(), "a free lease is held by nobody");
+    promise!(rows.lease(name, "a", hour).await?, "a free lease is granted");
+    promise!(!rows.lease(name, "b", hour).await?, "a held lease is not granted to another");
+    promise!(rows.holder(name).await?.as_deref() == Some("a"), "its holder is known");
+    promise!(rows.lease("contract/lease-2", "b", hour).await?, "leases of other names are apart");
     rows.release("contract/lease-2", "b").await?;
-    promise!(rows.lease("contract/lease", "a", NOW_MS + 9_999, ttl).await?, "a holder may renew");
-    promise!(!rows.lease("contract/lease", "b", NOW_MS + 15_000, ttl).await?, "a renewal prolongs");
-    rows.release("contract/lease", "b").await?;
-    promise!(!rows.lease("contract/lease", "b", NOW_MS + 15_000, ttl).await?, "only the holder can give a lease back");
-    promise!(rows.lease("contract/lease", "b", NOW_MS + 19_999, ttl).await?, "an expired lease is granted");
-    promise!(!rows.lease("contract/lease", "a", NOW_MS + 20_000, ttl).await?, "its former holder has lost it");
-    rows.release("contract/lease", "b").await?;
-    promise!(rows.lease("contract/lease", "a", NOW_MS + 20_001, ttl).await?, "a lease given back is free at once");
-    rows.release("contract/lease", "a").await?;
+    promise!(rows.lease(name, "a", hour).await?, "a holder may renew");
+    rows.release(name, "b").await?;
+    promise!(!rows.lease(name, "b", hour).await?, "only the holder can give a lease back");
+    let begun = Instant::now();
+    promise!(rows.lease(name, "a", second).await?, "a renewal may shorten");
+    while !rows.lease(name, "b", hour).await? {
+        promise!(begun.elapsed() < END_MAX, "a lease ends by itself");
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    promise!(begun.elapsed() >= second, "a lease lasts its time");
+    promise!(!rows.lease(name, "a", hour).await?, "its former holder has lost it");
+    rows.release(name, "b").await?;
+    promise!(rows.lease(name, "a", hour).await?, "a lease given back is free at once");
+    rows.release(name, "a").await?;
     Ok(())
 }
 

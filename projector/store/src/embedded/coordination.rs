@@ -1,11 +1,13 @@
-//! Leases and counters: small rows in a keyspace of their own, changed one at a time.
+//! Leases and counters, changed one at a time.
 //!
-//! One process owns the data directory, so one mutex makes the calls linearizable. Every change is handed to the operating system
-//! before the call answers: it survives a kill of the process.
+//! One process owns the data directory, so a mutex makes the calls linearizable. Leases are of this process's tasks and lie in memory: when
+//! it dies, so did all who held them. Counters are rows in a keyspace of their own; every change is handed to the operating system before
+//! the call answers, so that it survives a kill of the process.
 
+use std::collections::HashMap;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use fjall::{Keyspace, PersistMode};
@@ -18,32 +20,31 @@ use crate::store::{Coordination, Error};
 /// Counters looked at, and forgotten if expired, on each `take`.
 const SWEEP_ROWS: usize = 16;
 const PLACE: &str = "coordination";
-const LEASE: u8 = b'l';
 const COUNTER: u8 = b'c';
+
+/// Who holds a lease, and until when.
+struct Lease {
+    holder: String,
+    until: Instant,
+}
 
 /// The coordination rows of an embedded store.
 #[derive(Clone)]
 pub(super) struct Rows {
     core: Arc<RwLock<Option<Arc<Core>>>>,
-    /// Held over every read and write of a call; keeps where the sweep goes on.
+    leases: Arc<Mutex<HashMap<String, Lease>>>,
+    /// Held over every read and write of a counter; keeps where the sweep goes on.
     turn: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Rows {
     pub(super) fn new(core: Arc<RwLock<Option<Arc<Core>>>>) -> Self {
-        Self { core, turn: Arc::new(Mutex::new(vec![COUNTER])) }
+        Self { core, leases: Arc::default(), turn: Arc::new(Mutex::new(vec![COUNTER])) }
     }
 
-    /// Forgets all leases.
-    pub(super) async fn forget_leases(&self) -> Result<(), Error> {
-        self.run(|core, _| {
-            for row in core.coordination.prefix([LEASE]) {
-                let key = row.key().map_err(|error| engine("read", PLACE, error))?;
-                write(core, |batch| batch.remove(&core.coordination, key))?;
-            }
-            Ok(())
-        })
-        .await
+    /// Asserts that the store is open: nobody holds anything of a closed one.
+    fn open(&self) -> Result<(), Error> {
+        held(self.core.read()).as_ref().map(|_| ()).ok_or_else(closed)
     }
 
     /// Runs a change on a thread that may wait for the disk; it ends even if the caller goes away.
@@ -65,37 +66,33 @@ impl Rows {
 
 #[async_trait]
 impl Coordination for Rows {
-    async fn lease(&self, name: &str, holder: &str, now_ms: i64, ttl: Duration) -> Result<bool, Error> {
-        let key = row_key(LEASE, name)?;
-        let holder = holder.as_bytes().to_vec();
-        let until_ms = now_ms.saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
-        self.run(move |core, _| {
-            if let Some((held_until_ms, by)) = read(&core.coordination, &key)?
-                && held_until_ms > now_ms
-                && by != holder
-            {
-                return Ok(false);
-            }
-            let mut value = until_ms.to_be_bytes().to_vec();
-            value.extend_from_slice(&holder);
-            write(core, |batch| batch.insert(&core.coordination, key, value))?;
-            Ok(true)
-        })
-        .await
+    async fn lease(&self, name: &str, holder: &str, ttl: Duration) -> Result<bool, Error> {
+        self.open()?;
+        let (mut leases, now) = (held(self.leases.lock()), Instant::now());
+        if leases.get(name).is_some_and(|lease| lease.until > now && lease.holder != holder) {
+            return Ok(false);
+        }
+        leases.insert(name.to_owned(), Lease { holder: holder.to_owned(), until: now + ttl });
+        Ok(true)
+    }
+
+    async fn holder(&self, name: &str) -> Result<Option<String>, Error> {
+        self.open()?;
+        let leases = held(self.leases.lock());
+        Ok(leases.get(name).filter(|lease| lease.until > Instant::now()).map(|lease| lease.holder.clone()))
     }
 
     async fn release(&self, name: &str, holder: &str) -> Result<(), Error> {
-        let key = row_key(LEASE, name)?;
-        let holder = holder.as_bytes().to_vec();
-        self.run(move |core, _| match read(&core.coordination, &key)? {
-            Some((_, by)) if by == holder => write(core, |batch| batch.remove(&core.coordination, key)),
-            _ => Ok(()),
-        })
-        .await
+        self.open()?;
+        let mut leases = held(self.leases.lock());
+        if leases.get(name).is_some_and(|lease| lease.holder == holder) {
+            leases.remove(name);
+        }
+        Ok(())
     }
 
     async fn take(&self, name: &str, amount: i64, max: i64, now_ms: i64, expires_ms: i64) -> Result<i64, Error> {
-        let key = row_key(COUNTER, name)?;
+        let key = row_key(name)?;
         self.run(move |core, sweep| {
             let (added, next) = counter::take(read_counter(&core.coordination, &key)?, amount, max, now_ms, expires_ms);
             let expired = expired(&core.coordination, sweep, now_ms, &key)?;
@@ -169,7 +166,7 @@ fn damaged() -> Error {
     Error::Damaged { table: PLACE.to_owned(), reason: "a row is too short".to_owned() }
 }
 
-fn row_key(kind: u8, name: &str) -> Result<Vec<u8>, Error> {
+fn row_key(name: &str) -> Result<Vec<u8>, Error> {
     const NAME_BYTES_MAX: usize = 4_096;
     if name.len() > NAME_BYTES_MAX {
         return Err(Error::Unavailable {
@@ -178,7 +175,7 @@ fn row_key(kind: u8, name: &str) -> Result<Vec<u8>, Error> {
         });
     }
     let mut key = Vec::with_capacity(name.len() + 1);
-    key.push(kind);
+    key.push(COUNTER);
     key.extend_from_slice(name.as_bytes());
     Ok(key)
 }

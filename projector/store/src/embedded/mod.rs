@@ -62,14 +62,6 @@ impl EmbeddedStore {
         Ok(Arc::new(Self { shared: Arc::new(shared), coordination }))
     }
 
-    /// Forgets all leases. For the process that holds the directory alone: whoever held them before is dead.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn forget_leases(&self) -> Result<(), Error> {
-        self.coordination.forget_leases().await
-    }
-
     async fn run<T, F>(&self, change: F) -> Result<T, Error>
     where
         T: Send + 'static,

@@ -1,4 +1,5 @@
-//! Leases and counters by lightweight transactions: read, decide, write if nothing changed meanwhile, else again.
+//! Leases and counters by lightweight transactions: read, decide, write if nothing changed meanwhile, else again. A lease ends by the
+//! database's time to live: no clock of ours has a say.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -45,21 +46,15 @@ impl Rows {
         Ok(self.cql.rows(&select, &[Cell::Text(name)], 1).await?.into_iter().next())
     }
 
-    async fn holder(&self, name: &str) -> Result<Option<(String, i64)>, Error> {
-        let Some(row) = self.read("leases", "holder, until_ms", name).await? else { return Ok(None) };
-        let [holder, until_ms] = two(row)?;
-        Ok(text_of(holder).zip(int_of(until_ms)))
-    }
-
     async fn counter(&self, name: &str) -> Result<Option<Counter>, Error> {
         let Some(row) = self.read("counters", "used, expires_ms", name).await? else { return Ok(None) };
-        let [used, expires_ms] = two(row)?;
+        let [used, expires_ms]: [Option<CqlValue>; 2] = row.columns.try_into().map_err(|_| odd())?;
         Ok(int_of(used).zip(int_of(expires_ms)).map(|(used, expires_ms)| Counter { expires_ms, used }))
     }
 }
 
-fn two(row: Row) -> Result<[Option<CqlValue>; 2], Error> {
-    row.columns.try_into().map_err(|_| Error::Damaged { table: "coordination".to_owned(), reason: "a row has other columns".to_owned() })
+fn odd() -> Error {
+    Error::Damaged { table: "coordination".to_owned(), reason: "a row has other columns".to_owned() }
 }
 
 /// Whether a conditional write took effect; `None` if nobody knows.
@@ -81,22 +76,19 @@ fn contended(name: &str) -> Error {
 
 #[async_trait]
 impl Coordination for Rows {
-    async fn lease(&self, name: &str, holder: &str, now_ms: i64, ttl: Duration) -> Result<bool, Error> {
-        let until_ms = now_ms.saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
-        let keyspace = self.cql.keyspace();
+    async fn lease(&self, name: &str, holder: &str, ttl: Duration) -> Result<bool, Error> {
+        let (keyspace, ttl) = (self.cql.keyspace(), lasting(ttl));
         let _turn = self.turn(name).await;
         for tries in 0..TRIES_MAX {
             let applied = match self.holder(name).await? {
-                Some((by, until_ms)) if by != holder && until_ms > now_ms => return Ok(false),
-                Some((by, held_until_ms)) => {
-                    let update =
-                        format!("UPDATE {keyspace}.leases SET holder = ?, until_ms = ? WHERE name = ? IF holder = ? AND until_ms = ?");
-                    let values = [Cell::Text(holder), Cell::Int(until_ms), Cell::Text(name), Cell::Text(&by), Cell::Int(held_until_ms)];
-                    self.cql.applied(&update, &values).await
+                Some(by) if by != holder => return Ok(false),
+                Some(_) => {
+                    let update = format!("UPDATE {keyspace}.leases USING TTL ? SET holder = ? WHERE name = ? IF holder = ?");
+                    self.cql.applied(&update, &[ttl, Cell::Text(holder), Cell::Text(name), Cell::Text(holder)]).await
                 }
                 None => {
-                    let insert = format!("INSERT INTO {keyspace}.leases (name, holder, until_ms) VALUES (?, ?, ?) IF NOT EXISTS");
-                    self.cql.applied(&insert, &[Cell::Text(name), Cell::Text(holder), Cell::Int(until_ms)]).await
+                    let insert = format!("INSERT INTO {keyspace}.leases (name, holder) VALUES (?, ?) IF NOT EXISTS USING TTL ?");
+                    self.cql.applied(&insert, &[Cell::Text(name), Cell::Text(holder), ttl]).await
                 }
             };
             if took(applied)? == Some(true) {
@@ -105,6 +97,12 @@ impl Coordination for Rows {
             pause(tries).await;
         }
         Err(contended(name))
+    }
+
+    async fn holder(&self, name: &str) -> Result<Option<String>, Error> {
+        let Some(row) = self.read("leases", "holder", name).await? else { return Ok(None) };
+        let [holder]: [Option<CqlValue>; 1] = row.columns.try_into().map_err(|_| odd())?;
+        Ok(text_of(holder))
     }
 
     async fn release(&self, name: &str, holder: &str) -> Result<(), Error> {
@@ -154,6 +152,12 @@ impl Coordination for Rows {
         }
         Err(contended(name))
     }
+}
+
+/// A lease's time to live. The database counts in whole seconds, and the one that has begun counts.
+fn lasting(ttl: Duration) -> Cell<'static> {
+    let ttl_s = i64::try_from(ttl.as_secs()).unwrap_or(TTL_MAX_S).saturating_add(2).min(TTL_MAX_S);
+    Cell::Small(i32::try_from(ttl_s).unwrap_or(i32::MAX))
 }
 
 /// How long the database keeps a counter.

@@ -30,8 +30,8 @@ pub(super) const OWN: [(&str, &str, &str); 5] = [
     ),
     (
         "leases",
-        "name text,\n    holder text,\n    until_ms bigint,\n    PRIMARY KEY (name)",
-        "Who may do what, until when (milliseconds since 1970). Changed by IF alone.",
+        "name text,\n    holder text,\n    PRIMARY KEY (name)",
+        "Who may do what, while the row lives: written with a time to live, changed by IF alone.",
     ),
     (
         "counters",
