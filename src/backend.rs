@@ -64,12 +64,7 @@ fn kafka_options(config: &Config, brokers: &str) -> Result<kafka::Options, Box<d
 /// Opens the store.
 pub(crate) async fn store(config: &Config, dir: &Path) -> Result<Arc<dyn ViewStore>, Box<dyn StdError>> {
     match config.text("store") {
-        "embedded" => {
-            let store = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?;
-            // This process holds the directory alone, so whoever held a lease is dead.
-            store.forget_leases().await?;
-            Ok(store)
-        }
+        "embedded" => Ok(EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?),
         other => match other.strip_prefix(SCYLLA).filter(|nodes| !nodes.is_empty()) {
             Some(nodes) => Ok(ScyllaStore::open(scylla_options(config, nodes)?).await?),
             None => Err(config.wrong("store", &format!("\"{other}\" is neither \"embedded\" nor \"scylla://host:9042,…\"")).into()),

@@ -1,6 +1,5 @@
 //! Wiring: opens the log, the store and the views, starts the roles, and stops them in order.
 
-use std::collections::HashSet;
 use std::error::Error as StdError;
 use std::fs::{self, File, TryLockError};
 use std::net::SocketAddr;
@@ -34,6 +33,7 @@ use crate::commands::Command;
 use crate::config::Config;
 use crate::control;
 use crate::output::Output;
+use crate::turns;
 
 /// How often the log and the store are asked whether they answer.
 const BACKENDS_ASKED: Duration = Duration::from_secs(1);
@@ -331,7 +331,8 @@ pub(crate) async fn run(
     let (due, queue) = mpsc::channel(upstreams::ALL.len());
     let lines = if role.is(Role::Ingest) { lines } else { Vec::new() };
     let schedule = Schedule::start(&lines, due).await?;
-    tasks.spawn(ingest_when_due(Arc::clone(&engine), queue));
+    let upstreams = lines.iter().filter_map(|(name, _)| upstreams::by_name(name)).collect();
+    tasks.spawn(turns::run(Arc::clone(&engine), queue, upstreams));
     let backends = Arc::new(Mutex::new(None));
     tasks.spawn(watch_backends(Arc::clone(&engine), Arc::clone(&backends)));
     let readiness: api::surfaces::Readiness = Arc::new(move || {
@@ -390,47 +391,6 @@ async fn wait_all(engine: &Engine) -> Result<(), Box<dyn StdError + Send + Sync>
         engine.wait_projected(topic).await?;
     }
     Ok(())
-}
-
-async fn ingest_when_due(engine: Arc<Engine>, mut queue: mpsc::Receiver<String>) {
-    let mut stop = engine.stopping();
-    let mut runs = JoinSet::new();
-    let mut running = HashSet::new();
-    loop {
-        tokio::select! {
-            _ = stop.changed() => break,
-            name = queue.recv() => {
-                let Some(upstream) = name.as_deref().and_then(upstreams::by_name) else { break };
-                let name = upstream.manifest().name;
-                // Due again while it still runs: this turn is left out.
-                if running.insert(name) {
-                    let engine = Arc::clone(&engine);
-                    runs.spawn(async move {
-                        let result = match engine.upstream_settings(name) {
-                            Ok(settings) => engine.runner.run(upstream, &settings).await.map(|_| ()).map_err(|error| ingest::reason(&error)),
-                            Err(error) => Err(error.to_string()),
-                        };
-                        if let Err(error) = result {
-                            tracing::error!(upstream = name, error, "an upstream cannot be run");
-                        }
-                        name
-                    });
-                }
-            }
-            Some(ended) = runs.join_next() => match ended {
-                Ok(name) => {
-                    running.remove(name);
-                }
-                // A run that panicked is a bug; its upstream runs again when it is due.
-                Err(error) => {
-                    tracing::error!(%error, "a run ended by itself");
-                    running.clear();
-                }
-            },
-        }
-    }
-    // A run stops after the page it is at; what it has appended stays.
-    while runs.join_next().await.is_some() {}
 }
 
 async fn signal() {

@@ -8,6 +8,7 @@ mod control;
 mod demo;
 mod engine;
 mod output;
+mod turns;
 
 use std::process::ExitCode;
 

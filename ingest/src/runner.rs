@@ -33,8 +33,8 @@ use crate::facts::{Hashed, Writer};
 use crate::snapshot::{self, Lacking, Seen};
 use crate::{Error, metrics, reason};
 
-/// How long a door's lease lasts; it is renewed with every page.
-const LEASE: Duration = Duration::from_secs(60);
+/// How long a door's lease lasts; it is renewed three times in that.
+const LEASE: Duration = Duration::from_secs(15);
 /// How often an answer that cannot be taken is asked for again.
 const RETAKES_MAX: u32 = 3;
 /// The first pause before that; it doubles.
@@ -98,14 +98,73 @@ impl Runner {
     /// # Errors
     /// Only for the upstream as a whole: when its client cannot be made. A door's failure is in the list.
     pub async fn run(&self, upstream: &'static dyn Upstream, settings: &Settings) -> Result<Vec<Result<Outcome, Error>>, Error> {
+        self.run_those(upstream, settings, |_| true).await
+    }
+
+    /// The same on schedule, for the turn that was due at `due_ms`: doors that another process has run for this turn are left to it.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub async fn run_due(
+        &self,
+        upstream: &'static dyn Upstream,
+        settings: &Settings,
+        due_ms: i64,
+    ) -> Result<Vec<Result<Outcome, Error>>, Error> {
+        // Under a clock that stands still every turn is due at once.
+        let is_told_apart = matches!(self.clock, Clock::System);
+        self.run_those(upstream, settings, |row| !is_told_apart || row.run.holder == self.holder || row.run.started_at < due_ms).await
+    }
+
+    /// Goes on with runs that nobody goes on with, because the process that had begun them died or lost its log; and with the doors
+    /// that it had not come to.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub async fn take_over(&self, upstream: &'static dyn Upstream, settings: &Settings) -> Result<Vec<Result<Outcome, Error>>, Error> {
+        let mut cut_at = None;
+        self.run_those(upstream, settings, |row| {
+            let is_cut = row.is_under_way();
+            if is_cut && cut_at.is_none() {
+                cut_at = Some(row.run.started_at);
+            }
+            is_cut || cut_at.is_some_and(|cut_at| row.run.started_at < cut_at)
+        })
+        .await
+    }
+
+    /// Whether a door of the upstream has a run that was begun, has not ended, and is nobody's now.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn is_cut(&self, upstream: &'static dyn Upstream) -> Result<bool, Error> {
+        for door in upstream.manifest().doors {
+            if self.row(door).await?.is_under_way() && self.store.coordination().holder(&lease_of(door)).await?.is_none() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Runs those doors of an upstream whose last run says so.
+    async fn run_those(
+        &self,
+        upstream: &'static dyn Upstream,
+        settings: &Settings,
+        mut is_wanted: impl FnMut(&RunRow) -> bool,
+    ) -> Result<Vec<Result<Outcome, Error>>, Error> {
         let name = upstream.manifest().name;
         let client = Client::new(settings).map_err(|source| Error::Client { upstream: name, source })?;
         let _running = metrics::Running::begin();
         let mut out = Vec::new();
         for door in upstream.manifest().doors {
+            if !is_wanted(&self.row(door).await?) {
+                continue;
+            }
             let result = self.run_door(upstream, door, &client, settings).await;
             metrics::run_ended(door.name, &result);
             match &result {
+                Err(Error::Busy { .. }) => tracing::info!(door = door.name, "another ingestor runs this door"),
                 Ok(Outcome { run, .. }) => tracing::info!(
                     door = door.name,
                     pages = run.pages,
@@ -135,7 +194,7 @@ impl Runner {
         // Another run of this door in this process ends by itself; one that was asked for comes after it.
         let slot = Arc::clone(self.doors.lock().await.entry(door.name).or_default());
         let mut remembered = slot.lock().await;
-        let lease = format!("ingest/{}", door.name);
+        let lease = lease_of(door);
         if !self.renew(&lease).await? {
             return Err(Error::Busy { door: door.name });
         }
@@ -147,7 +206,6 @@ impl Runner {
             client,
             settings,
             writer,
-            lease: lease.clone(),
             run: Run::default(),
             head: Head::default(),
             pending_mark: false,
@@ -157,7 +215,11 @@ impl Runner {
             remembered: remembered.clone(),
             validators: HashMap::new(),
         };
-        let result = run.go().await;
+        let result = tokio::select! {
+            biased;
+            result = run.go() => result,
+            error = self.keep(door, &lease) => Err(error),
+        };
         let result = match result {
             Err(error @ (Error::Overtaken { .. } | Error::Stopped { .. } | Error::Log(_) | Error::Store(_))) => Err(error),
             Err(error) => run.fail(error).await,
@@ -190,7 +252,7 @@ impl Runner {
         let mut writer = Writer::new(upstream.manifest(), door, Arc::clone(&self.engine), self.framing)?;
         let today = self.clock.now().to_zoned(TimeZone::UTC).date();
         let cursor = upstream.start(door, &Window { from: None, to: today }, settings);
-        let lease = format!("ingest/{}", door.name);
+        let lease = lease_of(door);
         if !self.renew(&lease).await? {
             return Err(Error::Busy { door: door.name });
         }
@@ -233,8 +295,32 @@ impl Runner {
     }
 
     async fn renew(&self, lease: &str) -> Result<bool, Error> {
-        Ok(self.store.coordination().lease(lease, &self.holder, self.clock.now_ms(), LEASE).await?)
+        Ok(self.store.coordination().lease(lease, &self.holder, LEASE).await?)
     }
+
+    /// Renews a door's lease; ends when another has it.
+    async fn keep(&self, door: &Door, lease: &str) -> Error {
+        loop {
+            tokio::time::sleep(LEASE / 3).await;
+            match self.renew(lease).await {
+                Ok(true) => {}
+                Ok(false) => return Error::Overtaken { door: door.name },
+                // The run itself finds out whether it can go on.
+                Err(error) => tracing::warn!(door = door.name, error = reason(&error), "a lease could not be renewed"),
+            }
+        }
+    }
+
+    /// How the last run of a door stands.
+    async fn row(&self, door: &Door) -> Result<RunRow, Error> {
+        let row = self.engine.get(&RUNS, &key![door.name]).await?;
+        Ok(row.map(|bytes| serde_json::from_slice(&bytes)).transpose()?.unwrap_or_default())
+    }
+}
+
+/// The name of a door's lease.
+fn lease_of(door: &Door) -> String {
+    format!("ingest/{}", door.name)
 }
 
 /// One run of one door.
@@ -245,7 +331,6 @@ struct DoorRun<'a> {
     client: &'a Client,
     settings: &'a Settings,
     writer: Writer,
-    lease: String,
     run: Run,
     /// Head of the run's own key.
     head: Head,
@@ -325,14 +410,10 @@ impl DoorRun<'_> {
     async fn begin(&mut self) -> Result<(UpstreamCursor, RunRow), Error> {
         let name = run_key(self.door.name);
         self.head = self.writer.heads(&[&name]).await?.first().map(|row| row.head).unwrap_or_default();
-        let row: RunRow = match self.runner.engine.get(&RUNS, &key![self.door.name]).await? {
-            Some(bytes) => serde_json::from_slice(&bytes)?,
-            None => RunRow::default(),
-        };
+        let row = self.runner.row(self.door).await?;
         let now_ms = self.runner.clock.now_ms();
         let last = &row.run;
-        let cut =
-            matches!(row.kind.as_str(), "run_started" | "run_marked" | "run_failed") && !last.cursor.0.is_empty() && !self.door.snapshot;
+        let cut = (row.is_under_way() || row.kind == "run_failed") && !last.cursor.0.is_empty() && !self.door.snapshot;
         // A page at which the last run failed at once may never come: then a fresh window is read, so that newer pages do.
         let stuck = row.kind == "run_failed" && last.pages == 0;
         let usable = cut && !stuck && self.upstream.request(self.door, &last.cursor, self.settings).is_ok();
@@ -413,9 +494,6 @@ impl DoorRun<'_> {
         // A page without observations may have rejects, and a mark to append.
         let mut chunk: Vec<Hashed> = page.by_ref().take(OBSERVATIONS_MAX).collect();
         loop {
-            if !self.runner.renew(&self.lease).await? {
-                return Err(Error::Overtaken { door: self.door.name });
-            }
             let facts = self.writer.changed(&chunk, now_ms).await?;
             self.stay().await?;
             let appended = count(facts.len());

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Instant;
 
 use schemas::clock::Clock;
 use tempfile::TempDir;
 
 use crate::engine::{Played, upstream_names};
-use crate::process::{Server, get, highwater, run, stdout};
+use crate::process::{Server, get, highwater, stdout, wait_for};
 use crate::reader::Reader;
+use crate::rivals::holding;
 
 /// Names of its own on the shared servers, and where its processes keep what little they keep.
 struct Cluster {
@@ -144,13 +146,7 @@ async fn the_dead_and_the_paused_are_taken_over() {
     ingest.kill();
     let other = cluster.start(&[("i2", "ingest")]).pop().unwrap();
     played.sim.advance(20);
-    // The dead one's leases end by themselves.
-    crate::process::wait_for("the lease of a dead ingestor", || {
-        upstream_names()
-            .into_iter()
-            .all(|upstream| run(cluster.command("i2", &["ingest", upstream, "--once"])).status.success())
-            .then_some(())
-    });
+    cluster.ingest("i2");
     reader.read_on(&api, "");
     let seqs: Vec<u64> = reader.read.iter().map(|change| change["seq"].as_u64().unwrap()).collect();
     assert!(seqs.windows(2).all(|pair| pair[0] < pair[1]), "each change once, in order");
@@ -163,4 +159,29 @@ async fn the_dead_and_the_paused_are_taken_over() {
     for server in [third, second, other, api] {
         assert_eq!(server.terminate().code(), Some(0));
     }
+}
+
+/// Proves that a run whose process died is gone on with by another, unasked, and so are the doors that the dead one had not come to.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_cut_by_death_is_gone_on_with() {
+    let played = Played::start(13, 600, Clock::System).await;
+    let Some(cluster) = Cluster::new("a cut run on Kafka and CQL", &played.base_url, "") else { return };
+    let _others = cluster.start(&[("p1", "project"), ("i2", "ingest")]);
+    let (address, held, release) = holding(&played.base_url, "/food/", 1).await;
+    let mut command = cluster.command("i1", &["serve", "--role", "ingest"]);
+    command.env("HIGHWATER_UPSTREAMS__OPENFDA__BASE_URL", &address);
+    let dying = Server::start(command);
+    let mut asked = cluster.command("i1", &["ingest", "openfda", "--once"]).spawn().unwrap();
+    held.await.unwrap();
+    dying.kill();
+    assert!(!asked.wait().unwrap().success(), "what it was asked for it has not done");
+    drop(release);
+    let begun = Instant::now();
+    wait_for("the end of what the dead one began", || {
+        let status = stdout(cluster.command("i2", &["status"]));
+        let doors: Vec<&str> = status.lines().filter(|line| line.starts_with("upstream openfda.")).collect();
+        assert!(!doors.is_empty(), "{status}");
+        doors.iter().all(|door| door.contains("\trun_finished ")).then_some(())
+    });
+    println!("gone on with and finished {:.1} s after the death", begun.elapsed().as_secs_f64());
 }

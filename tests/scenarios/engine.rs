@@ -121,8 +121,6 @@ impl Engine {
         std::fs::create_dir_all(dir).unwrap();
         let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default()).unwrap();
         let store = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default()).unwrap();
-        // As the binary does: who opens the directory has it alone, so that whoever held a lease is dead.
-        store.forget_leases().await.unwrap();
         let store: Arc<dyn ViewStore> = store;
         let engine = store.live(&ENGINE_VIEW).await.unwrap();
         let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine, clock, framing: Framing::SingleObject };
@@ -140,6 +138,14 @@ impl Engine {
     /// Another runner over the same log and store.
     pub(crate) fn rival(&self, clock: Clock, holder: &str) -> Runner {
         runner_of(&self.parts, clock, holder, self.stop.subscribe())
+    }
+
+    /// Ends the lease of a door, as its time does.
+    pub(crate) async fn end_lease(&self, door: &str) {
+        let (rows, name) = (self.store.coordination(), format!("ingest/{door}"));
+        if let Some(holder) = rows.holder(&name).await.unwrap() {
+            rows.release(&name, &holder).await.unwrap();
+        }
     }
 
     /// Runs one upstream.

@@ -228,9 +228,14 @@ impl ViewStore for GatedStore {
 
 #[async_trait]
 impl Coordination for GatedStore {
-    async fn lease(&self, name: &str, holder: &str, now_ms: i64, ttl: Duration) -> Result<bool, view_store::Error> {
+    async fn lease(&self, name: &str, holder: &str, ttl: Duration) -> Result<bool, view_store::Error> {
         self.gate.pass().await;
-        self.store.coordination().lease(name, holder, now_ms, ttl).await
+        self.store.coordination().lease(name, holder, ttl).await
+    }
+
+    async fn holder(&self, name: &str) -> Result<Option<String>, view_store::Error> {
+        self.gate.pass().await;
+        self.store.coordination().holder(name).await
     }
 
     async fn release(&self, name: &str, holder: &str) -> Result<(), view_store::Error> {

@@ -22,7 +22,7 @@ use crate::engine::{Engine, Played, assert_shown_once, fixed_clock, runner_of};
 use crate::gate::Gate;
 use crate::rivals::whole;
 
-/// A clock by which every lease taken so many steps before (none: at [`fixed_clock`]) has ended.
+/// A clock that is so many steps ahead of [`fixed_clock`].
 fn clock_after(steps: u64) -> Clock {
     Clock::Fixed(fixed_clock().now() + Duration::from_secs(120 * steps))
 }
@@ -148,6 +148,7 @@ async fn an_ingestor_paused_at_any_step_does_no_harm() {
                     story.run_whole(&quick).await;
                 }
                 Either::Right(process) => {
+                    story.engine.end_lease(door).await;
                     story.run_whole(&quick).await;
                     story.advance();
                     story.run_whole(&quick).await;
@@ -187,6 +188,7 @@ async fn two_ingestors_that_cross_at_any_steps_do_no_harm() {
                     missed += 1;
                 }
                 Either::Right(one) => {
+                    story.engine.end_lease(door).await;
                     let two = hold(&gates[1], other, Box::pin(story.run(&second))).await;
                     gates[0].release();
                     let one = one.await;

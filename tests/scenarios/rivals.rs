@@ -32,7 +32,7 @@ struct Hold {
 
 /// Stands before the upstreams and holds one answer, already given, until it is released. Answers its address, what tells that the
 /// answer is held, and what releases it.
-async fn holding(upstream: &str, path: &'static str, pass: u32) -> (String, oneshot::Receiver<()>, oneshot::Sender<()>) {
+pub(crate) async fn holding(upstream: &str, path: &'static str, pass: u32) -> (String, oneshot::Receiver<()>, oneshot::Sender<()>) {
     let (held, is_held) = oneshot::channel();
     let (release, released) = oneshot::channel();
     let hold = Arc::new(Mutex::new(Hold { path, pass, held: Some(held), release: Some(released) }));
@@ -102,11 +102,12 @@ async fn a_paused_ingestor_does_no_harm() {
         let (address, held, release) = holding(&played.base_url, path, pass).await;
         let slow_settings = settings(&address);
         let slow = engine.rival(fixed_clock(), "slow");
-        // By this one's clock the other's lease has ended.
-        let later = Clock::Fixed(fixed_clock().now() + Duration::from_secs(120));
-        let quick = engine.rival(later, "quick");
+        let quick = engine.rival(Clock::Fixed(fixed_clock().now() + Duration::from_secs(120)), "quick");
         let story = async {
             held.await.unwrap();
+            for door in upstream.manifest().doors {
+                engine.end_lease(door.name).await;
+            }
             for _ in 0..2 {
                 for result in quick.run(upstream, &played.settings()).await.unwrap() {
                     result.unwrap();

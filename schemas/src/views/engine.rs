@@ -90,3 +90,11 @@ pub struct RunRow {
     #[serde(default)]
     pub next: i64,
 }
+
+impl RunRow {
+    /// Whether the run was begun and has neither finished nor failed.
+    #[must_use]
+    pub fn is_under_way(&self) -> bool {
+        matches!(self.kind.as_str(), "run_started" | "run_marked")
+    }
+}

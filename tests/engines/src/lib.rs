@@ -4,6 +4,8 @@
 //! elsewhere the test says on standard error what was not run and why, and ends. They run on after the tests: `ops/engines down`
 //! stops them. Tests keep apart by names of their own ([`unique`]).
 
+use std::fs::File;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -25,7 +27,8 @@ pub fn cql() -> Found {
     FOUND.get_or_init(|| found("cql", "HIGHWATER_TEST_CQL", "scylla://")).clone()
 }
 
-/// The address, or `None` after saying that `test` was not run, and why.
+/// The address, or `None` after saying that `test` was not run, and why: on standard error, and in the file that
+/// `HIGHWATER_NOT_RUN` names, from which `ops/test` takes its last words.
 ///
 /// # Panics
 /// Under `CI=true`, where a server that is missing is a failure.
@@ -36,7 +39,12 @@ pub fn or_skip(found: Found, test: &str) -> Option<String> {
         Ok(address) => Some(address),
         Err(reason) => {
             assert!(std::env::var("CI").is_err(), "{test} cannot run: {reason}");
-            eprintln!("NOT RUN: {test}: {reason}");
+            let words = format!("NOT RUN: {test}: {reason}\n");
+            eprint!("{words}");
+            if let Some(path) = std::env::var_os("HIGHWATER_NOT_RUN") {
+                let noted = File::options().create(true).append(true).open(path).and_then(|mut file| file.write_all(words.as_bytes()));
+                assert!(noted.is_ok(), "HIGHWATER_NOT_RUN: {noted:?}");
+            }
             None
         }
     }
