@@ -62,7 +62,17 @@ class Ready {
             out.writeShort(version.length);
             out.write(version);
             out.flush();
-            if (answer(in) != 0x02) {
+            int started = answer(in);
+            if (started == 0x03) {
+                // A node that asks who we are: the user that every new one has.
+                byte[] token = "\0cassandra\0cassandra".getBytes(StandardCharsets.UTF_8);
+                frame(out, 0x0F, 4 + token.length);
+                out.writeInt(token.length);
+                out.write(token);
+                out.flush();
+                started = answer(in) == 0x10 ? 0x02 : 0;
+            }
+            if (started != 0x02) {
                 return false;
             }
             byte[] query = "SELECT release_version FROM system.local".getBytes(StandardCharsets.UTF_8);

@@ -2,7 +2,9 @@
 //!
 //! Promises: a test gets an address that answers, or a reason why there is none. Under `CI=true` a missing server is a failure;
 //! elsewhere the test says on standard error what was not run and why, and ends. They run on after the tests: `ops/engines down`
-//! stops them. Tests keep apart by names of their own ([`unique`]).
+//! stops them. Tests keep apart by names of their own ([`unique`]). A test that kills servers has its own ([`own`]).
+
+pub mod own;
 
 use std::fs::File;
 use std::io::Write as _;
@@ -62,14 +64,28 @@ fn found(engine: &str, variable: &str, scheme: &str) -> Found {
     if let Ok(address) = std::env::var(variable) {
         return Ok(address);
     }
+    prerequisites()?;
+    let said = engines(&["up", "--only", engine])?;
+    let address = said.lines().find_map(|line| line.strip_prefix(scheme));
+    address.map(str::to_owned).ok_or_else(|| format!("ops/engines up --only {engine} named no address"))
+}
+
+/// What starting servers needs.
+fn prerequisites() -> Result<(), String> {
     for (program, package) in [("java", "default-jdk-headless"), ("mvn", "maven")] {
         if Command::new(program).arg("-version").output().is_err() {
             return Err(format!("{program} is missing (apt-get install {package})"));
         }
     }
+    Ok(())
+}
+
+/// Calls ops/engines; what it wrote to its standard output.
+fn engines(arguments: &[&str]) -> Result<String, String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ops/engines");
-    let output = Command::new(&script).args(["up", "--only", engine]).output().map_err(|error| format!("ops/engines: {error}"))?;
-    let (said, wrong) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let address = said.lines().find_map(|line| line.strip_prefix(scheme));
-    address.map(str::to_owned).ok_or_else(|| format!("ops/engines up --only {engine}: {}", wrong.trim()))
+    let output = Command::new(&script).args(arguments).output().map_err(|error| format!("ops/engines: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(format!("ops/engines {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim()))
 }

@@ -1,0 +1,160 @@
+//! Servers that one test has alone, so that it may kill and pause them.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{engines, prerequisites};
+
+/// Where ports are looked for: below those that the system gives to connections, which must not take one while its server is down.
+const PORTS: std::ops::Range<u16> = 20_000..30_000;
+/// Ports from one set to the next.
+const PORTS_A_SET: u16 = 110;
+/// What a set uses of them, counted from the broker's: the broker, those that are secure, the one for proxies, the CQL node's three, the controller.
+const USED: [u16; 9] = [0, 10, 20, 30, 50, 60, 61, 62, 101];
+
+/// One of the two servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    /// The Kafka broker.
+    Kafka,
+    /// The CQL node.
+    Cql,
+}
+
+impl Server {
+    /// Its name for ops/engines.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kafka => "kafka",
+            Self::Cql => "cql",
+        }
+    }
+}
+
+/// A broker and a CQL node in a folder of their own, on ports of their own. Dropping it ends them and deletes their data; so does the
+/// next start in the same folder, should the process have ended otherwise.
+pub struct Own {
+    dir: PathBuf,
+    port: u16,
+    /// Held open: one at a time in one folder.
+    _lock: File,
+}
+
+impl Own {
+    /// Starts both. Clients that come to the broker through [`Own::behind_proxy`] are told that it is at `kafka_proxy_port`.
+    ///
+    /// # Errors
+    /// Why they cannot run.
+    pub fn start(dir: &Path, kafka_proxy_port: u16) -> Result<Self, String> {
+        Self::start_with(dir, &["--kafka-proxy", &kafka_proxy_port.to_string()])
+    }
+
+    /// Starts both; the broker also listens with SASL and TLS, the CQL node asks for a password. See ops/engines, `--secure`.
+    ///
+    /// # Errors
+    /// Why they cannot run.
+    pub fn start_secure(dir: &Path) -> Result<Self, String> {
+        Self::start_with(dir, &["--secure"])
+    }
+
+    fn start_with(dir: &Path, options: &[&str]) -> Result<Self, String> {
+        prerequisites()?;
+        let said = |error: std::io::Error| format!("{}: {error}", dir.display());
+        fs::create_dir_all(dir).map_err(said)?;
+        let lock = File::create(dir.join("taken")).map_err(said)?;
+        lock.lock().map_err(said)?;
+        engines(&["wipe", "--dir", &dir.to_string_lossy()])?;
+        let this = Self { dir: dir.to_owned(), port: free_ports()?, _lock: lock };
+        let (kafka, cql) = (this.port.to_string(), (this.port + 60).to_string());
+        this.engines(&[&["up", "--kafka-port", &kafka, "--cql-port", &cql], options].concat())?;
+        Ok(this)
+    }
+
+    /// `host:port` of the broker, for clients that need no proxy.
+    #[must_use]
+    pub fn kafka(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// `host:port` of the broker's listener with a security protocol, by Kafka's name for it in lower case.
+    ///
+    /// # Panics
+    /// With a protocol that Kafka does not have.
+    #[must_use]
+    pub fn kafka_by(&self, protocol: &str) -> String {
+        let further =
+            ["plaintext", "sasl_plaintext", "ssl", "sasl_ssl"].iter().position(|name| *name == protocol).expect("a protocol of Kafka");
+        format!("127.0.0.1:{}", usize::from(self.port) + further * 10)
+    }
+
+    /// `host:port` of the CQL node.
+    #[must_use]
+    pub fn cql(&self) -> String {
+        self.behind_proxy(Server::Cql)
+    }
+
+    /// The file of the authority that signed the servers' certificates, or of another one.
+    #[must_use]
+    pub fn authority(&self, is_theirs: bool) -> PathBuf {
+        self.dir.join("tls").join(if is_theirs { "ca.pem" } else { "other-ca.pem" })
+    }
+
+    /// `host:port` to which a proxy of that server forwards.
+    #[must_use]
+    pub fn behind_proxy(&self, server: Server) -> String {
+        let port = match server {
+            Server::Kafka => self.port + 50,
+            Server::Cql => self.port + 60,
+        };
+        format!("127.0.0.1:{port}")
+    }
+
+    /// Starts one again if it is dead; returns when it answers.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn up(&self, server: Server) -> Result<(), String> {
+        self.engines(&["up", "--only", server.name()]).map(|_| ())
+    }
+
+    /// Sends one a signal by name: `KILL`, `STOP`, `CONT`.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn signal(&self, server: Server, name: &str) -> Result<(), String> {
+        let folder = match server {
+            Server::Kafka => "kafka-1",
+            Server::Cql => "cql",
+        };
+        let process = self.dir.join(folder).join("process");
+        let text = fs::read_to_string(&process).map_err(|error| format!("{}: {error}", process.display()))?;
+        let id = text.split(' ').next().unwrap_or_default();
+        let sent = Command::new("kill").args([&format!("-{name}"), id]).status().map_err(|error| format!("kill: {error}"))?;
+        if sent.success() { Ok(()) } else { Err(format!("{folder} does not run as {id}")) }
+    }
+
+    fn engines(&self, arguments: &[&str]) -> Result<String, String> {
+        engines(&[arguments, &["--dir", &self.dir.to_string_lossy()]].concat())
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        // A test that fails must leave no process behind; if this fails, the next start tries again.
+        drop(self.engines(&["wipe"]));
+    }
+}
+
+/// The first of the ports of a set that are all free.
+fn free_ports() -> Result<u16, String> {
+    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    // Sets that start at the same time look in different places.
+    let from = u16::try_from(std::process::id() % 80).unwrap_or_default();
+    let sets = (0..80).map(|n| PORTS.start + (from + n) % 80 * PORTS_A_SET);
+    sets.filter(|port| PORTS.contains(port))
+        .find(|port| USED.iter().all(|used| is_free(port + used)))
+        .ok_or_else(|| format!("no free ports from {} to {}", PORTS.start, PORTS.end))
+}
