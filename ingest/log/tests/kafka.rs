@@ -5,6 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use event_log::kafka::{KafkaLog, Options};
 use event_log::{Append, EventLog, Headers, Record, contract};
+use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions, AlterConfig, ResourceSpecifier};
+use rdkafka::client::DefaultClientContext;
+use rdkafka::error::KafkaError;
 use schemas::position::LogOffset;
 use schemas::topics::{RECALLS, TopicKind};
 
@@ -90,4 +94,48 @@ async fn wrong_clusters_are_refused() {
     let nobody = Options { brokers: "127.0.0.1:1".to_owned(), ..options };
     let error = KafkaLog::open(nobody).await.err().unwrap().to_string();
     assert!(error.contains("127.0.0.1:1"), "{error}");
+}
+
+/// Changes the largest batch that the topic takes.
+async fn set_batch_bytes_max(options: &Options, bytes_max: &str) -> Result<(), KafkaError> {
+    let admin: AdminClient<DefaultClientContext> = ClientConfig::new().set("bootstrap.servers", &options.brokers).create()?;
+    let name = format!("{}{}", options.prefix, RECALLS.name);
+    let altered = [AlterConfig::new(ResourceSpecifier::Topic(&name)).set("max.message.bytes", bytes_max).set("retention.ms", "-1")];
+    for result in admin.alter_configs(&altered, &AdminOptions::new()).await? {
+        result.map_err(|(_, code)| KafkaError::AdminOp(code))?;
+    }
+    Ok(())
+}
+
+/// Proves that a topic which takes less than it did while the log is open refuses what is larger, naming itself and the sizes, that what is
+/// smaller goes on, and that everything goes on when it takes more again; nothing is lost, nothing is there twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_topic_that_takes_less_is_told() {
+    let Some(options) = options("kafka: a topic that takes less") else { return };
+    let log = KafkaLog::open(options.clone()).await.unwrap();
+    let large: String = (0..100_000).map(|n: u32| char::from(b'a' + (n.wrapping_mul(2_654_435_761) >> 24) as u8 % 26)).collect();
+    log.append(vec![record("before")]).await.unwrap();
+    set_batch_bytes_max(&options, "2000").await.unwrap();
+    let refused = async {
+        loop {
+            // The broker takes its new settings up a moment after it has taken them.
+            if let Err(error) = log.append(vec![record(&large)]).await {
+                break error.to_string();
+            }
+        }
+    };
+    let error = tokio::time::timeout(std::time::Duration::from_secs(30), refused).await.unwrap();
+    for words in
+        [&format!("topic {}recalls refuses", options.prefix), "a record of 100001 bytes", "max.message.bytes must be 1114112 or more"]
+    {
+        assert!(error.contains(words), "{error}");
+    }
+    log.append(vec![record("meanwhile")]).await.unwrap();
+    set_batch_bytes_max(&options, "1114112").await.unwrap();
+    let taken = async { while log.append(vec![record(&large)]).await.is_err() {} };
+    tokio::time::timeout(std::time::Duration::from_secs(30), taken).await.unwrap();
+    let read = log.read(&RECALLS, 0, LogOffset(0), 100, 1 << 30).await.unwrap();
+    let sizes: Vec<usize> = read.iter().map(|stored| stored.record.value.len()).filter(|size| *size < 1_000).collect();
+    assert_eq!(sizes, ["before".len(), "meanwhile".len()]);
+    assert_eq!(read.last().unwrap().record.value, large);
 }

@@ -63,32 +63,32 @@ struct Fetcher {
 /// The readers of older records.
 pub(super) struct Fetchers {
     shared: Arc<Shared>,
-    idle: Mutex<Vec<Fetcher>>,
-    room: Semaphore,
+    idle: Arc<Mutex<Vec<Fetcher>>>,
+    room: Arc<Semaphore>,
 }
 
 impl Fetchers {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        Self { shared: Arc::clone(shared), idle: Mutex::default(), room: Semaphore::new(FETCHERS_MAX) }
+        Self { shared: Arc::clone(shared), idle: Arc::default(), room: Arc::new(Semaphore::new(FETCHERS_MAX)) }
     }
 
     pub(super) async fn read(&self, index: usize, limits: Limits) -> Result<Vec<Stored>, Error> {
-        let _room = self.room.acquire().await.map_err(|_| self.shared.closed())?;
+        let room = Arc::clone(&self.room).acquire_owned().await.map_err(|_| self.shared.closed())?;
         let mut fetcher = self.take(index, limits.from)?;
-        let shared = Arc::clone(&self.shared);
+        let (shared, idle) = (Arc::clone(&self.shared), Arc::clone(&self.idle));
+        // All of it on the thread: a reader that goes away leaves a read that still takes room.
         let fetched = move || {
             let records = fetcher.read(&shared, index, limits);
-            (fetcher, records)
+            held(&idle).push(fetcher);
+            drop(room);
+            records
         };
-        let (fetcher, records) =
-            tokio::task::spawn_blocking(fetched).await.map_err(|_| failed(&self.shared.options, "a read was interrupted", None))?;
-        self.idle().push(fetcher);
-        records
+        tokio::task::spawn_blocking(fetched).await.map_err(|_| failed(&self.shared.options, "a read was interrupted", None))?
     }
 
     /// The consumer that stands there, or the one used longest ago, or a new one.
     fn take(&self, index: usize, from: u64) -> Result<Fetcher, Error> {
-        let mut idle = self.idle();
+        let mut idle = held(&self.idle);
         let there = idle.iter().position(|fetcher| fetcher.at == Some((index, from)));
         let oldest = || (idle.len() >= FETCHERS_MAX || idle.first().is_some_and(|fetcher| fetcher.at.is_none())).then_some(0);
         if let Some(found) = there.or_else(oldest).filter(|found| *found < idle.len()) {
@@ -99,10 +99,10 @@ impl Fetchers {
         let consumer = made.map_err(|error| failed(&self.shared.options, "the consumer cannot be made", Some(error)))?;
         Ok(Fetcher { consumer, at: None })
     }
+}
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Fetcher>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn held(idle: &Mutex<Vec<Fetcher>>) -> MutexGuard<'_, Vec<Fetcher>> {
+    idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Fetcher {

@@ -6,6 +6,7 @@
 //! - An append whose answer was lost fails, and may stand in the log all the same; what repeats does not chain.
 //! - Read positions belong to the callers. No consumer group is ever joined.
 
+mod connect;
 mod fetch;
 mod publish;
 mod settings;
@@ -90,6 +91,7 @@ impl KafkaLog {
     /// # Errors
     /// [`Error::Unavailable`] if no broker answers, credentials are refused, or a topic is not as it must be; the reason says which.
     pub async fn open(options: Options) -> Result<Arc<Self>, Error> {
+        connect::reach(&options).await?;
         topics::make(&options).await?;
         let mut places = Vec::new();
         for topic in options.topics {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{DeliveryFuture, FutureProducer, FutureRecord, Producer};
+use rdkafka::types::RDKafkaErrorCode;
 use rdkafka::util::Timeout;
 use schemas::position::LogOffset;
 use tokio::sync::Semaphore;
@@ -21,12 +22,12 @@ pub(super) struct Publisher {
     shared: Arc<Shared>,
     producer: Mutex<FutureProducer<Told>>,
     /// Bytes that may still be put on their way.
-    room: Semaphore,
+    room: Arc<Semaphore>,
 }
 
 impl Publisher {
     pub(super) fn new(shared: &Arc<Shared>) -> Result<Self, Error> {
-        let room = Semaphore::new(shared.options.queue_bytes_max.min(u32::MAX as usize));
+        let room = Arc::new(Semaphore::new(shared.options.queue_bytes_max.min(u32::MAX as usize)));
         Ok(Self { producer: Mutex::new(producer(shared)?), shared: Arc::clone(shared), room })
     }
 
@@ -47,38 +48,51 @@ impl Publisher {
         }
         // A batch larger than the whole room takes all of it.
         let permits = u32::try_from(bytes.min(options.queue_bytes_max)).unwrap_or(u32::MAX);
-        let _room = self.room.acquire_many(permits).await.map_err(|_| self.shared.closed())?;
-        let sent = self.send(&batch, &places);
-        let (deliveries, refused) = match sent {
+        let room = Arc::clone(&self.room).acquire_many_owned(permits).await.map_err(|_| self.shared.closed())?;
+        let (deliveries, refused) = match self.send(&batch, &places) {
             Ok(deliveries) => (deliveries, None),
             Err((deliveries, error)) => (deliveries, Some(error)),
         };
-        let mut offsets = Vec::with_capacity(batch.len());
-        let mut lost: Option<KafkaError> = refused;
-        for (delivery, place) in deliveries.into_iter().zip(&places) {
-            match delivery.await {
-                Ok(Ok(delivery)) => {
-                    let offset = LogOffset(u64::try_from(delivery.offset).unwrap_or(0));
-                    if let Some(place) = self.shared.places.get(*place) {
-                        place.raise_end(offset.next().0);
+        let shared = Arc::clone(&self.shared);
+        // In a task of its own: what an appender gives up waiting for is still on its way, and takes room.
+        let acknowledged = tokio::spawn(async move {
+            let mut acknowledged = Vec::with_capacity(deliveries.len());
+            let mut lost: Option<(usize, KafkaError)> = refused.map(|error| (deliveries.len(), error));
+            for (turn, (delivery, place)) in deliveries.into_iter().zip(&places).enumerate() {
+                match delivery.await {
+                    Ok(Ok(delivery)) => {
+                        let offset = LogOffset(u64::try_from(delivery.offset).unwrap_or(0));
+                        if let Some(place) = shared.places.get(*place) {
+                            place.raise_end(offset.next().0);
+                        }
+                        acknowledged.push(offset);
                     }
-                    offsets.push(offset);
+                    Ok(Err((error, _))) => lost = Some(lost.unwrap_or((turn, error))),
+                    Err(_) => lost = Some(lost.unwrap_or((turn, KafkaError::Canceled))),
                 }
-                Ok(Err((error, _))) => lost = Some(lost.unwrap_or(error)),
-                Err(_) => lost = Some(lost.unwrap_or(KafkaError::Canceled)),
             }
+            drop(room);
+            (acknowledged, lost)
+        });
+        let (offsets, lost) = acknowledged.await.map_err(|_| failed(options, "an append was interrupted", None))?;
+        let Some((turn, error)) = lost else { return Ok(offsets) };
+        self.replace_if_fatal()?;
+        Err(self.unacknowledged(&batch, offsets.len(), turn, error))
+    }
+
+    /// What is wrong when a batch was not acknowledged whole. `turn` is the place in it of the record that failed with `error`.
+    fn unacknowledged(&self, batch: &[Append], acknowledged: usize, turn: usize, error: KafkaError) -> Error {
+        let mut what = format!("{} of {} records were not acknowledged", batch.len() - acknowledged, batch.len());
+        if matches!(error.rdkafka_error_code(), Some(RDKafkaErrorCode::MessageSizeTooLarge | RDKafkaErrorCode::InvalidMessageSize))
+            && let Some(append) = batch.get(turn)
+        {
+            let (name, bytes_max) = (self.shared.options.name_of(append.topic), self.shared.options.batch_bytes_max());
+            what = format!(
+                "{what}: topic {name} refuses a batch with a record of {} bytes; its max.message.bytes must be {bytes_max} or more",
+                size_of(&append.record)
+            );
         }
-        match lost {
-            None => Ok(offsets),
-            Some(error) => {
-                self.replace_if_fatal()?;
-                Err(failed(
-                    options,
-                    &format!("{} of {} records were not acknowledged", batch.len() - offsets.len(), batch.len()),
-                    Some(error),
-                ))
-            }
-        }
+        failed(&self.shared.options, &what, Some(error))
     }
 
     /// Puts a batch on its way, in order; on a refusal, what was taken so far comes with it.

@@ -13,7 +13,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use rdkafka::types::RDKafkaErrorCode;
 use schemas::position::LogOffset;
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::{OnceCell, Semaphore, watch};
 
 use super::fetch::{Limits, stored};
 use super::settings::{Told, failed};
@@ -26,6 +26,8 @@ const POLL: Duration = Duration::from_millis(100);
 const ON_THEIR_WAY_MAX: Duration = Duration::from_secs(5);
 /// Before partitions are followed anew.
 const ANEW_PAUSE: Duration = Duration::from_secs(1);
+/// Questions to the brokers at once. Each holds a thread until it is answered, also when its asker has gone; others wait.
+const QUESTIONS_MAX: usize = 16;
 /// What one partition may keep at least.
 const PARTITION_BYTES_MIN: usize = 1024 * 1024;
 
@@ -86,6 +88,7 @@ pub(super) struct Tail {
     slots: Arc<Vec<Slot>>,
     /// The places that the client was told to follow, by index; held while it is told.
     assigned: Arc<Mutex<Vec<usize>>>,
+    questions: Arc<Semaphore>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -104,7 +107,8 @@ impl Tail {
         let thread = std::thread::Builder::new().name("kafka-tail".to_owned()).spawn(following);
         let thread =
             thread.map_err(|error| Error::Unavailable { what: "a thread cannot be started".to_owned(), source: Some(Box::new(error)) })?;
-        Ok(Self { shared: Arc::clone(shared), consumer, slots, assigned, thread: Mutex::new(Some(thread)) })
+        let questions = Arc::new(Semaphore::new(QUESTIONS_MAX));
+        Ok(Self { shared: Arc::clone(shared), consumer, slots, assigned, questions, thread: Mutex::new(Some(thread)) })
     }
 
     /// Follows a partition from its end on, unless it is followed already.
@@ -131,24 +135,38 @@ impl Tail {
 
     /// The partition's end, as the broker says it now.
     pub(super) async fn ask_end(&self, index: usize) -> Result<u64, Error> {
-        let (shared, consumer) = (Arc::clone(&self.shared), Arc::clone(&self.consumer));
-        let asked = move || {
+        self.ask(move |shared, consumer| {
             let Some(place) = shared.places.get(index) else { return Ok(0) };
             let wrong =
                 |error| failed(&shared.options, &format!("the end of {}/{} is not known", place.name, place.partition), Some(error));
             let (_, end) = consumer.fetch_watermarks(&place.name, place.partition_i32(), ANSWER_MAX).map_err(wrong)?;
             Ok(u64::try_from(end).unwrap_or(0))
-        };
-        tokio::task::spawn_blocking(asked).await.map_err(|_| failed(&self.shared.options, "a question was interrupted", None))?
+        })
+        .await
     }
 
     /// Whether some broker answers.
     pub(super) async fn ask_brokers(&self) -> Result<(), Error> {
-        let (shared, consumer) = (Arc::clone(&self.shared), Arc::clone(&self.consumer));
-        let asked = move || {
+        self.ask(|shared, consumer| {
             let Some(place) = shared.places.first() else { return Ok(()) };
             let answered = consumer.fetch_metadata(Some(&place.name), READY_MAX);
             answered.map(|_| ()).map_err(|error| failed(&shared.options, "no broker answers", Some(error)))
+        })
+        .await
+    }
+
+    /// Asks the brokers on a thread that may wait for them.
+    async fn ask<T, F>(&self, question: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Shared, &BaseConsumer<Told>) -> Result<T, Error> + Send + 'static,
+    {
+        let turn = Arc::clone(&self.questions).acquire_owned().await.map_err(|_| self.shared.closed())?;
+        let (shared, consumer) = (Arc::clone(&self.shared), Arc::clone(&self.consumer));
+        let asked = move || {
+            let answer = question(&shared, &consumer);
+            drop(turn);
+            answer
         };
         tokio::task::spawn_blocking(asked).await.map_err(|_| failed(&self.shared.options, "a question was interrupted", None))?
     }
