@@ -147,6 +147,10 @@ pub trait ViewStore: Send + Sync + 'static {
     async fn ready(&self) -> Result<(), Error> {
         Ok(())
     }
+    /// What time it is for the store, in milliseconds since 1970; `None` where that is this machine's clock.
+    async fn now_ms(&self) -> Result<Option<i64>, Error> {
+        Ok(None)
+    }
     /// Flushes and closes. Calling it again does nothing.
     async fn close(&self) -> Result<(), Error>;
 }

@@ -10,9 +10,11 @@ mod generations;
 mod scan;
 mod session;
 mod tables;
+mod tls;
 mod view;
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
@@ -20,7 +22,7 @@ use async_trait::async_trait;
 use schemas::tables::ViewDef;
 
 use self::generations::Generations;
-use self::session::{Cell, Cql, Failure, held, text_of};
+use self::session::{Cell, Cql, Failure, held, int_of, text_of};
 pub use self::tables::{definition, own_definitions};
 use self::view::ScyllaView;
 use crate::store::{Coordination, Error, View, ViewStore};
@@ -39,8 +41,12 @@ pub struct Options {
     pub replication_factor: u32,
     /// User name and password.
     pub credentials: Option<(String, String)>,
+    /// The file of the certificates that sign the nodes', in PEM; `None` speaks to them in the clear.
+    pub ca_file: Option<PathBuf>,
     /// How long the tables of a replaced generation stay for those that still read them.
     pub drop_after: Duration,
+    /// Milliseconds added to what time the database says it is: 0, but in tests of clocks that differ.
+    pub clock_offset_ms: i64,
 }
 
 impl Default for Options {
@@ -50,7 +56,9 @@ impl Default for Options {
             keyspace: "highwater".to_owned(),
             replication_factor: 1,
             credentials: None,
+            ca_file: None,
             drop_after: Duration::from_secs(60),
+            clock_offset_ms: 0,
         }
     }
 }
@@ -69,6 +77,7 @@ struct Slot {
 pub struct ScyllaStore {
     cql: Arc<Cql>,
     drop_after: Duration,
+    clock_offset_ms: i64,
     slots: RwLock<HashMap<&'static str, Slot>>,
     /// Replaced here a short while ago: (view, generation). Their tables are dropped when that while is over.
     in_grace: Arc<RwLock<HashSet<(&'static str, u64)>>>,
@@ -91,10 +100,16 @@ impl ScyllaStore {
             coordination: coordination::Rows::new(Arc::clone(&cql)),
             cql,
             drop_after: options.drop_after,
+            clock_offset_ms: options.clock_offset_ms,
             slots: RwLock::default(),
             in_grace: Arc::default(),
             changing: tokio::sync::Mutex::default(),
         }))
+    }
+
+    fn late(&self) -> Error {
+        let what = format!("the CQL database at {} does not answer within {} s", self.cql.place(), READY_MAX.as_secs());
+        Error::Unavailable { what, source: None }
     }
 
     fn cached_live(&self, def: &'static ViewDef) -> Option<Arc<ScyllaView>> {
@@ -290,8 +305,17 @@ impl ViewStore for ScyllaStore {
     async fn ready(&self) -> Result<(), Error> {
         // Any row will do; this one is small and at hand.
         let asked = generations::read(&self.cql, "any");
-        let late = |_| Error::Unavailable { what: format!("the database does not answer within {} s", READY_MAX.as_secs()), source: None };
-        tokio::time::timeout(READY_MAX, asked).await.map_err(late)?.map(|_| ())
+        tokio::time::timeout(READY_MAX, asked).await.map_err(|_| self.late())?.map(|_| ())
+    }
+
+    async fn now_ms(&self) -> Result<Option<i64>, Error> {
+        let select = "SELECT toUnixTimestamp(now()) FROM system.local";
+        let asked = self.cql.rows(select, &[], 1);
+        let row = tokio::time::timeout(READY_MAX, asked).await.map_err(|_| self.late())??.into_iter().next();
+        let now_ms = row.and_then(|row| int_of(row.columns.into_iter().next().flatten()));
+        let none =
+            || Error::Unavailable { what: format!("the CQL database at {} does not say what time it is", self.cql.place()), source: None };
+        now_ms.map(|now_ms| Some(now_ms.saturating_add(self.clock_offset_ms))).ok_or_else(none)
     }
 
     async fn close(&self) -> Result<(), Error> {

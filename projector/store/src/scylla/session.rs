@@ -20,7 +20,7 @@ use ::scylla::statement::prepared::PreparedStatement;
 use ::scylla::statement::{Consistency, Statement};
 use ::scylla::value::{CqlValue, Row};
 
-use super::Options;
+use super::{Options, tls};
 use crate::store::Error;
 
 /// How long one request may take, with its retries.
@@ -110,13 +110,17 @@ impl Cql {
         if let Some((user, password)) = &options.credentials {
             builder = builder.user(user, password);
         }
+        if let Some(ca_file) = &options.ca_file {
+            builder = builder.tls_context(Some(tls::context(ca_file)?));
+        }
         let session = match tokio::time::timeout(OPEN_MAX, builder.build()).await {
             Ok(Ok(session)) => session,
             Ok(Err(error)) => {
-                let why = match (&options.credentials, is_refusal(&error)) {
-                    (_, false) => "",
-                    (Some(_), true) => ": it refuses the user name or the password",
-                    (None, true) => ": it wants a user name and a password",
+                let why = match (&options.credentials, &options.ca_file) {
+                    (Some(_), _) if says(&error, &REFUSALS) => ": it refuses the user name or the password ([scylla] username, password)",
+                    (None, _) if says(&error, &REFUSALS) => ": it wants a user name and a password ([scylla] username, password)",
+                    (_, Some(_)) if says(&error, &UNTRUSTED) => ": its certificate is not by the authority given ([scylla] ca_file)",
+                    _ => "",
                 };
                 return Err(unavailable(format!("cannot connect to the CQL database at {place}{why}"), error));
             }
@@ -128,6 +132,11 @@ impl Cql {
     /// The keyspace everything lies in.
     pub(super) fn keyspace(&self) -> &str {
         &self.keyspace
+    }
+
+    /// Where it is connected to.
+    pub(super) fn place(&self) -> &str {
+        &self.place
     }
 
     /// No more requests.
@@ -268,13 +277,17 @@ fn refused(error: &PrepareError) -> Option<DbError> {
     }
 }
 
-/// Whether the server refused who we are.
-fn is_refusal(error: &dyn StdError) -> bool {
+/// Words of errors by which a server refuses who we are.
+const REFUSALS: [&str; 3] = ["Authentication", "authentication", "credentials"];
+/// Words of errors by which we refuse who it is.
+const UNTRUSTED: [&str; 2] = ["certificate verify failed", "certificate"];
+
+/// Whether an error or a cause of it holds one of some words: the driver keeps causes in words only.
+fn says(error: &dyn StdError, words: &[&str]) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
-        // The driver keeps the cause in its words only.
-        let words = error.to_string();
-        if ["Authentication", "authentication", "credentials"].iter().any(|word| words.contains(word)) {
+        let told = error.to_string();
+        if words.iter().any(|word| told.contains(word)) {
             return true;
         }
         next = error.source();

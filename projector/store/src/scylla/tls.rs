@@ -1,0 +1,35 @@
+//! TLS to the nodes, by OpenSSL, which librdkafka brings along (ops/docs/decisions/2026-11-21-cql-tls.md).
+
+use std::error::Error as StdError;
+use std::fs;
+use std::path::Path;
+
+use ::scylla::client::session::{OpenSsl010Config, TlsContext};
+use openssl::ssl::{SslConnector, SslMethod};
+use openssl::x509::X509;
+use openssl::x509::store::X509StoreBuilder;
+
+use crate::store::Error;
+
+/// A context that takes nodes whose certificate one of those in a PEM file has signed. The system's authorities are left out: the driver
+/// checks no names, so anybody whom one of those has signed would be taken.
+pub(super) fn context(ca_file: &Path) -> Result<TlsContext, Error> {
+    read(ca_file).map_err(|source| {
+        let what = format!("the certificates in {} cannot be used ([scylla] ca_file)", ca_file.display());
+        Error::Unavailable { what, source: Some(source) }
+    })
+}
+
+fn read(ca_file: &Path) -> Result<TlsContext, Box<dyn StdError + Send + Sync>> {
+    let certificates = X509::stack_from_pem(&fs::read(ca_file)?)?;
+    if certificates.is_empty() {
+        return Err("there is no certificate in it: it takes PEM, with lines BEGIN CERTIFICATE".into());
+    }
+    let mut store = X509StoreBuilder::new()?;
+    for certificate in certificates {
+        store.add_cert(certificate)?;
+    }
+    let mut connector = SslConnector::builder(SslMethod::tls_client())?;
+    connector.set_cert_store(store.build());
+    Ok(TlsContext::OpenSsl010Config(OpenSsl010Config::new(connector)))
+}
