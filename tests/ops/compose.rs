@@ -1,6 +1,6 @@
 //! docker-compose.yml and the Dockerfile, as far as they can be held against the repository without an image.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
 use serde_json::{Map, Value};
@@ -69,7 +69,7 @@ fn roles_and_settings() {
     for role in ["ingest", "project", "api"] {
         assert_eq!(texts(&all[role]["command"]), ["serve", "--role", role]);
         let (log, store) = (&all[role]["environment"]["HIGHWATER_LOG"], &all[role]["environment"]["HIGHWATER_STORE"]);
-        assert_eq!((log, store), (&"kafka://kafka:9092".into(), &"scylla://scylla:9042".into()), "{role}");
+        assert_eq!((log, store), (&"kafka://${KAFKA_BROKERS:-kafka:9092}".into(), &"scylla://scylla:9042".into()), "{role}");
     }
     let mut settings = 0;
     for (name, service) in &all {
@@ -84,6 +84,63 @@ fn roles_and_settings() {
         }
     }
     assert!(settings > 15, "{settings}");
+}
+
+/// A value of a service as it is with the variables of a file, or without any.
+fn with(value: &Value, file: &BTreeMap<String, String>) -> String {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let Some((before, rest)) = text.split_once("${") else { return text };
+    let (variable, after) = rest.split_once('}').unwrap();
+    let (name, otherwise) = variable.split_once(":-").unwrap_or((variable, ""));
+    format!("{before}{}{after}", file.get(name).map_or(otherwise, String::as_str))
+}
+
+/// Proves that alone the first broker is a quorum, and that with the variables of the cluster all three are brokers and controllers of one
+/// quorum, known to every process, with copies enough that any one of them may be lost; and that the file names nothing that is not used.
+#[test]
+fn any_broker_of_three_may_be_lost() {
+    let all = services();
+    let cluster: BTreeMap<String, String> = text("ops/cluster.env")
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())).unwrap())
+        .collect();
+    let compose = text("docker-compose.yml");
+    for name in cluster.keys().filter(|name| *name != "COMPOSE_PROFILES") {
+        assert!(compose.contains(&format!("${{{name}:-")), "{name} is not used");
+    }
+    let brokers: Vec<&String> = all.keys().filter(|name| *name == "kafka" || name.starts_with("kafka-")).collect();
+    assert_eq!(brokers.len(), 3);
+    let mut quorum = Vec::new();
+    for name in &brokers {
+        let (service, environment) = (&all[*name], &all[*name]["environment"]);
+        let (profiles, alone) = (texts(&service["profiles"]), name.as_str() == "kafka");
+        assert_eq!(profiles, if alone { vec![] } else { vec![cluster["COMPOSE_PROFILES"].as_str()] }, "{name}");
+        assert_eq!(environment["KAFKA_PROCESS_ROLES"], "broker,controller", "{name}");
+        assert!(environment["KAFKA_LISTENERS"].as_str().unwrap().ends_with(",CONTROLLER://:9093"), "{name}");
+        assert!(environment["KAFKA_ADVERTISED_LISTENERS"].as_str().unwrap().starts_with(&format!("INSIDE://{name}:9092,")), "{name}");
+        for copies in ["OFFSETS_TOPIC_REPLICATION_FACTOR", "TRANSACTION_STATE_LOG_REPLICATION_FACTOR"] {
+            assert_eq!(with(&environment[format!("KAFKA_{copies}")], &cluster), "3", "{name}");
+        }
+        assert_eq!(with(&environment["KAFKA_CONTROLLER_QUORUM_VOTERS"], &BTreeMap::new()), "1@kafka:9093");
+        assert_eq!(with(&environment["KAFKA_CONTROLLER_QUORUM_VOTERS"], &cluster), cluster["KAFKA_VOTERS"], "{name}");
+        quorum.push(format!("{}@{name}:9093", environment["KAFKA_NODE_ID"]));
+    }
+    assert_eq!(quorum.join(","), cluster["KAFKA_VOTERS"]);
+    let bootstrap: Vec<String> = brokers.iter().map(|name| format!("{name}:9092")).collect();
+    assert_eq!(bootstrap.join(","), cluster["KAFKA_BROKERS"]);
+    for role in ["ingest", "project", "api"] {
+        let environment = &all[role]["environment"];
+        let value = |name: &str| with(&environment[name], &cluster);
+        assert_eq!(value("HIGHWATER_LOG"), format!("kafka://{}", bootstrap.join(",")));
+        let (copies, in_sync): (u32, u32) =
+            (value("HIGHWATER_KAFKA__REPLICATION").parse().unwrap(), value("HIGHWATER_KAFKA__IN_SYNC_MIN").parse().unwrap());
+        assert!(copies == 3 && in_sync == 2, "with {copies} copies of which {in_sync} must be in sync one broker may not be lost");
+        // A role waits for the first broker at its first start only.
+        assert_eq!(with(&environment["HIGHWATER_KAFKA__REPLICATION"], &BTreeMap::new()), "1");
+    }
+    let public: Vec<String> = serde_json::from_str(&with(&all["api"]["environment"]["HIGHWATER_API__PUBLIC_BROKERS"], &cluster)).unwrap();
+    assert_eq!(public.len(), 3);
 }
 
 /// Proves that the roles are scraped under the names and the port at which they are.
