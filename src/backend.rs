@@ -1,7 +1,7 @@
 //! Which log and which store the configuration names, opened.
 
 use std::error::Error as StdError;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use event_log::EventLog;
@@ -13,6 +13,19 @@ use view_store::{ScyllaStore, ViewStore};
 
 use crate::config::Config;
 
+/// Why the servers named by a setting cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("the {what} cannot be opened ({what} = \"{address}\")")]
+struct Unopened {
+    /// The setting.
+    what: &'static str,
+    /// What it says.
+    address: String,
+    /// Why, in the backend's words.
+    #[source]
+    source: Box<dyn StdError + Send + Sync>,
+}
+
 /// What `log` and `store` begin with when they name servers.
 const KAFKA: &str = "kafka://";
 const SCYLLA: &str = "scylla://";
@@ -22,12 +35,27 @@ pub(crate) fn is_shared(config: &Config, key: &str) -> bool {
     config.text(key) != "embedded"
 }
 
+/// The servers that a setting names behind its scheme; `None` if it has another one, or names none.
+fn servers<'a>(config: &'a Config, key: &str, scheme: &str) -> Result<Option<&'a str>, crate::config::Error> {
+    let servers = config.text(key).strip_prefix(scheme).filter(|servers| !servers.is_empty());
+    match servers {
+        // Not shown: it may hold a password, and this setting is named in errors.
+        Some(servers) if servers.contains('@') => {
+            Err(config.wrong(key, "takes host:port,… alone: user name and password have settings of their own, [kafka] and [scylla]"))
+        }
+        servers => Ok(servers),
+    }
+}
+
 /// Opens the log.
 pub(crate) async fn log(config: &Config, dir: &Path) -> Result<Arc<dyn EventLog>, Box<dyn StdError>> {
     match config.text("log") {
         "embedded" => Ok(EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default())?),
-        other => match other.strip_prefix(KAFKA).filter(|brokers| !brokers.is_empty()) {
-            Some(brokers) => Ok(KafkaLog::open(kafka_options(config, brokers)?).await?),
+        other => match servers(config, "log", KAFKA)? {
+            Some(brokers) => match KafkaLog::open(kafka_options(config, brokers)?).await {
+                Ok(log) => Ok(log),
+                Err(error) => Err(Unopened { what: "log", address: other.to_owned(), source: Box::new(error) }.into()),
+            },
             None => Err(config.wrong("log", &format!("\"{other}\" is neither \"embedded\" nor \"kafka://host:9092,…\"")).into()),
         },
     }
@@ -65,20 +93,24 @@ fn kafka_options(config: &Config, brokers: &str) -> Result<kafka::Options, Box<d
 pub(crate) async fn store(config: &Config, dir: &Path) -> Result<Arc<dyn ViewStore>, Box<dyn StdError>> {
     match config.text("store") {
         "embedded" => Ok(EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?),
-        other => match other.strip_prefix(SCYLLA).filter(|nodes| !nodes.is_empty()) {
-            Some(nodes) => Ok(ScyllaStore::open(scylla_options(config, nodes)?).await?),
+        other => match servers(config, "store", SCYLLA)? {
+            Some(nodes) => match ScyllaStore::open(scylla_options(config, nodes)?).await {
+                Ok(store) => Ok(store),
+                Err(error) => Err(Unopened { what: "store", address: other.to_owned(), source: Box::new(error) }.into()),
+            },
             None => Err(config.wrong("store", &format!("\"{other}\" is neither \"embedded\" nor \"scylla://host:9042,…\"")).into()),
         },
     }
 }
 
 fn scylla_options(config: &Config, nodes: &str) -> Result<scylla::Options, crate::config::Error> {
-    let username = config.text("scylla.username");
+    let (username, ca_file) = (config.text("scylla.username"), config.text("scylla.ca_file"));
     Ok(scylla::Options {
         contact_points: nodes.split(',').map(str::to_owned).collect(),
         keyspace: config.text("scylla.keyspace").to_owned(),
         replication_factor: u32::try_from(config.count("scylla.replication")?).unwrap_or(u32::MAX),
         credentials: (!username.is_empty()).then(|| (username.to_owned(), config.text("scylla.password").to_owned())),
+        ca_file: (!ca_file.is_empty()).then(|| PathBuf::from(ca_file)),
         ..scylla::Options::default()
     })
 }

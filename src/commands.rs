@@ -17,6 +17,7 @@ use upstreams::Upstream;
 
 use crate::engine::Engine;
 use crate::output::Output;
+use crate::waiting::telling;
 
 /// A command, as it goes over the control socket.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -139,7 +140,7 @@ impl Command {
                 Ok(())
             }
             Self::Redecide { service } => {
-                engine.wait_caught_up().await?;
+                wait_caught_up(engine, output).await?;
                 let service = engine.projector.service(&service).map_err(failure)?;
                 let appended = with_progress(output, |progress| async move { service.redecide(&progress).await }).await?;
                 output.note(&format!("{}: {appended} changes appended", service.name()));
@@ -147,7 +148,7 @@ impl Command {
             }
             Self::Keys(command) => keys(engine, command, output).await,
             Self::Export { topic, format, all } => {
-                engine.wait_caught_up().await?;
+                wait_caught_up(engine, output).await?;
                 let (Some(topic), Some(format)) = (topics::by_name(&topic), Format::from_name(&format)) else { return Ok(()) };
                 let mut write = |bytes: &[u8]| {
                     output.bytes(bytes);
@@ -156,7 +157,7 @@ impl Command {
                 export::export(&engine.parts, topic, format, all, &mut write).await.map_err(failure)
             }
             Self::Digest { view, history, at } => {
-                engine.wait_caught_up().await?;
+                wait_caught_up(engine, output).await?;
                 let digest = engine.projector.service(&view).map_err(failure)?.digest(history, at).await.map_err(failure)?;
                 output.line(digest.to_string().as_bytes());
                 Ok(())
@@ -166,14 +167,15 @@ impl Command {
     }
 }
 
-impl Engine {
-    /// Waits until what is in the log is projected.
-    async fn wait_caught_up(&self) -> Result<(), Failure> {
+/// Waits until what is in the log is projected.
+async fn wait_caught_up(engine: &Engine, output: &dyn Output) -> Result<(), Failure> {
+    let caught_up = async {
         for topic in projector::heads::fact_topics() {
-            self.wait_projected(topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
+            engine.wait_projected(topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
         }
         Ok(())
-    }
+    };
+    telling(engine, output, caught_up).await
 }
 
 /// Runs something that tells its progress, and passes that on.
@@ -200,8 +202,12 @@ where
 async fn run_upstream(engine: &Arc<Engine>, name: &str, output: &dyn Output) -> Result<(), Failure> {
     let Some(upstream) = upstreams::by_name(name) else { return Ok(()) };
     let settings = engine.upstream_settings(name).map_err(failure)?;
-    let results = engine.runner.run(upstream, &settings).await.map_err(failure)?;
-    engine.wait_projected(upstream.manifest().topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
+    let ran_and_projected = async {
+        let results = engine.runner.run(upstream, &settings).await.map_err(failure)?;
+        engine.wait_projected(upstream.manifest().topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
+        Ok(results)
+    };
+    let results = telling(engine, output, ran_and_projected).await?;
     let mut failed = Vec::new();
     for result in results {
         match result {
@@ -233,8 +239,13 @@ async fn replay_rejected(engine: &Arc<Engine>, output: &dyn Output) -> Result<()
             continue;
         };
         let settings = engine.upstream_settings(upstream.manifest().name).map_err(failure)?;
-        let (kept, taken) = (raw.len(), engine.runner.retake(upstream, door, &settings, raw).await.map_err(failure)?);
-        engine.wait_projected(upstream.manifest().topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
+        let kept = raw.len();
+        let taken_and_projected = async {
+            let taken = engine.runner.retake(upstream, door, &settings, raw).await.map_err(failure)?;
+            engine.wait_projected(upstream.manifest().topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
+            Ok(taken)
+        };
+        let taken = telling(engine, output, taken_and_projected).await?;
         output.note(&format!("{name}: {kept} kept, {taken} taken now"));
     }
     Ok(())

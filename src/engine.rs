@@ -4,8 +4,8 @@ use std::error::Error as StdError;
 use std::fs::{self, File, TryLockError};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use api::access::Access;
@@ -32,11 +32,14 @@ use crate::cli::{Role, address};
 use crate::commands::Command;
 use crate::config::Config;
 use crate::control;
+use crate::health::Health;
 use crate::output::Output;
 use crate::turns;
 
-/// How often the log and the store are asked whether they answer.
-const BACKENDS_ASKED: Duration = Duration::from_secs(1);
+/// The pause before the views are waited for again, when the log or the store failed meanwhile.
+const WAIT_AGAIN: Duration = Duration::from_secs(1);
+/// How long giving back unused quota may hold up a stop.
+const GIVE_BACK_MAX: Duration = Duration::from_secs(5);
 /// Between two looks at how far everything is behind.
 const OBSERVE_EVERY: Duration = Duration::from_secs(5);
 
@@ -188,7 +191,12 @@ impl Engine {
         while tasks.join_next().await.is_some() {}
         self.stop_projector.send_replace(true);
         projecting.await?;
-        self.context.access.release_all(&self.context).await?;
+        // A store that is lost keeps no process from stopping: it forfeits a block of calls a caller at most.
+        match tokio::time::timeout(GIVE_BACK_MAX, self.context.access.release_all(&self.context)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(error = &error as &dyn StdError, "unused quota could not be given back"),
+            Err(_) => tracing::warn!("unused quota could not be given back in time"),
+        }
         self.store.close().await?;
         self.log.close().await?;
         Ok(())
@@ -315,10 +323,13 @@ pub(crate) async fn run(
                 match beside {
                     Some(beside) => beside(engine, ready).await,
                     // Ready once everything that was in the log at the start is projected.
-                    None => match wait_all(&engine).await {
-                        Ok(()) => ready.store(true, Ordering::Relaxed),
-                        Err(error) => tracing::error!(error = &*error as &dyn StdError, "the views do not catch up"),
-                    },
+                    None => {
+                        while let Err(error) = wait_all(&engine).await {
+                            tracing::warn!(error = &*error as &dyn StdError, "the views do not catch up yet");
+                            tokio::time::sleep(WAIT_AGAIN).await;
+                        }
+                        ready.store(true, Ordering::Relaxed);
+                    }
                 }
             };
             tokio::select! {
@@ -333,11 +344,11 @@ pub(crate) async fn run(
     let schedule = Schedule::start(&lines, due).await?;
     let upstreams = lines.iter().filter_map(|(name, _)| upstreams::by_name(name)).collect();
     tasks.spawn(turns::run(Arc::clone(&engine), queue, upstreams));
-    let backends = Arc::new(Mutex::new(None));
-    tasks.spawn(watch_backends(Arc::clone(&engine), Arc::clone(&backends)));
+    let health = Arc::new(Health::default());
+    tasks.spawn(Arc::clone(&health).watch(Arc::clone(&engine)));
     let readiness: api::surfaces::Readiness = Arc::new(move || {
-        if let Some(reason) = &*backends.lock().unwrap_or_else(PoisonError::into_inner) {
-            return Err(String::clone(reason));
+        if let Some(reason) = health.trouble() {
+            return Err(reason);
         }
         if ready.load(Ordering::Relaxed) { Ok(()) } else { Err("the views are catching up with the log".to_owned()) }
     });
@@ -349,24 +360,6 @@ pub(crate) async fn run(
     engine.close(tasks, projecting).await?;
     served?;
     Ok(())
-}
-
-/// Asks the log and the store every second whether they answer, and keeps the reason while one does not.
-async fn watch_backends(engine: Arc<Engine>, wrong: Arc<Mutex<Option<String>>>) {
-    let mut stop = engine.stopping();
-    loop {
-        let log = engine.log.ready().await.err().map(|error| ingest::reason(&error));
-        let now = match log {
-            None => engine.store.ready().await.err().map(|error| ingest::reason(&error)),
-            wrong => wrong,
-        };
-        let now = now.or_else(|| engine.projector.trouble());
-        *wrong.lock().unwrap_or_else(PoisonError::into_inner) = now;
-        tokio::select! {
-            _ = stop.changed() => return,
-            () = tokio::time::sleep(BACKENDS_ASKED) => {}
-        }
-    }
 }
 
 /// Shows, again and again, how far everything is behind.

@@ -7,8 +7,10 @@ mod config;
 mod control;
 mod demo;
 mod engine;
+mod health;
 mod output;
 mod turns;
+mod waiting;
 
 use std::process::ExitCode;
 

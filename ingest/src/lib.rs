@@ -70,6 +70,16 @@ pub enum Error {
     /// A task of ours ended by itself: a bug.
     #[error("a task ended by itself")]
     Task(#[from] tokio::task::JoinError),
+    /// The process is stopping, and what was appended is not projected yet; the next run goes on from there.
+    #[error("stopped while waiting for a projector to pass {topic}/{partition} up to offset {end}", end = .end.0)]
+    Unprojected {
+        /// The topic.
+        topic: &'static str,
+        /// The partition.
+        partition: u32,
+        /// Where it is to come.
+        end: schemas::position::LogOffset,
+    },
     /// The process is stopping; the run goes on at its cursor at the next start.
     #[error("stopped; {door} goes on where it is at the next run")]
     Stopped {

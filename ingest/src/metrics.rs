@@ -104,7 +104,7 @@ pub(crate) fn run_ended(door: &'static str, result: &Result<Outcome, Error>) {
         Ok(_) => "finished",
         Err(Error::Busy { .. }) => "busy",
         Err(Error::Overtaken { .. }) => "overtaken",
-        Err(Error::Stopped { .. }) => "stopped",
+        Err(Error::Stopped { .. } | Error::Unprojected { .. }) => "stopped",
         Err(_) => "failed",
     };
     if let Some(runs) = RUNS_ENDED.as_ref() {

@@ -35,6 +35,10 @@ use crate::{Error, metrics, reason};
 
 /// How long a door's lease lasts; it is renewed three times in that.
 const LEASE: Duration = Duration::from_secs(15);
+/// How often it is said that the heads are waited for.
+const PASS_SAID_EVERY: Duration = Duration::from_secs(30);
+/// How long they are waited for once the process stops: with a projector at work it takes no longer.
+const PASS_AT_STOP_MAX: Duration = Duration::from_secs(5);
 /// How often an answer that cannot be taken is asked for again.
 const RETAKES_MAX: u32 = 3;
 /// The first pause before that; it doubles.
@@ -221,7 +225,9 @@ impl Runner {
             error = self.keep(door, &lease) => Err(error),
         };
         let result = match result {
-            Err(error @ (Error::Overtaken { .. } | Error::Stopped { .. } | Error::Log(_) | Error::Store(_))) => Err(error),
+            Err(
+                error @ (Error::Overtaken { .. } | Error::Stopped { .. } | Error::Unprojected { .. } | Error::Log(_) | Error::Store(_)),
+            ) => Err(error),
             Err(error) => run.fail(error).await,
             Ok(outcome) => Ok(outcome),
         };
@@ -289,9 +295,29 @@ impl Runner {
     /// Waits until the heads have everything that a topic holds now.
     async fn pass_ends(&self, topic: &'static Topic) -> Result<(), Error> {
         for (partition, end) in (0..).zip(self.ends(topic).await?) {
-            engine::wait_past(&*self.engine, topic, partition, end).await?;
+            self.pass(topic, partition, end).await?;
         }
         Ok(())
+    }
+
+    /// Waits until the heads have passed an offset, and says so when that takes long: without a projector they never do.
+    async fn pass(&self, topic: &'static Topic, partition: u32, end: LogOffset) -> Result<(), Error> {
+        let mut stop = self.stop.clone();
+        let stopped = async {
+            let _ = stop.wait_for(|stop| *stop).await;
+            tokio::time::sleep(PASS_AT_STOP_MAX).await;
+        };
+        let mut stopped = std::pin::pin!(stopped);
+        let mut passing = std::pin::pin!(engine::wait_past(&*self.engine, topic, partition, end));
+        loop {
+            tokio::select! {
+                () = &mut stopped => return Err(Error::Unprojected { topic: topic.name, partition, end }),
+                passed = &mut passing => return Ok(passed.map(|_| ())?),
+                () = tokio::time::sleep(PASS_SAID_EVERY) => {
+                    tracing::warn!(topic = topic.name, partition, offset = end.0, "waiting for a projector to pass what was appended");
+                }
+            }
+        }
     }
 
     async fn renew(&self, lease: &str) -> Result<bool, Error> {
@@ -537,7 +563,7 @@ impl DoorRun<'_> {
         }
         let mut chained = true;
         for (partition, (from, to)) in ranges {
-            engine::wait_past(&*self.runner.engine, topic, partition, to).await?;
+            self.runner.pass(topic, partition, to).await?;
             let dropped = engine::dropped(&*self.runner.engine, topic, partition, from, to).await?;
             chained &= dropped.is_empty();
         }

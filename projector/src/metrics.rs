@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use prometheus::core::{Collector, Desc};
-use prometheus::{IntCounterVec, IntGauge, IntGaugeVec, Opts};
+use prometheus::{Gauge, IntCounterVec, IntGauge, IntGaugeVec, Opts};
 use schemas::topics;
 use view_store::Checkpoint;
 
@@ -55,6 +55,12 @@ static LOG_UP: LazyLock<Option<IntGauge>> =
     LazyLock::new(|| single("engine_log_up", "Whether the log answered when it was last asked (1) or not (0)"));
 static STORE_UP: LazyLock<Option<IntGauge>> =
     LazyLock::new(|| single("engine_store_up", "Whether the view store answered when it was last asked (1) or not (0)"));
+static CLOCK_SKEW: LazyLock<Option<Gauge>> = LazyLock::new(|| {
+    let gauge =
+        Gauge::new("engine_clock_skew_seconds", "How far this node's clock is ahead of the view store's; below 0 if behind").ok()?;
+    prometheus::register(Box::new(gauge.clone())).ok()?;
+    Some(gauge)
+});
 
 /// What is shown here, for the table of metrics.
 #[must_use]
@@ -63,7 +69,7 @@ pub fn described() -> Vec<Desc> {
         metric.iter().flat_map(Collector::desc).cloned().collect()
     }
     let gauges = [&SEQ, &RECORDED_AT, &PARKED, &LAG_EVENTS, &LAG_SECONDS].map(|metric| of(metric)).concat();
-    [of(&DECIDED), of(&FAILURES), gauges, of(&LOG_UP), of(&STORE_UP)].concat()
+    [of(&DECIDED), of(&FAILURES), gauges, of(&LOG_UP), of(&STORE_UP), of(&CLOCK_SKEW)].concat()
 }
 
 fn set(gauge: &LazyLock<Option<IntGaugeVec>>, label: &str, value: i64) {
@@ -89,6 +95,13 @@ pub(crate) fn projected(service: &'static str, checkpoint: &Checkpoint, decided:
 /// Forgets what only the process that decides for a service keeps current.
 pub(crate) fn not_ours(service: &'static str) {
     set(&PARKED, service, 0);
+}
+
+/// Shows how far this node's clock is ahead of the view store's.
+pub fn clock_skew(skew_ms: i64) {
+    if let Some(gauge) = CLOCK_SKEW.as_ref() {
+        gauge.set(skew_ms as f64 / 1_000.0);
+    }
 }
 
 /// Counts a turn that failed.

@@ -27,6 +27,8 @@ use super::{Access, key_row, read_row};
 use crate::context::{Context, store_problem};
 use crate::problem::Problem;
 
+/// How long a command may take to be appended. Beyond, it may be recorded or not.
+const APPENDED_WITHIN: Duration = Duration::from_secs(4);
 /// How long a command may take to be projected before the caller is told to ask again.
 const PROJECTED_WITHIN: Duration = Duration::from_secs(10);
 /// How often a command that lost to another one tries again.
@@ -291,7 +293,9 @@ async fn append(ctx: &Context, subject: &str, head: Head, command: &AccountComma
     let headers = Headers::cloud_event(&id.to_string(), &kind, "/accounts", &rfc3339(now_ms));
     let record = Record { key: Bytes::from(subject.to_owned()), value: Bytes::from(value), headers, at_ms: now_ms };
     let partition = ACCOUNTS.partition_of(subject.as_bytes());
-    let offsets = ctx.log.append(vec![Append { topic: &ACCOUNTS, partition, record }]).await.map_err(|error| failed("append", &error))?;
+    let appended = ctx.log.append(vec![Append { topic: &ACCOUNTS, partition, record }]);
+    let appended = tokio::time::timeout(APPENDED_WITHIN, appended).await.map_err(|late| failed("append", &late))?;
+    let offsets = appended.map_err(|error| failed("append", &error))?;
     offsets.first().map(|offset| offset.0).ok_or_else(|| Problem::new(ErrorCode::Internal, "the log gave no offset"))
 }
 

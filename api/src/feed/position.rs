@@ -61,10 +61,14 @@ pub async fn position(ctx: &Context, source: &Source, as_of: Option<&str>) -> Re
 /// A view that holds every change recorded until then. What was recorded is in the log by now; a view without it would answer
 /// otherwise later.
 async fn recorded_until(ctx: &Context, source: &Source, at_ms: i64) -> Result<(Arc<dyn View>, Checkpoint), Problem> {
-    let end = log_end(ctx, source).await?;
-    let caught_up = |at: &Checkpoint| at.offset >= end.0 || at.recorded_at_ms > at_ms;
     let view = ctx.live(source.view).await?;
     let at = view.checkpoint().await.map_err(store_problem)?;
+    // Recorded times never go back: what comes is later. The log is not asked, which may be away.
+    if at.recorded_at_ms > at_ms {
+        return Ok((view, at));
+    }
+    let end = log_end(ctx, source).await?;
+    let caught_up = |at: &Checkpoint| at.offset >= end.0 || at.recorded_at_ms > at_ms;
     if caught_up(&at) || !goes_on(ctx, source, &at).await? {
         return Ok((view, at));
     }
@@ -78,14 +82,14 @@ async fn recorded_until(ctx: &Context, source: &Source, at_ms: i64) -> Result<(A
 
 /// The end of the log of a service's changes.
 pub(crate) async fn log_end(ctx: &Context, source: &Source) -> Result<LogOffset, Problem> {
-    ctx.log.end(source.topic, 0).await.map_err(|error| unread(&error))
+    read_log(ctx.log.end(source.topic, 0)).await
 }
 
 /// Whether the log may hold a change that extends the last one of the view: what does not chain is not there, and no view passes it.
 async fn goes_on(ctx: &Context, source: &Source, at: &Checkpoint) -> Result<bool, Problem> {
     let next = i64::try_from(at.seq).unwrap_or(i64::MAX).saturating_add(1);
     let last = Hash32::from_hex(&at.hash).unwrap_or_default();
-    let rest = ctx.log.read(source.topic, 0, LogOffset(at.offset), TAIL_RECORDS, TAIL_BYTES).await.map_err(|error| unread(&error))?;
+    let rest = read_log(ctx.log.read(source.topic, 0, LogOffset(at.offset), TAIL_RECORDS, TAIL_BYTES)).await?;
     let extends = |link: Link| link.seq == next && link.prev_hash == last;
     let is_long = rest.len() >= TAIL_RECORDS;
     Ok(is_long || rest.iter().any(|stored| decode::<Link>(source.topic.name, &stored.record.value).is_ok_and(extends)))
@@ -99,9 +103,16 @@ struct Link {
     prev_hash: Hash32,
 }
 
-fn unread(error: &event_log::Error) -> Problem {
-    tracing::error!(%error, "the log cannot be read");
-    lagging()
+/// What the log answers, or that it does not answer now.
+async fn read_log<T>(reading: impl Future<Output = Result<T, event_log::Error>>) -> Result<T, Problem> {
+    let unread = |error: &(dyn std::error::Error + 'static)| {
+        tracing::error!(error, "the log cannot be read");
+        Problem::new(ErrorCode::Unavailable, "the log cannot be read now").retry_after(2)
+    };
+    match tokio::time::timeout(LAG_WITHIN, reading).await {
+        Ok(read) => read.map_err(|error| unread(&error)),
+        Err(late) => Err(unread(&late)),
+    }
 }
 
 pub(crate) fn lagging() -> Problem {

@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use schemas::error_code::ErrorCode;
@@ -11,11 +12,18 @@ use serde_json::Value;
 
 use crate::access::{Admission, Credentials};
 use crate::context::{Context, ServiceSettings};
-use crate::operation::{Answer, Call, Service};
+use crate::operation::{Answer, Call, Method, Service};
 use crate::problem::Problem;
 use crate::surfaces::arguments::{Checker, SchemaError};
 use crate::surfaces::metrics::Meter;
 use crate::surfaces::routes::Routes;
+
+/// How long a read may take. A log or a database that hangs is told of soon, not when some client of it gives up.
+const READ_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long a call that appends a command may take, with the wait until that is projected.
+const COMMAND_TIME_MAX: Duration = Duration::from_secs(15);
+/// The seconds after which to ask again then.
+const LATE_RETRY_S: u64 = 2;
 
 /// A service with its compiled checks, numbers and routes; the lists run beside `service.operations`.
 pub(crate) struct Mounted {
@@ -64,11 +72,33 @@ impl Mounted {
         Ok(Self { service, settings, checkers, meters, routes })
     }
 
-    /// Admits a call whose arguments are checked, and runs it.
+    /// Admits a call whose arguments are checked, and runs it, within a bounded time.
     ///
     /// # Errors
-    /// What access or the handler refuse, with the headers of the quota once the call was admitted.
+    /// What access or the handler refuse, with the headers of the quota once the call was admitted; `unavailable` when neither answers in
+    /// time.
     pub(crate) async fn call(
+        &self,
+        context: &Arc<Context>,
+        index: usize,
+        arguments: Value,
+        incoming: Incoming,
+    ) -> Result<(Answer, Admitted), Problem> {
+        let operation = &self.service.operations[index];
+        let time_max = if operation.method == Method::Get { READ_TIME_MAX } else { COMMAND_TIME_MAX };
+        let answering = self.admit_and_run(context, index, arguments, incoming);
+        tokio::time::timeout(time_max, answering).await.unwrap_or_else(|_| {
+            tracing::error!(
+                service = self.service.name,
+                operation = operation.name,
+                seconds = time_max.as_secs(),
+                "a call was not answered in time"
+            );
+            Err(Problem::new(ErrorCode::Unavailable, "the log or the view store does not answer now").retry_after(LATE_RETRY_S))
+        })
+    }
+
+    async fn admit_and_run(
         &self,
         context: &Arc<Context>,
         index: usize,
