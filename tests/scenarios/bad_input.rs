@@ -11,7 +11,7 @@ use crate::engine::{Played, fixed_clock};
 use crate::process::{Answer, Server, highwater, refusal, run, stdout};
 
 /// Asserts that an answer is a problem document whole in its shape; answers its `detail`.
-fn problem(answer: &Answer, status: u16, code: &str, parameter: &str) -> String {
+pub(crate) fn problem(answer: &Answer, status: u16, code: &str, parameter: &str) -> String {
     let document: Value = serde_json::from_slice(&answer.body).unwrap();
     assert_eq!((answer.status, answer.header("content-type")), (status, "application/problem+json"), "{document}");
     let type_of = document["type"].as_str().unwrap();

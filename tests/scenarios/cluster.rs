@@ -1,5 +1,6 @@
 //! The roles as processes of their own, on a real Kafka broker and a real CQL node.
 
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
@@ -12,8 +13,8 @@ use crate::process::{Server, get, highwater, stdout, wait_for};
 use crate::reader::Reader;
 use crate::rivals::holding;
 
-/// Names of its own on the shared servers, and where its processes keep what little they keep.
-struct Cluster {
+/// Names of its own on servers, and where its processes keep what little they keep.
+pub(crate) struct Cluster {
     dir: TempDir,
     kafka: String,
     cql: String,
@@ -26,8 +27,13 @@ struct Cluster {
 impl Cluster {
     fn new(test: &str, base_url: &str, fixed: &'static str) -> Option<Self> {
         let (kafka, cql) = (engines::or_skip(engines::kafka(), test)?, engines::or_skip(engines::cql(), test)?);
+        Some(Self::on(kafka, cql, base_url, fixed))
+    }
+
+    /// On servers of the test's own, by their addresses.
+    pub(crate) fn on(kafka: String, cql: String, base_url: &str, fixed: &'static str) -> Self {
         let (dir, name) = (tempfile::tempdir().unwrap(), engines::unique("t"));
-        Some(Self { dir, kafka, cql, name, base_url: base_url.to_owned(), fixed })
+        Self { dir, kafka, cql, name, base_url: base_url.to_owned(), fixed }
     }
 
     fn data(&self, node: &str) -> PathBuf {
@@ -35,7 +41,7 @@ impl Cluster {
     }
 
     /// A command of one node.
-    fn command(&self, node: &str, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, node: &str, arguments: &[&str]) -> Command {
         let mut command = highwater(&self.data(node), &self.base_url, arguments);
         command
             .env("HIGHWATER_LOG", format!("kafka://{}", self.kafka))
@@ -51,7 +57,7 @@ impl Cluster {
     }
 
     /// Starts nodes, named by role and number, all at once: whichever comes first makes the topics and tables.
-    fn start(&self, nodes: &[(&str, &str)]) -> Vec<Server> {
+    pub(crate) fn start(&self, nodes: &[(&str, &str)]) -> Vec<Server> {
         std::thread::scope(|scope| {
             let starting: Vec<_> =
                 nodes.iter().map(|(node, role)| scope.spawn(|| Server::start(self.command(node, &["serve", "--role", role])))).collect();
@@ -60,7 +66,7 @@ impl Cluster {
     }
 
     /// Runs all upstreams at a node; returns when what they appended is projected.
-    fn ingest(&self, node: &str) {
+    pub(crate) fn ingest(&self, node: &str) {
         for upstream in upstream_names() {
             stdout(self.command(node, &["ingest", upstream, "--once"]));
         }
@@ -184,4 +190,68 @@ async fn a_run_cut_by_death_is_gone_on_with() {
         doors.iter().all(|door| door.contains("\trun_finished ")).then_some(())
     });
     println!("gone on with and finished {:.1} s after the death", begun.elapsed().as_secs_f64());
+}
+
+/// Proves that projectors whose clocks are hours apart, one after another and side by side, make one feed whose recorded times never go
+/// back and in which nothing is missing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clocks_hours_apart_make_one_feed() {
+    const ON_TIME: &str = "2026-11-20T12:00:00Z";
+    let played = Played::start(13, 120, Clock::Fixed(ON_TIME.parse().unwrap())).await;
+    let Some(cluster) = Cluster::new("clocks hours apart on Kafka and CQL", &played.base_url, ON_TIME) else { return };
+    let projector = |node: &str, fixed: &str| {
+        let mut command = cluster.command(node, &["serve", "--role", "project"]);
+        command.env("HIGHWATER_CLOCK__FIXED", fixed);
+        Server::start(command)
+    };
+    let readers = cluster.start(&[("i1", "ingest"), ("a1", "api")]);
+    let on_time = projector("on time", ON_TIME);
+    cluster.ingest("i1");
+    let ahead = projector("ahead", "2026-11-20T17:00:00Z");
+    // Each decides in turn; whoever comes later is hours before or behind.
+    assert_eq!(on_time.terminate().code(), Some(0));
+    played.sim.advance(20);
+    cluster.ingest("i1");
+    let behind = projector("behind", "2026-11-20T07:00:00Z");
+    assert_eq!(ahead.terminate().code(), Some(0));
+    played.sim.advance(20);
+    cluster.ingest("i1");
+    let again = projector("again", ON_TIME);
+    assert_eq!(behind.terminate().code(), Some(0));
+    played.sim.advance(20);
+    cluster.ingest("i1");
+
+    let exported = stdout(cluster.command("i1", &["export", "changes.recalls", "--all"]));
+    let changes: Vec<serde_json::Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let seqs: Vec<u64> = changes.iter().map(|change| change["seq"].as_u64().unwrap()).collect();
+    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "nothing is missing");
+    let times: Vec<&str> = changes.iter().map(|change| change["recordedAt"].as_str().unwrap()).collect();
+    assert!(times.is_sorted(), "a recorded time goes back");
+    let mut distinct = times.clone();
+    distinct.dedup();
+    assert_eq!(distinct, ["2026-11-20T12:00:00.000Z", "2026-11-20T17:00:00.000Z"], "who is behind goes on at the latest time");
+
+    let digest = stdout(cluster.command("again", &["digest", "recalls", "--history"]));
+    stdout(cluster.command("again", &["replay", "recalls"]));
+    assert_eq!(stdout(cluster.command("again", &["digest", "recalls", "--history"])), digest);
+    let mut reader = Reader::default();
+    reader.read_on(&readers[1], "");
+    assert!(reader.read.len() >= 120, "{} changes", reader.read.len());
+    assert_eq!(again.terminate().code(), Some(0));
+}
+
+/// Proves that a command which waits for projection where no process projects says what it waits for, and ends well when one comes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_says_that_nobody_projects() {
+    let played = Played::start(14, 20, Clock::System).await;
+    let Some(cluster) = Cluster::new("waiting for a projector on Kafka and CQL", &played.base_url, "") else { return };
+    let _ingest = cluster.start(&[("i1", "ingest")]);
+    let mut waiting = cluster.command("i1", &["ingest", "cpsc", "--once"]).spawn().unwrap();
+    let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let first = said.next().unwrap();
+    assert!(first.starts_with("waiting for a projector: view engine is "), "{first}");
+    let _project = cluster.start(&[("p1", "project")]);
+    let rest: Vec<String> = said.collect();
+    assert!(rest.last().unwrap().starts_with("cpsc: "), "{rest:?}");
+    assert!(waiting.wait().unwrap().success());
 }
