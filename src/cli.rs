@@ -1,8 +1,10 @@
 //! The command line as others script against it.
 
 use std::error::Error as StdError;
+use std::fs::File;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ use crate::backend::is_shared;
 use crate::commands::{Command, KeysCommand};
 use crate::config::Config;
 use crate::output::{Output, Terminal};
-use crate::{control, demo, engine};
+use crate::{control, demo, engine, import};
 
 /// Public records as change feeds: ingests upstreams, keeps every change in a log, serves feeds over REST and MCP.
 #[derive(Parser)]
@@ -98,14 +100,24 @@ enum Verb {
     Keys(KeysCommand),
     /// Writes a topic to standard output.
     Export {
-        /// The topic: a fact topic, or changes.SERVICE.
+        /// The topic: a fact topic, or changes.SERVICE; with --format records, `all` are all.
         topic: String,
-        /// ndjson, csv or parquet.
+        /// ndjson, csv or parquet: what chains, for people and programs; records: everything as it stands, for `import`.
         #[arg(long, default_value = "ndjson")]
         format: String,
         /// Runs, too.
         #[arg(long)]
         all: bool,
+        /// A file instead, which must not be there; only its owner may read it.
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Copies records that `export --format records` wrote into this log, at the same offsets; what is there already is passed. Nothing else
+    /// may run on the log meanwhile.
+    Import {
+        /// The files; `-` is standard input.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
     },
     /// Prints a hash over a view's records.
     Digest {
@@ -146,6 +158,7 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
     let config = Config::load(cli.config.as_deref(), std::env::vars())?;
     start_logging(&config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let mut written = None;
     let command = match cli.verb {
         Verb::Serve { role } => {
             if role != Role::All && !(is_shared(&config, "log") && is_shared(&config, "store")) {
@@ -162,19 +175,37 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
         Verb::Replay { view, .. } => Command::Replay { view: view.unwrap_or_default() },
         Verb::Redecide { service } => Command::Redecide { service },
         Verb::Keys(command) => Command::Keys(command),
-        Verb::Export { topic, format, all } => Command::Export { topic, format, all },
+        Verb::Export { topic, format, all, output } => {
+            written = output;
+            Command::Export { topic, format, all }
+        }
+        Verb::Import { files } => return runtime.block_on(import::import(&config, &files, &*terminal)),
         Verb::Digest { view, history, at } => Command::Digest { view, history, at },
         Verb::Status => Command::Status,
     };
     command.check()?;
+    if let Some(path) = &written {
+        terminal.write_to(private_file(path)?)?;
+    }
     let output: Arc<dyn Output> = terminal;
-    runtime.block_on(async {
+    let result = runtime.block_on(async {
         // A running process holds the data directory; it is asked. Otherwise this process does it by itself.
         match control::ask(&config, &command, &*output).await? {
             Some(result) => result.map_err(Into::into),
             None => engine::run_command(config, command, output).await,
         }
-    })
+    });
+    if let (Err(_), Some(path)) = (&result, &written) {
+        // Half a file would stand in the way of the next try.
+        std::fs::remove_file(path)?;
+    }
+    result
+}
+
+/// Makes a file that only its owner may read: topics may be private.
+fn private_file(path: &Path) -> Result<File, Box<dyn StdError>> {
+    let made = File::options().write(true).create_new(true).mode(0o600).open(path);
+    made.map_err(|error| format!("{} cannot be made: {error}", path.display()).into())
 }
 
 fn start_logging(config: &Config) -> Result<(), Box<dyn StdError>> {

@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use clap::Subcommand;
+use event_log::transfer;
 use projector::export::{self, Format};
 use projector::rebuild::Progress;
 use schemas::clock::rfc3339;
 use schemas::names;
-use schemas::topics::{self, TopicKind};
+use schemas::topics::{self, Topic, TopicKind};
 use schemas::views::accounts::Tier;
 use schemas::views::engine::{RUNS, RunRow, VIEW as ENGINE_VIEW};
 use schemas::views::{self};
@@ -41,6 +42,11 @@ pub(crate) enum Command {
     /// Tell how things stand.
     Status,
 }
+
+/// The format that moves topics.
+const RECORDS: &str = "records";
+/// All topics.
+const ALL: &str = "all";
 
 /// What can be done with keys.
 #[derive(Clone, Debug, Serialize, Deserialize, Subcommand)]
@@ -87,6 +93,14 @@ fn failure<E: std::error::Error + 'static>(error: E) -> Failure {
     Failure(ingest::reason(&error))
 }
 
+/// Writes bytes out until nobody reads them any more.
+fn written(output: &dyn Output) -> impl FnMut(&[u8]) -> bool + Send {
+    |bytes| {
+        output.bytes(bytes);
+        !output.is_closed()
+    }
+}
+
 fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Failure {
     let list: Vec<&str> = known.clone().into_iter().collect();
     Failure(format!("unknown {what} \"{name}\"{} (known: {})", names::hint(name, known), list.join(", ")))
@@ -113,11 +127,16 @@ impl Command {
             }
             Self::Redecide { service } if !service_names().any(|name| name == service) => Err(unknown("service", service, service_names())),
             Self::Digest { view, .. } if !service_names().any(|name| name == view) => Err(unknown("view", view, service_names())),
+            Self::Export { format, all: true, .. } if format == RECORDS => {
+                Err(Failure::new("--all is for listings: records are all that there are"))
+            }
             Self::Export { topic, format, .. } => {
-                if topics::by_name(topic).is_none() {
-                    return Err(unknown("topic", topic, topics::ALL.iter().map(|topic| topic.name)));
+                let known = transfer::topics().map(|topic| topic.name);
+                if !known.clone().any(|known| known == topic) && !(topic == ALL && format == RECORDS) {
+                    return Err(unknown("topic", topic, known.chain((format == RECORDS).then_some(ALL))));
                 }
-                Format::from_name(format).map(|_| ()).ok_or_else(|| unknown("format", format, Format::NAMES))
+                let is_known = format == RECORDS || Format::from_name(format).is_some();
+                is_known.then_some(()).ok_or_else(|| unknown("format", format, Format::NAMES.into_iter().chain([RECORDS])))
             }
             Self::Keys(KeysCommand::Mint { tier }) => tier_of(tier).map(|_| ()),
             _ => Ok(()),
@@ -147,13 +166,17 @@ impl Command {
                 Ok(())
             }
             Self::Keys(command) => keys(engine, command, output).await,
+            Self::Export { topic, format, .. } if format == RECORDS => {
+                // What is not decided yet would be decided anew where it arrives.
+                engine.wait_caught_up().await?;
+                let asked: Vec<&'static Topic> = transfer::topics().filter(|known| topic == ALL || topic == known.name).collect();
+                let mut write = written(output);
+                transfer::export(&*engine.log, &asked, |done, total| output.progress(done, total), &mut write).await.map_err(failure)
+            }
             Self::Export { topic, format, all } => {
                 wait_caught_up(engine, output).await?;
                 let (Some(topic), Some(format)) = (topics::by_name(&topic), Format::from_name(&format)) else { return Ok(()) };
-                let mut write = |bytes: &[u8]| {
-                    output.bytes(bytes);
-                    !output.is_closed()
-                };
+                let mut write = written(output);
                 export::export(&engine.parts, topic, format, all, &mut write).await.map_err(failure)
             }
             Self::Digest { view, history, at } => {

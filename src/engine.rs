@@ -79,6 +79,11 @@ pub(crate) enum Error {
         /// Where it should be.
         path: PathBuf,
     },
+    /// Changes without the facts that they name, or the other way round, must not be gone by.
+    #[error(
+        "records of another log are being imported into this one, or were until something stopped it: run `highwater import` with the same files to its end, it goes on where it is"
+    )]
+    HalfImported,
 }
 
 /// Everything opened.
@@ -111,16 +116,16 @@ impl Engine {
         let dir = PathBuf::from(config.text("data_dir"));
         let lock = take_directory(&dir)?;
         mark_directory(&dir, simulated)?;
-        let master_key = match config.text("master_key_file") {
-            "" => dir.join("master.key"),
-            path => PathBuf::from(path),
-        };
+        let master_key = master_key(&config, &dir);
         if dir.join("log").exists() && !master_key.exists() {
             return Err(Error::MasterKey { path: master_key }.into());
         }
         let secrets = Secrets::load_or_create(&master_key)?;
         let (clock, framing) = (config.clock()?, Framing::SingleObject);
         let log = Metered::around(backend::log(&config, &dir).await?);
+        if event_log::transfer::unfinished(&*log).await?.is_some() {
+            return Err(Error::HalfImported.into());
+        }
         let store = backend::store(&config, &dir).await?;
         let engine = store.live(&ENGINE_VIEW).await?;
         let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock, framing };
@@ -212,7 +217,16 @@ fn reads(service: &str, topic: &Topic) -> bool {
     }
 }
 
-fn take_directory(dir: &Path) -> Result<File, Error> {
+/// Where the master key is.
+pub(crate) fn master_key(config: &Config, dir: &Path) -> PathBuf {
+    match config.text("master_key_file") {
+        "" => dir.join("master.key"),
+        path => PathBuf::from(path),
+    }
+}
+
+/// Takes a data directory for this process alone.
+pub(crate) fn take_directory(dir: &Path) -> Result<File, Error> {
     let wrong = |source| Error::Directory { path: dir.to_owned(), source };
     fs::create_dir_all(dir).map_err(wrong)?;
     let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock")).map_err(wrong)?;

@@ -8,6 +8,7 @@ mod control;
 mod demo;
 mod engine;
 mod health;
+mod import;
 mod output;
 mod turns;
 mod waiting;

@@ -1,5 +1,6 @@
 //! Where a command's words go: what a script wants to standard output, words for people and progress to standard error.
 
+use std::fs::File;
 use std::io::{self, BufWriter, Write, stdout};
 use std::sync::{Arc, Mutex};
 
@@ -23,8 +24,10 @@ pub(crate) trait Output: Send + Sync {
 
 /// The terminal.
 pub(crate) struct Terminal {
-    out: Mutex<BufWriter<std::io::Stdout>>,
-    /// Why standard output takes no more.
+    out: Mutex<BufWriter<Box<dyn Write + Send>>>,
+    /// The file that stands in for standard output.
+    file: Mutex<Option<File>>,
+    /// Why it takes no more.
     failed: Mutex<Option<io::Error>>,
     bar: ProgressBar,
 }
@@ -34,13 +37,24 @@ impl Terminal {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} {per_sec} {eta}").unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_style(style);
-        Arc::new(Self { out: Mutex::new(BufWriter::new(stdout())), failed: Mutex::new(None), bar })
+        Arc::new(Self { out: Mutex::new(BufWriter::new(Box::new(stdout()))), file: Mutex::default(), failed: Mutex::new(None), bar })
     }
 
-    /// Writes out what is buffered. A reader that has gone away is no error, a full disk is.
+    /// Writes to a file what would go to standard output.
+    pub(crate) fn write_to(&self, file: File) -> io::Result<()> {
+        if let (Ok(mut out), Ok(mut kept)) = (self.out.lock(), self.file.lock()) {
+            *kept = Some(file.try_clone()?);
+            *out = BufWriter::new(Box::new(file));
+        }
+        Ok(())
+    }
+
+    /// Writes out what is buffered, a file to the disk. A reader that has gone away is no error, a full disk is.
     pub(crate) fn flush(&self) -> io::Result<()> {
         self.bar.finish_and_clear();
         let flushed = self.out.lock().map_or(Ok(()), |mut out| out.flush());
+        let synced = || self.file.lock().map_or(Ok(()), |file| file.as_ref().map_or(Ok(()), File::sync_all));
+        let flushed = flushed.and_then(|()| synced());
         let failed = self.failed.lock().ok().and_then(|mut failed| failed.take()).map_or(flushed, Err);
         failed.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
     }

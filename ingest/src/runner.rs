@@ -349,6 +349,12 @@ fn lease_of(door: &Door) -> String {
     format!("ingest/{}", door.name)
 }
 
+/// All leases that ingestors work under: who holds them works alone.
+#[must_use]
+pub fn leases() -> Vec<String> {
+    upstreams::ALL.iter().flat_map(|upstream| upstream.manifest().doors).map(lease_of).collect()
+}
+
 /// One run of one door.
 struct DoorRun<'a> {
     runner: &'a Runner,

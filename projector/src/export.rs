@@ -61,6 +61,9 @@ pub async fn export(
     all: bool,
     write: &mut (dyn FnMut(&[u8]) -> bool + Send),
 ) -> Result<(), Error> {
+    if topic.kind == TopicKind::Imports {
+        return Err(Error::Refused(format!("topic {} tells of this log alone and has no export", topic.name)));
+    }
     let mut out: Box<dyn RowWriter + Send + '_> = match format {
         Format::Ndjson => Box::new(Ndjson { write }),
         Format::Csv => Box::new(Csv { write, header: false }),
@@ -89,6 +92,7 @@ pub async fn export(
                 let row = match topic.kind {
                     TopicKind::Facts | TopicKind::Commands => fact_row(&place, decode(topic, value)?, all),
                     TopicKind::Rejects => Some(reject_row(&place, decode(topic, value)?)),
+                    TopicKind::Imports => None,
                     TopicKind::Changes => {
                         let change: Change<Value, IgnoredAny> = match decode(topic, value) {
                             Ok(change) => change,

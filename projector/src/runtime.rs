@@ -25,6 +25,22 @@ const LEASE: Duration = Duration::from_secs(15);
 /// How long it waits before it asks again for a lease that another holds, or after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// The lease of the engine's view.
+fn heads_lease() -> String {
+    format!("project/{}", engine::VIEW.name)
+}
+
+/// The lease of a service's decider.
+fn decider_lease(service: &str) -> String {
+    format!("decide/{service}")
+}
+
+/// All leases that projectors work under: who holds them works alone.
+#[must_use]
+pub fn leases() -> Vec<String> {
+    std::iter::once(heads_lease()).chain(views::SERVICES.iter().map(|view| decider_lease(view.name))).collect()
+}
+
 /// What can be asked of one service's projection.
 #[async_trait]
 pub trait Projection: Send + Sync {
@@ -113,7 +129,7 @@ impl<S: Service> Projection for Running<S> {
     }
 
     async fn run(&self, holder: &str, mut stop: watch::Receiver<bool>) {
-        let lease = format!("decide/{}", S::NAME);
+        let lease = decider_lease(S::NAME);
         while !*stop.borrow() {
             let turned = self.turn(&lease, holder).await;
             note_trouble(&self.trouble, S::NAME, &turned);
@@ -256,7 +272,7 @@ impl Projector {
     /// Keeps the heads until `stop` says so. One projector at a time, by lease.
     async fn keep_heads(&self, holder: &str, mut stop: watch::Receiver<bool>) {
         let coordination = self.parts.store.coordination();
-        let lease = format!("project/{}", engine::VIEW.name);
+        let lease = heads_lease();
         while !*stop.borrow() {
             let turn = async {
                 if !coordination.lease(&lease, holder, LEASE).await? {

@@ -29,6 +29,7 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "rejected", json: include_str!("../avro/rejected.avsc") },
     SchemaText { topic: "changes.recalls", json: include_str!("../avro/changes.recalls.avsc") },
     SchemaText { topic: "changes.accounts", json: include_str!("../avro/changes.accounts.avsc") },
+    SchemaText { topic: "imports", json: include_str!("../avro/imports.avsc") },
 ];
 
 impl SchemaText {

@@ -11,6 +11,8 @@ pub enum TopicKind {
     Changes,
     /// Records that could not be mapped or decided.
     Rejects,
+    /// What happened to this log itself; stays with it.
+    Imports,
 }
 
 /// One topic of the log.
@@ -36,9 +38,11 @@ pub const REJECTED: Topic = Topic { name: "rejected", kind: TopicKind::Rejects, 
 pub const CHANGES_RECALLS: Topic = Topic { name: "changes.recalls", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The accounts' changes.
 pub const CHANGES_ACCOUNTS: Topic = Topic { name: "changes.accounts", kind: TopicKind::Changes, partitions: 1, private: true };
+/// When copying records of another log into this one began and ended.
+pub const IMPORTS: Topic = Topic { name: "imports", kind: TopicKind::Imports, partitions: 1, private: true };
 
 /// THE LIST of topics.
-pub const ALL: &[Topic] = &[RECALLS, ACCOUNTS, REJECTED, CHANGES_RECALLS, CHANGES_ACCOUNTS];
+pub const ALL: &[Topic] = &[RECALLS, ACCOUNTS, REJECTED, CHANGES_RECALLS, CHANGES_ACCOUNTS, IMPORTS];
 
 /// The topic of that name.
 #[must_use]

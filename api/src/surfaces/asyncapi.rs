@@ -47,8 +47,8 @@ pub(crate) fn document(brokers: &[String]) -> Value {
         let (title, rule) = match topic.kind {
             TopicKind::Facts | TopicKind::Commands => ("Facts", FACTS),
             TopicKind::Changes => ("Changes", CHANGES),
-            // Chains in no way and is offered to nobody.
-            TopicKind::Rejects => continue,
+            // Chain in no way and are offered to nobody.
+            TopicKind::Rejects | TopicKind::Imports => continue,
         };
         let Some(message) = message(topic) else { continue };
         channels.insert(

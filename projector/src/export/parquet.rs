@@ -44,6 +44,7 @@ fn columns(topic: &Topic) -> &'static [&'static str] {
             &["topic", "partition", "offset", "seq", "hash", "prevHash", "event", "id", "recordedAt", "input", "record", "before", "reason"]
         }
         TopicKind::Rejects => &["topic", "partition", "offset", "upstream", "door", "reference", "reason", "rejectedAt", "truncated"],
+        TopicKind::Imports => &[],
     }
 }
 

@@ -1,0 +1,97 @@
+//! From a log to a file.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use schemas::position::LogOffset;
+use schemas::topics::Topic;
+
+use super::archive::Archiving;
+use super::{BATCH_BYTES, BATCH_RECORDS, Ends, Error};
+use crate::EventLog;
+
+/// Looks at the ends until two in a row agree.
+const LOOKS_MAX: usize = 50;
+
+/// Writes all records of some topics to `write` in pieces, until it answers false. `progress` is told how many are written, of how many.
+///
+/// # Errors
+/// When the log fails, or is appended to without a pause.
+pub async fn export(
+    log: &dyn EventLog,
+    topics: &[&'static Topic],
+    mut progress: impl FnMut(u64, u64) + Send,
+    write: &mut (dyn FnMut(&[u8]) -> bool + Send),
+) -> Result<(), Error> {
+    let ends = still(log, topics).await?;
+    let (mut done, total) = (0, ends.records());
+    let is_closed = AtomicBool::new(false);
+    let mut archive = Archiving::new(&ends, Out { write, is_closed: &is_closed })?;
+    for topic in topics {
+        for partition in 0..topic.partitions {
+            let (mut from, end) = (LogOffset(0), LogOffset(ends.of(topic.name, partition)));
+            while from < end {
+                let records_max = BATCH_RECORDS.min(usize::try_from(end.0 - from.0).unwrap_or(usize::MAX));
+                let batch = log.read(topic, partition, from, records_max, BATCH_BYTES).await?;
+                let Some(last) = batch.last() else {
+                    let what = format!("{}/{partition} has no record at offset {}, below its end {}", topic.name, from.0, end.0);
+                    return Err(crate::Error::Unavailable { what, source: None }.into());
+                };
+                from = last.offset.next();
+                for stored in &batch {
+                    archive.push(topic.name, partition, stored)?;
+                }
+                done += batch.len() as u64;
+                progress(done, total);
+                if is_closed.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+    archive.finish()
+}
+
+/// The ends as they stood at one instant: they were the same before and after it.
+async fn still(log: &dyn EventLog, topics: &[&'static Topic]) -> Result<Ends, Error> {
+    let mut before = ends(log, topics).await?;
+    for _ in 0..LOOKS_MAX {
+        let after = ends(log, topics).await?;
+        if before == after {
+            return Ok(after);
+        }
+        before = after;
+    }
+    Err(Error::Moving)
+}
+
+async fn ends(log: &dyn EventLog, topics: &[&'static Topic]) -> Result<Ends, Error> {
+    let mut ends = Ends::default();
+    for topic in topics {
+        let mut of_topic = Vec::with_capacity(topic.partitions as usize);
+        for partition in 0..topic.partitions {
+            of_topic.push(i64::try_from(log.end(topic, partition).await?.0).unwrap_or(i64::MAX));
+        }
+        ends.0.insert(topic.name.to_owned(), of_topic);
+    }
+    Ok(ends)
+}
+
+/// Writes to somebody who may have gone away, which is no error.
+struct Out<'a> {
+    write: &'a mut (dyn FnMut(&[u8]) -> bool + Send),
+    is_closed: &'a AtomicBool,
+}
+
+impl Write for Out<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.is_closed.load(Ordering::Relaxed) && !(self.write)(bytes) {
+            self.is_closed.store(true, Ordering::Relaxed);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
