@@ -3,8 +3,10 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Instant;
 
+use event_log::kafka::{KafkaLog, Options};
 use schemas::clock::Clock;
 use tempfile::TempDir;
 
@@ -25,7 +27,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    fn new(test: &str, base_url: &str, fixed: &'static str) -> Option<Self> {
+    pub(crate) fn new(test: &str, base_url: &str, fixed: &'static str) -> Option<Self> {
         let (kafka, cql) = (engines::or_skip(engines::kafka(), test)?, engines::or_skip(engines::cql(), test)?);
         Some(Self::on(kafka, cql, base_url, fixed))
     }
@@ -36,7 +38,7 @@ impl Cluster {
         Self { dir, kafka, cql, name, base_url: base_url.to_owned(), fixed }
     }
 
-    fn data(&self, node: &str) -> PathBuf {
+    pub(crate) fn data(&self, node: &str) -> PathBuf {
         self.dir.path().join(node)
     }
 
@@ -54,6 +56,11 @@ impl Cluster {
             .env("HIGHWATER_MASTER_KEY_FILE", self.data("master.key"))
             .env("HIGHWATER_CLOCK__FIXED", self.fixed);
         command
+    }
+
+    /// Its log, past the engine.
+    pub(crate) async fn log(&self) -> Arc<KafkaLog> {
+        KafkaLog::open(Options { prefix: format!("{}.", self.name), ..Options::new(&self.kafka) }).await.unwrap()
     }
 
     /// Starts nodes, named by role and number, all at once: whichever comes first makes the topics and tables.
