@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use event_log::EventLog;
 use event_log::embedded::EmbeddedLog;
-use event_log::kafka::{self, KafkaLog};
+use event_log::kafka::{self, FramedLog, Framing, KafkaLog, registry};
+use schemas::topics;
 use view_store::embedded::EmbeddedStore;
 use view_store::scylla;
 use view_store::{ScyllaStore, ViewStore};
@@ -49,16 +50,49 @@ fn servers<'a>(config: &'a Config, key: &str, scheme: &str) -> Result<Option<&'a
 
 /// Opens the log.
 pub(crate) async fn log(config: &Config, dir: &Path) -> Result<Arc<dyn EventLog>, Box<dyn StdError>> {
+    let (framing, registry) = (framing(config)?, registry(config));
     match config.text("log") {
+        "embedded" if framing == Framing::Confluent || registry.is_some() => {
+            let reason = "a schema registry is for those who read the topics from Kafka: it needs log = \"kafka://host:9092,…\"";
+            let key = if registry.is_some() { "avro.registry_url" } else { "avro.framing" };
+            Err(config.wrong(key, reason).into())
+        }
         "embedded" => Ok(EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default())?),
         other => match servers(config, "log", KAFKA)? {
-            Some(brokers) => match KafkaLog::open(kafka_options(config, brokers)?).await {
-                Ok(log) => Ok(log),
-                Err(error) => Err(Unopened { what: "log", address: other.to_owned(), source: Box::new(error) }.into()),
-            },
+            Some(brokers) => {
+                let options = kafka_options(config, brokers)?;
+                let prefix = options.prefix.clone();
+                let unopened = |source| Unopened { what: "log", address: other.to_owned(), source: Box::new(source) };
+                let log = KafkaLog::open(options).await.map_err(unopened)?;
+                Ok(match registry {
+                    Some(registry) => FramedLog::registered(log, topics::ALL, &prefix, framing, registry).await?,
+                    None if framing == Framing::Confluent => {
+                        return Err(config
+                            .wrong("avro.registry_url", "avro.framing \"confluent\" needs the registry that gives the ids")
+                            .into());
+                    }
+                    None => FramedLog::unregistered(log),
+                })
+            }
             None => Err(config.wrong("log", &format!("\"{other}\" is neither \"embedded\" nor \"kafka://host:9092,…\"")).into()),
         },
     }
+}
+
+/// How values are framed on Kafka.
+pub(crate) fn framing(config: &Config) -> Result<Framing, crate::config::Error> {
+    match config.text("avro.framing") {
+        "single-object" => Ok(Framing::SingleObject),
+        "confluent" => Ok(Framing::Confluent),
+        other => Err(config.wrong("avro.framing", &format!("\"{other}\" is neither \"single-object\" nor \"confluent\""))),
+    }
+}
+
+/// The schema registry, if one is named.
+fn registry(config: &Config) -> Option<registry::Options> {
+    let (url, username) = (config.text("avro.registry_url"), config.text("avro.registry_username"));
+    let credentials = (!username.is_empty()).then(|| (username.to_owned(), config.text("avro.registry_password").to_owned()));
+    (!url.is_empty()).then(|| registry::Options { url: url.to_owned(), credentials })
 }
 
 fn kafka_options(config: &Config, brokers: &str) -> Result<kafka::Options, Box<dyn StdError>> {

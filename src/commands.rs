@@ -132,7 +132,8 @@ impl Command {
             }
             Self::Export { topic, format, .. } => {
                 let known = transfer::topics().map(|topic| topic.name);
-                if !known.clone().any(|known| known == topic) && !(topic == ALL && format == RECORDS) {
+                let is_all = topic == ALL && format == RECORDS;
+                if !is_all && !known.clone().any(|known| known == topic) {
                     return Err(unknown("topic", topic, known.chain((format == RECORDS).then_some(ALL))));
                 }
                 let is_known = format == RECORDS || Format::from_name(format).is_some();

@@ -14,12 +14,12 @@ use api::context::{Context, ServiceSettings, Settings};
 use api::server::Server;
 use api::services::recalls::search::Search;
 use event_log::EventLog;
+use event_log::kafka::Framing;
 use event_log::metered::Metered;
 use ingest::Runner;
 use ingest::schedule::Schedule;
 use projector::rebuild::Parts;
 use projector::runtime::Projector;
-use schemas::avro::Framing;
 use schemas::topics::{self, Topic};
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use tokio::sync::{mpsc, watch};
@@ -110,9 +110,6 @@ impl Engine {
         listening: Option<SocketAddr>,
         simulated: Option<bool>,
     ) -> Result<Arc<Self>, Box<dyn StdError>> {
-        if config.text("avro.framing") != "single-object" {
-            return Err(config.wrong("avro.framing", "only \"single-object\" is wired in this version").into());
-        }
         let dir = PathBuf::from(config.text("data_dir"));
         let lock = take_directory(&dir)?;
         mark_directory(&dir, simulated)?;
@@ -121,19 +118,19 @@ impl Engine {
             return Err(Error::MasterKey { path: master_key }.into());
         }
         let secrets = Secrets::load_or_create(&master_key)?;
-        let (clock, framing) = (config.clock()?, Framing::SingleObject);
+        let clock = config.clock()?;
         let log = Metered::around(backend::log(&config, &dir).await?);
         if event_log::transfer::unfinished(&*log).await?.is_some() {
             return Err(Error::HalfImported.into());
         }
         let store = backend::store(&config, &dir).await?;
         let engine = store.live(&ENGINE_VIEW).await?;
-        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock, framing };
+        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock };
         let projector = Arc::new(Projector::open(parts.clone()).await?);
         let (stop, stopping) = watch::channel(false);
         let (stop_projector, _) = watch::channel(false);
         let holder = format!("{}-{}", std::process::id(), clock.now_ms());
-        let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), engine, clock, framing, holder.clone(), stopping);
+        let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), engine, clock, holder.clone(), stopping);
         let access = Access::new(secrets);
         let search = Search::open(Some(dir.join("cache")));
         let settings = api_settings(&config, listening)?;
@@ -279,6 +276,7 @@ fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Result<Settin
         body_bytes_max: usize::try_from(config.count("api.body_bytes_max")?).unwrap_or(usize::MAX),
         allowed_hosts: config.list("api.allowed_hosts")?,
         public_brokers: config.list("api.public_brokers")?,
+        registry: (backend::framing(config)? == Framing::Confluent).then(|| config.text("api.public_registry").to_owned()),
     })
 }
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event_log::transfer::{self, Archive};
-use schemas::clock::Clock;
 use view_store::ViewStore;
 
 use crate::config::Config;
@@ -29,7 +28,7 @@ pub(crate) async fn import(config: &Config, files: &[PathBuf], output: &dyn Outp
     let log = backend::log(config, &dir).await?;
     let store = backend::store(config, &dir).await?;
     let names = projector::runtime::leases().into_iter().chain(ingest::runner::leases()).collect();
-    let leases = Leases { store: Arc::clone(&store), names, holder, clock };
+    let leases = Leases { store: Arc::clone(&store), names, holder };
     let result = async {
         leases.renew().await?;
         let progress = |done, total| output.progress(done, total);
@@ -70,16 +69,15 @@ struct Leases {
     store: Arc<dyn ViewStore>,
     names: Vec<String>,
     holder: String,
-    clock: Clock,
 }
 
 impl Leases {
     /// Takes or renews all.
     async fn renew(&self) -> Result<(), Box<dyn StdError>> {
         for name in &self.names {
-            if !self.store.coordination().lease(name, &self.holder, self.clock.now_ms(), LEASE).await? {
+            if !self.store.coordination().lease(name, &self.holder, LEASE).await? {
                 let reason = format!(
-                    "somebody projects or ingests on this log and store (lease {name} is held): stop all nodes; what a dead process held ends within a minute"
+                    "somebody projects or ingests on this log and store (lease {name} is held): stop all nodes; what a dead process held ends within half a minute"
                 );
                 return Err(reason.into());
             }

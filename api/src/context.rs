@@ -42,6 +42,8 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// Kafka brokers as readers reach them (`host:port`), named in the AsyncAPI document; none if they are told otherwise.
     pub public_brokers: Vec<String>,
+    /// Where values are framed by a schema registry: its address as readers reach it, empty if they are told otherwise.
+    pub registry: Option<String>,
 }
 
 /// What every handler is given. Cheap to share behind an `Arc`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use event_log::{Append, Headers, Record};
-use schemas::avro::{Encoder, Framing};
+use schemas::avro::Encoder;
 use schemas::clock::rfc3339;
 use schemas::event::{Fact, FactKind, Head, Run, content_hash, fact_id, run_key};
 use schemas::facts::{self, FactData};
@@ -82,14 +82,14 @@ impl Writer {
     ///
     /// # Errors
     /// When the topic has no schema.
-    pub fn new(manifest: &'static Manifest, door: &'static Door, engine: Arc<dyn View>, framing: Framing) -> Result<Self, Error> {
+    pub fn new(manifest: &'static Manifest, door: &'static Door, engine: Arc<dyn View>) -> Result<Self, Error> {
         Ok(Self {
             topic: manifest.topic,
             upstream: manifest.name,
             door: door.name,
             engine,
-            encoder: Encoder::new(manifest.topic.name, framing)?,
-            rejects: Encoder::new(REJECTED.name, framing)?,
+            encoder: Encoder::new(manifest.topic.name)?,
+            rejects: Encoder::new(REJECTED.name)?,
             time: (0, rfc3339(0)),
         })
     }

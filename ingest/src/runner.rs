@@ -17,7 +17,6 @@ use event_log::{Append, EventLog};
 use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use schemas::avro::Framing;
 use schemas::clock::Clock;
 use schemas::event::{FactKind, Head, Run, run_key};
 use schemas::key;
@@ -67,7 +66,6 @@ pub struct Runner {
     store: Arc<dyn ViewStore>,
     engine: Arc<dyn View>,
     clock: Clock,
-    framing: Framing,
     holder: String,
     stop: watch::Receiver<bool>,
     /// Per door: one run at a time, and what its answers said of their versions in the last run that finished.
@@ -90,11 +88,10 @@ impl Runner {
         store: Arc<dyn ViewStore>,
         engine: Arc<dyn View>,
         clock: Clock,
-        framing: Framing,
         holder: String,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        Self { log, store, engine, clock, framing, holder, stop, doors: Mutex::default() }
+        Self { log, store, engine, clock, holder, stop, doors: Mutex::default() }
     }
 
     /// Runs all doors of an upstream, one after another; a door that fails stops no other.
@@ -202,7 +199,7 @@ impl Runner {
         if !self.renew(&lease).await? {
             return Err(Error::Busy { door: door.name });
         }
-        let writer = Writer::new(upstream.manifest(), door, Arc::clone(&self.engine), self.framing)?;
+        let writer = Writer::new(upstream.manifest(), door, Arc::clone(&self.engine))?;
         let mut run = DoorRun {
             runner: self,
             upstream,
@@ -255,7 +252,7 @@ impl Runner {
         let slot = Arc::clone(self.doors.lock().await.entry(door.name).or_default());
         let _one = slot.lock().await;
         let topic = upstream.manifest().topic;
-        let mut writer = Writer::new(upstream.manifest(), door, Arc::clone(&self.engine), self.framing)?;
+        let mut writer = Writer::new(upstream.manifest(), door, Arc::clone(&self.engine))?;
         let today = self.clock.now().to_zoned(TimeZone::UTC).date();
         let cursor = upstream.start(door, &Window { from: None, to: today }, settings);
         let lease = lease_of(door);

@@ -1,14 +1,16 @@
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.net.InetSocketAddress;
+import java.net.HttpURLConnection;
 import java.net.Socket;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
  * Waits until an engine answers a client: {@code kafka HOST:PORT BROKERS SECONDS} (the cluster has that many brokers and a
- * controller), {@code cql HOST:PORT SECONDS} (a query of the CQL protocol is answered). Ends with 0, or with 1 when the time is up.
+ * controller), {@code cql HOST:PORT SECONDS} (a query of the CQL protocol is answered), {@code http URL SECONDS} (with status 200). Ends with 0, or with 1 when the time is up.
  */
 class Ready {
     public static void main(String[] args) throws Exception {
@@ -16,9 +18,11 @@ class Ready {
         long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(Long.parseLong(args[args.length - 1]));
         do {
             try {
-                boolean ready = args[0].equals("kafka")
-                    ? kafka(args[1], Integer.parseInt(args[2]))
-                    : cql(address[0], Integer.parseInt(address[1]));
+                boolean ready = switch (args[0]) {
+                    case "kafka" -> kafka(args[1], Integer.parseInt(args[2]));
+                    case "http" -> http(args[1]);
+                    default -> cql(address[0], Integer.parseInt(address[1]));
+                };
                 if (ready) {
                     return;
                 }
@@ -45,6 +49,13 @@ class Ready {
 
     private static Object get(Object future) throws Exception {
         return future.getClass().getMethod("get", long.class, TimeUnit.class).invoke(future, 2L, TimeUnit.SECONDS);
+    }
+
+    private static boolean http(String url) throws Exception {
+        HttpURLConnection connection = (HttpURLConnection) URI.create(url).toURL().openConnection();
+        connection.setConnectTimeout(1000);
+        connection.setReadTimeout(2000);
+        return connection.getResponseCode() == 200;
     }
 
     private static boolean cql(String host, int port) throws Exception {

@@ -5,8 +5,9 @@
     python3 topics.py changes.recalls --brokers localhost:29092 --api http://127.0.0.1:8080
     python3 topics.py changes.recalls --state recalls.json      # goes on where it stopped
     python3 topics.py recalls --until-end                       # facts; stops at the end
+    python3 topics.py recalls --registry http://localhost:8081  # where values are framed by a schema registry
 
-Nothing of ours is needed but the schemas that the API serves at /schemas/. The rules that make each change be seen once and in order, whatever
+Nothing of ours is needed but the schemas that the API serves at /schemas/, or the registry has. The rules that make each change be seen once and in order, whatever
 was sent twice or lost a race, are the classes Changes and Facts: see ops/docs/topics.md.
 """
 
@@ -17,6 +18,7 @@ import io
 import json
 import os
 import sys
+import urllib.error
 import urllib.request
 
 import fastavro
@@ -24,24 +26,40 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 FRAME = b"\xc3\x01"  # Avro's single-object encoding; then the schema's fingerprint in 8 bytes, little endian
 FRAME_BYTES = 10
+REGISTERED = b"\x00"  # a schema registry's frame; then the schema's id there in 4 bytes, big endian
+REGISTERED_BYTES = 5
 ZEROS = bytes(32)
 
 
 class Schemas:
-    """Schemas by fingerprint, from the API, each asked for once."""
+    """Schemas by fingerprint from the API, and by id from a registry, each asked for once. A topic may have values of both kinds."""
 
-    def __init__(self, api):
-        self.api = api.rstrip("/")
+    def __init__(self, api, registry=""):
+        self.api, self.registry = api.rstrip("/"), registry.rstrip("/")
         self.known = {}
 
     def read(self, value):
         """The record in a framed value, and its datum."""
-        if value is None or not value.startswith(FRAME) or len(value) < FRAME_BYTES:
-            raise ValueError("not framed as a single object")
-        fingerprint, datum = value[2:FRAME_BYTES], value[FRAME_BYTES:]
-        if fingerprint not in self.known:
-            self.known[fingerprint] = self.fetch(fingerprint)
-        return fastavro.schemaless_reader(io.BytesIO(datum), self.known[fingerprint]), datum
+        value = value or b""
+        if value.startswith(FRAME) and len(value) >= FRAME_BYTES:
+            name, datum, fetch = value[2:FRAME_BYTES], value[FRAME_BYTES:], self.fetch
+        elif value.startswith(REGISTERED) and len(value) >= REGISTERED_BYTES and self.registry:
+            name, datum, fetch = value[1:REGISTERED_BYTES], value[REGISTERED_BYTES:], self.look_up
+        else:
+            raise ValueError("not framed as a single object, nor by a registry that is known (--registry)")
+        if name not in self.known:
+            self.known[name] = fetch(name)
+        return fastavro.schemaless_reader(io.BytesIO(datum), self.known[name]), datum
+
+    def look_up(self, id):
+        url = f"{self.registry}/schemas/ids/{int.from_bytes(id, 'big')}"
+        try:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                return fastavro.parse_schema(json.loads(json.load(answer)["schema"]))
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                raise ValueError(f"{url} is not there") from error
+            raise
 
     def fetch(self, fingerprint):
         # Printed most significant digit first, so the other way round than it stands in the frame.
@@ -109,6 +127,8 @@ def main():
     parser.add_argument("topic", help="changes.recalls, recalls … (/asyncapi.json lists them)")
     parser.add_argument("--brokers", default="localhost:29092")
     parser.add_argument("--api", default="http://127.0.0.1:8080", help="where the schemas are")
+    parser.add_argument("--prefix", default="", help="what stands before the topic's name on the broker (kafka.topic_prefix)")
+    parser.add_argument("--registry", default="", help="the schema registry, where values are framed by one")
     parser.add_argument("--state", help="file that keeps the place in a change topic")
     parser.add_argument("--until-end", action="store_true", help="stop at the end of the topic")
     asked = parser.parse_args()
@@ -125,15 +145,16 @@ def main():
         "enable.partition.eof": asked.until_end,
     })
     try:
-        found = consumer.list_topics(asked.topic, timeout=10).topics[asked.topic]
+        name = asked.prefix + asked.topic
+        found = consumer.list_topics(name, timeout=10).topics[name]
     except KafkaException as error:
         sys.exit(f"no broker of {asked.brokers} answers: {error}")
     if found.error is not None:
-        sys.exit(f"topic {asked.topic}: {found.error}")
+        sys.exit(f"topic {name}: {found.error}")
     state = load(asked.state)
     rule = Changes(state["seq"], bytes.fromhex(state["hash"])) if is_changes else Facts()
-    consumer.assign([TopicPartition(asked.topic, partition, state["offset"]) for partition in found.partitions])
-    schemas, open_partitions, taken, skipped = Schemas(asked.api), set(found.partitions), 0, 0
+    consumer.assign([TopicPartition(name, partition, state["offset"]) for partition in found.partitions])
+    schemas, open_partitions, taken, skipped = Schemas(asked.api, asked.registry), set(found.partitions), 0, 0
     try:
         while open_partitions:
             message = consumer.poll(1.0)

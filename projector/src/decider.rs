@@ -17,7 +17,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use event_log::EventLog;
-use schemas::avro::{self, Encoder, Framing};
+use schemas::avro::{self, Encoder};
 use schemas::change::{Change, ChangeKind, Input, Through};
 use schemas::clock::Clock;
 use schemas::event::{Fact, FactKind};
@@ -72,14 +72,8 @@ impl<S: Service> Decider<S> {
     ///
     /// # Errors
     /// When the store fails or holds rows that this version cannot read.
-    pub async fn open(
-        log: Arc<dyn EventLog>,
-        engine: Arc<dyn View>,
-        view: Arc<dyn View>,
-        clock: Clock,
-        framing: Framing,
-    ) -> Result<Self, Error> {
-        let encoder = Encoder::new(S::CHANGES.name, framing).map_err(value_error::<S>)?;
+    pub async fn open(log: Arc<dyn EventLog>, engine: Arc<dyn View>, view: Arc<dyn View>, clock: Clock) -> Result<Self, Error> {
+        let encoder = Encoder::new(S::CHANGES.name).map_err(value_error::<S>)?;
         let mut this = Self {
             log,
             engine,

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use event_log::EventLog;
-use schemas::avro::Framing;
 use schemas::clock::Clock;
 use schemas::hash::Hash32;
 use schemas::position::LogOffset;
@@ -40,13 +39,11 @@ pub struct Parts {
     pub engine: Arc<dyn View>,
     /// The clock.
     pub clock: Clock,
-    /// How values are framed.
-    pub framing: Framing,
 }
 
 impl Parts {
     pub(crate) async fn open<S: Service>(&self, view: Arc<dyn View>) -> Result<Decider<S>, Error> {
-        Decider::open(Arc::clone(&self.log), Arc::clone(&self.engine), view, self.clock, self.framing).await
+        Decider::open(Arc::clone(&self.log), Arc::clone(&self.engine), view, self.clock).await
     }
 }
 

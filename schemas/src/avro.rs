@@ -1,11 +1,11 @@
-//! Values as bytes: Avro datums, framed as single objects (C3 01 and the schema's Rabin fingerprint) or, when a registry is
-//! set, the Confluent way (0x00 and a 4-byte big-endian schema id).
+//! Values as bytes: Avro datums, framed as single objects (C3 01 and the schema's Rabin fingerprint). What a log on Kafka frames otherwise for
+//! its readers it frames so for us.
 //!
-//! Promise: a value is read with the schema it was written with, found by its fingerprint among all versions kept here, so
-//! that old logs stay readable; fields that a newer schema added take their defaults.
+//! Promise: a value is read with the schema it was written with, found by its fingerprint among all versions kept here and those
+//! learnt from a registry, so that old logs, and what newer nodes write, stay readable; fields that a newer schema added take their defaults.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_avro_fast::Schema;
@@ -32,22 +32,26 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "imports", json: include_str!("../avro/imports.avsc") },
 ];
 
+/// The CRC-64-AVRO of a schema's canonical form, little endian, as it stands in a frame.
+pub type Fingerprint = [u8; 8];
+
+/// What a framed value begins with.
+const FRAME: [u8; 2] = [0xc3, 0x01];
+/// Schemas that a process learns at most: each is kept for good.
+const LEARNT_MAX: usize = 1_000;
+
 impl SchemaText {
+    /// Its fingerprint; `None` if the text is no schema.
+    #[must_use]
+    pub fn fingerprint(&self) -> Option<Fingerprint> {
+        self.json.parse::<Schema>().ok().map(|schema| *schema.rabin_fingerprint())
+    }
+
     /// Its CRC-64-AVRO fingerprint, as [`fingerprint_hex`] prints it; `None` if the text is no schema.
     #[must_use]
     pub fn fingerprint_hex(&self) -> Option<String> {
         self.json.parse::<Schema>().ok().map(|schema| hex_of(&schema))
     }
-}
-
-/// How values are framed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Framing {
-    /// C3 01, then the 8-byte little-endian CRC-64-AVRO fingerprint.
-    #[default]
-    SingleObject,
-    /// 0x00, then the 4-byte big-endian id that a schema registry gave.
-    Confluent(u32),
 }
 
 /// Why bytes could not be written or read.
@@ -63,6 +67,17 @@ pub enum Error {
     /// The fingerprint belongs to no schema kept here.
     #[error("no schema has the fingerprint {0:016x}")]
     UnknownFingerprint(u64),
+    /// The value is of another topic.
+    #[error("the value is a {found}, not a {expected}")]
+    OtherTopic {
+        /// The record's name.
+        found: String,
+        /// What the topic holds.
+        expected: String,
+    },
+    /// A schema that was to be learnt is none, or there are too many.
+    #[error("{0}")]
+    NotLearnt(String),
     /// The datum does not fit its schema.
     #[error("the value cannot be read with its schema")]
     Read(#[source] serde_avro_fast::de::DeError),
@@ -71,19 +86,37 @@ pub enum Error {
     Write(#[source] serde_avro_fast::ser::SerError),
 }
 
-struct Known {
-    current: HashMap<&'static str, &'static Schema>,
-    by_fingerprint: HashMap<[u8; 8], &'static Schema>,
+/// A schema and the full name of its record.
+struct Named {
+    schema: Schema,
+    name: String,
 }
+
+impl Named {
+    fn parse(json: &str) -> Result<&'static Self, Error> {
+        let schema: Schema = json.parse().map_err(|error: serde_avro_fast::schema::SchemaError| Error::NotLearnt(error.to_string()))?;
+        let words: serde_json::Value = serde_json::from_str(json).map_err(|error| Error::NotLearnt(error.to_string()))?;
+        let part = |field: &str| words.get(field).and_then(serde_json::Value::as_str).unwrap_or_default();
+        let name = format!("{}.{}", part("namespace"), part("name"));
+        Ok(Box::leak(Box::new(Self { schema, name })))
+    }
+}
+
+struct Known {
+    current: HashMap<&'static str, &'static Named>,
+    by_fingerprint: HashMap<Fingerprint, &'static Named>,
+}
+
+/// Schemas that others wrote with.
+static LEARNT: LazyLock<RwLock<HashMap<Fingerprint, &'static Named>>> = LazyLock::new(RwLock::default);
 
 static KNOWN: LazyLock<Known> = LazyLock::new(|| {
     let mut known = Known { current: HashMap::new(), by_fingerprint: HashMap::new() };
     for text in ALL {
         // A schema that does not parse is a bug in this crate; a test reads them all, so that it cannot ship.
-        let Ok(schema) = text.json.parse::<Schema>() else { continue };
-        let schema: &'static Schema = Box::leak(Box::new(schema));
-        known.current.entry(text.topic).or_insert(schema);
-        known.by_fingerprint.insert(*schema.rabin_fingerprint(), schema);
+        let Ok(named) = Named::parse(text.json) else { continue };
+        known.current.entry(text.topic).or_insert(named);
+        known.by_fingerprint.insert(*named.schema.rabin_fingerprint(), named);
     }
     known
 });
@@ -93,8 +126,7 @@ pub struct Encoder {
     config: SerializerConfig<'static>,
     /// Where a value grows before its length is known.
     buffer: Vec<u8>,
-    framing: Framing,
-    fingerprint: [u8; 8],
+    fingerprint: Fingerprint,
 }
 
 impl Encoder {
@@ -102,9 +134,9 @@ impl Encoder {
     ///
     /// # Errors
     /// [`Error::NoSchema`].
-    pub fn new(topic: &str, framing: Framing) -> Result<Self, Error> {
-        let schema = KNOWN.current.get(topic).copied().ok_or_else(|| Error::NoSchema(topic.to_owned()))?;
-        Ok(Self { config: SerializerConfig::new(schema), buffer: Vec::new(), framing, fingerprint: *schema.rabin_fingerprint() })
+    pub fn new(topic: &str) -> Result<Self, Error> {
+        let Named { schema, .. } = KNOWN.current.get(topic).copied().ok_or_else(|| Error::NoSchema(topic.to_owned()))?;
+        Ok(Self { config: SerializerConfig::new(schema), buffer: Vec::new(), fingerprint: *schema.rabin_fingerprint() })
     }
 
     /// One framed value.
@@ -114,32 +146,63 @@ impl Encoder {
     pub fn encode<T: Serialize>(&mut self, value: &T) -> Result<Vec<u8>, Error> {
         let mut out = std::mem::take(&mut self.buffer);
         out.clear();
-        match self.framing {
-            Framing::SingleObject => {
-                out.extend_from_slice(&[0xc3, 0x01]);
-                out.extend_from_slice(&self.fingerprint);
-            }
-            Framing::Confluent(id) => {
-                out.push(0);
-                out.extend_from_slice(&id.to_be_bytes());
-            }
-        }
+        out.extend_from_slice(&FRAME);
+        out.extend_from_slice(&self.fingerprint);
         self.buffer = serde_avro_fast::to_datum(value, out, &mut self.config).map_err(Error::Write)?;
         Ok(self.buffer.clone())
     }
 }
 
+/// The fingerprint and the datum of a framed value; `None` if it is not framed.
+#[must_use]
+pub fn split(value: &[u8]) -> Option<(Fingerprint, &[u8])> {
+    let (fingerprint, datum) = value.strip_prefix(&FRAME)?.split_first_chunk::<8>()?;
+    Some((*fingerprint, datum))
+}
+
+/// A framed value.
+#[must_use]
+pub fn joined(fingerprint: &Fingerprint, datum: &[u8]) -> Vec<u8> {
+    [&FRAME, &fingerprint[..], datum].concat()
+}
+
+/// Keeps a schema that another version of this program wrote with; answers its fingerprint.
+///
+/// # Errors
+/// [`Error::NotLearnt`] if it is no schema, or too many were learnt.
+pub fn learn(json: &str) -> Result<Fingerprint, Error> {
+    let parsed: Schema = json.parse().map_err(|error: serde_avro_fast::schema::SchemaError| Error::NotLearnt(error.to_string()))?;
+    let fingerprint = *parsed.rabin_fingerprint();
+    let mut learnt = LEARNT.write().unwrap_or_else(PoisonError::into_inner);
+    if !KNOWN.by_fingerprint.contains_key(&fingerprint) && !learnt.contains_key(&fingerprint) {
+        if learnt.len() >= LEARNT_MAX {
+            return Err(Error::NotLearnt(format!("{LEARNT_MAX} schemas were learnt already")));
+        }
+        learnt.insert(fingerprint, Named::parse(json)?);
+    }
+    Ok(fingerprint)
+}
+
+/// Whether a known schema describes values of a topic: it has the name that the topic's current one has.
+#[must_use]
+pub fn is_of(fingerprint: &Fingerprint, topic: &str) -> bool {
+    named(fingerprint).zip(KNOWN.current.get(topic)).is_some_and(|(found, current)| found.name == current.name)
+}
+
+fn named(fingerprint: &Fingerprint) -> Option<&'static Named> {
+    let learnt = || LEARNT.read().unwrap_or_else(PoisonError::into_inner).get(fingerprint).copied();
+    KNOWN.by_fingerprint.get(fingerprint).copied().or_else(learnt)
+}
+
 /// The schema and the datum of a framed value of `topic`.
 fn unframe<'a>(topic: &str, value: &'a [u8]) -> Result<(&'static Schema, &'a [u8]), Error> {
-    if let Some((fingerprint, datum)) = value.strip_prefix(&[0xc3, 0x01]).and_then(|rest| rest.split_first_chunk::<8>()) {
-        let schema = KNOWN.by_fingerprint.get(fingerprint).copied();
-        return schema.map(|schema| (schema, datum)).ok_or(Error::UnknownFingerprint(u64::from_le_bytes(*fingerprint)));
+    let (fingerprint, datum) = split(value).ok_or(Error::NotFramed(value.len()))?;
+    let found = named(&fingerprint).ok_or(Error::UnknownFingerprint(u64::from_le_bytes(fingerprint)))?;
+    let current = KNOWN.current.get(topic).ok_or_else(|| Error::NoSchema(topic.to_owned()))?;
+    if found.name != current.name {
+        return Err(Error::OtherTopic { found: found.name.clone(), expected: current.name.clone() });
     }
-    if let Some((_id, datum)) = value.strip_prefix(&[0x00]).and_then(|rest| rest.split_first_chunk::<4>()) {
-        let schema = KNOWN.current.get(topic).copied();
-        return schema.map(|schema| (schema, datum)).ok_or_else(|| Error::NoSchema(topic.to_owned()));
-    }
-    Err(Error::NotFramed(value.len()))
+    Ok((&found.schema, datum))
 }
 
 /// Reads one framed value of `topic`.
@@ -171,7 +234,7 @@ pub fn datum_hash(topic: &str, value: &[u8]) -> Result<Hash32, Error> {
 /// The fingerprint of a topic's current schema, as 16 hex digits (big endian, the usual way to print it).
 #[must_use]
 pub fn fingerprint_hex(topic: &str) -> Option<String> {
-    KNOWN.current.get(topic).map(|schema| hex_of(schema))
+    KNOWN.current.get(topic).map(|named| hex_of(&named.schema))
 }
 
 fn hex_of(schema: &Schema) -> String {

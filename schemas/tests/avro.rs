@@ -2,7 +2,7 @@
 
 use apache_avro::Schema;
 use apache_avro::schema_compatibility::SchemaCompatibility;
-use schemas::avro::{self, Encoder, Framing};
+use schemas::avro::{self, Encoder};
 use schemas::change::{Change, ChangeKind, Input, Through};
 use schemas::event::{Fact, FactKind, Run, content_hash, fact_id};
 use schemas::facts::recalls::RecallFact;
@@ -29,7 +29,7 @@ fn fact() -> Fact<RecallFact> {
     }
 }
 
-/// Proves that facts of every shape read back as written, in both framings.
+/// Proves that facts of every shape read back as written, and that what is of another topic is told apart.
 #[test]
 fn facts_read_back() {
     let run = Fact {
@@ -38,12 +38,11 @@ fn facts_read_back() {
         run: Some(Run { ends: vec![1, 2], missing: vec!["x".into()], ..Default::default() }),
         ..fact()
     };
-    for framing in [Framing::SingleObject, Framing::Confluent(7)] {
-        let mut encoder = Encoder::new("recalls", framing).unwrap();
-        for fact in [fact(), run.clone()] {
-            let bytes = encoder.encode(&fact).unwrap();
-            assert_eq!(avro::decode::<Fact<RecallFact>>("recalls", &bytes).unwrap(), fact);
-        }
+    let mut encoder = Encoder::new("recalls").unwrap();
+    for fact in [fact(), run] {
+        let bytes = encoder.encode(&fact).unwrap();
+        assert_eq!(avro::decode::<Fact<RecallFact>>("recalls", &bytes).unwrap(), fact);
+        assert!(matches!(avro::decode::<Fact<RecallFact>>("accounts", &bytes), Err(avro::Error::OtherTopic { .. })));
     }
 }
 
@@ -74,18 +73,36 @@ fn changes_read_back() {
         through: Some(Through { upstream: "cpsc".into(), through_date: "2026-01-01".into(), finished_at: 1 }),
         reason: String::new(),
     };
-    let framed = Encoder::new("changes.recalls", Framing::SingleObject).unwrap().encode(&change).unwrap();
-    let confluent = Encoder::new("changes.recalls", Framing::Confluent(1)).unwrap().encode(&change).unwrap();
+    let framed = Encoder::new("changes.recalls").unwrap().encode(&change).unwrap();
     assert_eq!(avro::decode::<RecallChange>("changes.recalls", &framed).unwrap(), change);
     assert_eq!(avro::datum_hash("changes.recalls", &framed).unwrap(), Hash32::of(&framed[10..]));
-    assert_eq!(avro::datum_hash("changes.recalls", &framed).unwrap(), avro::datum_hash("changes.recalls", &confluent).unwrap());
+    let (fingerprint, datum) = avro::split(&framed).unwrap();
+    assert_eq!((datum, avro::joined(&fingerprint, datum)), (&framed[10..], framed.clone()));
+}
+
+/// Proves that what a newer version wrote with a schema that it registered reads back once that is learnt, added fields left out.
+#[test]
+fn a_newer_schema_is_learnt() {
+    let text = avro::ALL.iter().find(|text| text.topic == "recalls").unwrap().json;
+    let newer = text.replacen(r#"{"name": "key""#, r#"{"name": "added", "type": "string", "default": ""}, {"name": "key""#, 1);
+    assert_ne!(newer, text);
+    let mut datum = Encoder::new("recalls").unwrap().encode(&fact()).unwrap()[10..].to_vec();
+    // The new field stands behind the id and the kind: a text of three letters.
+    datum.splice(33..33, *b"\x06new");
+    let schema: serde_avro_fast::Schema = newer.parse().unwrap();
+    let value = avro::joined(schema.rabin_fingerprint(), &datum);
+    assert!(matches!(avro::decode::<Fact<RecallFact>>("recalls", &value), Err(avro::Error::UnknownFingerprint(_))));
+    let fingerprint = avro::learn(&newer).unwrap();
+    assert_eq!(avro::decode::<Fact<RecallFact>>("recalls", &value).unwrap(), fact());
+    assert!(avro::is_of(&fingerprint, "recalls") && !avro::is_of(&fingerprint, "accounts"));
+    assert!(avro::learn("{").is_err());
 }
 
 /// Proves that another Avro library reads our single objects with nothing but the schema, and that the fingerprint is the one
 /// that a third library (fastavro, of Python) computes for the schema's canonical form.
 #[test]
 fn another_library_agrees() {
-    let bytes = Encoder::new("recalls", Framing::SingleObject).unwrap().encode(&fact()).unwrap();
+    let bytes = Encoder::new("recalls").unwrap().encode(&fact()).unwrap();
     let text = avro::ALL.iter().find(|schema| schema.topic == "recalls").unwrap().json;
     let schema = Schema::parse_str(text).unwrap();
     let value = apache_avro::reader::datum::GenericDatumReader::builder(&schema).build().unwrap().read_value(&mut &bytes[10..]).unwrap();
@@ -97,7 +114,7 @@ fn another_library_agrees() {
 /// Proves that bytes that are no framed Avro are refused with a reason.
 #[test]
 fn broken_values_are_refused() {
-    let bytes = Encoder::new("recalls", Framing::SingleObject).unwrap().encode(&fact()).unwrap();
+    let bytes = Encoder::new("recalls").unwrap().encode(&fact()).unwrap();
     for broken in [&b""[..], b"\x01\x02", b"\xc3\x01\x00\x00\x00\x00\x00\x00\x00\x00", &bytes[..bytes.len() / 2]] {
         assert!(avro::decode::<Fact<RecallFact>>("recalls", broken).is_err());
     }

@@ -143,6 +143,22 @@ fn any_broker_of_three_may_be_lost() {
     assert_eq!(public.len(), 3);
 }
 
+/// Proves that the registry that the roles can be pointed at is one of the services, and keeps its schemas in the log's broker.
+#[test]
+fn registry_is_at_hand() {
+    let all = services();
+    let registry = &all["schema-registry"];
+    assert_eq!(registry["environment"]["SCHEMA_REGISTRY_KAFKASTORE_BOOTSTRAP_SERVERS"], "kafka:9092");
+    assert_eq!(texts(&registry["profiles"]), ["registry"]);
+    let file = text("docker-compose.yml");
+    assert!(
+        file.contains("AVRO_REGISTRY_URL=http://schema-registry:8081") && text("ops/docs/topics.md").contains("AVRO_FRAMING=confluent")
+    );
+    for role in ["ingest", "project", "api"] {
+        assert_eq!(all[role]["environment"]["HIGHWATER_AVRO__FRAMING"], "${AVRO_FRAMING:-single-object}", "{role}");
+    }
+}
+
 /// Proves that the roles are scraped under the names and the port at which they are.
 #[test]
 fn prometheus_scrapes_the_roles() {

@@ -48,7 +48,7 @@ impl Cluster {
         command
             .env("HIGHWATER_LOG", format!("kafka://{}", self.kafka))
             .env("HIGHWATER_STORE", format!("scylla://{}", self.cql))
-            .env("HIGHWATER_KAFKA__TOPIC_PREFIX", format!("{}.", self.name))
+            .env("HIGHWATER_KAFKA__TOPIC_PREFIX", self.prefix())
             .env("HIGHWATER_KAFKA__REPLICATION", "1")
             .env("HIGHWATER_KAFKA__IN_SYNC_MIN", "1")
             .env("HIGHWATER_SCYLLA__KEYSPACE", &self.name)
@@ -58,9 +58,19 @@ impl Cluster {
         command
     }
 
+    /// Its brokers.
+    pub(crate) fn kafka(&self) -> &str {
+        &self.kafka
+    }
+
+    /// What its topics' names on the broker begin with.
+    pub(crate) fn prefix(&self) -> String {
+        format!("{}.", self.name)
+    }
+
     /// Its log, past the engine.
     pub(crate) async fn log(&self) -> Arc<KafkaLog> {
-        KafkaLog::open(Options { prefix: format!("{}.", self.name), ..Options::new(&self.kafka) }).await.unwrap()
+        KafkaLog::open(Options { prefix: self.prefix(), ..Options::new(&self.kafka) }).await.unwrap()
     }
 
     /// Starts nodes, named by role and number, all at once: whichever comes first makes the topics and tables.

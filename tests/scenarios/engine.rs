@@ -12,7 +12,6 @@ use jiff::tz::TimeZone;
 use projector::export::{self, Format};
 use projector::rebuild::Parts;
 use projector::runtime::Projector;
-use schemas::avro::Framing;
 use schemas::clock::Clock;
 use schemas::event::FactKind;
 use schemas::position::Seq;
@@ -123,7 +122,7 @@ impl Engine {
         let store = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default()).unwrap();
         let store: Arc<dyn ViewStore> = store;
         let engine = store.live(&ENGINE_VIEW).await.unwrap();
-        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine, clock, framing: Framing::SingleObject };
+        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine, clock };
         let projector = Arc::new(Projector::open(parts.clone()).await.unwrap());
         let (stop, stopping) = watch::channel(false);
         let runner = runner_of(&parts, clock, "runner", stopping);
@@ -265,8 +264,8 @@ impl Engine {
 
 /// A runner over parts.
 pub(crate) fn runner_of(parts: &Parts, clock: Clock, holder: &str, stop: watch::Receiver<bool>) -> Runner {
-    let Parts { log, store, engine, framing, .. } = parts.clone();
-    Runner::new(log, store, engine, clock, framing, holder.to_owned(), stop)
+    let Parts { log, store, engine, .. } = parts.clone();
+    Runner::new(log, store, engine, clock, holder.to_owned(), stop)
 }
 
 /// Facts of one kind.

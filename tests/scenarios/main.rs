@@ -8,6 +8,7 @@ mod cluster;
 mod commands;
 mod crash;
 mod engine;
+mod framing;
 mod gate;
 mod lost_servers;
 mod moving;

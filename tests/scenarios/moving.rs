@@ -106,12 +106,7 @@ async fn topics_move_to_a_cluster_and_back() {
     assert!(words.contains("cannot be made"), "{words}");
 
     // Killed in the middle: nobody goes by the half, and the rest follows.
-    let import = |from: &str| {
-        let mut command = cluster.command("m", &["import", from]);
-        // A dead process's leases end by this clock.
-        command.env("HIGHWATER_CLOCK__FIXED", "");
-        command
-    };
+    let import = |from: &str| cluster.command("m", &["import", from]);
     let bytes = fs::read(&file).unwrap();
     let mut killed = import("-").stdin(Stdio::piped()).spawn().unwrap();
     killed.stdin.as_mut().unwrap().write_all(&bytes[..bytes.len() - 1]).unwrap();

@@ -276,7 +276,7 @@ impl Told {
 async fn decider(engine: &Engine, gate: &Arc<Gate>, clock: Clock) -> Decider<Recalls> {
     let parts = gate.parts(&engine.parts);
     let view = gate.view(&engine.view().await);
-    Decider::open(parts.log, parts.engine, view, clock, parts.framing).await.unwrap()
+    Decider::open(parts.log, parts.engine, view, clock).await.unwrap()
 }
 
 /// Proves that a decider that is paused at any step (each in turn), overtaken by another that decides the same facts and later ones, and

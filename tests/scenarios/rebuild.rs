@@ -199,7 +199,7 @@ async fn a_changed_rule_appends_its_differences_once() {
     tokio::spawn(crate::engine::keep(heads, stopping));
     let parts = &engine.parts;
     let decider: Decider<Ruled<0>> =
-        Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), engine.view().await, parts.clock, parts.framing).await.unwrap();
+        Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), engine.view().await, parts.clock).await.unwrap();
     let live = tokio::sync::Mutex::new(decider);
     let read = async || {
         for name in crate::engine::upstream_names() {
@@ -259,7 +259,7 @@ impl Deciding {
         let stop = undecided(&mut engine).await;
         let parts = &engine.parts;
         let view = engine.view().await;
-        let live = Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), view, parts.clock, parts.framing).await.unwrap();
+        let live = Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), view, parts.clock).await.unwrap();
         Self { engine, live: tokio::sync::Mutex::new(live), stop }
     }
 

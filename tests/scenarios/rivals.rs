@@ -308,7 +308,7 @@ async fn a_cut_group_is_completed() {
     // A third, opened on what the second left, finds nothing to do.
     let view = other.view().await;
     let mut third: Decider<Recalls> =
-        Decider::open(Arc::clone(&other.log), Arc::clone(&other.parts.engine), view, fixed_clock(), other.parts.framing).await.unwrap();
+        Decider::open(Arc::clone(&other.log), Arc::clone(&other.parts.engine), view, fixed_clock()).await.unwrap();
     third.catch_up().await.unwrap();
     assert_eq!(whole(&*other.log, &CHANGES_RECALLS, 0).await.len(), healed.len());
     other.close().await;

@@ -1,5 +1,6 @@
 //! Delivery twice: everything that a log holds is appended to it a second time, and nobody who reads it can tell.
 
+use std::path::Path;
 use std::process::Command;
 
 use event_log::EventLog;
@@ -62,6 +63,16 @@ async fn twice_on_a_broker() {
     assert_eq!(digests(command), expected);
     assert_eq!(project.terminate().code(), Some(0));
     let project = cluster.start(&[("p2", "project")]).pop().unwrap();
+    // A consumer of another language sees each change once, and nothing more when all of it is appended once again.
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/topics");
+    let mut check = Command::new(script);
+    check.args([cluster.kafka(), &format!("http://{}", api.address), "changes.recalls", &cluster.prefix()]);
+    let checked = check.output().unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    // Where Python's packages are missing the script says so and ends.
+    if let Ok(seen) = String::from_utf8(checked.stdout).unwrap().trim().parse::<usize>() {
+        assert_eq!(seen, stdout(command(&["export", "changes.recalls", "--all"])).lines().count());
+    }
     let before = reader.read.len();
     played.sim.advance(40);
     ingest(command);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use event_log::{Append, Headers, Record};
-use schemas::avro::{Encoder, Framing};
+use schemas::avro::Encoder;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
 use schemas::event::{Fact, FactKind, Head, content_hash, fact_id};
@@ -286,9 +286,7 @@ async fn append(ctx: &Context, subject: &str, head: Head, command: &AccountComma
         data: Some(command.clone()),
         run: None,
     };
-    let value = Encoder::new(ACCOUNTS.name, Framing::default())
-        .and_then(|mut encoder| encoder.encode(&fact))
-        .map_err(|error| failed("encode", &error))?;
+    let value = Encoder::new(ACCOUNTS.name).and_then(|mut encoder| encoder.encode(&fact)).map_err(|error| failed("encode", &error))?;
     let kind = format!("highwater.accounts.{}", command.verb);
     let headers = Headers::cloud_event(&id.to_string(), &kind, "/accounts", &rfc3339(now_ms));
     let record = Record { key: Bytes::from(subject.to_owned()), value: Bytes::from(value), headers, at_ms: now_ms };

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use event_log::embedded::EmbeddedLog;
 use event_log::{Append, EventLog, Record};
 use jiff::Timestamp;
-use schemas::avro::{Encoder, Framing, datum_hash};
+use schemas::avro::{Encoder, datum_hash};
 use schemas::change::{Change, ChangeKind, Input, Through};
 use schemas::clock::{Clock, rfc3339};
 use schemas::hash::Hash32;
@@ -87,6 +87,7 @@ impl World {
             body_bytes_max: 65_536,
             allowed_hosts: Vec::new(),
             public_brokers: Vec::new(),
+            registry: None,
         };
         let access = Access::new(Secrets::from_master(&[7; 32]).unwrap());
         let clock = Clock::Fixed(Timestamp::from_millisecond(now_ms).unwrap());
@@ -188,7 +189,7 @@ impl World {
             through: None,
             reason: String::new(),
         };
-        let value = Encoder::new(CHANGES_RECALLS.name, Framing::default()).unwrap().encode(&change).unwrap();
+        let value = Encoder::new(CHANGES_RECALLS.name).unwrap().encode(&change).unwrap();
         Append { topic: &CHANGES_RECALLS, partition: 0, record: Record { value: Bytes::from(value), ..Record::default() } }
     }
 

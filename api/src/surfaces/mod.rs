@@ -107,7 +107,7 @@ impl Site {
                 ("/", Document::html(pages::home::render(all()))),
                 ("/docs/errors", Document::html(pages::docs::errors())),
                 ("/llms.txt", Document::text(discovery::llms_of_all(all()))),
-                ("/asyncapi.json", Document::json(&asyncapi::document(&context.settings.public_brokers))),
+                ("/asyncapi.json", Document::json(&asyncapi::document(&context.settings))),
                 ("/.well-known/x402", x402.clone()),
                 ("/.well-known/x402.json", x402),
             ]

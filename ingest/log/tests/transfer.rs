@@ -179,8 +179,11 @@ async fn a_record_too_large_is_named() {
     assert_eq!(to.end(&ACCOUNTS, 0).await.unwrap(), LogOffset(0));
 }
 
+/// Topic, partition and offset.
+type Place<'a> = (&'a str, i32, i64);
+
 /// A file that a program of somebody's wrote: a header's ends and rows of topic, partition and offset.
-fn written(ends: &str, rows: &[(&str, i32, i64)]) -> Vec<u8> {
+fn written(ends: &str, rows: &[Place]) -> Vec<u8> {
     let schema = apache_avro::Schema::parse_str(include_str!("../src/transfer/record.avsc")).unwrap();
     let mut writer = apache_avro::Writer::new(&schema, Vec::new()).unwrap();
     writer.add_user_metadata("highwater.ends".to_owned(), ends).unwrap();
@@ -204,7 +207,7 @@ fn written(ends: &str, rows: &[(&str, i32, i64)]) -> Vec<u8> {
 async fn what_does_not_fit_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let log = open(dir.path());
-    let cases: [(&str, &[(&str, i32, i64)], &str); 7] = [
+    let cases: [(&str, &[Place], &str); 7] = [
         (r#"{"accounts":[2]}"#, &[("accounts", 0, 1)], "offset 1 of accounts/0 where 0 must come"),
         (r#"{"accounts":[2]}"#, &[("accounts", 0, -1)], "offset -1 of accounts/0 where 0 must come"),
         (r#"{"accounts":[2]}"#, &[("accounts", 1, 0)], "records of accounts/1"),

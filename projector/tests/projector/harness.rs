@@ -9,7 +9,7 @@ use projector::decider::Decider;
 use projector::heads::Heads;
 use projector::rebuild;
 use projector::services::recalls::Recalls;
-use schemas::avro::{Encoder, Framing};
+use schemas::avro::Encoder;
 use schemas::clock::Clock;
 use schemas::event::{Fact, FactKind, Head, Run, content_hash, fact_id};
 use schemas::facts::recalls::RecallFact;
@@ -55,15 +55,15 @@ impl Engine {
         let engine = store.live(&ENGINE).await.unwrap();
         let heads = Heads::new(Arc::clone(&log), Arc::clone(&engine));
         let view = store.live(&VIEW).await.unwrap();
-        let decider = Decider::open(Arc::clone(&log), Arc::clone(&engine), view, clock(), Framing::SingleObject).await.unwrap();
-        let encoder = Encoder::new(RECALLS.name, Framing::SingleObject).unwrap();
+        let decider = Decider::open(Arc::clone(&log), Arc::clone(&engine), view, clock()).await.unwrap();
+        let encoder = Encoder::new(RECALLS.name).unwrap();
         Self { log, store, engine, heads, decider, encoder, _dir: dir }
     }
 
     /// A second decider of the same service.
     pub(crate) async fn rival(&self) -> Decider<Recalls> {
         let view = self.store.live(&VIEW).await.unwrap();
-        Decider::open(Arc::clone(&self.log), Arc::clone(&self.engine), view, clock(), Framing::SingleObject).await.unwrap()
+        Decider::open(Arc::clone(&self.log), Arc::clone(&self.engine), view, clock()).await.unwrap()
     }
 
     /// The fact that extends a head.
@@ -154,13 +154,7 @@ impl Engine {
     }
 
     pub(crate) fn parts(&self) -> rebuild::Parts {
-        rebuild::Parts {
-            log: Arc::clone(&self.log),
-            store: Arc::clone(&self.store),
-            engine: Arc::clone(&self.engine),
-            clock: clock(),
-            framing: Framing::SingleObject,
-        }
+        rebuild::Parts { log: Arc::clone(&self.log), store: Arc::clone(&self.store), engine: Arc::clone(&self.engine), clock: clock() }
     }
 }
 

@@ -7,7 +7,6 @@ use event_log::{Append, Record};
 use projector::decider::Decider;
 use projector::rebuild;
 use projector::services::recalls::Recalls;
-use schemas::avro::Framing;
 use schemas::position::{LogOffset, Seq};
 use schemas::topics::CHANGES_RECALLS;
 use schemas::views::recalls::FEED;
@@ -64,8 +63,7 @@ async fn two_deciders_make_one_chain() {
     assert_eq!(feed(&engine.decider).await, feed(&rival).await);
 }
 
-/// Proves that a group of changes that a crash cut in the middle is completed, and that nothing in it is said twice; also by a decider that
-/// frames its values otherwise.
+/// Proves that a group of changes that a crash cut in the middle is completed, and that nothing in it is said twice.
 #[tokio::test]
 async fn a_cut_group_is_completed() {
     // A pair of agencies' duplicates that an edit takes apart: one fact, two changes.
@@ -80,19 +78,17 @@ async fn a_cut_group_is_completed() {
     whole.say(&edit).await;
     let all = changes(&whole).await;
     assert!(all.len() - before >= 2, "the edit must make a group");
-    for framing in [Framing::SingleObject, Framing::Confluent(7)] {
-        let mut cut = Engine::new().await;
-        cut.say(&first).await;
-        cut.say_without_deciding(&edit).await;
-        let torn = Append { topic: &CHANGES_RECALLS, partition: 0, record: all[before].record.clone() };
-        cut.log.append(vec![torn]).await.unwrap();
-        let view = Arc::clone(cut.decider.view());
-        cut.decider = Decider::open(Arc::clone(&cut.log), Arc::clone(&cut.engine), view, crate::harness::clock(), framing).await.unwrap();
-        cut.decider.catch_up().await.unwrap();
-        assert_eq!(changes(&cut).await.len(), all.len());
-        assert_eq!(feed(&cut.decider).await, feed(&whole.decider).await);
-        assert_eq!(cut.digest().await, whole.digest().await);
-    }
+    let mut cut = Engine::new().await;
+    cut.say(&first).await;
+    cut.say_without_deciding(&edit).await;
+    let torn = Append { topic: &CHANGES_RECALLS, partition: 0, record: all[before].record.clone() };
+    cut.log.append(vec![torn]).await.unwrap();
+    let view = Arc::clone(cut.decider.view());
+    cut.decider = Decider::open(Arc::clone(&cut.log), Arc::clone(&cut.engine), view, crate::harness::clock()).await.unwrap();
+    cut.decider.catch_up().await.unwrap();
+    assert_eq!(changes(&cut).await.len(), all.len());
+    assert_eq!(feed(&cut.decider).await, feed(&whole.decider).await);
+    assert_eq!(cut.digest().await, whole.digest().await);
 }
 
 /// Proves that a replay gives the same rows and the same bytes of every page, and that the live decider goes on behind it.
@@ -139,8 +135,7 @@ async fn recorded_times_never_go_back() {
     engine.say(&[observed(1, "now")]).await;
     let earlier = schemas::clock::Clock::Fixed("2026-11-20T11:00:00Z".parse().unwrap());
     let view = Arc::clone(engine.decider.view());
-    engine.decider =
-        Decider::open(Arc::clone(&engine.log), Arc::clone(&engine.engine), view, earlier, Framing::SingleObject).await.unwrap();
+    engine.decider = Decider::open(Arc::clone(&engine.log), Arc::clone(&engine.engine), view, earlier).await.unwrap();
     engine.say(&[observed(2, "an hour back"), observed(3, "still")]).await;
     assert_eq!(engine.decider.checkpoint().seq, 3);
     let shown = feed(&engine.decider).await;

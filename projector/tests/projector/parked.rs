@@ -10,7 +10,6 @@ use projector::rebuild;
 use projector::rows::Rows;
 use projector::service::{Draft, Service, Undecided};
 use projector::services::recalls::Recalls;
-use schemas::avro::Framing;
 use schemas::change::Change;
 use schemas::event::Fact;
 use schemas::facts::recalls::RecallFact;
@@ -78,7 +77,7 @@ impl Service for Mended {
 
 async fn decider(engine: &Engine) -> Decider<Mended> {
     let view = engine.store.live(Mended::VIEW).await.unwrap();
-    Decider::open(Arc::clone(&engine.log), Arc::clone(&engine.engine), view, clock(), Framing::SingleObject).await.unwrap()
+    Decider::open(Arc::clone(&engine.log), Arc::clone(&engine.engine), view, clock()).await.unwrap()
 }
 
 async fn changes(engine: &Engine) -> Vec<Stored> {

@@ -9,7 +9,6 @@ use ingest::Runner;
 use projector::heads::Heads;
 use projector::rebuild::Parts;
 use projector::runtime::Projector;
-use schemas::avro::Framing;
 use schemas::clock::Clock;
 use schemas::topics::RECALLS;
 use schemas::views::{engine, recalls};
@@ -38,15 +37,14 @@ impl Engine {
 
     /// Opens it with or without the deciders; the heads are kept either way.
     pub(crate) async fn open_with(dir: &Path, deciders: bool) -> Result<Self, Failure> {
-        let (clock, framing) = (Clock::System, Framing::SingleObject);
+        let clock = Clock::System;
         let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default())?;
         let store: Arc<dyn ViewStore> = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?;
         let heads = store.live(&engine::VIEW).await?;
-        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&heads), clock, framing };
+        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&heads), clock };
         let projector = Arc::new(Projector::open(parts).await?);
         let (stop, stopping) = watch::channel(false);
-        let runner =
-            Arc::new(Runner::new(Arc::clone(&log), Arc::clone(&store), heads, clock, framing, "bench".to_owned(), stopping.clone()));
+        let runner = Arc::new(Runner::new(Arc::clone(&log), Arc::clone(&store), heads, clock, "bench".to_owned(), stopping.clone()));
         let projecting = if deciders {
             tokio::spawn(Arc::clone(&projector).run("bench".to_owned(), stopping))
         } else {

@@ -201,6 +201,7 @@ async fn serve_api(settings: &Settings) -> Result<(), Failure> {
         body_bytes_max: 64 << 10,
         allowed_hosts: Vec::new(),
         public_brokers: Vec::new(),
+        registry: None,
     };
     let access = Access::new(Secrets::load_or_create(&dir.join("master.key"))?);
     let context =

@@ -29,6 +29,12 @@ pub fn cql() -> Found {
     FOUND.get_or_init(|| found("cql", "HIGHWATER_TEST_CQL", "scylla://")).clone()
 }
 
+/// The address of a schema registry, `http://…`. `HIGHWATER_TEST_REGISTRY` names one that runs already.
+pub fn registry() -> Found {
+    static FOUND: OnceLock<Found> = OnceLock::new();
+    FOUND.get_or_init(|| found("registry", "HIGHWATER_TEST_REGISTRY", "registry: ")).clone()
+}
+
 /// The address, or `None` after saying that `test` was not run, and why: on standard error, and in the file that
 /// `HIGHWATER_NOT_RUN` names, from which `ops/test` takes its last words.
 ///

@@ -208,6 +208,7 @@ impl Fixture {
             body_bytes_max: 1000,
             allowed_hosts: vec!["other.example".to_owned()],
             public_brokers: Vec::new(),
+            registry: None,
         };
         change(&mut settings);
         let log = event_log::embedded::EmbeddedLog::open(&dir.path().join("log"), event_log::embedded::Options::default()).unwrap();

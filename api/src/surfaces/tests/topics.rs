@@ -49,6 +49,21 @@ async fn asyncapi_servers() {
     assert_eq!(servers.as_object().unwrap().len(), 2);
 }
 
+/// Proves that a document of topics that are framed by a registry says so, and where the registry is.
+#[tokio::test]
+async fn asyncapi_registry() {
+    let fixture = Fixture::new(|settings| settings.registry = Some("http://registry.example:8081".to_owned()));
+    let document = get(&fixture, "/asyncapi.json").await.json();
+    assert_eq!(document["servers"]["kafka"]["bindings"]["kafka"]["schemaRegistryUrl"], "http://registry.example:8081");
+    let message = &document["components"]["messages"]["changes.recalls"];
+    assert_eq!(
+        (&message["x-avro-framing"], &message["bindings"]["kafka"]["schemaIdPayloadEncoding"]),
+        (&json!("confluent"), &json!("confluent"))
+    );
+    assert!(document["info"]["description"].as_str().unwrap().contains("a zero byte, the id of the schema"));
+    assert!(get(&Fixture::new(|_| {}), "/asyncapi.json").await.json()["info"]["description"].as_str().unwrap().contains("`C3 01`"));
+}
+
 /// Proves that a public schema is found by fingerprint and kept for ever, that a private one is not there, and that a mistyped fingerprint is answered with the nearest.
 #[tokio::test]
 async fn schemas_by_fingerprint() {

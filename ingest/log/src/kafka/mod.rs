@@ -8,7 +8,9 @@
 
 mod connect;
 mod fetch;
+mod framed;
 mod publish;
+pub mod registry;
 mod settings;
 mod tail;
 mod topics;
@@ -22,6 +24,7 @@ use schemas::topics::Topic;
 use tokio::sync::watch;
 
 use self::fetch::Fetchers;
+pub use self::framed::{FramedLog, Framing};
 use self::publish::Publisher;
 pub use self::settings::Options;
 use self::settings::failed;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use schemas::avro::{self, Encoder, Framing};
+use schemas::avro::{self, Encoder};
 use schemas::clock::rfc3339;
 use schemas::hash::Hash32;
 use schemas::position::LogOffset;
@@ -208,14 +208,10 @@ impl Importing<'_> {
 
     async fn note(&self, event: Step) -> Result<(), Error> {
         let ends = if event == Step::Began { self.ends.0.clone() } else { BTreeMap::new() };
-        let mut encoder = Encoder::new(IMPORTS.name, Framing::default()).map_err(Error::Note)?;
+        let mut encoder = Encoder::new(IMPORTS.name).map_err(Error::Note)?;
         let value = encoder.encode(&Event { event, at: self.at_ms, ends }).map_err(Error::Note)?;
-        let headers = Headers::new(&[
-            ("ce_id", Hash32::of(&value).to_string().as_bytes()),
-            ("ce_type", format!("highwater.imports.{}", event.as_str()).as_bytes()),
-            ("ce_source", b"/imports"),
-            ("ce_time", rfc3339(self.at_ms).as_bytes()),
-        ]);
+        let kind = format!("highwater.imports.{}", event.as_str());
+        let headers = Headers::cloud_event(&Hash32::of(&value).to_string(), &kind, "/imports", &rfc3339(self.at_ms));
         let record = Record { key: Bytes::new(), value: Bytes::from(value), headers, at_ms: self.at_ms };
         self.log.append(vec![Append { topic: &IMPORTS, partition: 0, record }]).await?;
         Ok(())

@@ -1,0 +1,195 @@
+//! Framing by a schema registry: against a real one, and against answers that none should give.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use event_log::embedded::{EmbeddedLog, Options};
+use event_log::kafka::registry::{self, Error};
+use event_log::kafka::{FramedLog, Framing};
+use event_log::{Append, EventLog, Headers, Record};
+use schemas::avro;
+use schemas::position::LogOffset;
+use schemas::topics::{self, CHANGES_RECALLS, RECALLS, Topic};
+
+fn open(dir: &Path) -> Arc<EmbeddedLog> {
+    EmbeddedLog::open(dir, Options::default()).unwrap()
+}
+
+fn options(url: &str) -> registry::Options {
+    registry::Options { url: url.to_owned(), credentials: None }
+}
+
+async fn framed(log: &Arc<EmbeddedLog>, prefix: &str, framing: Framing, url: &str) -> Result<Arc<FramedLog>, Error> {
+    FramedLog::registered(Arc::clone(log) as Arc<dyn EventLog>, topics::ALL, prefix, framing, options(url)).await
+}
+
+/// A record of ours; junk has no header.
+fn append(topic: &'static Topic, value: Vec<u8>, is_ours: bool) -> Append {
+    let headers = if is_ours { Headers::new(&[("ce_id", b"1")]) } else { Headers::default() };
+    Append { topic, partition: 0, record: Record { key: Bytes::from_static(b"k"), value: value.into(), headers, at_ms: 1 } }
+}
+
+fn text(topic: &Topic) -> &'static str {
+    avro::ALL.iter().find(|text| text.topic == topic.name).unwrap().json
+}
+
+fn value(topic: &Topic, datum: &[u8]) -> Vec<u8> {
+    let text = avro::ALL.iter().find(|text| text.topic == topic.name).unwrap();
+    avro::joined(&text.fingerprint().unwrap(), datum)
+}
+
+async fn values(log: &dyn EventLog, topic: &'static Topic) -> Result<Vec<Bytes>, event_log::Error> {
+    Ok(log.read(topic, 0, LogOffset(0), 100, 1 << 20).await?.into_iter().map(|stored| stored.record.value).collect())
+}
+
+/// A request without our client; answers the body.
+fn http(method: &str, url: &str, body: &str) -> serde_json::Value {
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "{method} /{path} HTTP/1.0\r\nhost: {host}\r\ncontent-type: application/vnd.schemaregistry.v1+json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.lines().next().unwrap().contains(" 200"), "{answer}");
+    serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+}
+
+/// Proves against a real registry that schemas are registered under the topics' names, that what is appended carries their ids and reads
+/// back as it was, beside values of the other framing; that a newer schema is asked for; and that what cannot be told is an error that
+/// names the record, while junk is left as it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_real_registry() {
+    let Some(url) = engines::or_skip(engines::registry(), "framing by a schema registry") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let (log, prefix) = (open(dir.path()), format!("{}.", engines::unique("t")));
+    let single = framed(&log, &prefix, Framing::SingleObject, &url).await.unwrap();
+    let confluent = framed(&log, &prefix, Framing::Confluent, &url).await.unwrap();
+    let wanted = [value(&RECALLS, b"one"), value(&RECALLS, b"two"), b"\0junk".to_vec()];
+    single.append(vec![append(&RECALLS, wanted[0].clone(), true)]).await.unwrap();
+    confluent.append(vec![append(&RECALLS, wanted[1].clone(), true), append(&RECALLS, wanted[2].clone(), false)]).await.unwrap();
+    let raw = values(&*log, &RECALLS).await.unwrap();
+    assert_eq!((&raw[0][..], raw[1][0], &raw[1][5..]), (&wanted[0][..], 0, &b"two"[..]));
+    for log in [&single, &confluent] {
+        assert_eq!(values(&**log, &RECALLS).await.unwrap(), wanted);
+    }
+    let id = u32::from_be_bytes(raw[1][1..5].try_into().unwrap());
+    assert_eq!(http("GET", &format!("{url}/schemas/ids/{id}"), "")["schema"], text(&RECALLS));
+    assert_eq!(http("GET", &format!("{url}/subjects/{prefix}recalls-value/versions"), ""), serde_json::json!([1]));
+
+    // A newer node.
+    let newer =
+        text(&CHANGES_RECALLS).replacen(r#"{"name": "seq""#, r#"{"name": "added", "type": "string", "default": ""}, {"name": "seq""#, 1);
+    let body = serde_json::json!({"schema": newer}).to_string();
+    let newer_id = http("POST", &format!("{url}/subjects/{prefix}changes.recalls-value/versions"), &body)["id"].as_u64().unwrap();
+    let frame = |id: u32, datum: &[u8]| [&[0], &id.to_be_bytes()[..], datum].concat();
+    log.append(vec![append(&CHANGES_RECALLS, frame(u32::try_from(newer_id).unwrap(), b"x"), true)]).await.unwrap();
+    let fingerprint = avro::learn(&newer).unwrap();
+    assert_eq!(values(&*single, &CHANGES_RECALLS).await.unwrap(), [avro::joined(&fingerprint, b"x")]);
+
+    // One of another topic, and one that nobody knows.
+    log.append(vec![append(&CHANGES_RECALLS, frame(id, b"x"), true)]).await.unwrap();
+    let read = async |from| single.read(&CHANGES_RECALLS, 0, LogOffset(from), 9, 9_999).await;
+    assert_eq!(read(0).await.unwrap().len(), 1, "what stands before it is read");
+    let error = read(1).await.unwrap_err();
+    assert!(matches!(&error, event_log::Error::Damaged { offset: 1, reason, .. } if reason.contains("something else")), "{error}");
+    log.append(vec![append(&CHANGES_RECALLS, frame(987_654_321, b"x"), true)]).await.unwrap();
+    let error = read(2).await.unwrap_err().to_string();
+    assert!(error.contains("987654321 of changes.recalls/0 offset 2") && error.contains("has none of that id"), "{error}");
+    let without = FramedLog::unregistered(Arc::clone(&log) as Arc<dyn EventLog>);
+    let error = without.read(&RECALLS, 0, LogOffset(1), 9, 9_999).await.unwrap_err().to_string();
+    assert!(error.contains("avro.registry_url"), "{error}");
+    assert_eq!(without.read(&RECALLS, 0, LogOffset(0), 1, 9_999).await.unwrap()[0].record.value, wanted[0]);
+}
+
+/// Proves against a real registry that a schema that does not go with those before it is refused with the subject and the reason.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_incompatible_schema_is_refused() {
+    let Some(url) = engines::or_skip(engines::registry(), "an incompatible schema") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let (log, prefix) = (open(dir.path()), format!("{}.", engines::unique("t")));
+    let other = serde_json::json!({"schema": r#"{"type":"record","name":"Other","fields":[{"name":"a","type":"int"}]}"#}).to_string();
+    http("POST", &format!("{url}/subjects/{prefix}recalls-value/versions"), &other);
+    http("PUT", &format!("{url}/config/{prefix}recalls-value"), r#"{"compatibility":"FULL"}"#);
+    let error = framed(&log, &prefix, Framing::Confluent, &url).await.err().unwrap();
+    assert!(matches!(&error, Error::Incompatible { subject, .. } if *subject == format!("{prefix}recalls-value")), "{error}");
+}
+
+/// A server that gives everybody the same answer; what it was asked goes to `asked`.
+fn answering(answer: String) -> (String, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, asked) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, mut head) = (stream.unwrap(), Vec::new());
+            let mut piece = [0; 4096];
+            while !head.windows(4).any(|four| four == b"\r\n\r\n") {
+                match stream.read(&mut piece) {
+                    Ok(0) | Err(_) => break,
+                    Ok(read) => head.extend_from_slice(&piece[..read]),
+                }
+            }
+            drop(sender.send(String::from_utf8_lossy(&head).into_owned()));
+            // The client may have heard enough.
+            drop(stream.write_all(answer.as_bytes()));
+        }
+    });
+    (url, asked)
+}
+
+/// Proves that refusals, redirects, answers of another kind and size, and silence are errors that say what to do, and that no password is
+/// shown or sent elsewhere.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn odd_answers_are_errors() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = open(dir.path());
+    let ask = async |url: &str| {
+        let options = registry::Options { url: url.to_owned(), credentials: Some(("name".to_owned(), "geheim".to_owned())) };
+        assert!(!format!("{options:?}").contains("geheim"));
+        let made = FramedLog::registered(Arc::clone(&log) as Arc<dyn EventLog>, topics::ALL, "", Framing::Confluent, options).await;
+        let error = made.err().unwrap();
+        let words = schemas::reason::reason(&error);
+        assert!(!words.contains("geheim"), "{words}");
+        words
+    };
+    let (elsewhere, asked_elsewhere) = answering("HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n{\"id\":1}".to_owned());
+    let large = format!("HTTP/1.1 200 OK\r\ncontent-length: 3000000\r\n\r\n{}", " ".repeat(3_000_000));
+    for (answer, words) in [
+        ("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n", "refuses the credentials (status 401)"),
+        ("HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n", "avro.registry_password"),
+        (
+            "HTTP/1.1 422 No\r\ncontent-length: 47\r\n\r\n{\"error_code\":42201,\"message\":\"Invalid schema\"}",
+            "status 422: Invalid schema",
+        ),
+        ("HTTP/1.1 500 Oh\r\ncontent-length: 9\r\n\r\n<p>no</p>", "status 500: <p>no</p>"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n<p>hi</p>", "with something else"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n{\"id\":-1.5}", "with something else"),
+        (&format!("HTTP/1.1 307 There\r\nlocation: {elsewhere}/\r\ncontent-length: 0\r\n\r\n"), "status 307"),
+        (&large, "over 1048576 bytes"),
+        ("", "does not answer"),
+    ] {
+        let (url, asked) = answering(answer.to_owned());
+        let error = ask(&url).await;
+        assert!(error.contains(words) && error.contains(url.trim_start_matches("http://")), "{error}");
+        let asked = asked.recv().unwrap().to_lowercase();
+        assert!(
+            asked.starts_with("post /subjects/recalls-value/versions ") && asked.contains("authorization: basic bmftztpnzwhlaw0="),
+            "{asked}"
+        );
+    }
+    assert!(asked_elsewhere.try_recv().is_err(), "a redirect is not followed");
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert!(ask(&format!("http://{closed}")).await.contains("does not answer"));
+    for url in ["registry:8081", "ftp://registry", "http://name:geheim@registry:8081", "http://registry/?x=1", ""] {
+        assert!(ask(url).await.contains("is no http or https address"), "{url}");
+    }
+}

@@ -1,0 +1,97 @@
+//! Values framed by a schema registry: what they mean does not change, and those who read the topics with a registry's tools can.
+
+use std::path::Path;
+use std::process::Command;
+
+use event_log::EventLog;
+use schemas::clock::Clock;
+use schemas::position::LogOffset;
+use schemas::topics::CHANGES_RECALLS;
+
+use crate::cluster::Cluster;
+use crate::engine::{Played, upstream_names};
+use crate::moving::digests;
+use crate::process::{Server, highwater, refusal, stdout};
+
+const FIXED: &str = "2026-11-20T12:00:00Z";
+
+/// Proves that the same records give the same digests in either framing and in a log that has both, that a registry's readers see each
+/// change once whatever is sent again, and that settings that do not go together are refused with the reason.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_framing_changes_nothing() {
+    let played = Played::start(51, 200, Clock::Fixed(FIXED.parse().unwrap())).await;
+    let Some(cluster) = Cluster::new("framing by a registry", &played.base_url, FIXED) else { return };
+    let Some(registry) = engines::or_skip(engines::registry(), "framing by a registry") else { return };
+    let one = |arguments: &[&str]| {
+        let mut command = highwater(&cluster.data("one"), &played.base_url, arguments);
+        command.env("HIGHWATER_CLOCK__FIXED", FIXED).env("HIGHWATER_MASTER_KEY_FILE", cluster.data("master.key"));
+        command
+    };
+    let at = |framing: &'static str, registry: &str| {
+        let registry = registry.to_owned();
+        let cluster = &cluster;
+        move |arguments: &[&str]| {
+            let mut command = cluster.command("n", arguments);
+            command.env("HIGHWATER_AVRO__FRAMING", framing).env("HIGHWATER_AVRO__REGISTRY_URL", &registry);
+            command
+        }
+    };
+    let (confluent, single) = (at("confluent", &registry), at("single-object", &registry));
+    for upstream in upstream_names() {
+        stdout(one(&["ingest", upstream, "--once"]));
+    }
+    let (expected, file) = (digests(one), cluster.data("all.avro"));
+    stdout(one(&["export", "all", "--format", "records", "--output", file.to_str().unwrap()]));
+    stdout(confluent(&["import", file.to_str().unwrap()]));
+    assert_eq!(digests(&confluent), expected);
+    let log = cluster.log().await;
+    let first_bytes = async |from: u64| {
+        let read = log.read(&CHANGES_RECALLS, 0, LogOffset(from), 100_000, 64 << 20).await.unwrap();
+        read.iter().map(|stored| stored.record.value[0]).collect::<Vec<_>>()
+    };
+    let LogOffset(end) = log.end(&CHANGES_RECALLS, 0).await.unwrap();
+    assert!(first_bytes(0).await.iter().all(|first| *first == 0));
+
+    // Both framings in one topic.
+    played.sim.advance(40);
+    for upstream in upstream_names() {
+        stdout(single(&["ingest", upstream, "--once"]));
+    }
+    assert!(first_bytes(end).await.iter().all(|first| *first == 0xc3));
+    let expected = digests(&confluent);
+    stdout(confluent(&["replay", "all"]));
+    assert_eq!(digests(&single), expected);
+    log.close().await.unwrap();
+
+    let server = Server::ready(confluent(&["serve", "--role", "api"]));
+    let document = server.json("/asyncapi.json", "");
+    assert_eq!(document["components"]["messages"]["changes.recalls"]["x-avro-framing"], "confluent");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/topics");
+    let mut check = Command::new(script);
+    check.args([cluster.kafka(), &format!("http://{}", server.address), "changes.recalls", &cluster.prefix(), &registry]);
+    let checked = check.output().unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    let said = String::from_utf8(checked.stdout).unwrap();
+    // Where Python's packages are missing the script says so and ends.
+    if let Ok(seen) = said.trim().parse::<usize>() {
+        assert_eq!(seen, stdout(confluent(&["export", "changes.recalls", "--all"])).lines().count());
+    }
+    assert_eq!(server.terminate().code(), Some(0));
+
+    for (command, words) in [
+        (at("confluent", "")(&["serve", "--role", "api"]), "needs the registry"),
+        (at("confluent", "http://127.0.0.1:9")(&["serve", "--role", "api"]), "does not answer"),
+        (at("avro", "")(&["serve", "--role", "api"]), "neither \"single-object\" nor \"confluent\""),
+        (
+            {
+                let mut command = one(&["status"]);
+                command.env("HIGHWATER_AVRO__FRAMING", "confluent");
+                command
+            },
+            "needs log = \"kafka://host:9092",
+        ),
+    ] {
+        let refused = refusal(command);
+        assert!(refused.contains(words), "{refused}");
+    }
+}
