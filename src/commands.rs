@@ -169,7 +169,7 @@ impl Command {
             Self::Keys(command) => keys(engine, command, output).await,
             Self::Export { topic, format, .. } if format == RECORDS => {
                 // What is not decided yet would be decided anew where it arrives.
-                engine.wait_caught_up().await?;
+                wait_caught_up(engine, output).await?;
                 let asked: Vec<&'static Topic> = transfer::topics().filter(|known| topic == ALL || topic == known.name).collect();
                 let mut write = written(output);
                 transfer::export(&*engine.log, &asked, |done, total| output.progress(done, total), &mut write).await.map_err(failure)
