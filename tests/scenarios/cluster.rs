@@ -20,7 +20,8 @@ pub(crate) struct Cluster {
     dir: TempDir,
     kafka: String,
     cql: String,
-    name: String,
+    /// What the topics' names begin with, and the keyspace.
+    pub(crate) name: String,
     base_url: String,
     /// When it is, for all of them; the system's clock if empty.
     fixed: &'static str,

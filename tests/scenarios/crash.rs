@@ -7,30 +7,17 @@ use std::time::{Duration, Instant};
 use schemas::clock::Clock;
 
 use crate::account::Expected;
+use crate::chance::{self, Chance};
 use crate::engine::{Engine, Played};
 use crate::process::{Server, highwater, stdout};
 use crate::reader::Reader;
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap())
-}
-
-/// Small random numbers from a seed.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-}
 
 /// Proves that kills at points of chance lose nothing that was answered for and repeat nothing: keys go on working, cursors go on, every
 /// chain is whole, and at the end facts and feed equal the account of a simulator that changed only between finished runs.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kills_lose_and_repeat_nothing() {
-    let rounds = number("KILL_ROUNDS").unwrap_or(6);
-    let seed = number("KILL_SEED").unwrap_or_else(|| u64::try_from(Clock::System.now_ms()).unwrap());
+    let rounds = chance::number("KILL_ROUNDS").unwrap_or(6);
+    let seed = chance::seed("KILL_SEED");
     println!("KILL_ROUNDS={rounds} KILL_SEED={seed}");
     let mut chance = Chance(seed);
     let dir = tempfile::tempdir().unwrap();

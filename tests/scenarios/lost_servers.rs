@@ -63,7 +63,7 @@ fn unavailable(answer: &crate::process::Answer) {
 async fn roles_outlive_their_servers() {
     let played = Played::start(21, 120, Clock::System).await;
     let dir = tempfile::tempdir().unwrap();
-    let Some(servers) = own(Own::start(dir.path(), 0), "losing servers") else { return };
+    let Some(servers) = engines::or_skip(Own::start(dir.path(), 0), "losing servers") else { return };
     let cluster = Cluster::on(servers.kafka(), servers.cql(), &played.base_url, "");
     let nodes = cluster.start(&[("p", "project"), ("i", "ingest"), ("a", "api")]);
     let api = &nodes[2];
@@ -139,17 +139,6 @@ async fn roles_outlive_their_servers() {
     }
     for node in nodes {
         assert!(node.terminate().code().is_some(), "it ends by itself");
-    }
-}
-
-/// Servers of the test's own, or `None` after saying why there are none.
-pub(crate) fn own(started: Result<Own, String>, test: &str) -> Option<Own> {
-    match started {
-        Ok(own) => Some(own),
-        Err(reason) => {
-            assert!(engines::or_skip(Err(reason), test).is_none());
-            None
-        }
     }
 }
 

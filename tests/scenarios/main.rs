@@ -4,10 +4,12 @@
 
 mod account;
 mod bad_input;
+mod chance;
 mod cluster;
 mod commands;
 mod crash;
 mod engine;
+mod faults;
 mod framing;
 mod gate;
 mod lost_servers;

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -36,6 +36,20 @@ pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Comm
 /// Runs a command that ends by itself.
 pub(crate) fn run(mut command: Command) -> Output {
     command.output().unwrap()
+}
+
+/// Runs a command that ends by itself within a time.
+pub(crate) fn run_within(mut command: Command, limit: Duration) -> Output {
+    let (begun, mut child) = (Instant::now(), command.spawn().unwrap());
+    while child.try_wait().unwrap().is_none() {
+        if begun.elapsed() > limit {
+            child.kill().unwrap();
+            let words = String::from_utf8_lossy(&child.wait_with_output().unwrap().stderr).into_owned();
+            panic!("{command:?} does not end within {limit:?}: {words}");
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+    child.wait_with_output().unwrap()
 }
 
 /// Runs a command that must succeed; answers its standard output.
@@ -85,17 +99,25 @@ impl Answer {
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: SocketAddr,
+    /// Reads what it says.
+    listening: Option<JoinHandle<()>>,
 }
 
 impl Server {
     /// Starts it and waits until it listens.
-    pub(crate) fn start(mut command: Command) -> Self {
+    pub(crate) fn start(command: Command) -> Self {
+        Self::try_start(command, |_| {}).unwrap_or_else(|words| panic!("it ended: {words}"))
+    }
+
+    /// Starts it and waits until it listens; what it said, if it ended instead. `heard` gets each line of its standard error.
+    pub(crate) fn try_start(mut command: Command, mut heard: impl FnMut(&str) + Send + 'static) -> Result<Self, String> {
         let mut child = command.spawn().unwrap();
         let (sender, addresses) = mpsc::channel();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        thread::spawn(move || {
+        let listening = thread::spawn(move || {
             let mut words = Vec::new();
             for line in lines.map_while(Result::ok) {
+                heard(&line);
                 let fields = serde_json::from_str::<Value>(&line).map(|mut line| line["fields"].take()).unwrap_or_default();
                 if fields["message"] == "listening" {
                     drop(sender.send(Ok(fields["address"].as_str().unwrap().parse().unwrap())));
@@ -104,10 +126,9 @@ impl Server {
             }
             drop(sender.send(Err(words.join("\n"))));
         });
-        match addresses.recv_timeout(DEADLINE).unwrap() {
-            Ok(address) => Self { child, address },
-            Err(words) => panic!("it ended: {words}"),
-        }
+        let mut this = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)), listening: Some(listening) };
+        this.address = addresses.recv_timeout(DEADLINE).unwrap_or_else(|_| Err("it does not listen".to_owned()))?;
+        Ok(this)
     }
 
     /// Starts it and waits until it is ready.
@@ -161,12 +182,22 @@ impl Server {
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+        self.hear_out();
     }
 
     /// Asks it to stop, and answers how it did.
     pub(crate) fn terminate(mut self) -> ExitStatus {
         self.signal("TERM");
-        wait_for("the end", || self.child.try_wait().unwrap())
+        let ended = wait_for("the end", || self.child.try_wait().unwrap());
+        self.hear_out();
+        ended
+    }
+
+    /// Waits for the last of what it said.
+    fn hear_out(&mut self) {
+        if let Some(listening) = self.listening.take() {
+            listening.join().unwrap();
+        }
     }
 }
 
@@ -180,17 +211,21 @@ impl Drop for Server {
 
 /// One request over a connection of its own: status and body.
 pub(crate) fn get(address: SocketAddr, path: &str, key: &str) -> Option<(u16, Vec<u8>)> {
+    ask(address, path, key).map(|answer| (answer.status, answer.body))
+}
+
+/// One request over a connection of its own; `None` when no whole answer came. The key may be empty.
+pub(crate) fn ask(address: SocketAddr, path: &str, key: &str) -> Option<Answer> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(DEADLINE)).ok()?;
     let key = if key.is_empty() { String::new() } else { format!("x-api-key: {key}\r\n") };
     write!(stream, "GET {path} HTTP/1.0\r\nhost: {address}\r\n{key}\r\n").ok()?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).ok()?;
-    let head = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
-    let text = String::from_utf8_lossy(&answer[..head]).to_lowercase();
-    let status = text.split(' ').nth(1)?.parse().ok()?;
-    let body = answer.split_off(head + 4);
-    let announced = text.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse::<usize>().ok());
+    let body = answer.split_off(answer.windows(4).position(|four| four == b"\r\n\r\n")? + 4);
+    let head = String::from_utf8_lossy(&answer).to_lowercase();
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    let announced = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse::<usize>().ok());
     // A body cut by a kill is no answer.
-    announced.is_none_or(|length| length == body.len()).then_some((status, body))
+    announced.is_none_or(|length| length == body.len()).then_some(Answer { status, head, body })
 }

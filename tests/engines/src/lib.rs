@@ -35,16 +35,16 @@ pub fn registry() -> Found {
     FOUND.get_or_init(|| found("registry", "HIGHWATER_TEST_REGISTRY", "registry: ")).clone()
 }
 
-/// The address, or `None` after saying that `test` was not run, and why: on standard error, and in the file that
+/// What was found, or `None` after saying that `test` was not run, and why: on standard error, and in the file that
 /// `HIGHWATER_NOT_RUN` names, from which `ops/test` takes its last words.
 ///
 /// # Panics
 /// Under `CI=true`, where a server that is missing is a failure.
 #[must_use]
 #[expect(clippy::print_stderr, reason = "a test that did not run says so")]
-pub fn or_skip(found: Found, test: &str) -> Option<String> {
+pub fn or_skip<T>(found: Result<T, String>, test: &str) -> Option<T> {
     match found {
-        Ok(address) => Some(address),
+        Ok(found) => Some(found),
         Err(reason) => {
             assert!(std::env::var("CI").is_err(), "{test} cannot run: {reason}");
             let words = format!("NOT RUN: {test}: {reason}\n");

@@ -164,7 +164,7 @@ impl ScyllaStore {
                 view.set_dropped();
             }
             if let Err(error) = generations::drop_tables(&cql, def, generation).await {
-                let error = &error as &dyn std::error::Error;
+                let error = schemas::reason::reason(&error);
                 tracing::warn!(view = def.name, generation, error, "could not drop an old generation; the next rebuild will");
             }
         });

@@ -243,7 +243,7 @@ async fn ask(view: Weak<ScyllaView>) {
         }
         if let Err(error) = view.refresh().await {
             // Those that wait have a time limit of their own; the database may come back before it.
-            tracing::debug!(view = view.def.name, error = &error as &dyn std::error::Error, "the checkpoint could not be read");
+            tracing::debug!(view = view.def.name, error = schemas::reason::reason(&error), "the checkpoint could not be read");
         }
     }
 }

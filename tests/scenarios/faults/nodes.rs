@@ -1,0 +1,132 @@
+//! The nodes of a cluster, started again when they are dead, as whoever runs them for a living has it.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::cluster::Cluster;
+use crate::process::{Server, get, wait_for};
+
+/// Names and roles.
+pub(crate) const NODES: [(&str, &str); 6] =
+    [("i1", "ingest"), ("i2", "ingest"), ("p1", "project"), ("p2", "project"), ("a1", "api"), ("a2", "api")];
+/// How long a node may take until it starts, over all tries.
+const START_MAX: Duration = Duration::from_secs(90);
+/// The pause before the next try.
+const START_PAUSE: Duration = Duration::from_millis(200);
+
+/// What one process is at the moment.
+#[derive(Default)]
+struct Life {
+    server: Option<Server>,
+    /// How often it was started.
+    starts: u64,
+}
+
+/// All nodes of [`NODES`].
+pub(crate) struct Nodes {
+    pub(crate) cluster: Cluster,
+    lives: [Mutex<Life>; NODES.len()],
+    /// Where each leaves what it says on standard error.
+    logs: PathBuf,
+    panicked: (Mutex<Sender<String>>, Mutex<Receiver<String>>),
+}
+
+impl Nodes {
+    /// Starts all of them at once. What they say is kept in `logs`.
+    pub(crate) fn start(cluster: Cluster, logs: PathBuf) -> Self {
+        drop(fs::remove_dir_all(&logs));
+        fs::create_dir_all(&logs).unwrap();
+        let (sender, panicked) = mpsc::channel();
+        let this = Self { cluster, lives: Default::default(), logs, panicked: (Mutex::new(sender), Mutex::new(panicked)) };
+        thread::scope(|scope| {
+            for at in 0..NODES.len() {
+                let this = &this;
+                scope.spawn(move || this.start_again(at));
+            }
+        });
+        this
+    }
+
+    /// Starts a dead node, however many tries it takes while a server is away.
+    pub(crate) fn start_again(&self, at: usize) {
+        let (name, role) = NODES[at];
+        let begun = Instant::now();
+        loop {
+            let path = self.logs.join(format!("{name}.log"));
+            let mut log = OpenOptions::new().create(true).append(true).open(path).unwrap();
+            let panicked = self.panicked.0.lock().unwrap().clone();
+            let heard = move |line: &str| {
+                writeln!(log, "{line}").unwrap();
+                if line.contains("panicked at") {
+                    drop(panicked.send(format!("{name}: {line}")));
+                }
+            };
+            match Server::try_start(self.cluster.command(name, &["serve", "--role", role]), heard) {
+                Ok(server) => {
+                    let mut life = self.lives[at].lock().unwrap();
+                    life.server = Some(server);
+                    life.starts += 1;
+                    return;
+                }
+                Err(words) => assert!(begun.elapsed() < START_MAX, "{name} does not start: {words}"),
+            }
+            thread::sleep(START_PAUSE);
+        }
+    }
+
+    /// Kills a node as `kill -9` does.
+    pub(crate) fn kill(&self, at: usize) {
+        let server = self.lives[at].lock().unwrap().server.take();
+        server.unwrap().kill();
+    }
+
+    /// Sends a node a signal by name.
+    pub(crate) fn signal(&self, at: usize, name: &str) {
+        self.lives[at].lock().unwrap().server.as_ref().unwrap().signal(name);
+    }
+
+    /// Where a node listens, if it lives, and how often it was started.
+    pub(crate) fn address(&self, at: usize) -> (Option<SocketAddr>, u64) {
+        let life = self.lives[at].lock().unwrap();
+        (life.server.as_ref().map(|server| server.address), life.starts)
+    }
+
+    /// The nodes of a role.
+    pub(crate) fn of(role: &str) -> Vec<usize> {
+        (0..NODES.len()).filter(|at| NODES[*at].1 == role).collect()
+    }
+
+    /// Waits until all say that they are ready.
+    pub(crate) fn wait_ready(&self) {
+        for (at, (name, _)) in NODES.iter().enumerate() {
+            let address = self.address(at).0.unwrap();
+            let mut last = None;
+            let mut is_ready = || {
+                last = get(address, "/readyz", "");
+                last.as_ref().is_some_and(|(status, _)| *status == 200).then_some(())
+            };
+            wait_for(&format!("readiness of {name}"), &mut is_ready);
+        }
+    }
+
+    /// Panics if a process did.
+    pub(crate) fn assert_none_panicked(&self) {
+        let words: Vec<String> = self.panicked.1.lock().unwrap().try_iter().collect();
+        assert!(words.is_empty(), "{words:?}");
+    }
+
+    /// Ends all of them in order, which must go well.
+    pub(crate) fn terminate(self) {
+        for (at, (name, _)) in NODES.iter().enumerate() {
+            let server = self.lives[at].lock().unwrap().server.take();
+            assert_eq!(server.unwrap().terminate().code(), Some(0), "{name}");
+        }
+        self.assert_none_panicked();
+    }
+}
