@@ -196,7 +196,7 @@ impl Engine {
         // A store that is lost keeps no process from stopping: it forfeits a block of calls a caller at most.
         match tokio::time::timeout(GIVE_BACK_MAX, self.context.access.release_all(&self.context)).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(error = &error as &dyn StdError, "unused quota could not be given back"),
+            Ok(Err(error)) => tracing::warn!(error = ingest::reason(&error), "unused quota could not be given back"),
             Err(_) => tracing::warn!("unused quota could not be given back in time"),
         }
         self.store.close().await?;
@@ -337,7 +337,7 @@ pub(crate) async fn run(
                     // Ready once everything that was in the log at the start is projected.
                     None => {
                         while let Err(error) = wait_all(&engine).await {
-                            tracing::warn!(error = &*error as &dyn StdError, "the views do not catch up yet");
+                            tracing::warn!(error = ingest::reason(&*error), "the views do not catch up yet");
                             tokio::time::sleep(WAIT_AGAIN).await;
                         }
                         ready.store(true, Ordering::Relaxed);
@@ -382,7 +382,7 @@ async fn observe(engine: Arc<Engine>) {
     while !*stop.borrow() {
         projector::metrics::sample(&engine.parts).await;
         if let Err(error) = ingest::metrics::sample(&*engine.parts.engine, &upstreams).await {
-            tracing::warn!(error = &error as &dyn StdError, "the upstreams' freshness cannot be told");
+            tracing::warn!(error = ingest::reason(&error), "the upstreams' freshness cannot be told");
         }
         tokio::select! {
             _ = stop.changed() => {}

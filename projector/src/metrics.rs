@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use prometheus::core::{Collector, Desc};
 use prometheus::{Gauge, IntCounterVec, IntGauge, IntGaugeVec, Opts};
+use schemas::reason::reason;
 use schemas::topics;
 use view_store::Checkpoint;
 
@@ -139,7 +140,7 @@ pub async fn sample(parts: &Parts) {
         }
         // A view that a rebuild replaced meanwhile is asked next time.
         Ok(Err(Error::Store(view_store::Error::Gone { .. }))) => {}
-        Ok(Err(error)) => tracing::warn!(error = &error as &dyn std::error::Error, "the lag cannot be told"),
+        Ok(Err(error)) => tracing::warn!(error = reason(&error), "the lag cannot be told"),
         Err(_) => tracing::warn!("the lag cannot be told in time"),
     }
 }
