@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use event_log::{EventLog, Stored};
+use futures_util::stream::{self, StreamExt};
 use schemas::avro;
 use schemas::event::{Fact, FactKind, Run};
 use schemas::key;
@@ -23,7 +24,9 @@ use crate::{Error, follow};
 /// Facts read at once, from one partition.
 const BATCH_RECORDS: usize = 4_000;
 /// Bytes read at once, from one partition.
-const BATCH_BYTES: usize = 8 << 20;
+const BATCH_BYTES: usize = 4 << 20;
+/// Partitions read at once: one at whose end a reader stands costs a question to a broker.
+const READS_AT_ONCE: usize = 8;
 
 /// The topics whose records chain per key.
 pub fn fact_topics() -> impl Iterator<Item = &'static Topic> {
@@ -54,9 +57,11 @@ impl Heads {
             // What one append left in several partitions becomes one commit. A key lies in one partition, so that no fold misses
             // what another one of the same round has changed; runs are shared.
             let (mut folded, mut records) = (Folded::default(), 0);
-            for (topic, partition) in fact_topics().flat_map(|topic| (0..topic.partitions).map(move |partition| (topic, partition))) {
-                let position = checkpoint.position(topic, partition);
-                let batch = match self.log.read(topic, partition, position, BATCH_RECORDS, BATCH_BYTES).await {
+            let partitions = fact_topics().flat_map(|topic| (0..topic.partitions).map(move |partition| (topic, partition)));
+            let read = |(topic, partition)| self.read(topic, partition, checkpoint.position(topic, partition));
+            let mut reads = stream::iter(partitions.map(read).collect::<Vec<_>>()).buffered(READS_AT_ONCE);
+            while let Some((topic, partition, batch)) = reads.next().await {
+                let batch = match batch {
                     // What was read before damage is kept; the next round begins with the damage.
                     Err(_) if records > 0 => break,
                     batch => batch?,
@@ -87,6 +92,11 @@ impl Heads {
         let checkpoint = self.view.checkpoint().await?;
         let inputs: Vec<&'static Topic> = fact_topics().collect();
         follow::wait_any(&self.log, &inputs, &checkpoint).await
+    }
+
+    async fn read(&self, topic: &'static Topic, partition: u32, from: LogOffset) -> (&'static Topic, u32, Result<Vec<Stored>, Error>) {
+        let batch = self.log.read(topic, partition, from, BATCH_RECORDS, BATCH_BYTES).await;
+        (topic, partition, batch.map_err(Error::from))
     }
 
     async fn fold(&self, topic: &'static Topic, partition: u32, batch: &[Stored], folded: &mut Folded) -> Result<(), Error> {

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
+use futures_util::future::try_join_all;
 use schemas::tables::{Key, Table, Write};
 use serde::de::DeserializeOwned;
 use view_store::View;
@@ -68,9 +69,12 @@ impl Rows {
                 by_table.entry(table.name).or_insert_with(|| (table, HashSet::new())).1.insert(key);
             }
         }
-        for (table, keys) in by_table.into_values() {
+        let fetched = by_table.into_values().map(async |(table, keys)| {
             let keys: Vec<Key> = keys.into_iter().collect();
             let rows = view.get_many(table, &keys).await?;
+            Ok::<_, Error>((table, keys, rows))
+        });
+        for (table, keys, rows) in try_join_all(fetched).await? {
             self.known.entry(table.name).or_default().extend(keys.into_iter().zip(rows));
         }
         Ok(())

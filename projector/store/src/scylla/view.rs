@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use schemas::tables::{ColumnType, Datum, Key, Table, TableKind, ValueKind, ViewDef, Write};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::checkpoint::{self, is_past, raise, stamp};
 use super::generations;
@@ -31,8 +31,10 @@ const REQUESTS_AT_ONCE: usize = 128;
 const BATCH_ROWS_MAX: usize = 50;
 /// Bytes of values in a batch.
 const BATCH_BYTES_MAX: usize = 40_000;
-/// How often the stored checkpoint is looked at while somebody waits.
-const POLL: Duration = Duration::from_millis(50);
+/// How soon the stored checkpoint is looked at after somebody has begun to wait.
+const POLL_FIRST: Duration = Duration::from_millis(2);
+/// How often it is looked at when nothing has come for long.
+const POLL_LAST: Duration = Duration::from_millis(50);
 
 /// What waiters watch.
 #[derive(Clone, Default)]
@@ -58,6 +60,8 @@ pub(super) struct ScyllaView {
     statements: HashMap<&'static str, Statements>,
     progress: watch::Sender<Progress>,
     waiting: Mutex<Waiting>,
+    /// Somebody has begun to wait.
+    began: Arc<Notify>,
     /// The tables are no more.
     dropped: AtomicBool,
     /// One commit at a time.
@@ -75,6 +79,7 @@ impl ScyllaView {
             statements,
             progress: watch::Sender::default(),
             waiting: Mutex::default(),
+            began: Arc::default(),
             dropped: AtomicBool::new(false),
             committing: tokio::sync::Mutex::default(),
         })
@@ -157,8 +162,9 @@ impl ScyllaView {
         let mut waiting = held(self.waiting.lock());
         waiting.count += 1;
         if !std::mem::replace(&mut waiting.is_asking, true) {
-            tokio::spawn(ask(Weak::clone(&self.me)));
+            tokio::spawn(ask(Weak::clone(&self.me), Arc::clone(&self.began)));
         }
+        self.began.notify_one();
         Waiter(self)
     }
 
@@ -229,10 +235,18 @@ impl ScyllaView {
     }
 }
 
-/// Asks for the checkpoint while anybody waits and the view is there.
-async fn ask(view: Weak<ScyllaView>) {
+/// Asks for the checkpoint while anybody waits and the view is there: often at first, since what is waited for is mostly under way,
+/// then less and less.
+async fn ask(view: Weak<ScyllaView>, began: Arc<Notify>) {
+    let mut pause = POLL_FIRST;
     loop {
-        tokio::time::sleep(POLL).await;
+        tokio::select! {
+            () = tokio::time::sleep(pause) => pause = POLL_LAST.min(pause * 3 / 2),
+            () = began.notified() => {
+                tokio::time::sleep(POLL_FIRST).await;
+                pause = POLL_FIRST;
+            }
+        }
         let Some(view) = view.upgrade() else { return };
         {
             let mut waiting = held(view.waiting.lock());
