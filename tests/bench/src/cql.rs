@@ -1,6 +1,7 @@
-//! The view store on CQL against the driver alone, on one node: rows committed, rows read by key, pages of changes read.
+//! The view store on CQL against the driver alone, on one node: rows committed, rows read by key, pages of changes and of lists read.
 //!
-//! The driver does the same requests with the same number under way; what the store adds is checking, grouping, checkpoints and decoding.
+//! The driver does the same requests, prepared, with the same number under way, in turn with the store, which writes rows of its own
+//! to the same tables. What the store adds is checking, grouping, checkpoints and decoding.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,17 +9,15 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use schemas::key;
 use schemas::position::Seq;
-use schemas::tables::{Key, Table, TableKind, ValueKind, ViewDef, Write, text};
+use schemas::tables::{Datum, Key, Table, TableKind, ValueKind, ViewDef, Write, int, int_desc, text};
 use scylla::client::session::Session;
-use scylla::client::session_builder::SessionBuilder;
 use scylla::statement::prepared::PreparedStatement;
 use tokio::task::JoinSet;
 use view_store::feed::{FEED_BLOCK_LEN, FEED_KEY, FeedTail, read_page};
-use view_store::scylla::Options;
-use view_store::{Checkpoint, ScyllaStore, View, ViewStore};
+use view_store::{Checkpoint, Range, ScyllaStore, View, ViewStore};
 
 use crate::report::{figure, heading, median, ratio};
-use crate::{Failure, Settings};
+use crate::{Failure, Settings, servers};
 
 /// Rows of one commit.
 const BATCH_ROWS: i64 = 500;
@@ -30,11 +29,32 @@ const PAGES_UNDER_WAY: usize = 32;
 const PAGE_CHANGES: usize = 200;
 /// Changes in the feed.
 const FEED_CHANGES: u64 = 20_000;
+/// Records in the list.
+const LISTED: i64 = 10_000;
+/// Records in a page of the list.
+const PAGE_RECORDS: usize = 50;
+/// Entries read for it, the API's own number: some may no longer count.
+const PAGE_ENTRIES: usize = PAGE_RECORDS + 32;
+/// Pages of the list under way: each asks for all its records at once.
+const LISTS_UNDER_WAY: usize = 8;
+/// Rows written in one round of each.
+const ROUND_ROWS: i64 = 20 * BATCH_ROWS;
 
 static ROWS: Table =
     Table { name: "bench_rows", key: &[text("id")], partition_columns: 1, kind: TableKind::Current, value: ValueKind::Text };
 static FEED: Table = Table { name: "bench_feed", key: FEED_KEY, partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Bytes };
-static DEF: ViewDef = ViewDef { name: "bench", tables: &[&ROWS, &FEED] };
+/// As the recalls' lists are.
+static LIST: Table = Table {
+    name: "bench_list",
+    key: &[text("list"), int_desc("year"), int_desc("day"), text("id"), int("since")],
+    partition_columns: 2,
+    kind: TableKind::Derived,
+    value: ValueKind::Text,
+};
+static DEF: ViewDef = ViewDef { name: "bench", tables: &[&ROWS, &FEED, &LIST] };
+/// The one list, and its year.
+const LIST_NAME: &str = "*/*";
+const LIST_YEAR: i64 = 2026;
 
 /// Runs it on the node at `address`.
 pub(crate) fn run(settings: &Settings, address: &str) -> Result<(), Failure> {
@@ -43,98 +63,134 @@ pub(crate) fn run(settings: &Settings, address: &str) -> Result<(), Failure> {
 
 async fn compare(settings: &Settings, address: &str) -> Result<(), Failure> {
     heading("CQL: the view store against the driver alone");
-    let keyspace = format!("bench_{}", std::process::id());
-    let options = Options { contact_points: vec![address.to_owned()], keyspace: keyspace.clone(), ..Options::default() };
-    let store = ScyllaStore::open(options).await?;
+    let keyspace = engines::unique("bench");
+    let store = ScyllaStore::open(servers::store_options(address, &keyspace)).await?;
+    let driver = Arc::new(servers::driver(address).await?);
+    let compared = rounds(settings, &store, &driver, &keyspace).await;
+    servers::remove_keyspace(&driver, &keyspace).await?;
+    compared
+}
+
+async fn rounds(settings: &Settings, store: &Arc<ScyllaStore>, driver: &Arc<Session>, keyspace: &str) -> Result<(), Failure> {
     let view = store.live(&DEF).await?;
-    let driver = Arc::new(SessionBuilder::new().known_node(address).build().await?);
-    fill_feed(&*view).await?;
-    let mut rounds = Rounds::default();
+    fill(&*view).await?;
+    let theirs = Arc::new(Driver::prepare(driver, keyspace).await?);
+    let (mut rows, mut points, mut pages, mut lists) = (Pair::default(), Pair::default(), Pair::default(), Pair::default());
     for round in 0..settings.rounds {
-        let begin = i64::try_from(round)? * BATCH_ROWS * 20;
-        rounds.ours.push(commit_rows(&*view, begin).await?);
-        rounds.driver.push(insert_rows(&driver, &keyspace, begin).await?);
-        rounds.our_points.push(repeat(settings.seconds, UNDER_WAY, |n| our_point(Arc::clone(&view), n)).await?);
-        let select = Arc::new(driver.prepare(format!("SELECT value FROM {keyspace}.bench_rows_g1 WHERE id = ?")).await?);
-        rounds
-            .driver_points
-            .push(repeat(settings.seconds, UNDER_WAY, |n| driver_point(Arc::clone(&driver), Arc::clone(&select), n)).await?);
-        rounds.our_pages.push(repeat(settings.seconds, PAGES_UNDER_WAY, |n| our_page(Arc::clone(&view), n)).await?);
-        let select = Arc::new(driver.prepare(format!("SELECT value FROM {keyspace}.bench_feed_g1 WHERE block = ?")).await?);
-        rounds
-            .driver_pages
-            .push(repeat(settings.seconds, PAGES_UNDER_WAY, |n| driver_page(Arc::clone(&driver), Arc::clone(&select), n)).await?);
+        let begin = LISTED + i64::try_from(round)? * 2 * ROUND_ROWS;
+        rows.ours.push(commit_rows(&*view, begin).await?);
+        rows.theirs.push(insert_rows(&theirs, begin + ROUND_ROWS).await?);
+        points.ours.push(repeat(settings.seconds, UNDER_WAY, |n| our_point(Arc::clone(&view), n)).await?);
+        points.theirs.push(repeat(settings.seconds, UNDER_WAY, |n| driver_point(Arc::clone(&theirs), n)).await?);
+        pages.ours.push(repeat(settings.seconds, PAGES_UNDER_WAY, |n| our_page(Arc::clone(&view), n)).await?);
+        pages.theirs.push(repeat(settings.seconds, PAGES_UNDER_WAY, |n| driver_page(Arc::clone(&theirs), n)).await?);
+        lists.ours.push(repeat(settings.seconds, LISTS_UNDER_WAY, |n| our_list(Arc::clone(&view), n)).await?);
+        lists.theirs.push(repeat(settings.seconds, LISTS_UNDER_WAY, |n| driver_list(Arc::clone(&theirs), n)).await?);
     }
-    driver.query_unpaged(format!("DROP KEYSPACE {keyspace}"), ()).await?;
-    for (what, ours, driver) in [
-        ("rows committed", rounds.ours, rounds.driver),
-        ("rows read by key", rounds.our_points, rounds.driver_points),
-        ("pages of 200 changes, with the checkpoint", rounds.our_pages, rounds.driver_pages),
-    ] {
-        let of_both = ours.iter().zip(&driver).map(|(ours, driver)| ours / driver).collect();
-        figure(&format!("{what}, a second"), format!("{:.0}", median(ours)));
-        figure("  the driver alone", format!("{:.0}", median(driver)));
-        let value = median(of_both);
-        ratio("  ours / the driver's", value, value >= 0.5, ">= 0.5");
-    }
+    rows.show("rows committed");
+    points.show("rows read by key");
+    pages.show("pages of 200 changes, with the checkpoint");
+    lists.show("pages of 50 records of a list, with the checkpoint");
     Ok(())
 }
 
-/// Rates of each round.
+/// Rates of both in each round.
 #[derive(Default)]
-struct Rounds {
+struct Pair {
     ours: Vec<f64>,
-    driver: Vec<f64>,
-    our_points: Vec<f64>,
-    driver_points: Vec<f64>,
-    our_pages: Vec<f64>,
-    driver_pages: Vec<f64>,
+    theirs: Vec<f64>,
+}
+
+impl Pair {
+    fn show(self, what: &str) {
+        let of_both = self.ours.iter().zip(&self.theirs).map(|(ours, theirs)| ours / theirs).collect();
+        figure(&format!("{what}, a second"), format!("{:.0}", median(self.ours)));
+        figure("  the driver alone", format!("{:.0}", median(self.theirs)));
+        let value = median(of_both);
+        ratio("  ours / the driver's", value, value >= 0.5, ">= 0.5");
+    }
+}
+
+/// The driver with the statements that the store has, too.
+struct Driver {
+    session: Arc<Session>,
+    insert: PreparedStatement,
+    row: PreparedStatement,
+    block: PreparedStatement,
+    list: PreparedStatement,
+}
+
+impl Driver {
+    async fn prepare(session: &Arc<Session>, keyspace: &str) -> Result<Self, Failure> {
+        let list = "SELECT list, year, day, id, since, value";
+        let begin = "list = ? AND year = ? AND day <= ?";
+        Ok(Self {
+            session: Arc::clone(session),
+            insert: session.prepare(format!("INSERT INTO {keyspace}.bench_rows_g1 (id, value) VALUES (?, ?) USING TIMESTAMP ?")).await?,
+            row: session.prepare(format!("SELECT value FROM {keyspace}.bench_rows_g1 WHERE id = ?")).await?,
+            block: session.prepare(format!("SELECT value FROM {keyspace}.bench_feed_g1 WHERE block = ?")).await?,
+            list: session.prepare(format!("{list} FROM {keyspace}.bench_list_g1 WHERE {begin} LIMIT ?")).await?,
+        })
+    }
 }
 
 fn value() -> Bytes {
     Bytes::from(format!(r#"{{"seq":1,"record":"{}"}}"#, "x".repeat(375)))
 }
 
-async fn fill_feed(view: &dyn View) -> Result<(), Failure> {
+/// The rows that are read: those of the list, its entries, and the feed.
+async fn fill(view: &dyn View) -> Result<(), Failure> {
+    for begin in (0..LISTED).step_by(usize::try_from(BATCH_ROWS)?) {
+        let writes = (begin..begin + BATCH_ROWS).flat_map(|n| {
+            let entry = key![LIST_NAME, LIST_YEAR, day_of(n), n.to_string(), n + 1];
+            let listed = Write::put(&LIST, entry, Bytes::from_static(br#"{"until":0}"#));
+            [Write::put(&ROWS, key![n.to_string()], value()).at(n + 1), listed.at(n + 1)]
+        });
+        let seq = u64::try_from(begin)? + 1;
+        view.commit(writes.collect(), &Checkpoint { seq, ..Checkpoint::default() }).await?;
+    }
     let mut tail = FeedTail::empty();
     let element = value();
     for seq in 1..=FEED_CHANGES {
         tail.push(Seq(seq), 1, Some(&element))?;
         if seq % 1_000 == 0 {
+            let seq = u64::try_from(LISTED)? + seq;
             view.commit(tail.take_writes(&FEED), &Checkpoint { seq, ..Checkpoint::default() }).await?;
         }
     }
     Ok(())
 }
 
-async fn commit_rows(view: &dyn View, begin: i64) -> Result<f64, Failure> {
-    let started = Instant::now();
-    for batch in 0..20 {
-        let at = begin + batch * BATCH_ROWS;
-        let writes = (at..at + BATCH_ROWS).map(|n| Write::put(&ROWS, key![n.to_string()], value()).at(at + 1)).collect();
-        let seq = FEED_CHANGES + u64::try_from(at)? + 1;
-        view.commit(writes, &Checkpoint { seq, ..Checkpoint::default() }).await?;
-    }
-    Ok(10_000.0 / started.elapsed().as_secs_f64())
+/// Some records a day.
+fn day_of(n: i64) -> i64 {
+    n / 30
 }
 
-async fn insert_rows(driver: &Arc<Session>, keyspace: &str, begin: i64) -> Result<f64, Failure> {
-    let insert = format!("INSERT INTO {keyspace}.bench_rows_g1 (id, value) VALUES (?, ?) USING TIMESTAMP ?");
-    let insert = Arc::new(driver.prepare(insert).await?);
+async fn commit_rows(view: &dyn View, begin: i64) -> Result<f64, Failure> {
+    let started = Instant::now();
+    for at in (begin..begin + ROUND_ROWS).step_by(usize::try_from(BATCH_ROWS)?) {
+        let writes = (at..at + BATCH_ROWS).map(|n| Write::put(&ROWS, key![n.to_string()], value()).at(at + 1)).collect();
+        let seq = FEED_CHANGES + u64::try_from(LISTED + at)? + 1;
+        view.commit(writes, &Checkpoint { seq, ..Checkpoint::default() }).await?;
+    }
+    Ok(ROUND_ROWS as f64 / started.elapsed().as_secs_f64())
+}
+
+async fn insert_rows(driver: &Arc<Driver>, begin: i64) -> Result<f64, Failure> {
     let value = String::from_utf8(value().to_vec())?;
     let started = Instant::now();
     let mut under_way = JoinSet::new();
-    for n in begin..begin + 10_000 {
+    for n in begin..begin + ROUND_ROWS {
         while under_way.len() >= UNDER_WAY {
             under_way.join_next().await.transpose()?.transpose()?;
         }
-        let (driver, insert, value) = (Arc::clone(driver), Arc::clone(&insert), value.clone());
-        under_way.spawn(async move { driver.execute_unpaged(&insert, (n.to_string(), value, n + 1)).await.map(|_| ()) });
+        let (driver, value) = (Arc::clone(driver), value.clone());
+        under_way.spawn(async move { driver.session.execute_unpaged(&driver.insert, (n.to_string(), value, n + 1)).await.map(|_| ()) });
     }
     while let Some(done) = under_way.join_next().await {
         done??;
     }
-    Ok(10_000.0 / started.elapsed().as_secs_f64())
+    Ok(ROUND_ROWS as f64 / started.elapsed().as_secs_f64())
 }
 
 /// Does an act over and over, so many at once, for some seconds; answers how many a second.
@@ -161,14 +217,19 @@ where
     Ok(rate)
 }
 
+/// The row that a turn reads.
+fn row_of(n: u64) -> String {
+    (n * 37 % LISTED.unsigned_abs()).to_string()
+}
+
 async fn our_point(view: Arc<dyn View>, n: u64) -> Result<(), Failure> {
-    let key: Key = key![(n % 10_000).to_string()];
+    let key: Key = key![row_of(n)];
     view.get(&ROWS, &key).await?.ok_or("a row is missing")?;
     Ok(())
 }
 
-async fn driver_point(driver: Arc<Session>, select: Arc<PreparedStatement>, n: u64) -> Result<(), Failure> {
-    let answer = driver.execute_unpaged(&select, ((n % 10_000).to_string(),)).await?.into_rows_result()?;
+async fn driver_point(driver: Arc<Driver>, n: u64) -> Result<(), Failure> {
+    let answer = driver.session.execute_unpaged(&driver.row, (row_of(n),)).await?.into_rows_result()?;
     answer.first_row::<(String,)>()?;
     Ok(())
 }
@@ -185,11 +246,48 @@ async fn our_page(view: Arc<dyn View>, n: u64) -> Result<(), Failure> {
     if page.shown == PAGE_CHANGES { Ok(()) } else { Err("a page is short".into()) }
 }
 
-async fn driver_page(driver: Arc<Session>, select: Arc<PreparedStatement>, n: u64) -> Result<(), Failure> {
+async fn driver_page(driver: Arc<Driver>, n: u64) -> Result<(), Failure> {
     let first = i64::try_from(page_begin(n) / FEED_BLOCK_LEN as u64)?;
     for block in first..first + i64::try_from(PAGE_CHANGES / FEED_BLOCK_LEN)? {
-        let answer = driver.execute_unpaged(&select, (block,)).await?.into_rows_result()?;
+        let answer = driver.session.execute_unpaged(&driver.block, (block,)).await?.into_rows_result()?;
         answer.first_row::<(Bytes,)>()?;
     }
     Ok(())
+}
+
+/// The day with which the list's page of a turn begins; a whole page lies beyond it.
+fn list_begin(n: u64) -> i64 {
+    let days = day_of(LISTED - i64::try_from(PAGE_ENTRIES).unwrap_or_default()) - 1;
+    day_of(LISTED) - i64::try_from(n * 7).unwrap_or_default() % days
+}
+
+async fn our_list(view: Arc<dyn View>, n: u64) -> Result<(), Failure> {
+    view.checkpoint().await?;
+    let prefix = key![LIST_NAME, LIST_YEAR];
+    let from = Some(key![LIST_NAME, LIST_YEAR, list_begin(n)]);
+    let range = Range { prefix, after: None, from, limit: PAGE_ENTRIES, reverse: false };
+    let entries = view.range(&LIST, range).await?;
+    let mut ids: Vec<Key> = Vec::with_capacity(PAGE_RECORDS);
+    for (key, _) in entries.into_iter().take(PAGE_RECORDS) {
+        let [_, _, _, Datum::Text(id), _] = key.as_slice() else { return Err("an entry has another key".into()) };
+        ids.push(key![id.as_str()]);
+    }
+    let rows = view.get_many(&ROWS, &ids).await?;
+    if rows.iter().flatten().count() == PAGE_RECORDS { Ok(()) } else { Err("a page of the list is short".into()) }
+}
+
+async fn driver_list(driver: Arc<Driver>, n: u64) -> Result<(), Failure> {
+    let bound = (LIST_NAME, LIST_YEAR, list_begin(n), i32::try_from(PAGE_ENTRIES)?);
+    let answer = driver.session.execute_unpaged(&driver.list, bound).await?.into_rows_result()?;
+    let mut ids = Vec::with_capacity(PAGE_RECORDS);
+    for row in answer.rows::<(String, i64, i64, String, i64, String)>()?.take(PAGE_RECORDS) {
+        ids.push(row?.3);
+    }
+    let gets = ids.into_iter().map(|id| driver.session.execute_unpaged(&driver.row, (id,)));
+    let mut rows = 0;
+    for answer in futures_util::future::try_join_all(gets).await? {
+        answer.into_rows_result()?.first_row::<(String,)>()?;
+        rows += 1;
+    }
+    if rows == PAGE_RECORDS { Ok(()) } else { Err("a page of the list is short".into()) }
 }

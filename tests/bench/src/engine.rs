@@ -37,9 +37,14 @@ impl Engine {
 
     /// Opens it with or without the deciders; the heads are kept either way.
     pub(crate) async fn open_with(dir: &Path, deciders: bool) -> Result<Self, Failure> {
+        let log = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default())?;
+        let store = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?;
+        Self::over(log, store, deciders).await
+    }
+
+    /// The same over any log and store.
+    pub(crate) async fn over(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>, deciders: bool) -> Result<Self, Failure> {
         let clock = Clock::System;
-        let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default())?;
-        let store: Arc<dyn ViewStore> = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?;
         let heads = store.live(&engine::VIEW).await?;
         let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&heads), clock };
         let projector = Arc::new(Projector::open(parts).await?);

@@ -2,8 +2,11 @@
 //! the two taken in turn, so that a busy machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|cql [--records N] [--dir DIR] [--cql HOST:PORT]
+//! cargo run --release -p bench -- all|append|ingest|replay|page|sizes|kafka|cql|visible [--records N] [--dir DIR]
 //! ```
+//!
+//! `kafka`, `cql` and `visible` need a broker and a CQL node: those of `--kafka` and `--cql`, else of `HIGHWATER_TEST_KAFKA` and
+//! `HIGHWATER_TEST_CQL`, else those that `ops/engines` starts.
 //!
 //! `ops/docs/performance.md` holds the figures and says how they are taken. The hidden commands are the processes that are
 //! measured: each has one to itself, so that its time and memory are its own.
@@ -11,13 +14,18 @@
 mod append;
 mod cql;
 mod engine;
+mod facts;
 mod ingest;
+mod kafka;
 mod load;
 mod page;
 mod pages;
 mod postgres;
 mod replay;
 mod report;
+mod servers;
+mod sizes;
+mod visible;
 
 use std::error::Error as StdError;
 use std::path::PathBuf;
@@ -46,9 +54,18 @@ struct Cli {
     /// Seconds of load in each round of `page`.
     #[arg(long, global = true, default_value_t = 4)]
     seconds: u64,
-    /// A CQL node for `cql`, as `ops/engines up --only cql` starts one; without it `all` leaves that out.
+    /// `HOST:PORT,…` of Kafka brokers for `kafka` and `visible`.
+    #[arg(long, global = true)]
+    kafka: Option<String>,
+    /// `HOST:PORT` of a CQL node for `cql` and `visible`.
     #[arg(long, global = true)]
     cql: Option<String>,
+    /// Numbers of partitions that `kafka` compares with, one after another.
+    #[arg(long, global = true, value_delimiter = ',', default_value = "4")]
+    partitions: Vec<u32>,
+    /// Copies of each topic of `kafka` and `visible`.
+    #[arg(long, global = true, default_value_t = 1)]
+    replication: i32,
     /// Rounds; figures are medians.
     #[arg(long, global = true, default_value_t = 5)]
     rounds: usize,
@@ -66,8 +83,14 @@ enum Command {
     Replay,
     /// Pages of 200 changes over HTTP against a ready-made body and against PostgreSQL behind the same server.
     Page,
+    /// Bytes of records and rows, for a plan of capacity.
+    Sizes,
+    /// Appends and reads of facts through Kafka against rdkafka alone.
+    Kafka,
     /// The view store on a CQL node against the driver alone.
     Cql,
+    /// How soon an appended fact is in the feed, and how many a second one projector takes in.
+    Visible,
     /// The process that ingests, measured by `ingest`.
     #[command(hide = true)]
     IngestChild,
@@ -80,6 +103,9 @@ enum Command {
     /// The process that replays, measured by `replay`.
     #[command(hide = true)]
     ReplayChild,
+    /// The process that projects on Kafka and CQL, measured by `visible`.
+    #[command(hide = true)]
+    ProjectChild,
     /// The process that serves changes, a ready-made body or PostgreSQL's rows, measured by `page`.
     #[command(hide = true)]
     ServeChild,
@@ -91,6 +117,8 @@ struct Settings {
     dir: PathBuf,
     seconds: u64,
     rounds: usize,
+    partitions: Vec<u32>,
+    replication: i32,
 }
 
 fn main() -> Result<(), Failure> {
@@ -98,12 +126,20 @@ fn main() -> Result<(), Failure> {
     let temporary = if cli.dir.is_none() { Some(tempfile::tempdir()?) } else { None };
     let dir = cli.dir.or_else(|| temporary.as_ref().map(|dir| dir.path().to_owned())).unwrap_or_default();
     std::fs::create_dir_all(&dir)?;
-    let settings = Settings { records: cli.records, dir, seconds: cli.seconds.max(1), rounds: cli.rounds.max(1) };
+    let settings = Settings {
+        records: cli.records,
+        dir,
+        seconds: cli.seconds.max(1),
+        rounds: cli.rounds.max(1),
+        partitions: cli.partitions.clone(),
+        replication: cli.replication,
+    };
     match cli.command {
         Command::IngestChild => ingest::child(&settings),
         Command::OpenChild => ingest::open_child(&settings),
         Command::PagesChild => pages::child(&settings),
         Command::ReplayChild => replay::child(&settings),
+        Command::ProjectChild => visible::child(),
         Command::ServeChild => page::child(&settings),
         command => {
             report::machine();
@@ -120,10 +156,18 @@ fn main() -> Result<(), Failure> {
             if wanted(Command::Page) {
                 page::run(&settings)?;
             }
-            match &cli.cql {
-                Some(address) if wanted(Command::Cql) => cql::run(&settings, address)?,
-                None if command == Command::Cql => return Err("cql needs a node: --cql HOST:PORT".into()),
-                _ => {}
+            if wanted(Command::Sizes) {
+                sizes::run(&settings)?;
+            }
+            if wanted(Command::Kafka) {
+                kafka::run(&settings, &servers::kafka(cli.kafka.as_ref())?)?;
+            }
+            if wanted(Command::Cql) {
+                cql::run(&settings, &servers::cql(cli.cql.as_ref())?)?;
+            }
+            if wanted(Command::Visible) {
+                visible::embedded(&settings)?;
+                visible::on_servers(&settings, &servers::kafka(cli.kafka.as_ref())?, &servers::cql(cli.cql.as_ref())?)?;
             }
             Ok(())
         }

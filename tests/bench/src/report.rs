@@ -43,6 +43,19 @@ pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
+/// The value below which a share of some values lies; 0 for none.
+pub(crate) fn percentile(mut values: Vec<f64>, share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let at = ((values.len() as f64 * share).ceil() as usize).clamp(1, values.len().max(1));
+    values.get(at - 1).copied().unwrap_or_default()
+}
+
+/// Prints how long something took: the middle and the slowest hundredth, given in seconds and shown in milliseconds.
+pub(crate) fn latency(name: &str, seconds: &[f64]) {
+    let (p50, p99) = (percentile(seconds.to_vec(), 0.5), percentile(seconds.to_vec(), 0.99));
+    figure(&format!("{name}, p50 / p99 ms"), format!("{:.2} / {:.2}", p50 * 1e3, p99 * 1e3));
+}
+
 /// The most memory this process had at once, in MiB.
 pub(crate) fn memory_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

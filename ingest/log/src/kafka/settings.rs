@@ -54,7 +54,8 @@ impl Options {
     }
 
     /// The name of a topic on the broker.
-    pub(super) fn name_of(&self, topic: &Topic) -> String {
+    #[must_use]
+    pub fn name_of(&self, topic: &Topic) -> String {
         format!("{}{}", self.prefix, topic.name)
     }
 
@@ -64,7 +65,8 @@ impl Options {
     }
 
     /// What every client is told; enough for making and checking topics.
-    pub(super) fn client(&self) -> ClientConfig {
+    #[must_use]
+    pub fn client(&self) -> ClientConfig {
         let mut config = ClientConfig::new();
         config.set_log_level(RDKafkaLogLevel::Warning);
         config
@@ -83,7 +85,8 @@ impl Options {
     }
 
     /// For appending: idempotent, so that a retry neither repeats nor reorders.
-    pub(super) fn producer(&self) -> ClientConfig {
+    #[must_use]
+    pub fn producer(&self) -> ClientConfig {
         let mut config = self.client();
         config
             .set("enable.idempotence", "true")
@@ -102,7 +105,8 @@ impl Options {
     }
 
     /// For reading: no group, positions are ours, a position that is gone is an error.
-    pub(super) fn consumer(&self) -> ClientConfig {
+    #[must_use]
+    pub fn consumer(&self) -> ClientConfig {
         let mut config = self.client();
         config
             .set("group.id", "highwater-none")

@@ -1,0 +1,51 @@
+//! Real facts to append: those that the simulated upstreams gave when `ingest` ran, as they stand in its log.
+
+use event_log::embedded::{EmbeddedLog, Options};
+use event_log::{Append, EventLog, Record};
+use schemas::position::LogOffset;
+use schemas::topics::RECALLS;
+
+use crate::{Failure, Settings, ingest};
+
+/// Records read at once.
+const READ_RECORDS: usize = 2_000;
+const READ_BYTES: usize = 4 << 20;
+
+/// Facts about records (not about runs, whose ends name offsets of that log), taken from its partitions in turn, so that every batch
+/// holds some of each. Those of one key stand in their order, so that they chain wherever they are appended.
+pub(crate) async fn of(settings: &Settings, facts_max: usize) -> Result<Vec<Append>, Failure> {
+    ingest::prepare(settings)?;
+    let log = EmbeddedLog::open(&ingest::data_dir(settings).join("log"), Options::default())?;
+    let mut partitions = Vec::new();
+    for partition in 0..RECALLS.partitions {
+        partitions.push(partition_of(&*log, partition, facts_max).await?.into_iter());
+    }
+    log.close().await?;
+    let mut out = Vec::new();
+    loop {
+        let before = out.len();
+        out.extend(partitions.iter_mut().filter_map(Iterator::next));
+        if out.len() == before || out.len() >= facts_max {
+            out.truncate(facts_max);
+            return Ok(out);
+        }
+    }
+}
+
+async fn partition_of(log: &dyn EventLog, partition: u32, facts_max: usize) -> Result<Vec<Append>, Failure> {
+    let (mut out, mut next) = (Vec::new(), LogOffset(0));
+    while out.len() < facts_max {
+        let batch = log.read(&RECALLS, partition, next, READ_RECORDS, READ_BYTES).await?;
+        let Some(last) = batch.last() else { break };
+        next = last.offset.next();
+        let facts = batch.into_iter().map(|stored| stored.record).filter(|record| !record.key.starts_with(b"@run/"));
+        out.extend(facts.map(|record| Append { topic: &RECALLS, partition, record }));
+    }
+    Ok(out)
+}
+
+/// Bytes of a record's key, value and headers.
+pub(crate) fn bytes_of(record: &Record) -> usize {
+    let headers: usize = record.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    record.key.len() + record.value.len() + headers
+}
