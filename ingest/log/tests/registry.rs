@@ -130,20 +130,29 @@ fn answering(answer: String) -> (String, std::sync::mpsc::Receiver<String>) {
     let (sender, asked) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let (mut stream, mut head) = (stream.unwrap(), Vec::new());
+            let (mut stream, mut asked) = (stream.unwrap(), Vec::new());
             let mut piece = [0; 4096];
-            while !head.windows(4).any(|four| four == b"\r\n\r\n") {
+            // To its end: closing a connection with something unread in it takes the answer back.
+            while !is_whole(&asked) {
                 match stream.read(&mut piece) {
                     Ok(0) | Err(_) => break,
-                    Ok(read) => head.extend_from_slice(&piece[..read]),
+                    Ok(read) => asked.extend_from_slice(&piece[..read]),
                 }
             }
-            drop(sender.send(String::from_utf8_lossy(&head).into_owned()));
+            drop(sender.send(String::from_utf8_lossy(&asked).into_owned()));
             // The client may have heard enough.
             drop(stream.write_all(answer.as_bytes()));
         }
     });
     (url, asked)
+}
+
+/// Whether a request is there with all of its body.
+fn is_whole(asked: &[u8]) -> bool {
+    let Some(head) = asked.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
+    let words = String::from_utf8_lossy(&asked[..head]).to_lowercase();
+    let body = words.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
+    asked.len() >= head + 4 + body.unwrap_or(0)
 }
 
 /// Proves that refusals, redirects, answers of another kind and size, and silence are errors that say what to do, and that no password is

@@ -32,8 +32,13 @@ pub struct Options {
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").field("url", &self.url).finish_non_exhaustive()
+        f.debug_struct("Options").field("url", &without_user(&self.url)).finish_non_exhaustive()
     }
+}
+
+/// An address as it may be shown: what stands before an `@` may be a password.
+fn without_user(url: &str) -> &str {
+    url.rsplit('@').next().unwrap_or_default()
 }
 
 /// Why a registry gave no id or no schema.
@@ -131,7 +136,7 @@ pub(super) struct Registry {
 
 impl Registry {
     pub(super) fn new(options: Options) -> Result<Self, Error> {
-        let wrong = || Error::Address(options.url.split('@').next_back().unwrap_or_default().to_owned());
+        let wrong = || Error::Address(without_user(&options.url).to_owned());
         let base = Url::parse(options.url.trim_end_matches('/')).map_err(|_| wrong())?;
         let is_plain = base.username().is_empty() && base.password().is_none() && base.query().is_none() && base.fragment().is_none();
         if !matches!(base.scheme(), "http" | "https") || base.host().is_none() || !is_plain {
