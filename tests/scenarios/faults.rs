@@ -43,7 +43,7 @@ const RUN_MAX: Duration = Duration::from_secs(180);
 /// The pause before a run that failed is asked for again.
 const RUN_PAUSE: Duration = Duration::from_secs(1);
 /// Between two pages of a reader that has read all.
-const READ_EVERY: Duration = Duration::from_millis(100);
+const READ_EVERY: Duration = Duration::from_millis(250);
 /// Between two looks at how far a round has come.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How long the broker may take to tell where its topics end, before it counts as away.
@@ -214,9 +214,11 @@ impl Stage {
         });
         // All is well again, so that nothing fails; at most a node is still at a run that was cut. What was withdrawn is believed the
         // second time.
-        for upstream in upstream_names() {
-            self.ingest(upstream, first, |words| words.contains("is being read by another ingestor"));
-        }
+        thread::scope(|scope| {
+            for upstream in upstream_names() {
+                scope.spawn(move || self.ingest(upstream, first, |words| words.contains("is being read by another ingestor")));
+            }
+        });
         let (unavailable, lost) = (answers.unavailable.into_inner(), answers.lost.into_inner());
         format!("{amid} struck amid runs; {failures} runs failed, {unavailable} answers were 503, {lost} did not come")
     }
