@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use schemas::hash::Hash32;
@@ -12,7 +12,7 @@ use schemas::topics::Topic;
 use schemas::views::{self, engine};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
-use view_store::{Checkpoint, View};
+use view_store::{Checkpoint, View, ViewStore};
 
 use crate::decider::Decider;
 use crate::heads::Heads;
@@ -83,6 +83,38 @@ fn note_trouble<T>(trouble: &Trouble, view: &'static str, turned: &Result<T, Err
     }
 }
 
+/// The lease of one task, as its holder sees it.
+struct Lease {
+    store: Arc<dyn ViewStore>,
+    name: String,
+    holder: String,
+    renewed: Option<Instant>,
+}
+
+impl Lease {
+    fn new(parts: &Parts, name: String, holder: &str) -> Self {
+        Self { store: Arc::clone(&parts.store), name, holder: holder.to_owned(), renewed: None }
+    }
+
+    /// Takes it, or renews it once a third of its time has passed: on CQL that costs as much as a batch. False: another has it.
+    async fn renew(&mut self) -> Result<bool, Error> {
+        if self.renewed.is_some_and(|renewed| renewed.elapsed() < LEASE / 3) {
+            return Ok(true);
+        }
+        let now = Instant::now();
+        self.renewed = None;
+        let is_ours = self.store.coordination().lease(&self.name, &self.holder, LEASE).await?;
+        self.renewed = is_ours.then_some(now);
+        Ok(is_ours)
+    }
+
+    async fn release(&self) {
+        if let Err(error) = self.store.coordination().release(&self.name, &self.holder).await {
+            tracing::warn!(lease = self.name, %error, "a lease could not be given back");
+        }
+    }
+}
+
 struct Running<S: Service> {
     parts: Parts,
     trouble: Trouble,
@@ -129,9 +161,9 @@ impl<S: Service> Projection for Running<S> {
     }
 
     async fn run(&self, holder: &str, mut stop: watch::Receiver<bool>) {
-        let lease = decider_lease(S::NAME);
+        let mut lease = Lease::new(&self.parts, decider_lease(S::NAME), holder);
         while !*stop.borrow() {
-            let turned = self.turn(&lease, holder).await;
+            let turned = self.turn(&mut lease).await;
             note_trouble(&self.trouble, S::NAME, &turned);
             let pause = if matches!(turned, Ok(true)) { None } else { Some(RETRY) };
             let next = async {
@@ -150,15 +182,13 @@ impl<S: Service> Projection for Running<S> {
                 () = next => {}
             }
         }
-        if let Err(error) = self.parts.store.coordination().release(&lease, holder).await {
-            tracing::warn!(service = S::NAME, %error, "the lease could not be given back");
-        }
+        lease.release().await;
     }
 }
 
 impl<S: Service> Running<S> {
-    async fn turn(&self, lease: &str, holder: &str) -> Result<bool, Error> {
-        if !self.parts.store.coordination().lease(lease, holder, LEASE).await? {
+    async fn turn(&self, lease: &mut Lease) -> Result<bool, Error> {
+        if !lease.renew().await? {
             metrics::not_ours(S::NAME);
             return Ok(false);
         }
@@ -271,11 +301,10 @@ impl Projector {
 
     /// Keeps the heads until `stop` says so. One projector at a time, by lease.
     async fn keep_heads(&self, holder: &str, mut stop: watch::Receiver<bool>) {
-        let coordination = self.parts.store.coordination();
-        let lease = heads_lease();
+        let mut lease = Lease::new(&self.parts, heads_lease(), holder);
         while !*stop.borrow() {
             let turn = async {
-                if !coordination.lease(&lease, holder, LEASE).await? {
+                if !lease.renew().await? {
                     return Ok(false);
                 }
                 self.heads.catch_up().await?;
@@ -298,9 +327,7 @@ impl Projector {
                 }
             }
         }
-        if let Err(error) = coordination.release(&lease, holder).await {
-            tracing::warn!(%error, "the heads' lease could not be given back");
-        }
+        lease.release().await;
     }
 
     /// Runs until `stop` says so; returns when every task has ended at a batch's end.

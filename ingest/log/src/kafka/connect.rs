@@ -65,8 +65,9 @@ fn first_answer(client: &BaseConsumer<Reason>, name: Option<&str>) -> Result<(),
     let begun = Instant::now();
     loop {
         let answered = client.fetch_metadata(name, TRY_MAX);
-        // What went wrong meanwhile comes to the context; without a time a poll takes in one event, and ends at a line of the client's log.
-        while client.poll(TAKE_IN).is_some() {}
+        // What went wrong meanwhile comes to the context, an event a poll; a client that is refused at once never runs out of them.
+        let until = Instant::now() + TAKE_IN;
+        while client.poll(until.saturating_duration_since(Instant::now())).is_some() && Instant::now() < until {}
         match answered {
             Ok(_) => return Ok(()),
             Err(error) if begun.elapsed() >= CONNECT_MAX => return Err(error),
