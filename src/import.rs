@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event_log::transfer::{self, Archive};
+use schemas::clock::Clock;
 use view_store::ViewStore;
 
 use crate::config::Config;
@@ -24,7 +25,7 @@ pub(crate) async fn import(config: &Config, files: &[PathBuf], output: &dyn Outp
     // All headers before the first record: what does not fit is refused before anything is appended.
     let files = files.to_vec();
     let archives = tokio::task::spawn_blocking(move || files.iter().map(|file| open(file)).collect::<Result<Vec<_>, _>>()).await??;
-    let (clock, holder) = (config.clock()?, format!("import-{}", std::process::id()));
+    let (clock, holder) = (config.clock()?, format!("import-{}-{}", std::process::id(), Clock::System.now_ms()));
     let log = backend::log(config, &dir).await?;
     let store = backend::store(config, &dir).await?;
     let names = projector::runtime::leases().into_iter().chain(ingest::runner::leases()).collect();

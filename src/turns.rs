@@ -43,7 +43,12 @@ pub(crate) async fn run(engine: Arc<Engine>, mut queue: mpsc::Receiver<Due>, ups
             }
             _ = looks.tick(), if !upstreams.is_empty() => {
                 let idle = upstreams.iter().filter(|upstream| !running.contains(upstream.manifest().name));
-                for upstream in cut.look(&engine, idle).await {
+                // A store that hangs must not hold up a stop.
+                let found = tokio::select! {
+                    found = cut.look(&engine, idle) => found,
+                    _ = stop.changed() => break,
+                };
+                for upstream in found {
                     running.insert(upstream.manifest().name);
                     runs.spawn(run_upstream(Arc::clone(&engine), upstream, Turn::Cut));
                 }

@@ -233,7 +233,7 @@ impl Runner {
             // Only now: a crash before this point must read the answers again.
             remembered.extend(validators);
         }
-        self.store.coordination().release(&lease, &self.holder).await?;
+        self.give_back(&lease).await;
         result
     }
 
@@ -251,14 +251,30 @@ impl Runner {
     ) -> Result<u64, Error> {
         let slot = Arc::clone(self.doors.lock().await.entry(door.name).or_default());
         let _one = slot.lock().await;
-        let topic = upstream.manifest().topic;
-        let mut writer = Writer::new(upstream.manifest(), door, Arc::clone(&self.engine))?;
-        let today = self.clock.now().to_zoned(TimeZone::UTC).date();
-        let cursor = upstream.start(door, &Window { from: None, to: today }, settings);
         let lease = lease_of(door);
         if !self.renew(&lease).await? {
             return Err(Error::Busy { door: door.name });
         }
+        let taken = tokio::select! {
+            biased;
+            taken = self.retake_all(upstream, door, settings, rejected) => taken,
+            error = self.keep(door, &lease) => Err(error),
+        };
+        self.give_back(&lease).await;
+        taken
+    }
+
+    async fn retake_all(
+        &self,
+        upstream: &'static dyn Upstream,
+        door: &'static Door,
+        settings: &Settings,
+        rejected: Vec<(i64, Vec<u8>)>,
+    ) -> Result<u64, Error> {
+        let topic = upstream.manifest().topic;
+        let mut writer = Writer::new(upstream.manifest(), door, Arc::clone(&self.engine))?;
+        let today = self.clock.now().to_zoned(TimeZone::UTC).date();
+        let cursor = upstream.start(door, &Window { from: None, to: today }, settings);
         let mut page: HashMap<String, (i64, Hashed)> = HashMap::new();
         for (rejected_at, raw) in rejected {
             let answer = Answer { status: 200, link: None, body: upstream.single(door, &raw).into() };
@@ -276,7 +292,6 @@ impl Runner {
         if !facts.is_empty() {
             self.log.append(facts).await?;
         }
-        self.store.coordination().release(&lease, &self.holder).await?;
         Ok(taken)
     }
 
@@ -314,6 +329,13 @@ impl Runner {
                     tracing::warn!(topic = topic.name, partition, offset = end.0, "waiting for a projector to pass what was appended");
                 }
             }
+        }
+    }
+
+    /// Gives a lease back; one that cannot be ends by itself.
+    async fn give_back(&self, lease: &str) {
+        if let Err(error) = self.store.coordination().release(lease, &self.holder).await {
+            tracing::warn!(lease, error = reason(&error), "a lease could not be given back");
         }
     }
 

@@ -134,14 +134,14 @@ impl<S: Service> Decider<S> {
     /// # Errors
     /// When the log or the store fails.
     pub async fn catch_up(&mut self) -> Result<u64, Error> {
-        self.catch_up_with(|_| ()).await
+        self.catch_up_with(|_| true).await
     }
 
-    /// The same, telling how many facts are decided after each batch.
+    /// The same, telling after each batch how many facts are decided; goes on while that is answered with true.
     ///
     /// # Errors
     /// As [`Self::catch_up`].
-    pub async fn catch_up_with(&mut self, progress: impl Fn(u64)) -> Result<u64, Error> {
+    pub async fn catch_up_with(&mut self, progress: impl Fn(u64) -> bool) -> Result<u64, Error> {
         self.take_up().await?;
         let mut decided = 0;
         loop {
@@ -149,7 +149,10 @@ impl<S: Service> Decider<S> {
                 Ok(0) => return Ok(decided),
                 Ok(facts) => {
                     decided += facts;
-                    progress(decided);
+                    if !progress(decided) {
+                        self.settle().await?;
+                        return Ok(decided);
+                    }
                 }
                 Err(Error::Overtaken { service }) => {
                     tracing::warn!(service, "another decider appended changes; taking them up");

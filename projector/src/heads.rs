@@ -49,8 +49,16 @@ impl Heads {
     /// Takes in all that is there; answers how many facts that were.
     ///
     /// # Errors
-    /// When the log or the store fails.
+    /// When the log or the store fails, or holds facts of a newer version.
     pub async fn catch_up(&self) -> Result<u64, Error> {
+        self.catch_up_while(|| true).await
+    }
+
+    /// The same, batch by batch while `may_go_on` says so.
+    ///
+    /// # Errors
+    /// As [`Self::catch_up`].
+    pub async fn catch_up_while(&self, may_go_on: impl Fn() -> bool) -> Result<u64, Error> {
         let mut checkpoint = self.view.checkpoint().await?;
         let mut taken = 0;
         loop {
@@ -72,7 +80,7 @@ impl Heads {
                     records += batch.len();
                 }
             }
-            if records == 0 {
+            if records == 0 || !may_go_on() {
                 return Ok(taken);
             }
             taken += records as u64;
@@ -121,6 +129,10 @@ impl Heads {
             };
             let fact = match fact {
                 Ok(fact) => fact,
+                // A newer version's: passed over here it would be lost for that version, too.
+                Err(source @ avro::Error::UnknownFingerprint(_)) if stored.record.headers.iter().any(|(name, _)| name == "ce_id") => {
+                    return Err(Error::Value { topic: topic.name.to_owned(), source });
+                }
                 Err(error) => {
                     folded.dropped.push(dropped(&error.to_string()));
                     continue;

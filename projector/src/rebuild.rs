@@ -86,7 +86,12 @@ pub async fn redecide<S: Service>(parts: &Parts, live: &Mutex<Decider<S>>, progr
             total += parts.log.end(topic, partition).await?.0;
         }
     }
-    beside.catch_up_with(|decided| progress(decided, total)).await?;
+    beside
+        .catch_up_with(|decided| {
+            progress(decided, total);
+            true
+        })
+        .await?;
     let mut guard = live.lock().await;
     guard.catch_up().await?;
     beside.catch_up().await?;

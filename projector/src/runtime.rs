@@ -1,6 +1,7 @@
 //! The project role: the heads and every service's decider, each in its own task, and what the command line asks of them.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -108,7 +109,26 @@ impl Lease {
         Ok(is_ours)
     }
 
-    async fn release(&self) {
+    /// Runs work that may take long, and renews meanwhile; `is_ours` says whether it may go on.
+    async fn keep<T>(&mut self, is_ours: &AtomicBool, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            let keeping = async {
+                tokio::time::sleep(LEASE / 3).await;
+                self.renew().await
+            };
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                // A failure is no answer: whoever works finds out by itself.
+                renewed = keeping => is_ours.store(!matches!(renewed, Ok(false)), Ordering::Relaxed),
+            }
+        }
+    }
+
+    /// Gives it back, to one that may have more luck.
+    async fn release(&mut self) {
+        self.renewed = None;
         if let Err(error) = self.store.coordination().release(&self.name, &self.holder).await {
             tracing::warn!(lease = self.name, %error, "a lease could not be given back");
         }
@@ -163,8 +183,11 @@ impl<S: Service> Projection for Running<S> {
     async fn run(&self, holder: &str, mut stop: watch::Receiver<bool>) {
         let mut lease = Lease::new(&self.parts, decider_lease(S::NAME), holder);
         while !*stop.borrow() {
-            let turned = self.turn(&mut lease).await;
+            let turned = self.turn(&mut lease, &stop).await;
             note_trouble(&self.trouble, S::NAME, &turned);
+            if turned.is_err() {
+                lease.release().await;
+            }
             let pause = if matches!(turned, Ok(true)) { None } else { Some(RETRY) };
             let next = async {
                 match pause {
@@ -187,13 +210,15 @@ impl<S: Service> Projection for Running<S> {
 }
 
 impl<S: Service> Running<S> {
-    async fn turn(&self, lease: &mut Lease) -> Result<bool, Error> {
+    async fn turn(&self, lease: &mut Lease, stop: &watch::Receiver<bool>) -> Result<bool, Error> {
         if !lease.renew().await? {
             metrics::not_ours(S::NAME);
             return Ok(false);
         }
         let mut decider = self.decider.lock().await;
-        let decided = match decider.catch_up().await {
+        let is_ours = AtomicBool::new(true);
+        let catching_up = decider.catch_up_with(|_| is_ours.load(Ordering::Relaxed) && !*stop.borrow());
+        let decided = match lease.keep(&is_ours, catching_up).await {
             Ok(decided) => decided,
             Err(Error::Store(view_store::Error::Gone { .. })) => {
                 // Another process rebuilt the view and swapped: go on with what is live now.
@@ -263,11 +288,12 @@ impl Projector {
         Ok(Self { parts, trouble, heads, services })
     }
 
-    /// What keeps a view from going on, if anything does.
+    /// What keeps views from going on, if anything does.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        trouble.iter().next().map(|(view, reason)| format!("view {view} does not go on: {reason}"))
+        let words: Vec<String> = trouble.iter().map(|(view, reason)| format!("view {view} does not go on: {reason}")).collect();
+        (!words.is_empty()).then(|| words.join("; "))
     }
 
     /// All services.
@@ -307,7 +333,8 @@ impl Projector {
                 if !lease.renew().await? {
                     return Ok(false);
                 }
-                self.heads.catch_up().await?;
+                let is_ours = AtomicBool::new(true);
+                lease.keep(&is_ours, self.heads.catch_up_while(|| is_ours.load(Ordering::Relaxed))).await?;
                 // The lease is renewed well before it ends, also when nothing happens.
                 match tokio::time::timeout(LEASE / 3, self.heads.wait()).await {
                     Ok(waited) => waited.map(|()| true),
@@ -320,6 +347,9 @@ impl Projector {
                 turned = turn => turned,
             };
             note_trouble(&self.trouble, engine::VIEW.name, &turned);
+            if turned.is_err() {
+                lease.release().await;
+            }
             if !matches!(turned, Ok(true)) {
                 tokio::select! {
                     _ = stop.changed() => {}

@@ -176,7 +176,7 @@ impl Stage {
 
     /// One round: all upstreams run while the faults strike, then once more undisturbed. Answers what happened.
     fn round(&self, faults: &[Fault], chance: &mut Chance, reader: &mut Reader) -> String {
-        let (requests, records) = (self.requests(), self.appended().unwrap());
+        let (requests, records) = (self.requests(), wait_for("the ends of the topics", || self.appended()));
         let (finished, over, answers) = (AtomicBool::new(false), AtomicBool::new(false), Answers::default());
         let first = usize::try_from(chance.below(2)).unwrap();
         let (mut failures, mut amid) = (0, 0);

@@ -33,7 +33,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         let store = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?;
         line("  table: rows, bytes of one (mean of key and value), the largest, rows in the largest partition");
         for def in [&engine::VIEW, &recalls::VIEW] {
-            table_sizes(&*store, def).await?;
+            table_sizes(&store, def).await?;
         }
         store.close().await?;
         Ok(())

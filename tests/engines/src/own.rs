@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use crate::{engines, prerequisites};
 
@@ -67,9 +68,13 @@ impl Own {
         let lock = File::create(dir.join("taken")).map_err(said)?;
         lock.lock().map_err(said)?;
         engines(&["wipe", "--dir", &dir.to_string_lossy()])?;
+        // Ports that are free are free until somebody takes them: sets of this process start one after another.
+        static STARTING: Mutex<()> = Mutex::new(());
+        let starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         let this = Self { dir: dir.to_owned(), port: free_ports()?, _lock: lock };
         let (kafka, cql) = (this.port.to_string(), (this.port + 60).to_string());
         this.engines(&[&["up", "--kafka-port", &kafka, "--cql-port", &cql], options].concat())?;
+        drop(starting);
         Ok(this)
     }
 
