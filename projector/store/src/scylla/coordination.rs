@@ -87,8 +87,9 @@ impl Coordination for Rows {
                     self.cql.applied(&update, &[ttl, Cell::Text(holder), Cell::Text(name), Cell::Text(holder)]).await
                 }
                 None => {
-                    let insert = format!("INSERT INTO {keyspace}.leases (name, holder) VALUES (?, ?) IF NOT EXISTS USING TTL ?");
-                    self.cql.applied(&insert, &[Cell::Text(name), Cell::Text(holder), ttl]).await
+                    // No INSERT: that would keep the row itself, with a time to live of its own, which renewals do not change.
+                    let update = format!("UPDATE {keyspace}.leases USING TTL ? SET holder = ? WHERE name = ? IF holder = null");
+                    self.cql.applied(&update, &[ttl, Cell::Text(holder), Cell::Text(name)]).await
                 }
             };
             if took(applied)? == Some(true) {
