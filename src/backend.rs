@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use event_log::EventLog;
 use event_log::embedded::EmbeddedLog;
@@ -26,6 +27,11 @@ struct Unopened {
     #[source]
     source: Box<dyn StdError + Send + Sync>,
 }
+
+/// For how long a store on CQL that could not be opened is opened again.
+const OPEN_AGAIN_WITHIN: Duration = Duration::from_secs(8);
+/// Before that.
+const OPEN_PAUSE: Duration = Duration::from_secs(1);
 
 /// What `log` and `store` begin with when they name servers.
 const KAFKA: &str = "kafka://";
@@ -128,12 +134,27 @@ pub(crate) async fn store(config: &Config, dir: &Path) -> Result<Arc<dyn ViewSto
     match config.text("store") {
         "embedded" => Ok(EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?),
         other => match servers(config, "store", SCYLLA)? {
-            Some(nodes) => match ScyllaStore::open(scylla_options(config, nodes)?).await {
+            Some(nodes) => match open_store(scylla_options(config, nodes)?).await {
                 Ok(store) => Ok(store),
                 Err(error) => Err(Unopened { what: "store", address: other.to_owned(), source: Box::new(error) }.into()),
             },
             None => Err(config.wrong("store", &format!("\"{other}\" is neither \"embedded\" nor \"scylla://host:9042,…\"")).into()),
         },
+    }
+}
+
+/// Opens a store on CQL. Several nodes that start at once make its tables and rows together, and one of them may have to wait longer than
+/// the database lets it: it tries again.
+async fn open_store(options: scylla::Options) -> Result<Arc<ScyllaStore>, view_store::Error> {
+    let begun = Instant::now();
+    loop {
+        match ScyllaStore::open(options.clone()).await {
+            Err(error @ view_store::Error::Unavailable { .. }) if begun.elapsed() < OPEN_AGAIN_WITHIN => {
+                tracing::info!(error = schemas::reason::reason(&error), "the view store is opened again");
+                tokio::time::sleep(OPEN_PAUSE).await;
+            }
+            opened => return opened,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::Message;
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -22,6 +22,10 @@ use crate::{Error, Stored};
 
 /// How soon the thread sees that the log was closed.
 const POLL: Duration = Duration::from_millis(100);
+/// How long a partition may be without a leader before that is an error.
+const LEADER_MAX: Duration = Duration::from_secs(5);
+/// Before it is asked again.
+const LEADER_PAUSE: Duration = Duration::from_millis(50);
 /// How long records that are acknowledged may be on their way here.
 const ON_THEIR_WAY_MAX: Duration = Duration::from_secs(5);
 /// Before partitions are followed anew.
@@ -139,8 +143,15 @@ impl Tail {
             let Some(place) = shared.places.get(index) else { return Ok(0) };
             let wrong =
                 |error| failed(&shared.options, &format!("the end of {}/{} is not known", place.name, place.partition), Some(error));
-            let (_, end) = consumer.fetch_watermarks(&place.name, place.partition_i32(), ANSWER_MAX).map_err(wrong)?;
-            Ok(u64::try_from(end).unwrap_or(0))
+            let begun = Instant::now();
+            loop {
+                match consumer.fetch_watermarks(&place.name, place.partition_i32(), ANSWER_MAX) {
+                    Ok((_, end)) => return Ok(u64::try_from(end).unwrap_or(0)),
+                    // A topic that was just made, or a broker that just came back, has its leader soon.
+                    Err(error) if is_leaderless(&error) && begun.elapsed() < LEADER_MAX => std::thread::sleep(LEADER_PAUSE),
+                    Err(error) => return Err(wrong(error)),
+                }
+            }
         })
         .await
     }
@@ -205,6 +216,15 @@ impl Tail {
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
     }
+}
+
+/// Whether the broker that was asked does not lead the partition, or not yet.
+fn is_leaderless(error: &KafkaError) -> bool {
+    use RDKafkaErrorCode::{LeaderNotAvailable, NotLeaderForPartition, UnknownPartition, UnknownTopic, UnknownTopicOrPartition};
+    matches!(
+        error.rdkafka_error_code(),
+        Some(LeaderNotAvailable | NotLeaderForPartition | UnknownPartition | UnknownTopic | UnknownTopicOrPartition)
+    )
 }
 
 /// One partition from an offset on.
