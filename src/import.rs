@@ -4,19 +4,14 @@ use std::error::Error as StdError;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
 use event_log::transfer::{self, Archive};
 use schemas::clock::Clock;
-use view_store::ViewStore;
+use view_store::lease::{LEASE, Lease};
 
 use crate::config::Config;
 use crate::output::Output;
 use crate::{backend, engine};
-
-/// How long a lease lasts; it is renewed three times as often.
-const LEASE: Duration = Duration::from_secs(15);
 
 /// Copies the records of some files into the configured log.
 pub(crate) async fn import(config: &Config, files: &[PathBuf], output: &dyn Output) -> Result<(), Box<dyn StdError>> {
@@ -28,18 +23,20 @@ pub(crate) async fn import(config: &Config, files: &[PathBuf], output: &dyn Outp
     let (clock, holder) = (config.clock()?, format!("import-{}-{}", std::process::id(), Clock::System.now_ms()));
     let log = backend::log(config, &dir).await?;
     let store = backend::store(config, &dir).await?;
-    let names = projector::runtime::leases().into_iter().chain(ingest::runner::leases()).collect();
-    let leases = Leases { store: Arc::clone(&store), names, holder };
+    let names = projector::runtime::leases().into_iter().chain(ingest::runner::leases());
+    let mut leases: Vec<Lease> = names.map(|name| Lease::new(&store, name, &holder)).collect();
     let result = async {
-        leases.renew().await?;
+        renew(&mut leases).await?;
         let progress = |done, total| output.progress(done, total);
         tokio::select! {
             outcome = transfer::import(&*log, archives, clock.now_ms(), progress) => Ok::<_, Box<dyn StdError>>(outcome?),
-            lost = leases.keep() => Err(lost),
+            lost = keep(&mut leases) => Err(lost),
         }
     };
     let result = result.await;
-    leases.release().await;
+    for lease in &mut leases {
+        lease.release().await;
+    }
     store.close().await?;
     log.close().await?;
     let transfer::Outcome { appended, passed } = result?;
@@ -65,43 +62,26 @@ fn open(path: &Path) -> Result<Archive, transfer::Error> {
     Archive::open(&file, from)
 }
 
-/// The leases of all who append to the log.
-struct Leases {
-    store: Arc<dyn ViewStore>,
-    names: Vec<String>,
-    holder: String,
+/// Takes or renews the leases of all who append to the log.
+async fn renew(leases: &mut [Lease]) -> Result<(), Box<dyn StdError>> {
+    for lease in leases {
+        if !lease.renew().await? {
+            let name = lease.name();
+            let reason = format!(
+                "somebody projects or ingests on this log and store (lease {name} is held): stop all nodes; what a dead process held ends within half a minute"
+            );
+            return Err(reason.into());
+        }
+    }
+    Ok(())
 }
 
-impl Leases {
-    /// Takes or renews all.
-    async fn renew(&self) -> Result<(), Box<dyn StdError>> {
-        for name in &self.names {
-            if !self.store.coordination().lease(name, &self.holder, LEASE).await? {
-                let reason = format!(
-                    "somebody projects or ingests on this log and store (lease {name} is held): stop all nodes; what a dead process held ends within half a minute"
-                );
-                return Err(reason.into());
-            }
-        }
-        Ok(())
-    }
-
-    /// Renews all again and again; answers why that cannot go on.
-    async fn keep(&self) -> Box<dyn StdError> {
-        loop {
-            tokio::time::sleep(LEASE / 3).await;
-            if let Err(error) = self.renew().await {
-                return error;
-            }
-        }
-    }
-
-    /// Gives all back; those of others stay.
-    async fn release(&self) {
-        for name in &self.names {
-            if let Err(error) = self.store.coordination().release(name, &self.holder).await {
-                tracing::warn!(%error, "a lease could not be given back");
-            }
+/// Renews all again and again; answers why that cannot go on.
+async fn keep(leases: &mut [Lease]) -> Box<dyn StdError> {
+    loop {
+        tokio::time::sleep(LEASE / 3).await;
+        if let Err(error) = renew(leases).await {
+            return error;
         }
     }
 }

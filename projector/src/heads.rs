@@ -130,7 +130,7 @@ impl Heads {
             let fact = match fact {
                 Ok(fact) => fact,
                 // A newer version's: passed over here it would be lost for that version, too.
-                Err(source @ avro::Error::UnknownFingerprint(_)) if stored.record.headers.iter().any(|(name, _)| name == "ce_id") => {
+                Err(source @ avro::Error::UnknownFingerprint(_)) if stored.record.headers.is_event() => {
                     return Err(Error::Value { topic: topic.name.to_owned(), source });
                 }
                 Err(error) => {

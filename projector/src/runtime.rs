@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use schemas::hash::Hash32;
@@ -13,7 +13,8 @@ use schemas::topics::Topic;
 use schemas::views::{self, engine};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
-use view_store::{Checkpoint, View, ViewStore};
+use view_store::lease::{LEASE, Lease};
+use view_store::{Checkpoint, View};
 
 use crate::decider::Decider;
 use crate::heads::Heads;
@@ -21,8 +22,6 @@ use crate::rebuild::{self, Parts, Progress};
 use crate::service::Service;
 use crate::{Error, for_each_service, heads, metrics};
 
-/// How long a decider's lease lasts.
-const LEASE: Duration = Duration::from_secs(15);
 /// How long it waits before it asks again for a lease that another holds, or after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -84,55 +83,15 @@ fn note_trouble<T>(trouble: &Trouble, view: &'static str, turned: &Result<T, Err
     }
 }
 
-/// The lease of one task, as its holder sees it.
-struct Lease {
-    store: Arc<dyn ViewStore>,
-    name: String,
-    holder: String,
-    renewed: Option<Instant>,
-}
-
-impl Lease {
-    fn new(parts: &Parts, name: String, holder: &str) -> Self {
-        Self { store: Arc::clone(&parts.store), name, holder: holder.to_owned(), renewed: None }
+/// Runs work that goes on, batch by batch, while `is_ours` says so: until another has the lease, which is kept meanwhile.
+async fn under<T>(lease: &mut Lease, is_ours: &AtomicBool, work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    tokio::select! {
+        biased;
+        done = &mut work => return done,
+        () = lease.lost() => is_ours.store(false, Ordering::Relaxed),
     }
-
-    /// Takes it, or renews it once a third of its time has passed: on CQL that costs as much as a batch. False: another has it.
-    async fn renew(&mut self) -> Result<bool, Error> {
-        if self.renewed.is_some_and(|renewed| renewed.elapsed() < LEASE / 3) {
-            return Ok(true);
-        }
-        let now = Instant::now();
-        self.renewed = None;
-        let is_ours = self.store.coordination().lease(&self.name, &self.holder, LEASE).await?;
-        self.renewed = is_ours.then_some(now);
-        Ok(is_ours)
-    }
-
-    /// Runs work that may take long, and renews meanwhile; `is_ours` says whether it may go on.
-    async fn keep<T>(&mut self, is_ours: &AtomicBool, work: impl Future<Output = T>) -> T {
-        let mut work = std::pin::pin!(work);
-        loop {
-            let keeping = async {
-                tokio::time::sleep(LEASE / 3).await;
-                self.renew().await
-            };
-            tokio::select! {
-                biased;
-                done = &mut work => return done,
-                // A failure is no answer: whoever works finds out by itself.
-                renewed = keeping => is_ours.store(!matches!(renewed, Ok(false)), Ordering::Relaxed),
-            }
-        }
-    }
-
-    /// Gives it back, to one that may have more luck.
-    async fn release(&mut self) {
-        self.renewed = None;
-        if let Err(error) = self.store.coordination().release(&self.name, &self.holder).await {
-            tracing::warn!(lease = self.name, %error, "a lease could not be given back");
-        }
-    }
+    work.await
 }
 
 struct Running<S: Service> {
@@ -181,7 +140,7 @@ impl<S: Service> Projection for Running<S> {
     }
 
     async fn run(&self, holder: &str, mut stop: watch::Receiver<bool>) {
-        let mut lease = Lease::new(&self.parts, decider_lease(S::NAME), holder);
+        let mut lease = Lease::new(&self.parts.store, decider_lease(S::NAME), holder);
         while !*stop.borrow() {
             let turned = self.turn(&mut lease, &stop).await;
             note_trouble(&self.trouble, S::NAME, &turned);
@@ -218,7 +177,7 @@ impl<S: Service> Running<S> {
         let mut decider = self.decider.lock().await;
         let is_ours = AtomicBool::new(true);
         let catching_up = decider.catch_up_with(|_| is_ours.load(Ordering::Relaxed) && !*stop.borrow());
-        let decided = match lease.keep(&is_ours, catching_up).await {
+        let decided = match under(lease, &is_ours, catching_up).await {
             Ok(decided) => decided,
             Err(Error::Store(view_store::Error::Gone { .. })) => {
                 // Another process rebuilt the view and swapped: go on with what is live now.
@@ -327,14 +286,14 @@ impl Projector {
 
     /// Keeps the heads until `stop` says so. One projector at a time, by lease.
     async fn keep_heads(&self, holder: &str, mut stop: watch::Receiver<bool>) {
-        let mut lease = Lease::new(&self.parts, heads_lease(), holder);
+        let mut lease = Lease::new(&self.parts.store, heads_lease(), holder);
         while !*stop.borrow() {
             let turn = async {
                 if !lease.renew().await? {
                     return Ok(false);
                 }
                 let is_ours = AtomicBool::new(true);
-                lease.keep(&is_ours, self.heads.catch_up_while(|| is_ours.load(Ordering::Relaxed))).await?;
+                under(&mut lease, &is_ours, self.heads.catch_up_while(|| is_ours.load(Ordering::Relaxed))).await?;
                 // The lease is renewed well before it ends, also when nothing happens.
                 match tokio::time::timeout(LEASE / 3, self.heads.wait()).await {
                     Ok(waited) => waited.map(|()| true),

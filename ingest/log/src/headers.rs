@@ -39,6 +39,12 @@ impl Headers {
         ])
     }
 
+    /// Whether they are a CloudEvent's, as those of every record of ours are.
+    #[must_use]
+    pub fn is_event(&self) -> bool {
+        self.iter().any(|(name, _)| name == "ce_id")
+    }
+
     /// Headers as they stand in a packed value; `None` unless they are `count` whole ones.
     pub(crate) fn cut(count: usize, bytes: Bytes) -> Option<Self> {
         let mut rest = &*bytes;

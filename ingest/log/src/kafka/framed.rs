@@ -21,9 +21,6 @@ use schemas::topics::Topic;
 use super::registry::{self, Registry};
 use crate::{Append, Error, EventLog, Stored};
 
-/// The header that every record of ours has.
-const OURS: &str = "ce_id";
-
 /// How values are framed on Kafka.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
@@ -90,7 +87,7 @@ impl FramedLog {
     async fn inside(&self, topic: &'static Topic, partition: u32, stored: &Stored) -> Result<Option<Bytes>, Error> {
         let record = &stored.record;
         let Some((id, datum)) = record.value.strip_prefix(&[0]).and_then(|rest| rest.split_first_chunk::<4>()) else { return Ok(None) };
-        if !record.headers.iter().any(|(name, _)| name == OURS) {
+        if !record.headers.is_event() {
             return Ok(None);
         }
         let id = u32::from_be_bytes(*id);
