@@ -17,7 +17,7 @@ use schemas::position::Seq;
 use schemas::tables::{Table, Write};
 use schemas::topics::CHANGES_RECALLS;
 use schemas::views::accounts::Tier;
-use schemas::views::recalls::{self, Listed, Recall, RecallChange, Row, day_of, year_of};
+use schemas::views::recalls::{self, Listed, Recall, RecallChange, Row, day_of, month_of};
 use serde_json::{Value, json};
 use view_store::embedded::Options;
 use view_store::feed::FeedTail;
@@ -145,8 +145,8 @@ impl World {
     }
 
     fn put_listed(&mut self, list: &(String, i64, i64), record: &Recall, since: i64, until: i64) {
-        let (name, year, day) = list;
-        let key = key![name.as_str(), *year, *day, record.id.as_str(), since];
+        let (name, month, day) = list;
+        let key = key![name.as_str(), *month, *day, record.id.as_str(), since];
         self.put(&recalls::LISTS, key, serde_json::to_vec(&Listed { until }).unwrap());
     }
 
@@ -229,13 +229,13 @@ impl World {
     }
 }
 
-/// Where lists show a record: list, year, day.
+/// Where lists show a record: list, month, day.
 fn lists(record: &Recall) -> Vec<(String, i64, i64)> {
-    let (year, day) = (year_of(&record.date), day_of(&record.date));
+    let (month, day) = (month_of(&record.date), day_of(&record.date));
     let mut out = Vec::new();
     for category in ["*", &record.category] {
         for agency in ["*", &record.agency] {
-            out.push((format!("{category}/{agency}"), year, day));
+            out.push((format!("{category}/{agency}"), month, day));
         }
     }
     out

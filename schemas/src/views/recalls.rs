@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
 use crate::facts::recalls::RecallFact;
-use crate::tables::{Column, ColumnType, Order, Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
+use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
 
 /// A recall as readers see it. The first eight fields after `id` are the contract's record, in its order. `""` is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,12 +117,12 @@ pub const HISTORY: Table = Table {
     kind: TableKind::History,
     value: ValueKind::Text,
 };
-/// Listed records by list and date, newest first. `list` is `CATEGORY/AGENCY`, or `*/*` for all; `year` bounds the partition,
-/// newest first; `day` is days since 1970 (-1 and year 0 for none); a row says from which seq on (`since`) until which
+/// Listed records by list and date, newest first. `list` is `CATEGORY/AGENCY`, or `*/*` for all; `month` is [`month_of`] and
+/// bounds the partition; `day` is days since 1970 (-1 and month 0 for none); a row says from which seq on (`since`) until which
 /// (value: JSON of [`Listed`]) the record stood there.
 pub const LISTS: Table = Table {
     name: "recalls_lists",
-    key: &[text("list"), Column { name: "year", ty: ColumnType::Int, order: Order::Desc }, int_desc("day"), text("id"), int("since")],
+    key: &[text("list"), int_desc("month"), int_desc("day"), text("id"), int("since")],
     partition_columns: 2,
     kind: TableKind::Derived,
     value: ValueKind::Text,
@@ -179,8 +179,8 @@ pub fn day_of(date: &str) -> i64 {
         .map_or(-1, |span| i64::from(span.get_days()))
 }
 
-/// The year of a `YYYY-MM-DD`, 0 for none.
+/// The month of a `YYYY-MM-DD`, counted from January of the year 0; 0 for none.
 #[must_use]
-pub fn year_of(date: &str) -> i64 {
-    date.get(..4).and_then(|year| year.parse().ok()).unwrap_or(0)
+pub fn month_of(date: &str) -> i64 {
+    date.parse::<jiff::civil::Date>().map_or(0, |date| i64::from(date.year()) * 12 + i64::from(date.month()) - 1)
 }

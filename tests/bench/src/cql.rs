@@ -46,15 +46,15 @@ static FEED: Table = Table { name: "bench_feed", key: FEED_KEY, partition_column
 /// As the recalls' lists are.
 static LIST: Table = Table {
     name: "bench_list",
-    key: &[text("list"), int_desc("year"), int_desc("day"), text("id"), int("since")],
+    key: &[text("list"), int_desc("month"), int_desc("day"), text("id"), int("since")],
     partition_columns: 2,
     kind: TableKind::Derived,
     value: ValueKind::Text,
 };
 static DEF: ViewDef = ViewDef { name: "bench", tables: &[&ROWS, &FEED, &LIST] };
-/// The one list, and its year.
+/// The one list, and its month.
 const LIST_NAME: &str = "*/*";
-const LIST_YEAR: i64 = 2026;
+const LIST_MONTH: i64 = 2026 * 12;
 
 /// Runs it on the node at `address`.
 pub(crate) fn run(settings: &Settings, address: &str) -> Result<(), Failure> {
@@ -122,8 +122,8 @@ struct Driver {
 
 impl Driver {
     async fn prepare(session: &Arc<Session>, keyspace: &str) -> Result<Self, Failure> {
-        let list = "SELECT list, year, day, id, since, value";
-        let begin = "list = ? AND year = ? AND day <= ?";
+        let list = "SELECT list, month, day, id, since, value";
+        let begin = "list = ? AND month = ? AND day <= ?";
         Ok(Self {
             session: Arc::clone(session),
             insert: session.prepare(format!("INSERT INTO {keyspace}.bench_rows_g1 (id, value) VALUES (?, ?) USING TIMESTAMP ?")).await?,
@@ -142,7 +142,7 @@ fn value() -> Bytes {
 async fn fill(view: &dyn View) -> Result<(), Failure> {
     for begin in (0..LISTED).step_by(usize::try_from(BATCH_ROWS)?) {
         let writes = (begin..begin + BATCH_ROWS).flat_map(|n| {
-            let entry = key![LIST_NAME, LIST_YEAR, day_of(n), n.to_string(), n + 1];
+            let entry = key![LIST_NAME, LIST_MONTH, day_of(n), n.to_string(), n + 1];
             let listed = Write::put(&LIST, entry, Bytes::from_static(br#"{"until":0}"#));
             [Write::put(&ROWS, key![n.to_string()], value()).at(n + 1), listed.at(n + 1)]
         });
@@ -263,8 +263,8 @@ fn list_begin(n: u64) -> i64 {
 
 async fn our_list(view: Arc<dyn View>, n: u64) -> Result<(), Failure> {
     view.checkpoint().await?;
-    let prefix = key![LIST_NAME, LIST_YEAR];
-    let from = Some(key![LIST_NAME, LIST_YEAR, list_begin(n)]);
+    let prefix = key![LIST_NAME, LIST_MONTH];
+    let from = Some(key![LIST_NAME, LIST_MONTH, list_begin(n)]);
     let range = Range { prefix, after: None, from, limit: PAGE_ENTRIES, reverse: false };
     let entries = view.range(&LIST, range).await?;
     let mut ids: Vec<Key> = Vec::with_capacity(PAGE_RECORDS);
@@ -277,7 +277,7 @@ async fn our_list(view: Arc<dyn View>, n: u64) -> Result<(), Failure> {
 }
 
 async fn driver_list(driver: Arc<Driver>, n: u64) -> Result<(), Failure> {
-    let bound = (LIST_NAME, LIST_YEAR, list_begin(n), i32::try_from(PAGE_ENTRIES)?);
+    let bound = (LIST_NAME, LIST_MONTH, list_begin(n), i32::try_from(PAGE_ENTRIES)?);
     let answer = driver.session.execute_unpaged(&driver.list, bound).await?.into_rows_result()?;
     let mut ids = Vec::with_capacity(PAGE_RECORDS);
     for row in answer.rows::<(String, i64, i64, String, i64, String)>()?.take(PAGE_RECORDS) {

@@ -171,8 +171,9 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let recalls = match keyword {
         Some(words) => ctx.search.find(at.view.as_ref(), words, &filter, at.seq, limit).await?,
         None => {
-            let year_max = i64::from(ctx.clock.now().to_zoned(TimeZone::UTC).year()) + 1;
-            listed(at.view.as_ref(), &filter, at.seq, limit, year_max).await?
+            // What is announced for later stands in the lists, too.
+            let month_max = i64::from(ctx.clock.now().to_zoned(TimeZone::UTC).year() + 2) * 12 - 1;
+            listed(at.view.as_ref(), &filter, at.seq, limit, month_max).await?
         }
     };
     let recalls: Vec<Record> = recalls.into_iter().map(Record::from).collect();

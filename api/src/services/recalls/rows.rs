@@ -2,21 +2,25 @@
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
+use futures_util::future::try_join_all;
 use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::{Datum, Key};
-use schemas::views::recalls::{AGENCIES, CATEGORIES, HISTORY, LISTS, Listed, RECALLS, Recall, Row, day_of, year_of};
+use schemas::views::recalls::{AGENCIES, CATEGORIES, HISTORY, LISTS, Listed, RECALLS, Recall, Row, day_of, month_of};
 use view_store::{Range, View};
 
 use crate::context::store_problem;
 use crate::problem::Problem;
 
-/// The first year that is looked for: the oldest recall of any agency is younger.
-const YEAR_MIN: i64 = 1966;
-/// The year of the lists' partition for records without a date.
-const YEAR_NONE: i64 = 0;
+/// The first month that is looked for, January of 1966: the oldest recall of any agency is younger.
+const MONTH_MIN: i64 = 1966 * 12;
+/// The month of the lists' partition for records without a date.
+const MONTH_NONE: i64 = 0;
+/// Months that are read side by side at most; a search begins with one, and takes four times as many each time that it must go on.
+const MONTHS_AT_ONCE: i64 = 48;
 /// Rows read beyond the limit, for entries that no longer count.
 const SPARE_ROWS: usize = 32;
 
@@ -62,29 +66,40 @@ impl Filter {
     }
 }
 
-/// The recalls that fit, as they stood at `seq`, newest first, ties by identity; `year_max` bounds where the search begins.
+/// The recalls that fit, as they stood at `seq`, newest first, ties by identity; `month_max` bounds where the search begins.
 ///
 /// # Errors
 /// When rows cannot be read.
-pub async fn listed(view: &dyn View, filter: &Filter, seq: Seq, limit: usize, year_max: i64) -> Result<Vec<Recall>, Problem> {
-    let newest = filter.to.as_deref().map_or(year_max, |to| year_of(to).min(year_max));
-    let oldest = filter.from.as_deref().map_or(YEAR_MIN, |from| year_of(from).max(YEAR_MIN));
-    let undated = (filter.from.is_none() && filter.to.is_none()).then_some(YEAR_NONE);
+pub async fn listed(view: &dyn View, filter: &Filter, seq: Seq, limit: usize, month_max: i64) -> Result<Vec<Recall>, Problem> {
+    let oldest = filter.from.as_deref().map_or(MONTH_MIN, |from| month_of(from).max(MONTH_MIN));
+    let mut newest = filter.to.as_deref().map_or(month_max, |to| month_of(to).min(month_max));
     let mut out = Vec::new();
-    for year in (oldest..=newest).rev().chain(undated) {
-        read_year(view, filter, seq, limit, year, &mut out).await?;
-        if out.len() >= limit {
-            break;
-        }
+    let mut months = 1;
+    while out.len() < limit && oldest <= newest {
+        read_months(view, filter, seq, limit, (newest - months + 1).max(oldest)..=newest, &mut out).await?;
+        newest -= months;
+        months = (months * 4).min(MONTHS_AT_ONCE);
+    }
+    if out.len() < limit && filter.from.is_none() && filter.to.is_none() {
+        read_months(view, filter, seq, limit, MONTH_NONE..=MONTH_NONE, &mut out).await?;
     }
     out.truncate(limit);
     Ok(out)
 }
 
-/// Adds what one year's partitions hold, until there are `limit`.
-async fn read_year(view: &dyn View, filter: &Filter, seq: Seq, limit: usize, year: i64, out: &mut Vec<Recall>) -> Result<(), Problem> {
-    let mut lists: Vec<Listing> = filter.lists().into_iter().map(|name| Listing::new(name, filter, year)).collect();
+/// Adds what the partitions of some months hold, until there are `limit`.
+async fn read_months(
+    view: &dyn View,
+    filter: &Filter,
+    seq: Seq,
+    limit: usize,
+    months: RangeInclusive<i64>,
+    out: &mut Vec<Recall>,
+) -> Result<(), Problem> {
+    let names = filter.lists();
+    let mut lists: Vec<Listing> = months.flat_map(|month| names.iter().map(move |name| Listing::new(name, filter, month))).collect();
     let rows_max = limit.saturating_sub(out.len()) / lists.len() + SPARE_ROWS;
+    try_join_all(lists.iter_mut().map(|list| list.fill(view, seq, rows_max))).await?;
     let mut last = String::new();
     while out.len() < limit {
         let mut ids = Vec::new();
@@ -106,14 +121,14 @@ async fn read_year(view: &dyn View, filter: &Filter, seq: Seq, limit: usize, yea
         for (id, row) in ids.iter().zip(rows_at(view, &ids, seq).await?) {
             match row.filter(|row| filter.fits(&row.record)) {
                 Some(row) => out.push(row.record),
-                None => tracing::error!(id, seq = seq.0, year, "a list names a recall that does not stand there"),
+                None => tracing::error!(id, seq = seq.0, "a list names a recall that does not stand there"),
             }
         }
     }
     Ok(())
 }
 
-/// One year of one list, read a piece at a time.
+/// One month of one list, read a piece at a time.
 struct Listing {
     prefix: Key,
     /// Where the first piece begins; the later ones begin after the last row read.
@@ -127,11 +142,11 @@ struct Listing {
 }
 
 impl Listing {
-    fn new(name: String, filter: &Filter, year: i64) -> Self {
-        let of_year = |date: &Option<String>| date.as_deref().filter(|date| year_of(date) == year).map(day_of);
-        let from = of_year(&filter.to).map(|day| key![name.as_str(), year, day]);
-        let day_min = of_year(&filter.from);
-        Self { prefix: key![name, year], from, after: None, day_min, entries: VecDeque::new(), is_read: false }
+    fn new(name: &str, filter: &Filter, month: i64) -> Self {
+        let of_month = |date: &Option<String>| date.as_deref().filter(|date| month_of(date) == month).map(day_of);
+        let from = of_month(&filter.to).map(|day| key![name, month, day]);
+        let day_min = of_month(&filter.from);
+        Self { prefix: key![name, month], from, after: None, day_min, entries: VecDeque::new(), is_read: false }
     }
 
     /// Reads on until an entry is at hand or none follows.

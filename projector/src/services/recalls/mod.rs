@@ -19,7 +19,7 @@ use schemas::key;
 use schemas::tables::{Datum, Key, Table, ViewDef, Write};
 use schemas::topics::{CHANGES_RECALLS, RECALLS as RECALLS_TOPIC, Topic};
 use schemas::views::recalls::{
-    FEED, HISTORY, LISTS, Listed, Note, NoteSet, PARKED, RECALLS, Recall, RecallChange, Row, SETS, SOURCES, THROUGH, VIEW, day_of, year_of,
+    FEED, HISTORY, LISTS, Listed, Note, NoteSet, PARKED, RECALLS, Recall, RecallChange, Row, SETS, SOURCES, THROUGH, VIEW, day_of, month_of,
 };
 use serde::Serialize;
 
@@ -439,7 +439,7 @@ fn list_entries(recall: &Recall, since: i64, listed: Listed, writes: &mut Vec<Wr
     let value = Bytes::from(serde_json::to_vec(&listed).unwrap_or_default());
     let own = recall.agencies.iter().map(|agency| format!("{}/{agency}", recall.category));
     for list in own.chain(["*/*".to_owned()]) {
-        let key = key![list, year_of(&recall.date), day_of(&recall.date), recall.id.as_str(), since];
+        let key = key![list, month_of(&recall.date), day_of(&recall.date), recall.id.as_str(), since];
         writes.push(Write::put(&LISTS, key, value.clone()));
     }
 }
