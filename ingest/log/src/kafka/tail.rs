@@ -88,6 +88,8 @@ impl Slot {
 pub(super) struct Tail {
     shared: Arc<Shared>,
     consumer: Arc<BaseConsumer<Told>>,
+    /// Who asks questions. Not the follower: a broker answers each connection in order, and its fetches wait there until something comes.
+    asker: Arc<BaseConsumer<Told>>,
     /// One for each of the shared places.
     slots: Arc<Vec<Slot>>,
     /// The places that the client was told to follow, by index; held while it is told.
@@ -98,8 +100,11 @@ pub(super) struct Tail {
 
 impl Tail {
     pub(super) fn start(shared: &Arc<Shared>) -> Result<Self, Error> {
-        let made: Result<BaseConsumer<Told>, KafkaError> = shared.options.consumer().create_with_context(Told);
-        let consumer = Arc::new(made.map_err(|error| failed(&shared.options, "the consumer cannot be made", Some(error)))?);
+        let make = || {
+            let made: Result<BaseConsumer<Told>, KafkaError> = shared.options.consumer().create_with_context(Told);
+            made.map(Arc::new).map_err(|error| failed(&shared.options, "the consumer cannot be made", Some(error)))
+        };
+        let (consumer, asker) = (make()?, make()?);
         let slot = || Slot { ring: Mutex::default(), seen: watch::Sender::new(0), followed: OnceCell::new() };
         let slots: Arc<Vec<Slot>> = Arc::new(shared.places.iter().map(|_| slot()).collect());
         let assigned: Arc<Mutex<Vec<usize>>> = Arc::default();
@@ -112,7 +117,7 @@ impl Tail {
         let thread =
             thread.map_err(|error| Error::Unavailable { what: "a thread cannot be started".to_owned(), source: Some(Box::new(error)) })?;
         let questions = Arc::new(Semaphore::new(QUESTIONS_MAX));
-        Ok(Self { shared: Arc::clone(shared), consumer, slots, assigned, questions, thread: Mutex::new(Some(thread)) })
+        Ok(Self { shared: Arc::clone(shared), consumer, asker, slots, assigned, questions, thread: Mutex::new(Some(thread)) })
     }
 
     /// Follows a partition from its end on, unless it is followed already.
@@ -173,9 +178,9 @@ impl Tail {
         F: FnOnce(&Shared, &BaseConsumer<Told>) -> Result<T, Error> + Send + 'static,
     {
         let turn = Arc::clone(&self.questions).acquire_owned().await.map_err(|_| self.shared.closed())?;
-        let (shared, consumer) = (Arc::clone(&self.shared), Arc::clone(&self.consumer));
+        let (shared, asker) = (Arc::clone(&self.shared), Arc::clone(&self.asker));
         let asked = move || {
-            let answer = question(&shared, &consumer);
+            let answer = question(&shared, &asker);
             drop(turn);
             answer
         };
