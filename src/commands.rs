@@ -228,7 +228,9 @@ async fn run_upstream(engine: &Arc<Engine>, name: &str, output: &dyn Output) -> 
     let settings = engine.upstream_settings(name).map_err(failure)?;
     let ran_and_projected = async {
         let results = engine.runner.run(upstream, &settings).await.map_err(failure)?;
-        engine.wait_projected(upstream.manifest().topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
+        for door in upstream.manifest().doors {
+            engine.wait_projected(door.topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
+        }
         Ok(results)
     };
     let results = telling(engine, output, ran_and_projected).await?;
@@ -266,7 +268,7 @@ async fn replay_rejected(engine: &Arc<Engine>, output: &dyn Output) -> Result<()
         let kept = raw.len();
         let taken_and_projected = async {
             let taken = engine.runner.retake(upstream, door, &settings, raw).await.map_err(failure)?;
-            engine.wait_projected(upstream.manifest().topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
+            engine.wait_projected(door.topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
             Ok(taken)
         };
         let taken = telling(engine, output, taken_and_projected).await?;

@@ -84,11 +84,11 @@ impl Writer {
     /// When the topic has no schema.
     pub fn new(manifest: &'static Manifest, door: &'static Door, engine: Arc<dyn View>) -> Result<Self, Error> {
         Ok(Self {
-            topic: manifest.topic,
+            topic: door.topic,
             upstream: manifest.name,
             door: door.name,
             engine,
-            encoder: Encoder::new(manifest.topic.name)?,
+            encoder: Encoder::new(door.topic.name)?,
             rejects: Encoder::new(REJECTED.name)?,
             time: (0, rfc3339(0)),
         })

@@ -16,9 +16,15 @@ pub use schemas::reason::reason;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another ingestor holds the door's lease.
+    /// Another ingestor holds the upstream's lease.
     #[error("{door} is being read by another ingestor")]
     Busy {
+        /// The door.
+        door: &'static str,
+    },
+    /// The upstream asked to be left alone, of this process or another, and that time is not over.
+    #[error("{door} is left alone, as the upstream asked")]
+    HeldOff {
         /// The door.
         door: &'static str,
     },

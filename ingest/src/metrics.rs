@@ -103,6 +103,7 @@ pub(crate) fn run_ended(door: &'static str, result: &Result<Outcome, Error>) {
     let outcome = match result {
         Ok(_) => "finished",
         Err(Error::Busy { .. }) => "busy",
+        Err(Error::HeldOff { .. }) => "held_off",
         Err(Error::Overtaken { .. }) => "overtaken",
         Err(Error::Stopped { .. } | Error::Unprojected { .. }) => "stopped",
         Err(_) => "failed",

@@ -1,4 +1,7 @@
-//! Which doors run, one run of a door at a time by lease; and rejected records taken again. The loop of one run is `door_run`.
+//! Which doors run, one run of an upstream at a time by lease; and rejected records taken again. The loop of one run is `door_run`.
+//!
+//! Promise: one process at a time asks an upstream, through one door at a time: what an upstream allows, it allows in all. What it asks to
+//! be left alone for holds for all processes and doors.
 
 mod door_run;
 
@@ -15,7 +18,7 @@ use schemas::position::LogOffset;
 use schemas::topics::Topic;
 use schemas::views::engine::{RUNS, RunRow};
 use tokio::sync::{Mutex, watch};
-use upstreams::http::{Client, Validators};
+use upstreams::http::{Client, FetchError, Validators};
 use upstreams::{Answer, Door, Settings, Upstream, Window};
 use view_store::lease::Lease;
 use view_store::{View, ViewStore, engine};
@@ -29,6 +32,13 @@ const PASS_SAID_EVERY: Duration = Duration::from_secs(30);
 /// How long they are waited for once the process stops: with a projector at work it takes no longer.
 const PASS_AT_STOP_MAX: Duration = Duration::from_secs(5);
 
+/// A door that is due within this is due: turns do not begin on the millisecond.
+const DUE_SLACK_MS: i64 = 60_000;
+/// Who holds the lease that says that an upstream wants to be left alone: nobody in particular.
+const HOLD_OFF: &str = "left-alone";
+/// An upstream that asks to be left alone for longer is asked again after this.
+const HOLD_OFF_MAX: Duration = Duration::from_secs(3_600);
+
 /// What a run of a door did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
@@ -40,7 +50,7 @@ pub struct Outcome {
     pub ends: Vec<LogOffset>,
 }
 
-/// Runs upstreams. One per process; doors run side by side, one run a door.
+/// Runs upstreams. One per process; upstreams run side by side, one door of each.
 pub struct Runner {
     log: Arc<dyn EventLog>,
     store: Arc<dyn ViewStore>,
@@ -48,10 +58,12 @@ pub struct Runner {
     clock: Clock,
     holder: String,
     stop: watch::Receiver<bool>,
-    /// Per door: one run at a time, and what its answers said of their versions in the last run that finished.
-    doors: Mutex<HashMap<&'static str, Arc<Mutex<Remembered>>>>,
+    /// Per upstream: one run at a time.
+    upstreams: Mutex<HashMap<&'static str, Arc<Mutex<Doors>>>>,
 }
 
+/// Per door of an upstream: what its answers said of their versions in the last run that finished.
+type Doors = HashMap<&'static str, Remembered>;
 type Remembered = HashMap<String, Validators>;
 
 impl Runner {
@@ -65,7 +77,7 @@ impl Runner {
         holder: String,
         stop: watch::Receiver<bool>,
     ) -> Self {
-        Self { log, store, engine, clock, holder, stop, doors: Mutex::default() }
+        Self { log, store, engine, clock, holder, stop, upstreams: Mutex::default() }
     }
 
     /// Runs all doors of an upstream, one after another; a door that fails stops no other.
@@ -73,7 +85,7 @@ impl Runner {
     /// # Errors
     /// Only for the upstream as a whole: when its client cannot be made, or how its doors stand cannot be read. A door's failure is in the list.
     pub async fn run(&self, upstream: &'static dyn Upstream, settings: &Settings) -> Result<Vec<Result<Outcome, Error>>, Error> {
-        self.run_those(upstream, settings, |_| true).await
+        self.run_those(upstream, settings, |_, _| true).await
     }
 
     /// The same on schedule, for the turn that was due at `due_ms`: doors that another process has run for this turn are left to it.
@@ -88,7 +100,10 @@ impl Runner {
     ) -> Result<Vec<Result<Outcome, Error>>, Error> {
         // Under a clock that stands still every turn is due at once.
         let is_told_apart = matches!(self.clock, Clock::System);
-        self.run_those(upstream, settings, |row| !is_told_apart || row.run.holder == self.holder || row.run.started_at < due_ms).await
+        self.run_those(upstream, settings, |door, row| {
+            !is_told_apart || (is_due(door, row, due_ms) && (row.run.holder == self.holder || row.run.started_at < due_ms))
+        })
+        .await
     }
 
     /// Goes on with runs that nobody goes on with, because the process that had begun them died or lost its log; and with the doors
@@ -98,7 +113,7 @@ impl Runner {
     /// As [`Self::run`].
     pub async fn take_over(&self, upstream: &'static dyn Upstream, settings: &Settings) -> Result<Vec<Result<Outcome, Error>>, Error> {
         let mut cut_at = None;
-        self.run_those(upstream, settings, |row| {
+        self.run_those(upstream, settings, |_, row| {
             let is_cut = row.is_under_way();
             if is_cut && cut_at.is_none() {
                 cut_at = Some(row.run.started_at);
@@ -113,12 +128,11 @@ impl Runner {
     /// # Errors
     /// When the store fails.
     pub async fn is_cut(&self, upstream: &'static dyn Upstream) -> Result<bool, Error> {
+        let mut is_under_way = false;
         for door in upstream.manifest().doors {
-            if self.row(door).await?.is_under_way() && self.store.coordination().holder(&lease_of(door)).await?.is_none() {
-                return Ok(true);
-            }
+            is_under_way |= self.row(door).await?.is_under_way();
         }
-        Ok(false)
+        Ok(is_under_way && self.store.coordination().holder(&lease_of(upstream)).await?.is_none())
     }
 
     /// Runs those doors of an upstream whose last run says so.
@@ -126,20 +140,21 @@ impl Runner {
         &self,
         upstream: &'static dyn Upstream,
         settings: &Settings,
-        mut is_wanted: impl FnMut(&RunRow) -> bool,
+        mut is_wanted: impl FnMut(&Door, &RunRow) -> bool,
     ) -> Result<Vec<Result<Outcome, Error>>, Error> {
         let name = upstream.manifest().name;
         let client = Client::new(settings).map_err(|source| Error::Client { upstream: name, source })?;
         let _running = metrics::Running::begin();
         let mut out = Vec::new();
         for door in upstream.manifest().doors {
-            if !is_wanted(&self.row(door).await?) {
+            if !is_wanted(door, &self.row(door).await?) {
                 continue;
             }
             let result = self.run_door(upstream, door, &client, settings).await;
             metrics::run_ended(door.name, &result);
             match &result {
-                Err(Error::Busy { .. }) => tracing::info!(door = door.name, "another ingestor runs this door"),
+                Err(Error::Busy { .. }) => tracing::info!(door = door.name, "another ingestor runs this upstream"),
+                Err(Error::HeldOff { .. }) => tracing::info!(door = door.name, "the upstream asked to be left alone"),
                 Ok(Outcome { run, .. }) => tracing::info!(
                     door = door.name,
                     pages = run.pages,
@@ -166,10 +181,15 @@ impl Runner {
         client: &Client,
         settings: &Settings,
     ) -> Result<Outcome, Error> {
-        // Another run of this door in this process ends by itself; one that was asked for comes after it.
-        let slot = Arc::clone(self.doors.lock().await.entry(door.name).or_default());
-        let mut remembered = slot.lock().await;
-        let mut lease = self.take(door).await?;
+        // Another run of this upstream in this process ends by itself; one that was asked for comes after it.
+        let slot = self.slot(upstream).await;
+        let mut slot = slot.lock().await;
+        let remembered = slot.entry(door.name).or_default();
+        let hold_off = hold_off_of(upstream);
+        if self.store.coordination().holder(&hold_off).await?.is_some() {
+            return Err(Error::HeldOff { door: door.name });
+        }
+        let mut lease = self.take(upstream, door).await?;
         let mut run = DoorRun::new(self, upstream, door, client, settings, remembered.clone())?;
         let result = tokio::select! {
             biased;
@@ -184,6 +204,10 @@ impl Runner {
             Ok(outcome) => Ok(outcome),
         };
         let validators = std::mem::take(&mut run.validators);
+        if let Err(Error::Fetch { source: FetchError::Later { pause, .. }, .. }) = &result {
+            // Kept where every process sees it, and longer than this run: another door would be asking in vain, or make it worse.
+            self.store.coordination().lease(&hold_off, HOLD_OFF, (*pause).min(HOLD_OFF_MAX)).await?;
+        }
         if result.is_ok() {
             // Only now: a crash before this point must read the answers again.
             remembered.extend(validators);
@@ -204,11 +228,11 @@ impl Runner {
         settings: &Settings,
         rejected: Vec<(i64, Vec<u8>)>,
     ) -> Result<u64, Error> {
-        let slot = Arc::clone(self.doors.lock().await.entry(door.name).or_default());
+        let slot = self.slot(upstream).await;
         let _one = slot.lock().await;
-        let mut lease = self.take(door).await?;
+        let mut lease = self.take(upstream, door).await?;
         let taking = async {
-            let topic = upstream.manifest().topic;
+            let topic = door.topic;
             let mut writer = Writer::new(upstream.manifest(), door, Arc::clone(&self.engine))?;
             let today = self.clock.now().to_zoned(TimeZone::UTC).date();
             let cursor = upstream.start(door, &Window { from: None, to: today }, settings);
@@ -278,10 +302,15 @@ impl Runner {
         }
     }
 
-    /// Takes a door's lease.
-    async fn take(&self, door: &Door) -> Result<Lease, Error> {
-        let mut lease = Lease::new(&self.store, lease_of(door), &self.holder);
+    /// Takes an upstream's lease, for a door.
+    async fn take(&self, upstream: &dyn Upstream, door: &Door) -> Result<Lease, Error> {
+        let mut lease = Lease::new(&self.store, lease_of(upstream), &self.holder);
         if lease.renew().await? { Ok(lease) } else { Err(Error::Busy { door: door.name }) }
+    }
+
+    /// What one run of an upstream in this process holds.
+    async fn slot(&self, upstream: &dyn Upstream) -> Arc<Mutex<Doors>> {
+        Arc::clone(self.upstreams.lock().await.entry(upstream.manifest().name).or_default())
     }
 
     /// How the last run of a door stands.
@@ -291,13 +320,24 @@ impl Runner {
     }
 }
 
-/// The name of a door's lease.
-fn lease_of(door: &Door) -> String {
-    format!("ingest/{}", door.name)
+/// The name of an upstream's lease.
+fn lease_of(upstream: &dyn Upstream) -> String {
+    format!("ingest/{}", upstream.manifest().name)
+}
+
+/// The name of the lease that stands while an upstream wants to be left alone.
+fn hold_off_of(upstream: &dyn Upstream) -> String {
+    format!("ingest/{}/left-alone", upstream.manifest().name)
+}
+
+/// Whether a door's turn has come at a time: one that failed comes with every turn.
+fn is_due(door: &Door, row: &RunRow, due_ms: i64) -> bool {
+    let every_ms = i64::try_from(door.every.as_millis()).unwrap_or(i64::MAX);
+    row.kind != "run_finished" || row.run.started_at.saturating_add(every_ms) <= due_ms.saturating_add(DUE_SLACK_MS)
 }
 
 /// All leases that ingestors work under: who holds them works alone.
 #[must_use]
 pub fn leases() -> Vec<String> {
-    upstreams::ALL.iter().flat_map(|upstream| upstream.manifest().doors).map(lease_of).collect()
+    upstreams::ALL.iter().map(|upstream| lease_of(*upstream)).collect()
 }

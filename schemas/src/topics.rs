@@ -28,6 +28,10 @@ pub struct Topic {
     pub private: bool,
 }
 
+/// Filings with the securities regulator, one record a filer.
+pub const FILINGS: Topic = Topic { name: "filings", kind: TopicKind::Facts, partitions: 4, private: false };
+/// Trades that insiders reported.
+pub const INSIDER_TRADES: Topic = Topic { name: "insider_trades", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Recalls as agencies published them.
 pub const RECALLS: Topic = Topic { name: "recalls", kind: TopicKind::Facts, partitions: 4, private: false };
 /// What the API itself was asked to remember: keys, filters, watches.
@@ -42,7 +46,8 @@ pub const CHANGES_ACCOUNTS: Topic = Topic { name: "changes.accounts", kind: Topi
 pub const IMPORTS: Topic = Topic { name: "imports", kind: TopicKind::Imports, partitions: 1, private: true };
 
 /// THE LIST of topics.
-pub const ALL: &[Topic] = &[RECALLS, ACCOUNTS, REJECTED, CHANGES_RECALLS, CHANGES_ACCOUNTS, IMPORTS];
+pub const ALL: &[Topic] =
+    &[FILINGS, INSIDER_TRADES, RECALLS, ACCOUNTS, REJECTED, CHANGES_RECALLS, CHANGES_ACCOUNTS, IMPORTS];
 
 /// The topic of that name.
 #[must_use]

@@ -139,9 +139,9 @@ impl Engine {
         runner_of(&self.parts, clock, holder, self.stop.subscribe())
     }
 
-    /// Ends the lease of a door, as its time does.
+    /// Ends the lease of a door's upstream, as its time does.
     pub(crate) async fn end_lease(&self, door: &str) {
-        let (rows, name) = (self.store.coordination(), format!("ingest/{door}"));
+        let (rows, name) = (self.store.coordination(), format!("ingest/{}", door.split('.').next().unwrap_or(door)));
         if let Some(holder) = rows.holder(&name).await.unwrap() {
             rows.release(&name, &holder).await.unwrap();
         }

@@ -67,11 +67,13 @@ pub struct Completeness {
 impl Completeness {
     pub(super) fn new(source: Source, generation: u64) -> Self {
         let mut upstreams = Vec::new();
-        for upstream in
-            upstreams::ALL.iter().map(|upstream| upstream.manifest()).filter(|manifest| manifest.topic.name == source.facts.name)
-        {
-            upstreams.push(upstream.name);
-            upstreams.extend(upstream.doors.iter().map(|door| door.name));
+        for upstream in upstreams::ALL.iter().map(|upstream| upstream.manifest()) {
+            let doors = upstream.doors.iter().filter(|door| door.topic.name == source.facts.name).map(|door| door.name);
+            let doors: Vec<_> = doors.collect();
+            if !doors.is_empty() {
+                upstreams.push(upstream.name);
+                upstreams.extend(doors);
+            }
         }
         upstreams.sort_unstable();
         upstreams.dedup();

@@ -98,7 +98,7 @@ impl<'a> DoorRun<'a> {
     }
 
     fn topic(&self) -> &'static Topic {
-        self.upstream.manifest().topic
+        self.door.topic
     }
 
     fn today(&self) -> Date {
@@ -130,7 +130,11 @@ impl<'a> DoorRun<'a> {
             page.retain(|hashed| self.seen.insert(&hashed.observation.key));
             self.replaced.extend(self.writer.replaced(&page).await?);
             // The next page is fetched while this one is appended.
-            let next = rest.next.clone();
+            let next = match rest.next.clone() {
+                Some(next) => self.narrowed(next).await?,
+                None => None,
+            };
+            let through = rest.through;
             if self.run.pages > PAGES_MAX {
                 let (door, field) = (self.door.name, "paging".to_owned());
                 let source = UpstreamError::Stop { door, field, reason: format!("more than {PAGES_MAX} pages") };
@@ -146,6 +150,9 @@ impl<'a> DoorRun<'a> {
                 None => (None, append.await),
             };
             appended?;
+            if let Some(through) = through {
+                self.run.through_date = through.to_string();
+            }
             if let Some(next) = next {
                 cursor = next;
                 self.run.cursor = cursor.clone();
@@ -183,6 +190,7 @@ impl<'a> DoorRun<'a> {
             run.window_from.clone_from(&last.window_from);
             run.window_to.clone_from(&last.window_to);
             run.cursor = last.cursor.clone();
+            run.through_date.clone_from(&last.through_date);
         } else {
             let full_after_ms = i64::try_from(self.upstream.manifest().full_after.as_millis()).unwrap_or(i64::MAX);
             run.full = self.door.snapshot || last.last_full_at == 0 || now_ms.saturating_sub(last.last_full_at) > full_after_ms;
@@ -200,6 +208,20 @@ impl<'a> DoorRun<'a> {
         self.run = run;
         self.append_run(FactKind::RunStarted, Vec::new()).await?;
         Ok((cursor, row))
+    }
+
+    /// Where to go on: the next cursor without what is known already of the things that it would ask for.
+    async fn narrowed(&self, next: UpstreamCursor) -> Result<Option<UpstreamCursor>, Error> {
+        let keys = self.upstream.depends_on(self.door, &next);
+        if keys.is_empty() {
+            return Ok(Some(next));
+        }
+        let mut known = HashSet::new();
+        for keys in keys.chunks(OBSERVATIONS_MAX) {
+            let rows = self.writer.heads(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+            known.extend(keys.iter().zip(rows).filter(|(_, row)| row.head.version > 0).map(|(key, _)| key.clone()));
+        }
+        Ok(self.upstream.narrow(self.door, &next, &known))
     }
 
     /// Fetches and maps the page at a cursor. The future holds nothing of the run, which appending changes meanwhile.
@@ -344,7 +366,9 @@ impl<'a> DoorRun<'a> {
             self.run.last_full_at = self.run.started_at;
         }
         self.run.cursor = UpstreamCursor::default();
-        self.run.through_date.clone_from(&self.run.window_to);
+        if self.run.through_date.is_empty() {
+            self.run.through_date.clone_from(&self.run.window_to);
+        }
         let ends = self.runner.ends(self.topic()).await?;
         self.run.ends = ends.iter().map(|end| i64::try_from(end.0).unwrap_or(i64::MAX)).collect();
         self.append_run(FactKind::RunFinished, Vec::new()).await?;

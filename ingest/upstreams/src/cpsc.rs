@@ -38,8 +38,14 @@ const DISTRIBUTION_CHARS_MAX: usize = 2_000;
 
 static MANIFEST: Manifest = Manifest {
     name: "cpsc",
-    topic: &RECALLS,
-    doors: &[Door { name: "cpsc", snapshot: false, answer_bytes_max: 64 << 20, answer_timeout: Duration::from_secs(180) }],
+    doors: &[Door {
+        name: "cpsc",
+        topic: &RECALLS,
+        every: Duration::ZERO,
+        snapshot: false,
+        answer_bytes_max: 64 << 20,
+        answer_timeout: Duration::from_secs(180),
+    }],
     full_after: Duration::from_secs(7 * 86_400),
 };
 
@@ -111,6 +117,7 @@ impl Upstream for Cpsc {
             accepts_statuses: &[],
             media_types: JSON_MEDIA_TYPES,
             conditional: false,
+            wall: None,
         })
     }
 
@@ -135,7 +142,7 @@ impl Upstream for Cpsc {
         let (observations, rejects) = mapped?;
         let parameter = format!("{}Start", cursor.by.parameter());
         warnings.extend(drift::outside(door.name, &parameter, outside, records.len())?);
-        Ok(Page { observations, rejects, next: cursor.next().map(json::write_cursor), warnings })
+        Ok(Page { observations, rejects, next: cursor.next().map(json::write_cursor), through: None, warnings })
     }
 }
 

@@ -81,8 +81,14 @@ fn speaks_of_allergens(word: &str) -> bool {
 
 static MANIFEST: Manifest = Manifest {
     name: "fsis",
-    topic: &RECALLS,
-    doors: &[Door { name: "fsis", snapshot: true, answer_bytes_max: 96 << 20, answer_timeout: Duration::from_secs(180) }],
+    doors: &[Door {
+        name: "fsis",
+        topic: &RECALLS,
+        every: Duration::ZERO,
+        snapshot: true,
+        answer_bytes_max: 96 << 20,
+        answer_timeout: Duration::from_secs(180),
+    }],
     full_after: Duration::from_secs(7 * 86_400),
 };
 
@@ -113,6 +119,7 @@ impl Upstream for Fsis {
             media_types: JSON_MEDIA_TYPES,
             // 304 was seen while records had changed.
             conditional: false,
+            wall: None,
         })
     }
 
@@ -126,7 +133,7 @@ impl Upstream for Fsis {
             warnings.push("the document holds no records".to_owned());
         }
         let observations = distinct(dated, &mut warnings);
-        Ok(Page { observations, rejects, next: None, warnings })
+        Ok(Page { observations, rejects, next: None, through: None, warnings })
     }
 }
 

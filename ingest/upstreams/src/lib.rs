@@ -6,6 +6,7 @@
 
 pub mod cpsc;
 pub mod drift;
+pub mod edgar;
 pub mod fsis;
 pub mod http;
 mod json;
@@ -13,11 +14,12 @@ pub mod nhtsa;
 pub mod openfda;
 pub mod text;
 pub mod upstream;
+mod xml;
 
-pub use upstream::{Answer, Door, Manifest, Observation, Page, Reject, Request, Settings, Upstream, UpstreamError, Window};
+pub use upstream::{Answer, Door, Manifest, Observation, Page, Reject, Request, Settings, Upstream, UpstreamError, Wall, Window};
 
 /// THE LIST of upstreams.
-pub static ALL: &[&dyn Upstream] = &[&cpsc::Cpsc, &fsis::Fsis, &nhtsa::Nhtsa, &openfda::OpenFda];
+pub static ALL: &[&dyn Upstream] = &[&cpsc::Cpsc, &edgar::Edgar, &fsis::Fsis, &nhtsa::Nhtsa, &openfda::OpenFda];
 
 /// The upstream of that name.
 #[must_use]

@@ -23,14 +23,27 @@ const SITE: &str = "https://www.nhtsa.gov";
 
 const fn flat_door(name: &'static str) -> Door {
     // The file is about 14 MB as a zip; the bound leaves room for a copy that is sent unpacked.
-    Door { name, snapshot: true, answer_bytes_max: 128 << 20, answer_timeout: Duration::from_secs(900) }
+    Door {
+        name,
+        topic: &RECALLS,
+        every: Duration::ZERO,
+        snapshot: true,
+        answer_bytes_max: 128 << 20,
+        answer_timeout: Duration::from_secs(900),
+    }
 }
 
 static MANIFEST: Manifest = Manifest {
     name: "nhtsa",
-    topic: &RECALLS,
     doors: &[
-        Door { name: SOCRATA, snapshot: false, answer_bytes_max: 32 << 20, answer_timeout: Duration::from_secs(90) },
+        Door {
+            name: SOCRATA,
+            topic: &RECALLS,
+            every: Duration::ZERO,
+            snapshot: false,
+            answer_bytes_max: 32 << 20,
+            answer_timeout: Duration::from_secs(90),
+        },
         flat_door(FLAT),
         flat_door(FLAT_PRE_2010),
     ],

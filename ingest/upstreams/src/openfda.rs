@@ -36,12 +36,18 @@ const TITLE_CHARS_MAX: usize = 120;
 const PRODUCTS_CHARS_MAX: usize = 2_000;
 
 const fn door(name: &'static str) -> Door {
-    Door { name, snapshot: false, answer_bytes_max: 64 << 20, answer_timeout: Duration::from_secs(90) }
+    Door {
+        name,
+        topic: &RECALLS,
+        every: Duration::ZERO,
+        snapshot: false,
+        answer_bytes_max: 64 << 20,
+        answer_timeout: Duration::from_secs(90),
+    }
 }
 
 static MANIFEST: Manifest = Manifest {
     name: "openfda",
-    topic: &RECALLS,
     doors: &[door("openfda.food"), door("openfda.drug"), door("openfda.device")],
     full_after: Duration::from_secs(7 * 86_400),
 };
@@ -125,6 +131,7 @@ impl Upstream for OpenFda {
             accepts_statuses: &[404],
             media_types: JSON_MEDIA_TYPES,
             conditional: false,
+            wall: None,
         })
     }
 
@@ -147,7 +154,7 @@ impl Upstream for OpenFda {
         })?;
         warnings.extend(drift::outside(door.name, "search=report_date", outside, records.len())?);
         let next = follow(door.name, &cursor, records.len(), total, answer.link.as_deref(), &mut warnings)?;
-        Ok(Page { observations, rejects, next: next.map(json::write_cursor), warnings })
+        Ok(Page { observations, rejects, next: next.map(json::write_cursor), through: None, warnings })
     }
 
     fn single(&self, _door: &Door, raw: &[u8]) -> Vec<u8> {

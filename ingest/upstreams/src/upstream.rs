@@ -3,6 +3,7 @@
 //! A **door** is one way in: a flat file and an API of one agency are two. Each door is run by itself: it has its own cursor,
 //! runs and completeness, so that one broken door stops no other.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,6 +17,10 @@ use schemas::topics::Topic;
 pub struct Door {
     /// Its name, unique among all doors (`openfda.food`); also the prefix of its facts' keys (`openfda.food/H-1166-2026`).
     pub name: &'static str,
+    /// The topic of its facts.
+    pub topic: &'static Topic,
+    /// On schedule it is left out of turns that come sooner than this after its last finished run began; zero: of none.
+    pub every: Duration,
     /// Whether one run reads all there is, so that a record missing from two of them is withdrawn.
     pub snapshot: bool,
     /// The largest answer it may give, in bytes, after decompression by the client (a zip counts as it is sent).
@@ -29,8 +34,6 @@ pub struct Door {
 pub struct Manifest {
     /// Its name in configuration and on the command line.
     pub name: &'static str,
-    /// The topic of its facts.
-    pub topic: &'static Topic,
     /// Its doors, in the order in which they are run.
     pub doors: &'static [Door],
     /// Read everything again when the last run that did is older than this.
@@ -76,6 +79,20 @@ pub struct Request {
     pub media_types: &'static [&'static str],
     /// Whether an unchanged answer may be skipped by `If-None-Match`/`If-Modified-Since`.
     pub conditional: bool,
+    /// How this upstream says that it wants to be left alone, if it does so in a way of its own.
+    pub wall: Option<&'static Wall>,
+}
+
+/// How an upstream says that it wants to be left alone: the request is then not made again, and no door of the upstream asks anything,
+/// in no process, until the pause is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wall {
+    /// Statuses that mean it, unless what came with them is an answer.
+    pub statuses: &'static [u16],
+    /// Words of which an HTML page that means it has one.
+    pub marks: &'static [&'static str],
+    /// How long to leave it alone.
+    pub pause: Duration,
 }
 
 /// An answer that came whole, within its limits, with an accepted status and media type.
@@ -120,6 +137,9 @@ pub struct Page {
     pub rejects: Vec<Reject>,
     /// Where to go on; `None` after the last page.
     pub next: Option<UpstreamCursor>,
+    /// The last day up to which the run is complete once this answer is taken; without any, a run that ends is complete up to the last
+    /// day of its window.
+    pub through: Option<Date>,
     /// What a person should know of this answer ("3 records lie outside the window asked for").
     pub warnings: Vec<String>,
 }
@@ -168,6 +188,17 @@ pub trait Upstream: Send + Sync + 'static {
     /// # Errors
     /// When the answer as a whole cannot be taken.
     fn map(&self, door: &Door, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError>;
+
+    /// Keys that a cursor depends on: of what is about to be asked for, those under which it may be known already. The runner looks
+    /// them up among the facts of the door's topic and goes on where [`Self::narrow`] says. None by default.
+    fn depends_on(&self, _door: &Door, _cursor: &UpstreamCursor) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Where to go on, given which of the keys that a cursor depends on are known; `None` when there is nothing left to ask for.
+    fn narrow(&self, _door: &Door, cursor: &UpstreamCursor, _known: &HashSet<String>) -> Option<UpstreamCursor> {
+        Some(cursor.clone())
+    }
 
     /// An answer's body that holds one record alone, so that a rejected one can be mapped again. By default a JSON array.
     fn single(&self, _door: &Door, raw: &[u8]) -> Vec<u8> {

@@ -8,6 +8,7 @@
 mod account;
 mod chance;
 mod cpsc;
+mod edgar;
 mod faults;
 mod fsis;
 mod json;

@@ -3,7 +3,7 @@
 use crate::faults::Plan;
 use crate::query::Query;
 use crate::world::{Feed, World};
-use crate::{cpsc, fsis, nhtsa, openfda};
+use crate::{cpsc, edgar, fsis, nhtsa, openfda};
 
 /// An answer as an upstream would give it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +37,7 @@ impl Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Door {
     Cpsc,
+    Edgar(edgar::Ask),
     OpenFda(Feed),
     Socrata,
     FlatPost,
@@ -55,13 +56,14 @@ impl Door {
             "/odi/ffdd/rcl/FLAT_RCL_POST_2010.zip" => Self::FlatPost,
             "/odi/ffdd/rcl/FLAT_RCL_PRE_2010.zip" => Self::FlatPre,
             "/fsis/api/recall/v/1" => Self::Fsis,
-            _ => return None,
+            _ => return edgar::Ask::at(path).map(Self::Edgar),
         })
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Cpsc => "cpsc",
+            Self::Edgar(ask) => ask.name(),
             Self::OpenFda(Feed::Drug) => "openfda.drug",
             Self::OpenFda(Feed::Device) => "openfda.device",
             Self::OpenFda(_) => "openfda.food",
@@ -76,6 +78,7 @@ impl Door {
     pub(crate) fn date_field(self) -> &'static str {
         match self {
             Self::Cpsc => "RecallDate",
+            Self::Edgar(_) => "filingDate",
             Self::OpenFda(_) => "report_date",
             Self::Socrata => "report_received_date",
             Self::FlatPost | Self::FlatPre => "RCDATE",
@@ -89,6 +92,7 @@ pub(crate) fn answer(world: &World, door: Door, query: &str, plan: &Plan, build:
     let query = Query::new(query);
     match door {
         Door::Cpsc => cpsc::answer(world, &query, plan),
+        Door::Edgar(ask) => edgar::answer(world, ask, &query),
         Door::OpenFda(feed) => openfda::answer(world, feed, &query, plan),
         Door::Socrata => nhtsa::socrata(world, &query, plan),
         Door::FlatPost => nhtsa::flat(world, true, plan, build),

@@ -12,13 +12,28 @@ use schemas::clock::Clock;
 use url::Url;
 
 use super::{FetchError, Fetched, Inner, Limits, Validators, count, shown};
-use crate::upstream::{Answer, Door, Request};
+use crate::upstream::{Answer, Door, Request, Wall};
+
+/// So much of a page is looked through for the marks of a wall.
+const PAGE_BYTES_MAX: usize = 64 << 10;
 
 /// Why one attempt brought nothing.
 enum Failure {
-    Status { status: u16, retry_after: Option<Duration> },
-    Redirect { status: u16 },
-    NotWhatWasAsked { got: String },
+    Status {
+        status: u16,
+        retry_after: Option<Duration>,
+    },
+    /// The upstream wants to be left alone, in its own way of saying so.
+    Wall {
+        status: u16,
+        pause: Duration,
+    },
+    Redirect {
+        status: u16,
+    },
+    NotWhatWasAsked {
+        got: String,
+    },
     TooLarge,
     TooSlow,
     Connection(reqwest::Error),
@@ -30,13 +45,14 @@ impl Failure {
         match self {
             Self::Status { status, .. } => matches!(status, 408 | 429 | 500..=599),
             Self::NotWhatWasAsked { .. } | Self::TooSlow | Self::Connection(_) => true,
-            Self::Redirect { .. } | Self::TooLarge => false,
+            Self::Wall { .. } | Self::Redirect { .. } | Self::TooLarge => false,
         }
     }
 
     fn into_error(self, at: String, attempts: u32, door: &Door) -> FetchError {
         match self {
             Self::Status { status, .. } => FetchError::Status { at, status, attempts },
+            Self::Wall { status, pause } => FetchError::Later { at, status, pause },
             Self::Redirect { status } => FetchError::Redirect { at, status },
             Self::NotWhatWasAsked { got } => FetchError::NotWhatWasAsked { at, got, attempts },
             Self::TooLarge => FetchError::TooLarge { at, bytes_max: door.answer_bytes_max },
@@ -70,6 +86,9 @@ impl Inner {
                     return Err(FetchError::Later { at: shown(&url), status, pause });
                 }
             }
+            if let Failure::Wall { pause, .. } = failure {
+                turn.hold_off(pause.min(self.limits.pause_max));
+            }
             drop(turn);
             odd_attempts += u32::from(matches!(failure, Failure::NotWhatWasAsked { .. }));
             if !failure.is_passing() || attempts >= self.limits.attempts_max || odd_attempts >= self.limits.odd_attempts_max {
@@ -93,26 +112,44 @@ impl Inner {
         if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
             return Err(Failure::Redirect { status: status.as_u16() });
         }
-        if status != StatusCode::OK && !request.accepts_statuses.contains(&status.as_u16()) {
-            return Err(Failure::Status { status: status.as_u16(), retry_after: retry_after(response.headers()) });
-        }
         let media_type = essence(response.headers());
+        let is_accepted = status == StatusCode::OK || request.accepts_statuses.contains(&status.as_u16());
         let verdict = match verdict(&media_type, request.media_types) {
-            // A page of words under an accepted status other than 200 says what the status says, not what the door would say.
-            Verdict::Refused if status != StatusCode::OK => {
-                return Err(Failure::Status { status: status.as_u16(), retry_after: retry_after(response.headers()) });
+            verdict if is_accepted && verdict != Verdict::Refused => verdict,
+            _ => {
+                let retry_after = retry_after(response.headers());
+                if let Some(pause) = self.wall(door, request, response).await {
+                    return Err(Failure::Wall { status: status.as_u16(), pause: pause.max(retry_after.unwrap_or_default()) });
+                }
+                // A page of words under an accepted status other than 200 says what the status says, not what the door would say.
+                return Err(match status {
+                    StatusCode::OK => Failure::NotWhatWasAsked { got: media_type },
+                    status => Failure::Status { status: status.as_u16(), retry_after },
+                });
             }
-            Verdict::Refused => return Err(Failure::NotWhatWasAsked { got: media_type }),
-            verdict => verdict,
         };
         let text = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let validators = Validators { etag: text(ETAG), last_modified: text(LAST_MODIFIED) };
         let link = text(LINK);
         let body = self.body(door, response).await?;
+        if let Some(wall) = request.wall.filter(|wall| is_marked(&body, wall)) {
+            return Err(Failure::Wall { status: status.as_u16(), pause: wall.pause });
+        }
         if verdict == Verdict::ByFirstByte && first_byte(&body) == Some(b'<') {
             return Err(Failure::NotWhatWasAsked { got: format!("markup as {media_type:?}") });
         }
         Ok(Fetched::Answer { answer: Answer { status: status.as_u16(), link, body }, validators })
+    }
+
+    /// The pause that an answer which is none asks for in the upstream's own way.
+    async fn wall(&self, door: &Door, request: &Request, response: Response) -> Option<Duration> {
+        let wall = request.wall?;
+        if wall.statuses.contains(&response.status().as_u16()) {
+            return Some(wall.pause);
+        }
+        // A page that cannot be read whole is none that can be told.
+        let body = self.body(door, response).await.ok()?;
+        is_marked(&body, wall).then_some(wall.pause)
     }
 
     async fn body(&self, door: &Door, mut response: Response) -> Result<Bytes, Failure> {
@@ -131,6 +168,19 @@ impl Inner {
         }
         Ok(body.freeze())
     }
+}
+
+/// Whether a body is a page of HTML that has one of the wall's marks.
+fn is_marked(body: &[u8], wall: &Wall) -> bool {
+    let at = body.iter().position(|byte| *byte == b'<').unwrap_or(body.len());
+    let page = body.get(at..).unwrap_or_default();
+    let page = page.get(..PAGE_BYTES_MAX).unwrap_or(page);
+    let begins = |tag: &str| page.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes()));
+    if !body.get(..at).unwrap_or_default().iter().all(|byte| !byte.is_ascii_graphic()) || !(begins("<!doctype html") || begins("<html")) {
+        return false;
+    }
+    let page = String::from_utf8_lossy(page);
+    wall.marks.iter().any(|mark| page.contains(mark))
 }
 
 fn connection(error: reqwest::Error) -> Failure {

@@ -13,9 +13,17 @@ use super::attempt::{Verdict, backoff_bound, retry_after, verdict};
 use bytes::Bytes;
 
 use super::*;
+use crate::upstream::Wall;
 
 const JSON: &[&str] = &["application/json"];
-const DOOR: Door = Door { name: "test", snapshot: false, answer_bytes_max: 100_000, answer_timeout: Duration::from_secs(300) };
+const DOOR: Door = Door {
+    name: "test",
+    topic: &schemas::topics::RECALLS,
+    every: Duration::ZERO,
+    snapshot: false,
+    answer_bytes_max: 100_000,
+    answer_timeout: Duration::from_secs(300),
+};
 
 /// One answer of the script: its bytes, and whether the connection then stays open in silence.
 #[derive(Clone)]
@@ -235,6 +243,41 @@ async fn a_bot_wall_is_no_answer() {
     assert_eq!(body(get(&server.client()).await.unwrap()), "[4]", "walls are counted by themselves");
     let server = Server::start(vec![say("200 OK", &["content-type: text/plain"], b"[3]")]).await;
     assert_eq!(body(get(&server.client()).await.unwrap()), "[3]");
+}
+
+/// Proves that an upstream's own way of saying that it wants to be left alone is known by status and by page, is not asked again, and
+/// names its pause, or the longer one that came with it; and that what an accepted status brings is an answer all the same.
+#[tokio::test(start_paused = true)]
+async fn a_wall_is_left_alone() {
+    static WALL: Wall = Wall { statuses: &[403, 429], marks: &["Rate Threshold Exceeded"], pause: Duration::from_secs(660) };
+    const XML: &[&str] = &["text/plain", "application/xml"];
+    let page = b"\xef\xbb\xbf\n<!DOCTYPE html PUBLIC \"x\">\n<title>Request Rate Threshold Exceeded</title>";
+    let html = "content-type: text/html";
+    for (status, headers, body, pause_s) in [
+        ("403 Forbidden", &[html][..], &page[..], 660),
+        ("403 Forbidden", &["content-type: text/html", "retry-after: 3600"], b"<html>no</html>", 3_600),
+        ("429 Too Many Requests", &["retry-after: 1"], b"", 660),
+        ("200 OK", &[html], page, 660),
+        ("200 OK", &["content-type: text/plain"], page, 660),
+        ("503 Service Unavailable", &[html], page, 660),
+    ] {
+        let server = Server::start(vec![say(status, headers, body)]).await;
+        let request = Request { wall: Some(&WALL), media_types: XML, accepts_statuses: &[403], ..request() };
+        let error = server.client().get(&DOOR, &request, None).await.unwrap_err();
+        assert!(matches!(error, FetchError::Later { pause, .. } if pause.as_secs() == pause_s), "{status} {headers:?}: {error:?}");
+        assert_eq!(server.heads().len(), 1, "{status} is asked once");
+    }
+    let nothing = say("403 Forbidden", &["content-type: application/xml"], b"<Error><Code>AccessDenied</Code></Error>");
+    let quoting = say("200 OK", &["content-type: text/plain"], b"<SEC-DOCUMENT>\n<html>Rate Threshold Exceeded");
+    let server = Server::start(vec![nothing, quoting, say("503 Oh", &[html], b"<html>File Unavailable"), json("[]")]).await;
+    let request = Request { wall: Some(&WALL), media_types: XML, accepts_statuses: &[403], ..request() };
+    let client = server.client();
+    for expected in [403, 200] {
+        let Fetched::Answer { answer, .. } = client.get(&DOOR, &request, None).await.unwrap() else { panic!() };
+        assert_eq!(answer.status, expected);
+    }
+    let plain = Request { media_types: JSON, ..request };
+    assert_eq!(body(client.get(&DOOR, &plain, None).await.unwrap()), "[]", "an outage is no wall");
 }
 
 /// Proves that accepted statuses are answers if they come as asked for, and that other statuses are none.

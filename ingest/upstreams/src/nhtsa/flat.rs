@@ -63,6 +63,7 @@ pub(super) fn request(file: &str, may_be_missing: bool) -> Request {
             ]
         },
         conditional: true,
+        wall: None,
     }
 }
 
@@ -252,7 +253,7 @@ impl File {
             warnings.push(format!("{cut} campaigns have more than {VEHICLES_MAX} vehicles, of which the first in order were kept"));
         }
         let observations = self.campaigns.into_iter().map(|(number, campaign)| campaign.observe(door, number)).collect();
-        Ok(Page { observations, rejects: self.rejects, next: None, warnings })
+        Ok(Page { observations, rejects: self.rejects, next: None, through: None, warnings })
     }
 }
 

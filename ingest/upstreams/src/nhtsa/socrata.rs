@@ -37,6 +37,7 @@ pub(super) fn request(cursor: &Cursor, settings: &Settings) -> Request {
         accepts_statuses: &[],
         media_types: JSON_MEDIA_TYPES,
         conditional: false,
+        wall: None,
     }
 }
 
@@ -61,7 +62,7 @@ pub(super) fn map(door: &Door, cursor: &Cursor, answer: &Answer, today: Date) ->
         return Err(UpstreamError::Stop { door: door.name, field: "$offset".to_owned(), reason });
     }
     let next = (records.len() >= LIMIT).then(|| Cursor { offset: cursor.offset.saturating_add(records.len()), first, ..cursor.clone() });
-    Ok(Page { observations, rejects, next: next.map(json::write_cursor), warnings })
+    Ok(Page { observations, rejects, next: next.map(json::write_cursor), through: None, warnings })
 }
 
 type Holds = fn(&Row<'_>) -> bool;

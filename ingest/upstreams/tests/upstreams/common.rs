@@ -26,16 +26,21 @@ pub(crate) fn window() -> Window {
     Window { from: Some(date(2026, 1, 1)), to: TODAY }
 }
 
+/// Settings of who may ask any upstream.
+pub(crate) fn settings() -> Settings {
+    Settings { user_agent: "Example Company ops@example.org".to_owned(), window_days: 7, ..Settings::default() }
+}
+
 /// The cursor of the first page for a window.
 pub(crate) fn start(name: &str, window: &Window) -> UpstreamCursor {
     let (upstream, door) = door(name);
-    upstream.start(door, window, &Settings::default())
+    upstream.start(door, window, &settings())
 }
 
 /// The path of the request at a cursor.
 pub(crate) fn path(name: &str, cursor: &UpstreamCursor) -> String {
     let (upstream, door) = door(name);
-    upstream.request(door, cursor, &Settings::default()).unwrap().path
+    upstream.request(door, cursor, &settings()).unwrap().path
 }
 
 /// Maps a body as the answer to a cursor.
@@ -56,8 +61,20 @@ pub(crate) fn ok(body: impl Into<Bytes>) -> Answer {
 
 /// The record of an observation.
 pub(crate) fn recall(observation: &Observation) -> &RecallFact {
-    let FactData::Recall(fact) = &observation.data;
-    fact
+    match &observation.data {
+        FactData::Recall(fact) => fact,
+        other => panic!("no recall: {other:?}"),
+    }
+}
+
+/// The record of an observation, of any kind.
+fn record(observation: &Observation) -> Value {
+    match &observation.data {
+        FactData::Filing(fact) => serde_json::to_value(fact),
+        FactData::InsiderTrade(fact) => serde_json::to_value(fact),
+        FactData::Recall(fact) => serde_json::to_value(fact),
+    }
+    .unwrap()
 }
 
 /// The record with that key.
@@ -70,7 +87,7 @@ pub(crate) fn walk(name: &str, window: &Window, mut answer: impl FnMut(&str) -> 
     let (mut cursor, mut paths) = (Some(start(name, window)), Vec::new());
     while let Some(at) = cursor {
         paths.push(path(name, &at));
-        assert!(paths.len() < 500, "{name} does not end");
+        assert!(paths.len() < 1_000, "{name} does not end");
         cursor = map_at(name, &at, &answer(paths.last().unwrap())).unwrap().next;
     }
     paths
@@ -81,7 +98,7 @@ pub(crate) fn folder(upstream: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(upstream)
 }
 
-/// The fixtures of an upstream, sorted: name, door, answer. The name's beginning is the door, `404` at its end the status.
+/// The fixtures of an upstream, sorted: name, door, answer. The name's beginning is the door, `404` or `403` at its end the status.
 pub(crate) fn fixtures(upstream: &str) -> Vec<(String, String, Answer)> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder(upstream)).unwrap() {
@@ -99,7 +116,7 @@ pub(crate) fn fixtures(upstream: &str) -> Vec<(String, String, Answer)> {
             .map(|door| door.name)
             .rev()
             .find(|door| door.split_once('.').is_none_or(|(_, door)| case.starts_with(door)));
-        let status = if case.ends_with("_404") { 404 } else { 200 };
+        let status = [403, 404].into_iter().find(|status| case.ends_with(&format!("_{status}"))).unwrap_or(200);
         let body = Bytes::from(fs::read(&path).unwrap());
         all.push((case, door.unwrap().to_owned(), Answer { status, link: None, body }));
     }
@@ -142,8 +159,12 @@ pub(crate) fn mutate_all(upstream: &str) {
             let answer = Answer { body: Bytes::from(body), ..answer.clone() };
             if let Ok(page) = map_at(&door, &cursor, &answer) {
                 for observation in page.observations {
-                    let fact = recall(&observation);
-                    assert!(!fact.number.is_empty() && !fact.agency.is_empty() && observation.key.starts_with(&door), "{case}");
+                    let has_identity = match &observation.data {
+                        FactData::Filing(fact) => fact.accession.len() == 20 && fact.cik.len() == 10,
+                        FactData::InsiderTrade(fact) => fact.accession.len() == 20 && fact.issuer_cik.len() == 10,
+                        FactData::Recall(fact) => !fact.number.is_empty() && !fact.agency.is_empty(),
+                    };
+                    assert!(has_identity && observation.key.starts_with(&door), "{case}");
                 }
             }
         };
@@ -168,7 +189,7 @@ fn describe(result: Result<Page, UpstreamError>) -> Value {
         Err(error) => return json!({"stop": error.to_string()}),
     };
     let observations = page.observations.iter().map(|observation| {
-        let mut data = serde_json::to_value(recall(observation)).unwrap();
+        let mut data = record(observation);
         // What says nothing is left out, to keep the files readable.
         data.as_object_mut().unwrap().retain(|_, value| *value != json!("") && *value != json!([]) && *value != json!(false));
         json!({"key": observation.key, "data": data, "replaces": observation.replaces})

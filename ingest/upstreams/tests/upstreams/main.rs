@@ -4,6 +4,7 @@
 
 mod common;
 mod cpsc;
+mod edgar;
 mod fsis;
 mod nhtsa;
 mod openfda;

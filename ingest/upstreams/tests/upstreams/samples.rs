@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use upstreams::Page;
+use jiff::civil::date;
+use upstreams::{Answer, Page, UpstreamError, Window};
 
 use crate::common::*;
 
@@ -42,6 +43,116 @@ fn openfda() {
     let unnumbered = recall(&page.observations[2]);
     assert!(unnumbered.number.starts_with("EVT-99068-"));
     assert_eq!(unnumbered.date, "2026-06-10");
+}
+
+/// An answer of the Commission; `None` where there are no samples.
+fn edgar_answer(file: &str, status: u16) -> Option<Answer> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstreams/samples/sec-edgar");
+    folder.exists().then(|| Answer { status, ..ok(std::fs::read(folder.join(file)).unwrap()) })
+}
+
+/// Proves that real indexes are read whole, and that an empty and a missing one are none.
+#[test]
+fn edgar_indexes() {
+    // Of the first, 28 rows were filed on days before: letters are shown weeks later.
+    for (file, day, rows, warnings) in [
+        ("form.20200318.trimmed.idx", date(2020, 3, 18), 707, 1),
+        ("master.20181231.idx", date(2018, 12, 31), 10, 0),
+        ("form.empty-day.idx", TODAY, 0, 0),
+    ] {
+        let Some(answer) = edgar_answer(file, 200) else { return };
+        let page = map_at("edgar.index", &start("edgar.index", &Window { from: Some(day), to: day }), &answer).unwrap();
+        assert_eq!((page.observations.len(), page.rejects.len(), page.warnings.len()), (rows, 0, warnings), "{file}");
+        for fact in crate::edgar::filings(&page) {
+            assert!(!fact.company.is_empty() && !fact.company.contains("  ") && fact.filing_date <= day.to_string(), "{fact:?}");
+            assert!(fact.form.len() <= 12 && fact.cik.len() == 10 && fact.accession.len() == 20, "{fact:?}");
+        }
+    }
+    let Some(missing) = edgar_answer("archives-missing-file.403.xml", 403) else { return };
+    assert_eq!(map_at("edgar.index", &start("edgar.index", &window()), &missing).unwrap().observations, []);
+}
+
+/// Proves that real feeds are read whole, with the items of 8-Ks alone.
+#[test]
+fn edgar_feeds() {
+    for (file, parties) in [
+        ("getcurrent.count40.start0.atom.xml", 40),
+        ("getcurrent.type4.count100.start0.atom.xml", 100),
+        // One filing names the same filer in the same role twice.
+        ("getcurrent.type4.count100.start100.atom.xml", 99),
+        ("getcurrent.with-8k-items.atom.xml", 100),
+    ] {
+        let Some(answer) = edgar_answer(file, 200) else { return };
+        let page = map_at("edgar.current", &start("edgar.current", &window()), &answer).unwrap();
+        assert_eq!((page.observations.len(), page.rejects.len()), (parties, 0), "{file}");
+        for fact in crate::edgar::filings(&page) {
+            assert_eq!(fact.items.is_empty(), !fact.form.starts_with("8-K"), "{fact:?}");
+            assert!(fact.roles.len() == 1 && !fact.company.contains(&fact.cik) && !fact.company.is_empty(), "{fact:?}");
+        }
+        let events = crate::edgar::filings(&page).iter().filter(|fact| fact.form.starts_with("8-K")).count();
+        assert!(file != "getcurrent.with-8k-items.atom.xml" || events == 63, "{events}");
+    }
+}
+
+/// Proves that real lists of filings give their 8-Ks with items, and that an unknown filer has none.
+#[test]
+fn edgar_submissions() {
+    let window = Window { from: None, to: date(2026, 3, 8) };
+    for (file, events) in [("submissions.CIK0000940418.json", 0), ("submissions.CIK0001677077.json", 1)] {
+        let Some(answer) = edgar_answer(file, 200) else { return };
+        let page = map_at("edgar.submissions", &start("edgar.submissions", &window), &answer).unwrap();
+        assert_eq!((page.observations.len(), page.rejects.len()), (events, 0), "{file}");
+        if let Some(fact) = crate::edgar::filings(&page).first() {
+            assert_eq!(
+                (&*fact.accession, &*fact.items.join(","), &*fact.company),
+                ("0001214659-26-002932", "1.01,9.01", "Alzamend Neuro, Inc.")
+            );
+        }
+    }
+    let Some(unknown) = edgar_answer("submissions-unknown-cik.404.xml", 404) else { return };
+    assert_eq!(map_at("edgar.submissions", &start("edgar.submissions", &window), &unknown).unwrap().observations, []);
+}
+
+/// Proves that real ownership documents, without the file around them, are mapped whole for the filing that was asked for.
+#[test]
+fn edgar_ownership() {
+    let index = ok(format!(
+        "CIK|Company Name|Form Type|Date Filed|File Name\n{}\n12|X|4|20260831|edgar/data/12/0000000012-26-000001.txt",
+        "-".repeat(80)
+    ));
+    let at = map_at("edgar.ownership", &start("edgar.ownership", &window()), &index).unwrap().next.unwrap();
+    for (file, rows, form, issuer, symbol) in [
+        ("form3.nosecurities.xml", 1, "3", "0000867773", "SPWR"),
+        ("form4.374water.xml", 2, "4", "0000933972", "SCWO"),
+        ("form4.snow.xml", 7, "4", "0001640147", "SNOW"),
+        ("form5.snow.xml", 1, "5", "0001640147", "SNOW"),
+    ] {
+        let Some(answer) = edgar_answer(file, 200) else { return };
+        let transactions = String::from_utf8_lossy(&answer.body).matches("rivativeTransaction>").count() / 2;
+        let page = map_at("edgar.ownership", &at, &answer).unwrap();
+        let facts = crate::edgar::trades(&page);
+        assert_eq!((facts.len(), page.rejects.len()), (rows, 0), "{file}");
+        assert_eq!(transactions, facts.iter().filter(|fact| fact.is_trade()).count(), "{file}");
+        for fact in facts {
+            assert_eq!(
+                (&*fact.form, &*fact.issuer_cik, &*fact.issuer_symbol, &*fact.accession),
+                (form, issuer, symbol, "0000000012-26-000001")
+            );
+            assert!(!fact.is_trade() || (!fact.shares.is_empty() && !fact.date.is_empty() && !fact.code.is_empty()), "{fact:?}");
+        }
+    }
+}
+
+/// Proves that no real block page and no page of an outage is an answer at any door.
+#[test]
+fn edgar_pages() {
+    for file in ["undeclared-automated-tool.html", "rate-threshold-exceeded.html", "getcurrent.503.html"] {
+        let Some(answer) = edgar_answer(file, 200) else { return };
+        for door in ["edgar.current", "edgar.index", "edgar.submissions", "edgar.ownership"] {
+            let error = map_at(door, &start(door, &window()), &answer).unwrap_err();
+            assert!(matches!(error, UpstreamError::Later { .. }), "{file} {door}");
+        }
+    }
 }
 
 /// Proves that real rows of the flat file are grouped to their two campaigns.

@@ -1,0 +1,218 @@
+//! `edgar.current`: the feed of the latest filings, an entry for each party of a filing.
+//!
+//! An entry's id is that of its filing, so entries are told apart by filing and party. The feed moves while it is read: the next page begins
+//! before the last filing of this one, whose parties may go on there. It is read until a page shows nothing new.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use jiff::civil::Date;
+use schemas::facts::filings::{FilingFact, has_items};
+use serde::{Deserialize, Serialize};
+
+use super::{ORIGIN, WALL, accession, cik, filing, form, is_page, item, observed};
+use crate::drift::Tally;
+use crate::xml::{self, Element};
+use crate::{Answer, Door, Observation, Page, Reject, Request, UpstreamError, json, text};
+
+/// Entries asked for at once; the feed gives no more.
+const ENTRIES: usize = 100;
+/// The feed fails far behind its beginning, and is there for speed.
+const START_MAX: usize = 4_000;
+/// What a filer may be in a filing.
+const ROLES: &[&str] = &["Filed by", "Filer", "Issuer", "Reporting", "Subject"];
+
+/// Where a run is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Cursor {
+    start: usize,
+    /// The keys that the page before showed, until it is looked up which of them were known.
+    pub(super) seen: Vec<String>,
+}
+
+impl Cursor {
+    pub(super) fn request(&self) -> Request {
+        Request {
+            origin: ORIGIN.to_owned(),
+            // A type is compared by its beginning only (4 finds 424B2 as well), so that none is asked for.
+            path: format!("/cgi-bin/browse-edgar?action=getcurrent&type=&owner=include&count={ENTRIES}&start={}&output=atom", self.start),
+            headers: Vec::new(),
+            accepts_statuses: &[],
+            media_types: &["application/atom+xml", "application/xml", "text/xml"],
+            conditional: false,
+            wall: Some(&WALL),
+        }
+    }
+
+    /// Nowhere, when the page before showed nothing new.
+    pub(super) fn narrow(self, known: &HashSet<String>) -> Option<Self> {
+        let is_old = !self.seen.is_empty() && self.seen.iter().all(|key| known.contains(key));
+        (!is_old).then(|| Self { seen: Vec::new(), ..self })
+    }
+}
+
+/// An entry as read: what its parties have in common, and its party.
+struct Entry {
+    accession: String,
+    fact: FilingFact,
+}
+
+type Holds = fn(&Element) -> bool;
+
+const EXPECTED: &[(&str, Holds)] = &[
+    ("title", |entry| entry.child("title").is_some()),
+    ("category", |entry| entry.child("category").is_some_and(|category| !category.attribute("term").is_empty())),
+    ("id", |entry| entry.text("id").contains("accession-number=")),
+    ("summary", |entry| entry.child("summary").is_some_and(|summary| summary.raw_text().contains("Filed"))),
+];
+
+pub(super) fn map(door: &Door, cursor: &Cursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+    let source = xml::decoded(&answer.body);
+    if is_page(&source) {
+        return Err(json::later(door.name, "a page instead of the feed"));
+    }
+    let feed = Element::parse(&source).map_err(|reason| json::later(door.name, format!("not the feed: {reason}")))?;
+    if feed.name != "feed" {
+        return Err(json::later(door.name, format!("{} instead of feed", text::cut(feed.name, 40))));
+    }
+    let (mut entries, mut rejects, mut count): (Vec<Entry>, Vec<Reject>, usize) = (Vec::new(), Vec::new(), 0);
+    let mut tally = Tally::new(EXPECTED);
+    for element in feed.all("entry") {
+        count += 1;
+        tally.take(Some(element));
+        match read(door, element, today) {
+            Ok(entry) => entries.push(entry),
+            Err(field) => {
+                let reference = text::cut(element.text("title"), 100);
+                let raw = source.get(element.span.clone()).unwrap_or_default().as_bytes().to_vec();
+                rejects.push(Reject { reference, reason: format!("{field} is absent or not readable"), raw });
+            }
+        }
+    }
+    tally.check(door.name)?;
+    let last = entries.last().map(|entry| entry.accession.clone());
+    let of_last = entries.iter().rev().take_while(|entry| Some(&entry.accession) == last.as_ref()).count();
+    let step = if of_last < count { count - of_last } else { count };
+    let observations = joined(door, entries);
+    let start = cursor.start + step;
+    let seen = observations.iter().map(|observation| observation.key.clone()).collect();
+    let next = (step > 0 && start < START_MAX).then(|| json::write_cursor(Cursor { start, seen }));
+    Ok(Page { observations, rejects, next, ..Page::default() })
+}
+
+/// One record for each filing and party, with all that the party is.
+fn joined(door: &Door, entries: Vec<Entry>) -> Vec<Observation> {
+    let mut facts: Vec<FilingFact> = Vec::with_capacity(entries.len());
+    let mut places: HashMap<String, usize> = HashMap::with_capacity(entries.len());
+    for Entry { fact, .. } in entries {
+        let place = *places.entry(fact.identity()).or_insert(facts.len());
+        match facts.get_mut(place) {
+            Some(known) => {
+                let roles: BTreeSet<String> = known.roles.drain(..).chain(fact.roles).collect();
+                known.roles = roles.into_iter().collect();
+            }
+            None => facts.push(fact),
+        }
+    }
+    facts.into_iter().map(|fact| observed(door, fact)).collect()
+}
+
+/// An entry's filing and party, or the field that it lacks.
+fn read(door: &Door, entry: &Element, today: Date) -> Result<Entry, &'static str> {
+    let kind = form(entry.child("category").ok_or("category")?.attribute("term")).ok_or("category")?;
+    // Escaped once more than the feed's own escaping says.
+    let summary = entry.child("summary").ok_or("summary")?.raw_text();
+    let id = entry.text("id");
+    let named = id.rsplit_once("accession-number=").map(|(_, number)| number).or_else(|| behind(summary, "AccNo:"));
+    let accession = named.and_then(accession).ok_or("id")?.to_owned();
+    let filed = behind(summary, "Filed:").and_then(text::date).filter(|day| text::is_plausible(*day, today)).ok_or("summary")?;
+    let title = entry.text("title");
+    let (name, number, role) = party(&title, &kind);
+    let link = entry.all("link").map(|link| link.attribute("href")).find_map(|href| href.split("/data/").nth(1)?.split('/').next());
+    let number = number.or(link).and_then(cik).ok_or("title")?;
+    let mut fact = filing(door, &accession, number, kind, name, filed);
+    fact.roles = role.iter().map(|role| (*role).to_owned()).collect();
+    if has_items(&fact.form) {
+        fact.items = items(summary);
+    }
+    Ok(Entry { accession, fact })
+}
+
+/// The word behind a label of the summary, whatever tags stand between.
+fn behind<'a>(summary: &'a str, label: &str) -> Option<&'a str> {
+    let (_, rest) = summary.split_once(label)?;
+    let rest = rest.trim_start();
+    let rest = if rest.starts_with('<') { rest.split_once('>')?.1 } else { rest };
+    rest.split_whitespace().next()
+}
+
+/// The items that a summary lists, each on a line of its own, in their order.
+fn items(summary: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for line in summary.split("<br") {
+        let line = line.trim_start_matches(['/', ' ']).trim_start_matches('>').trim();
+        let code = line.strip_prefix("Item ").and_then(|rest| rest.split([':', ' ', '<']).next()).and_then(item);
+        if let Some(code) = code.filter(|code| !out.iter().any(|known| known == code)) {
+            out.push(code.to_owned());
+        }
+    }
+    out
+}
+
+/// Name, number and role of a title: `FORM - NAME (0000736012) (Issuer)`. Read from its end, as names hold parentheses and dashes, too.
+fn party<'a>(title: &'a str, kind: &str) -> (&'a str, Option<&'a str>, Option<&'static str>) {
+    let (rest, last) = parenthesis(title);
+    let role = last.and_then(|last| ROLES.iter().copied().find(|role| role.eq_ignore_ascii_case(last)));
+    let (rest, number) = match (role, last) {
+        (None, Some(last)) if cik(last).is_some() => (rest, Some(last)),
+        (None, _) => (title, None),
+        (Some(_), _) => match parenthesis(rest) {
+            (before, Some(number)) if cik(number).is_some() => (before, Some(number)),
+            _ => (rest, None),
+        },
+    };
+    let name = rest.strip_prefix(kind).and_then(|rest| rest.trim_start().strip_prefix('-'));
+    let name = name.or_else(|| rest.split_once(" - ").map(|(_, name)| name)).unwrap_or(rest);
+    (name.trim(), number, role)
+}
+
+/// A text without the parenthesis at its end, and what stands in that.
+fn parenthesis(text: &str) -> (&str, Option<&str>) {
+    let text = text.trim_end();
+    match text.strip_suffix(')').and_then(|inner| inner.rsplit_once('(')) {
+        Some((rest, inner)) => (rest.trim_end(), Some(inner.trim())),
+        None => (text, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that titles are read from their end.
+    #[test]
+    fn reads_titles() {
+        for (title, kind, name, number, role) in [
+            ("4 - INTRUSION INC (0000736012) (Issuer)", "4", "INTRUSION INC", Some("0000736012"), Some("Issuer")),
+            (
+                "SC 13D/A - A - B (Holdings) Ltd. (0000000012) (Filed by)",
+                "SC 13D/A",
+                "A - B (Holdings) Ltd.",
+                Some("0000000012"),
+                Some("Filed by"),
+            ),
+            ("8-K - PIER CORP (0000000012)", "8-K", "PIER CORP", Some("0000000012"), None),
+            ("8-K - PIER (UK) LTD", "8-K", "PIER (UK) LTD", None, None),
+            ("", "4", "", None, None),
+        ] {
+            assert_eq!(party(title, kind), (name, number, role), "{title}");
+        }
+    }
+
+    /// Proves that items are those of lines, once each, and that what is no code of an 8-K is none.
+    #[test]
+    fn reads_items() {
+        let summary = "<b>Filed:</b> 2026-01-12\n<br>Item 8.01: Other Events\n<br/>Item 9.01: x\n<br />Item 8.01: y<br>Item 3C.1: z\n<br>no Item 5.02";
+        assert_eq!(items(summary), ["8.01", "9.01"]);
+        assert_eq!((behind(summary, "Filed:"), behind(summary, "AccNo:")), (Some("2026-01-12"), None));
+    }
+}

@@ -1,0 +1,188 @@
+//! Indexes: `master.idx` with pipes, and `form.idx` and `company.idx` of fixed width, daily and quarterly.
+//!
+//! The number of lines before the rows differs, so the row of dashes is looked for. The widths have changed and a long name pushes the
+//! rest of its row to the right, so a row of fixed width is read from its end; only form and name are told apart by a column, and by two
+//! blanks where the column would cut a word.
+
+use jiff::civil::Date;
+
+use super::{accession, cik, file, form, is_page};
+use crate::{Reject, Request, UpstreamError, drift, json, text};
+
+/// What a master index of one row begins with.
+pub(super) const HEADER: &str = "CIK|Company Name|Form Type|Date Filed|File Name\n--------------------------------\n";
+/// A longer row is none.
+const LINE_BYTES_MAX: usize = 4_096;
+/// More rows than this that cannot be read are no matter of single rows.
+const REJECTS_MAX: usize = 10_000;
+/// A row of dashes has at least so many.
+const DASHES_MIN: usize = 20;
+
+/// The request for the index of a day.
+pub(super) fn daily(day: Date) -> Request {
+    let (year, quarter) = quarter_of(day);
+    file(format!("/Archives/edgar/daily-index/{year}/QTR{quarter}/master.{}.idx", day.strftime("%Y%m%d")))
+}
+
+/// Year and quarter of a day.
+pub(super) fn quarter_of(day: Date) -> (i16, i8) {
+    (day.year(), (day.month() - 1) / 3 + 1)
+}
+
+/// One row: a filing for one of its filers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Row<'a> {
+    pub(super) form: String,
+    pub(super) company: &'a str,
+    pub(super) cik: String,
+    pub(super) filed: Date,
+    pub(super) accession: &'a str,
+}
+
+/// The rows of an index.
+#[derive(Debug, Default)]
+pub(super) struct Rows<'a> {
+    pub(super) rows: Vec<Row<'a>>,
+    pub(super) rejects: Vec<Reject>,
+}
+
+/// What each row must have, in the order in which it is read.
+const FIELDS: &[&str] = &["File Name", "Date Filed", "CIK", "Form Type"];
+
+/// Reads an index of any kind, of which `is_wanted` rows are kept.
+///
+/// # Errors
+/// When it is none, or most of its rows cannot be read.
+pub(super) fn read<'a>(
+    door: &'static str,
+    text: &'a str,
+    today: Date,
+    mut is_wanted: impl FnMut(&Row<'a>) -> bool,
+) -> Result<Rows<'a>, UpstreamError> {
+    if is_page(text) {
+        return Err(json::later(door, "a page instead of an index"));
+    }
+    let mut lines = text.split('\n').map(|line| line.trim_end_matches('\r'));
+    let mut title: Vec<&str> = Vec::new();
+    let is_dashes = |line: &str| line.trim_end().len() >= DASHES_MIN && line.trim_end().bytes().all(|byte| byte == b'-');
+    loop {
+        match lines.next() {
+            None => return Err(json::later(door, "no row of dashes: not an index, or cut off")),
+            Some(line) if is_dashes(line) => break,
+            Some(line) if line.trim().is_empty() => title.clear(),
+            // A title may be broken over two lines.
+            Some(line) => title.push(line),
+        }
+    }
+    let layout = Layout::of(door, &title)?;
+    let (mut out, mut total, mut missing) = (Rows::default(), 0_usize, [0_usize; FIELDS.len()]);
+    for line in lines {
+        if line.trim().is_empty() {
+            continue;
+        }
+        total += 1;
+        match layout.row(line, today) {
+            Ok(row) if is_wanted(&row) => out.rows.push(row),
+            Ok(_) => {}
+            Err(field) => {
+                for (name, missing) in FIELDS.iter().zip(&mut missing) {
+                    *missing += usize::from(*name == field);
+                }
+                if out.rejects.len() >= REJECTS_MAX {
+                    let reason = format!("{} of {total} rows cannot be read", out.rejects.len());
+                    return Err(UpstreamError::Stop { door, field: field.to_owned(), reason });
+                }
+                let reference = text::cut(text::clean(line), 100);
+                let raw = line.as_bytes().iter().take(LINE_BYTES_MAX).copied().collect();
+                out.rejects.push(Reject { reference, reason: format!("{field} is absent or not readable"), raw });
+            }
+        }
+    }
+    for (field, missing) in FIELDS.iter().zip(missing) {
+        drift::share(door, field, missing, total)?;
+    }
+    Ok(out)
+}
+
+enum Layout {
+    /// CIK, name, form, date, file, with pipes between.
+    Pipes,
+    /// Form before name, or name before form: where the second begins by the title.
+    Fixed { second: usize, form_first: bool },
+}
+
+impl Layout {
+    fn of(door: &'static str, title: &[&str]) -> Result<Self, UpstreamError> {
+        let last = title.last().copied().unwrap_or_default();
+        if last.contains('|') {
+            let names: Vec<String> = last.split('|').map(|name| name.replace(' ', "").to_ascii_lowercase()).collect();
+            if names.iter().map(String::as_str).eq(["cik", "companyname", "formtype", "datefiled", "filename"]) {
+                return Ok(Self::Pipes);
+            }
+        }
+        // Where a title is broken, its first line has the columns that count here.
+        let columns = title.iter().find_map(|line| Some((line.find("Form Type")?, line.find("Company Name")?)));
+        match columns {
+            Some((form, name)) => Ok(Self::Fixed { second: form.max(name), form_first: form < name }),
+            None => {
+                let reason = format!("the columns have changed: {}", text::cut(text::clean(&title.join(" ")), 200));
+                Err(UpstreamError::Stop { door, field: "title".to_owned(), reason })
+            }
+        }
+    }
+
+    /// One row, or the field that it lacks.
+    fn row<'a>(&self, line: &'a str, today: Date) -> Result<Row<'a>, &'static str> {
+        if line.len() > LINE_BYTES_MAX {
+            return Err(FIELDS[0]);
+        }
+        let (number, company, kind, filed, path) = match self {
+            Self::Pipes => {
+                // A name may hold a pipe.
+                let mut right = line.rsplitn(4, '|');
+                let (path, filed, kind) = (right.next().unwrap_or_default(), right.next(), right.next());
+                let (number, company) = right.next().and_then(|rest| rest.split_once('|')).ok_or(FIELDS[2])?;
+                (number, company, kind.ok_or(FIELDS[3])?, filed.ok_or(FIELDS[1])?, path)
+            }
+            Self::Fixed { second, form_first } => {
+                let (rest, path) = last_word(line);
+                let (rest, filed) = last_word(rest);
+                let (rest, number) = last_word(rest);
+                let (first, second) = split(rest, *second, *form_first);
+                if *form_first { (number, second, first, filed, path) } else { (number, first, second, filed, path) }
+            }
+        };
+        let accession = file_name(path).ok_or(FIELDS[0])?;
+        let filed = text::date(filed).filter(|day| text::is_plausible(*day, today)).ok_or(FIELDS[1])?;
+        let cik = cik(number).ok_or(FIELDS[2])?;
+        let form = form(kind).ok_or(FIELDS[3])?;
+        Ok(Row { form, company: company.trim(), cik, filed, accession })
+    }
+}
+
+/// The accession number that a path below `edgar/` ends with.
+fn file_name(path: &str) -> Option<&str> {
+    let path = path.trim();
+    accession(path.strip_prefix("edgar/")?.rsplit('/').next()?.strip_suffix(".txt")?)
+}
+
+/// A text without its last word, and that word.
+fn last_word(text: &str) -> (&str, &str) {
+    let text = text.trim_end();
+    text.rsplit_once(|c: char| c.is_whitespace()).map_or(("", text), |(rest, word)| (rest, word))
+}
+
+/// Form and name, or name and form: at the column of the second, or, where that cuts a word, at the first two blanks (before a name) or
+/// the last (before a form).
+fn split(text: &str, column: usize, form_first: bool) -> (&str, &str) {
+    let is_cut = |left: &str, right: &str| !left.ends_with(' ') && !right.starts_with(' ');
+    if let Some((left, right)) = text.split_at_checked(column)
+        && !is_cut(left, right)
+        && !left.trim().is_empty()
+        && !right.trim().is_empty()
+    {
+        return (left, right);
+    }
+    let blanks = if form_first { text.split_once("  ") } else { text.trim_end().rsplit_once("  ") };
+    blanks.unwrap_or((text, ""))
+}

@@ -1,0 +1,168 @@
+//! `edgar.submissions`: the items of 8-Ks that the feed did not show, from the list of their filer's filings.
+//!
+//! The list is made of columns of the same length, newest first. Its `recent` part goes back far beyond any window, so older pages are not
+//! asked for. The time of acceptance is left out on purpose: it has changed its meaning for filings that had long been made.
+
+use jiff::civil::Date;
+use schemas::facts::filings::{FilingFact, has_items};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{DATA_ORIGIN, WALL, accession, cik, cik_of, filing, form, is_missing, item, observed, walk};
+use crate::json::{self, Field};
+use crate::{Answer, Door, Page, Reject, Request, UpstreamError, drift, text};
+
+/// A list cannot have more columns that count than this many rows.
+const ROWS_MAX: usize = 100_000;
+
+pub(super) fn request(next: &str) -> Request {
+    Request {
+        origin: DATA_ORIGIN.to_owned(),
+        path: format!("/submissions/CIK{}.json", cik_of(next)),
+        headers: Vec::new(),
+        accepts_statuses: &[404],
+        media_types: &["application/json", "text/json", "application/xml", "text/xml", "text/plain", "application/octet-stream"],
+        conditional: false,
+        wall: Some(&WALL),
+    }
+}
+
+pub(super) fn map(door: &Door, cursor: walk::Cursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+    let body = String::from_utf8_lossy(&answer.body);
+    let is_list = answer.status == 200 && body.trim_start().starts_with('{');
+    if cursor.pending.is_empty() && !is_list {
+        return cursor.list(door, answer, today, false, |row| has_items(&row.form));
+    }
+    let from = cursor.from;
+    let asked = cursor.pending.first().map(|next| cik_of(next).to_owned());
+    let next = if cursor.pending.is_empty() { None } else { cursor.advance().map(json::write_cursor) };
+    if is_missing(door.name, answer)? {
+        let warnings = vec![format!("there is no list of filings of {}", asked.unwrap_or_default())];
+        return Ok(Page { next, warnings, ..Page::default() });
+    }
+    let filer: Filer<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(door.name, &body, &error))?;
+    Ok(Page { next, ..filer.page(door, asked.as_deref(), from, today)? })
+}
+
+#[derive(Deserialize)]
+struct Filer<'a> {
+    #[serde(borrow, default)]
+    cik: Field<'a>,
+    #[serde(borrow, default)]
+    name: Field<'a>,
+    #[serde(borrow, default)]
+    filings: Filings<'a>,
+}
+
+#[derive(Default, Deserialize)]
+struct Filings<'a> {
+    #[serde(borrow, default)]
+    recent: Columns<'a>,
+}
+
+/// The columns that count; new ones come and are passed over.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Columns<'a> {
+    #[serde(borrow)]
+    accession_number: Vec<Field<'a>>,
+    #[serde(borrow)]
+    form: Vec<Field<'a>>,
+    #[serde(borrow)]
+    filing_date: Vec<Field<'a>>,
+    #[serde(borrow)]
+    items: Vec<Field<'a>>,
+    #[serde(borrow)]
+    report_date: Vec<Field<'a>>,
+    #[serde(borrow)]
+    primary_document: Vec<Field<'a>>,
+}
+
+impl Filer<'_> {
+    fn page(&self, door: &Door, asked: Option<&str>, from: Date, today: Date) -> Result<Page, UpstreamError> {
+        let mut page = Page::default();
+        let columns = &self.filings.recent;
+        let rows = columns.accession_number.len();
+        let whole = |reason: String| Reject {
+            reference: asked.unwrap_or("a list of filings").to_owned(),
+            reason,
+            raw: json!({"cik": self.cik.text(), "name": self.name.text()}).to_string().into_bytes(),
+        };
+        // Padded or not: both have been sent.
+        let Some(cik) = cik(self.cik.text()).filter(|cik| asked.is_none_or(|asked| asked == cik)) else {
+            page.rejects.push(whole(format!("cik is {:?}", text::cut(self.cik.clean(), 40))));
+            return Ok(page);
+        };
+        for (name, column) in [
+            ("form", &columns.form),
+            ("filingDate", &columns.filing_date),
+            ("items", &columns.items),
+            ("reportDate", &columns.report_date),
+            ("primaryDocument", &columns.primary_document),
+        ] {
+            if column.len() != rows || rows > ROWS_MAX {
+                page.rejects.push(whole(format!("{name} has {} values, accessionNumber {rows}", column.len())));
+                return Ok(page);
+            }
+        }
+        let mut missing = [("accessionNumber", 0), ("form", 0), ("filingDate", 0)];
+        for row in 0..rows {
+            let value = |column: &'_ [Field<'_>]| column.get(row).map(Field::clean).unwrap_or_default();
+            let (number, kind, filed) = (value(&columns.accession_number), value(&columns.form), value(&columns.filing_date));
+            let read = (accession(&number), form(&kind), text::date(&filed).filter(|day| text::is_plausible(*day, today)));
+            for ((_, missing), is_there) in missing.iter_mut().zip([read.0.is_some(), read.1.is_some(), read.2.is_some()]) {
+                *missing += usize::from(!is_there);
+            }
+            if !has_items(&kind) || read.2.is_some_and(|day| day < from) {
+                continue;
+            }
+            let (Some(number), Some(kind), Some(filed)) = read else {
+                let field = if read.0.is_none() { "accessionNumber" } else { "filingDate" };
+                let raw = self.one(&columns.of(row)).to_string().into_bytes();
+                let reference = if number.is_empty() { format!("row {row}") } else { text::cut(number, 40) };
+                page.rejects.push(Reject { reference, reason: format!("{field} is absent or not readable"), raw });
+                continue;
+            };
+            let items = value(&columns.items).split(',').filter_map(item).map(str::to_owned).collect();
+            let fact = FilingFact {
+                items,
+                report_date: text::plausible_date(&value(&columns.report_date), today),
+                primary_document: document(&value(&columns.primary_document)),
+                ..filing(door, number, cik.clone(), kind, self.name.text(), filed)
+            };
+            page.observations.push(observed(door, fact));
+        }
+        for (field, missing) in missing {
+            drift::share(door.name, field, missing, rows)?;
+        }
+        Ok(page)
+    }
+
+    /// A list of one filing.
+    fn one(&self, columns: &serde_json::Value) -> serde_json::Value {
+        json!({"cik": self.cik.text(), "name": self.name.text(), "filings": {"recent": columns}})
+    }
+}
+
+impl Columns<'_> {
+    fn of(&self, row: usize) -> serde_json::Value {
+        let value = |column: &'_ [Field<'_>]| json!([column.get(row).map(Field::text).unwrap_or_default()]);
+        json!({
+            "accessionNumber": value(&self.accession_number),
+            "form": value(&self.form),
+            "filingDate": value(&self.filing_date),
+            "items": value(&self.items),
+            "reportDate": value(&self.report_date),
+            "primaryDocument": value(&self.primary_document),
+        })
+    }
+}
+
+/// A document's file name: those of forms in XML are named in the folder of their style.
+fn document(name: &str) -> String {
+    let plain = match name.split_once('/') {
+        Some((folder, plain)) if folder.starts_with("xsl") => plain,
+        _ => name,
+    };
+    text::cut(plain.to_owned(), 200)
+}

@@ -1,0 +1,213 @@
+//! XML as a small tree, without what makes XML dangerous: a document type is refused, nothing is expanded but characters, and depth and
+//! number of elements are capped. Namespace prefixes are left out of names.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::reader::Reader;
+
+use crate::text;
+
+/// The deepest nesting that is read.
+const DEPTH_MAX: usize = 32;
+/// The most elements of a document.
+const ELEMENTS_MAX: usize = 500_000;
+/// The most attributes of an element; more are passed over.
+const ATTRIBUTES_MAX: usize = 16;
+
+/// One element.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Element {
+    /// Its name, without a prefix.
+    pub(crate) name: String,
+    /// The elements in it, in their order.
+    pub(crate) children: Vec<Element>,
+    /// Where it stands in the text.
+    pub(crate) span: Range<usize>,
+    attributes: Vec<(String, String)>,
+    text: String,
+}
+
+impl Element {
+    /// The root of a document.
+    ///
+    /// # Errors
+    /// Why it is no well-formed document, or none that is read here.
+    pub(crate) fn parse(source: &str) -> Result<Self, String> {
+        let mut reader = Reader::from_str(source);
+        reader.config_mut().allow_dangling_amp = true;
+        let (mut open, mut root, mut count): (Vec<Self>, Option<Self>, usize) = (Vec::new(), None, 0);
+        loop {
+            let begun = position(&reader);
+            let event = reader.read_event().map_err(|error| format!("not well formed at byte {begun}: {error}"))?;
+            let closed = match event {
+                Event::Start(start) => {
+                    count += 1;
+                    open.push(Self::begin(&start, begun));
+                    None
+                }
+                Event::Empty(start) => {
+                    count += 1;
+                    Some(Self::begin(&start, begun))
+                }
+                Event::End(_) => open.pop(),
+                Event::Text(part) => {
+                    put(&mut open, &part.xml10_content());
+                    None
+                }
+                Event::CData(part) => {
+                    put(&mut open, &part.xml10_content());
+                    None
+                }
+                Event::GeneralRef(reference) => {
+                    put(&mut open, &resolved(&reference.xml10_content()));
+                    None
+                }
+                Event::DocType(_) => return Err("a document type is declared".to_owned()),
+                Event::Eof => break,
+                Event::Comment(_) | Event::Decl(_) | Event::PI(_) => None,
+            };
+            if open.len() > DEPTH_MAX || count > ELEMENTS_MAX {
+                return Err(format!("deeper than {DEPTH_MAX} or more than {ELEMENTS_MAX} elements"));
+            }
+            let Some(mut element) = closed else { continue };
+            element.span.end = position(&reader);
+            match open.last_mut() {
+                Some(parent) => parent.children.push(element),
+                None if root.is_none() => root = Some(element),
+                None => return Err("more than one root".to_owned()),
+            }
+        }
+        if let Some(unclosed) = open.first() {
+            return Err(format!("cut off: {} does not end", unclosed.name));
+        }
+        root.ok_or_else(|| "no element at all".to_owned())
+    }
+
+    fn begin(start: &BytesStart<'_>, at: usize) -> Self {
+        let mut attributes = start.attributes();
+        let attributes = attributes.with_checks(false).take(ATTRIBUTES_MAX).filter_map(Result::ok);
+        let attributes = attributes.map(|one| (one.key.local_name().as_ref().to_owned(), unescaped(&one.value))).collect();
+        Self { name: start.local_name().as_ref().to_owned(), span: at..at, attributes, ..Self::default() }
+    }
+
+    /// The first element in it of that name.
+    pub(crate) fn child(&self, name: &str) -> Option<&Self> {
+        self.children.iter().find(|child| child.name == name)
+    }
+
+    /// The elements in it of that name.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Self> {
+        self.children.iter().filter(move |child| child.name == name)
+    }
+
+    /// The element at a path of names with slashes between.
+    pub(crate) fn at(&self, path: &str) -> Option<&Self> {
+        path.split('/').try_fold(self, |element, name| element.child(name))
+    }
+
+    /// The cleaned text of the element at a path; empty when there is none.
+    pub(crate) fn text(&self, path: &str) -> String {
+        self.at(path).map(|element| text::clean(&element.text)).unwrap_or_default()
+    }
+
+    /// Its own text as it stands.
+    pub(crate) fn raw_text(&self) -> &str {
+        &self.text
+    }
+
+    /// An attribute, or nothing.
+    pub(crate) fn attribute(&self, name: &str) -> &str {
+        self.attributes.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+}
+
+/// The body as text: UTF-8 where it is that, else each byte the character of its number, as ISO-8859-1 has it.
+pub(crate) fn decoded(body: &[u8]) -> Cow<'_, str> {
+    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
+    match std::str::from_utf8(body) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(body.iter().map(|byte| char::from(*byte)).collect()),
+    }
+}
+
+fn position(reader: &Reader<&[u8]>) -> usize {
+    usize::try_from(reader.buffer_position()).unwrap_or(usize::MAX)
+}
+
+fn put(open: &mut [Element], part: &str) {
+    if let Some(element) = open.last_mut() {
+        element.text.push_str(part);
+    }
+}
+
+/// What a reference stands for; one that XML does not know is left as it is.
+fn resolved(name: &str) -> Cow<'static, str> {
+    let number = match name.strip_prefix('#') {
+        Some(number) => match number.strip_prefix('x') {
+            Some(hex) => u32::from_str_radix(hex, 16).ok(),
+            None => number.parse().ok(),
+        },
+        None => None,
+    };
+    match (name, number.and_then(char::from_u32)) {
+        (_, Some(c)) => Cow::Owned(c.to_string()),
+        ("amp", _) => Cow::Borrowed("&"),
+        ("lt", _) => Cow::Borrowed("<"),
+        ("gt", _) => Cow::Borrowed(">"),
+        ("quot", _) => Cow::Borrowed("\""),
+        ("apos", _) => Cow::Borrowed("'"),
+        _ => Cow::Owned(format!("&{name};")),
+    }
+}
+
+fn unescaped(value: &str) -> String {
+    quick_xml::escape::unescape(value).map_or_else(|_| value.to_owned(), Cow::into_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that texts, references, character data and attributes are read, and where an element stands.
+    #[test]
+    fn reads() {
+        let source = "<?xml version=\"1.0\"?><!-- x --><a:r xmlns:a=\"u\"><c k='1 &amp; 2'>x &lt;b&gt; R&amp;D &#233;&#xe9; &nbsp; & y<![CDATA[<z>]]></c><e/></a:r>";
+        let root = Element::parse(source).unwrap();
+        assert_eq!((&*root.name, root.children.len()), ("r", 2));
+        let child = root.child("c").unwrap();
+        assert_eq!(child.raw_text(), "x <b> R&D éé &nbsp; & y<z>");
+        assert_eq!((child.attribute("k"), child.attribute("none")), ("1 & 2", ""));
+        assert!(source[child.span.clone()].starts_with("<c k") && source[child.span.clone()].ends_with("</c>"));
+        assert_eq!(&source[root.children[1].span.clone()], "<e/>");
+        assert!(root.at("c/d").is_none());
+    }
+
+    /// Proves that what is cut, nested without end, declares entities or is no XML is refused with a reason.
+    #[test]
+    fn refuses() {
+        let deep = "<a>".repeat(100) + &"</a>".repeat(100);
+        let bomb = "<!DOCTYPE a [<!ENTITY l \"lol\"><!ENTITY m \"&l;&l;\">]><a>&m;</a>";
+        for (source, reason) in [
+            ("<a><b></a>", "not well formed"),
+            ("<a><b>", "cut off"),
+            ("", "no element"),
+            ("plain", "no element"),
+            ("<a/><b/>", "more than one root"),
+            (&deep, "deeper"),
+            (bomb, "document type"),
+            ("<a", "not well formed"),
+        ] {
+            let error = Element::parse(source).unwrap_err();
+            assert!(error.contains(reason), "{source:.40}: {error}");
+        }
+    }
+
+    /// Proves that bytes that are no UTF-8 are taken as ISO-8859-1.
+    #[test]
+    fn decodes() {
+        assert_eq!(decoded(b"\xef\xbb\xbfCaf\xc3\xa9"), "Café");
+        assert_eq!(decoded(b"Caf\xe9"), "Café");
+    }
+}

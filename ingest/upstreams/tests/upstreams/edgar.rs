@@ -1,0 +1,356 @@
+//! The Securities and Exchange Commission: requests, walks, mapping, and the traps of its files.
+
+use std::collections::HashSet;
+
+use jiff::civil::date;
+use schemas::facts::FactData;
+use schemas::facts::filings::FilingFact;
+use schemas::facts::insider_trades::InsiderTradeFact;
+use schemas::position::UpstreamCursor;
+use upstreams::{Answer, Page, Settings, UpstreamError, Window};
+
+use crate::common::*;
+
+const CURRENT: &str = "edgar.current";
+const INDEX: &str = "edgar.index";
+const SUBMISSIONS: &str = "edgar.submissions";
+const OWNERSHIP: &str = "edgar.ownership";
+
+pub(crate) fn filings(page: &Page) -> Vec<&FilingFact> {
+    let records = page.observations.iter().map(|observation| match &observation.data {
+        FactData::Filing(fact) => &**fact,
+        other => panic!("no filing: {other:?}"),
+    });
+    records.collect()
+}
+
+pub(crate) fn trades(page: &Page) -> Vec<&InsiderTradeFact> {
+    let records = page.observations.iter().map(|observation| match &observation.data {
+        FactData::InsiderTrade(fact) => &**fact,
+        other => panic!("no trade: {other:?}"),
+    });
+    records.collect()
+}
+
+fn missing() -> Answer {
+    Answer { status: 403, ..ok("<?xml version=\"1.0\"?>\n<Error><Code>AccessDenied</Code></Error>") }
+}
+
+fn index(rows: &[&str]) -> Answer {
+    ok(format!("CIK|Company Name|Form Type|Date Filed|File Name\n{}\n{}\n", "-".repeat(80), rows.join("\n")))
+}
+
+fn days(from: i8, to: i8) -> Window {
+    Window { from: Some(date(2026, 9, from)), to: date(2026, 9, to) }
+}
+
+/// The cursor that is asked at instead of one, when those keys are known.
+fn narrowed(name: &str, cursor: &UpstreamCursor, known: &[&str]) -> Option<UpstreamCursor> {
+    let (upstream, door) = door(name);
+    let known: HashSet<String> = known.iter().map(|key| (*key).to_owned()).collect();
+    upstream.narrow(door, cursor, &known)
+}
+
+fn depends_on(name: &str, cursor: &UpstreamCursor) -> Vec<String> {
+    let (upstream, door) = door(name);
+    upstream.depends_on(door, cursor)
+}
+
+/// Proves that every fixture is mapped to what stands beside it.
+#[test]
+fn fixtures_give_what_is_expected() {
+    check_all("edgar");
+}
+
+/// Proves that no damage to an answer makes the mapping panic or give records without identity.
+#[test]
+fn damage_gives_pages_or_errors() {
+    mutate_all("edgar");
+}
+
+/// Proves that nobody asks the real hosts without a name and an address, and that each host is asked for its own.
+#[test]
+fn who_asks_says_so() {
+    for name in [CURRENT, INDEX, SUBMISSIONS, OWNERSHIP] {
+        let (upstream, door) = door(name);
+        let start = start(name, &window());
+        let nobody = Settings { user_agent: "highwater/0.1 (public record feeds)".into(), ..Settings::default() };
+        let error = upstream.request(door, &start, &nobody).unwrap_err();
+        assert!(matches!(error, UpstreamError::Stop { field, .. } if field == "user_agent"), "{name}");
+        let beside = Settings { base_url: Some("http://127.0.0.1:1".into()), ..nobody };
+        assert!(upstream.request(door, &start, &beside).is_ok());
+        let request = upstream.request(door, &start, &settings()).unwrap();
+        assert_eq!((&*request.origin, request.wall.is_some(), request.conditional), ("https://www.sec.gov", true, false));
+    }
+}
+
+/// Proves that block pages are never taken for an index, a feed, a list or a filing, and what else is no answer.
+#[test]
+fn pages_are_no_answers() {
+    for case in [
+        "index_block_page_a",
+        "index_block_page_b",
+        "current_block_page_b",
+        "submissions_block_page_b",
+        "ownership_block_page_a",
+        "index_cut_off",
+        "index_odd_403",
+        "current_truncated",
+        "current_declares_a_type",
+        "current_not_a_feed",
+        "submissions_truncated",
+    ] {
+        assert!(matches!(fixture("edgar", case), Err(UpstreamError::Later { .. })), "{case}");
+    }
+    assert!(matches!(fixture("edgar", "index_columns_changed"), Err(UpstreamError::Stop { field, .. }) if field == "title"));
+}
+
+/// Proves that the daily indexes of business days are asked for, that one that is missing is none, and which day is complete then.
+#[test]
+fn the_index_is_read_day_by_day() {
+    let paths = walk(INDEX, &days(24, 29), |_| index(&[]));
+    let day = |day: &str| format!("/Archives/edgar/daily-index/2026/QTR3/master.{day}.idx");
+    assert_eq!(paths, [day("20260924"), day("20260925"), day("20260928"), day("20260929")]);
+    // A window that begins on a weekend begins on the Friday before.
+    assert_eq!(walk(INDEX, &days(27, 27), |_| missing()), [day("20260925")]);
+
+    let (mut cursor, mut through) = (Some(start(INDEX, &days(24, 29))), Vec::new());
+    while let Some(at) = cursor {
+        let path = path(INDEX, &at);
+        let page = map_at(INDEX, &at, &if path.contains("0928") || path.contains("0929") { missing() } else { index(&[]) }).unwrap();
+        through.push(page.through.unwrap().to_string());
+        cursor = page.next;
+    }
+    assert_eq!(through, ["2026-09-24", "2026-09-27", "2026-09-27", "2026-09-27"]);
+    let page = map_at(INDEX, &start(INDEX, &days(24, 29)), &missing()).unwrap();
+    assert_eq!(page.through, Some(date(2026, 9, 23)), "nothing is complete yet");
+}
+
+/// Proves that a reading of everything reads the quarter's index in turns, which share its filings without overlap, whatever rows come
+/// meanwhile, and then the days; and that a missing quarter is left at once.
+#[test]
+fn the_quarter_heals() {
+    let full = Window { from: None, to: date(2026, 10, 2) };
+    let row = |n: u32| format!("12|PIER CORP|8-K|2026-09-{:02}|edgar/data/12/0000000012-26-{n:06}.txt", n % 28 + 1);
+    let rows: Vec<String> = (0..500).map(row).collect();
+    let (mut cursor, mut keys, mut paths) = (Some(start(INDEX, &full)), Vec::new(), Vec::new());
+    while let Some(at) = cursor {
+        paths.push(path(INDEX, &at));
+        let taken: Vec<&str> = rows.iter().skip(paths.len() % 7 * 60).chain(&rows).map(String::as_str).collect();
+        let answer = if paths.last().unwrap().contains("QTR3/master.idx") { index(&taken) } else { missing() };
+        let page = map_at(INDEX, &at, &answer).unwrap();
+        let mut own: Vec<String> = page.observations.into_iter().map(|observation| observation.key).collect();
+        own.sort();
+        own.dedup();
+        keys.extend(own);
+        cursor = page.next;
+    }
+    let quarters = paths.iter().filter(|path| path.contains("/full-index/")).cloned().collect::<Vec<_>>();
+    assert_eq!(quarters.len(), 9, "{quarters:?}");
+    assert_eq!(
+        (&*quarters[0], &*quarters[8]),
+        ("/Archives/edgar/full-index/2026/QTR3/master.idx", "/Archives/edgar/full-index/2026/QTR4/master.idx")
+    );
+    assert_eq!(paths.len(), 9 + 6, "the days of the window come after: {paths:?}");
+    keys.sort();
+    let all = keys.len();
+    keys.dedup();
+    assert_eq!((keys.len(), all), (500, 500));
+    // The year's first weeks look at the year before as well.
+    let january = Window { from: None, to: date(2026, 1, 5) };
+    assert_eq!(path(INDEX, &start(INDEX, &january)), "/Archives/edgar/full-index/2025/QTR4/master.idx");
+}
+
+/// Proves that daily and quarterly indexes, and those of fixed width, give the same record of the same filing.
+#[test]
+fn kinds_of_indexes_agree() {
+    let key = "edgar.index/0000000012-26-000001/0000000012";
+    let of = |case: &str| {
+        let page = fixture("edgar", case).unwrap();
+        assert_eq!(page.rejects, [], "{case}");
+        page.observations.into_iter().find(|observation| observation.key == key).unwrap_or_else(|| panic!("{case}"))
+    };
+    let daily = of("index_ordinary");
+    for case in ["index_quarterly_dates", "index_form_fixed_width", "index_form_17_wide", "index_company_broken_title"] {
+        assert_eq!(of(case), daily, "{case}");
+    }
+    let wide = fixture("edgar", "index_form_rows_wider_than_title").unwrap();
+    let facts = filings(&wide);
+    assert_eq!((&*facts[0].form, &*facts[0].company, &*facts[0].base_form), ("SCHEDULE 13G/A", "Vanward Group", "SC 13G"));
+    assert_eq!((&*facts[2].form, &*facts[2].cik), ("10-K", "0000820694"));
+    assert!(facts[2].company.ends_with("A LIMITED PARTNER"));
+    assert_eq!(filings(&fixture("edgar", "index_form_17_wide").unwrap())[4].form, "BD 310");
+}
+
+/// Proves that rows that have lost a column stop the door and name it, and that one bad row costs only itself.
+#[test]
+fn index_drift_names_the_field() {
+    let good = "12|PIER CORP|8-K|20260101|edgar/data/12/0000000012-26-000001.txt";
+    for (bad, field) in [
+        ("12|PIER CORP|8-K|20260101|elsewhere", "File Name"),
+        ("12|PIER CORP|8-K|January|edgar/data/12/0000000012-26-000002.txt", "Date Filed"),
+        ("twelve|PIER CORP|8-K|20260101|edgar/data/12/0000000012-26-000002.txt", "CIK"),
+        ("12|PIER CORP| |20260101|edgar/data/12/0000000012-26-000002.txt", "Form Type"),
+    ] {
+        let rows = |bads: usize| [vec![good; 15], vec![bad; bads]].concat();
+        let page = map_at(INDEX, &start(INDEX, &window()), &index(&rows(1))).unwrap();
+        assert_eq!(page.rejects.len(), 1);
+        assert!(page.rejects[0].reason.contains(field), "{:?}", page.rejects[0]);
+        let error = map_at(INDEX, &start(INDEX, &window()), &index(&rows(20))).unwrap_err();
+        assert!(matches!(&error, UpstreamError::Stop { field: named, .. } if named == field), "{field}: {error}");
+    }
+}
+
+/// Proves that the feed gives a record for each filing and party with all its roles, and items to 8-Ks alone.
+#[test]
+fn the_feed_is_told_apart_by_filing_and_party() {
+    let page = fixture("edgar", "current_ordinary").unwrap();
+    let facts = filings(&page);
+    assert_eq!(facts.len(), 7);
+    let of = |key: &str| facts.iter().find(|fact| fact.identity() == key).unwrap();
+    assert_eq!(of("0001683168-26-000199/0000000012").roles, ["Issuer"]);
+    assert_eq!(of("0001683168-26-000199/0002063236").roles, ["Reporting"]);
+    assert_eq!(of("0000820694-26-000010/0000820694").roles, ["Filed by", "Subject"]);
+    let event = of("0000820695-26-000006/0000820695");
+    assert_eq!(
+        (&*event.company, &event.items[..]),
+        ("CAFÉ DEL MAR (HOLDINGS) S.A. - SERIES A", &["4.01".to_owned(), "9.01".to_owned()][..])
+    );
+    assert_eq!(of("0002104409-26-000001/0002104409").items, [""; 0]);
+    assert!(of("0009000001-26-000004/0009000001").amendment);
+}
+
+/// Proves that the next page begins before a filing that may go on there, moves on in any case, and is not asked for when nothing of this
+/// page was new.
+#[test]
+fn the_feed_is_read_until_nothing_is_new() {
+    let starts = |case: &str| {
+        let page = fixture("edgar", case).unwrap();
+        page.next.map(|next| path(CURRENT, &next).split('&').find_map(|part| part.strip_prefix("start=").map(str::to_owned)).unwrap())
+    };
+    assert!(path(CURRENT, &start(CURRENT, &window())).ends_with("getcurrent&type=&owner=include&count=100&start=0&output=atom"));
+    assert_eq!(starts("current_last_filing_may_go_on").as_deref(), Some("1"));
+    assert_eq!(starts("current_one_filing_of_many_parties").as_deref(), Some("3"));
+    assert_eq!(starts("current_empty"), None);
+
+    let next = fixture("edgar", "current_ordinary").unwrap().next.unwrap();
+    let keys = depends_on(CURRENT, &next);
+    assert_eq!(keys.len(), 7);
+    let known: Vec<&str> = keys.iter().map(String::as_str).collect();
+    assert_eq!(narrowed(CURRENT, &next, &known), None);
+    let on = narrowed(CURRENT, &next, &known[1..]).unwrap();
+    assert_eq!((depends_on(CURRENT, &on).len(), path(CURRENT, &on)), (0, path(CURRENT, &next)));
+    // A feed that never ends is left.
+    let endless = ok(std::fs::read(folder("edgar").join("current_ordinary.xml")).unwrap());
+    assert!(walk(CURRENT, &window(), |_| endless.clone()).len() < 800);
+}
+
+/// Proves that an index leads to the filings that are not known, once each, in parts that a cursor can hold, and on to the next day.
+#[test]
+fn ownership_walks_what_is_not_known() {
+    let window = days(24, 25);
+    let rows: Vec<String> = (0..250)
+        .flat_map(|n| [12, 2_063_236].map(|cik| format!("{cik}|X|4|20260924|edgar/data/{cik}/0001683168-26-{n:06}.txt")))
+        .chain(["13|X|424B2|20260924|edgar/data/13/0000000013-26-000001.txt".to_owned()])
+        .collect();
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+    let nothing = ok("<SEC-DOCUMENT>");
+    let mut known = vec!["edgar.ownership/0001683168-26-000003/none/0", "edgar.ownership/0001683168-26-000004/derivative/1"];
+    for _ in 0..2 {
+        let (mut cursor, mut asked, mut indexes) = (Some(start(OWNERSHIP, &window)), Vec::new(), 0);
+        while let Some(at) = cursor {
+            assert!(at.0.len() < 6_000, "{}", at.0.len());
+            let path = path(OWNERSHIP, &at);
+            let answer = match (path.contains("daily-index"), path.contains("0924.idx")) {
+                (true, true) => index(&rows),
+                (true, false) => missing(),
+                _ => nothing.clone(),
+            };
+            if path.contains("daily-index") {
+                indexes += 1
+            } else {
+                asked.push(path)
+            }
+            let next = map_at(OWNERSHIP, &at, &answer).unwrap().next;
+            cursor =
+                next.and_then(|next| if depends_on(OWNERSHIP, &next).is_empty() { Some(next) } else { narrowed(OWNERSHIP, &next, &known) });
+        }
+        assert_eq!(asked.len(), 250 - known.len());
+        assert_eq!(asked[0], format!("/Archives/edgar/data/12/0001683168-26-{:06}.txt", if known.len() == 2 { 0 } else { 7 }));
+        assert!(asked.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(indexes, 4);
+        known.extend([0, 1, 2, 5, 6].map(|n| &*format!("edgar.ownership/0001683168-26-{n:06}/nonDerivative/1").leak()));
+    }
+}
+
+/// Proves that only 8-Ks of which no door knows the items lead to a list, one request a filer.
+#[test]
+fn submissions_are_asked_once_a_filer() {
+    let page = fixture("edgar", "submissions_index").unwrap();
+    let next = page.next.unwrap();
+    assert_eq!(depends_on(SUBMISSIONS, &next).len(), 4);
+    let on = narrowed(SUBMISSIONS, &next, &[]).unwrap();
+    assert_eq!(path(SUBMISSIONS, &on), "/submissions/CIK0000000012.json");
+    let (upstream, door) = door(SUBMISSIONS);
+    assert_eq!(upstream.request(door, &on, &settings()).unwrap().origin, "https://data.sec.gov");
+    let body = std::fs::read(folder("edgar").join("submissions_ordinary.json")).unwrap();
+    let page = map_at(SUBMISSIONS, &on, &ok(body)).unwrap();
+    assert_eq!(page.observations.len(), 2, "8-Ks of the window alone");
+    assert!(path(SUBMISSIONS, &page.next.unwrap()).contains("daily-index"), "the filer's two filings need one request");
+    let known = ["edgar.current/0000000012-26-000001/0000000012", "edgar.submissions/0000000012-26-000002/0000000012"];
+    assert!(path(SUBMISSIONS, &narrowed(SUBMISSIONS, &next, &known).unwrap()).contains("20260901.idx"));
+    // A list of another filer is not taken for this one's.
+    let other = std::fs::read(folder("edgar").join("submissions_no_filings.json")).unwrap();
+    assert_eq!(map_at(SUBMISSIONS, &on, &ok(other)).unwrap().rejects.len(), 1);
+}
+
+/// Proves that a trade belongs to the issuer of the XML with all who report it, that holdings are none, and what a missing price is.
+#[test]
+fn trades_belong_to_the_issuer() {
+    let page = fixture("edgar", "ownership_ordinary").unwrap();
+    let facts = trades(&page);
+    assert_eq!(
+        facts.iter().map(|fact| (&*fact.table, fact.row)).collect::<Vec<_>>(),
+        [("nonDerivative", 1), ("nonDerivative", 2), ("derivative", 1)]
+    );
+    assert!(
+        facts.iter().all(|fact| fact.issuer_cik == "0000000012" && fact.issuer_symbol == "HPC" && fact.owners.len() == 2 && fact.planned)
+    );
+    assert_eq!((facts[0].value(), facts[1].value(), &*facts[1].price), (Some(12_500.0), None, ""));
+    assert_eq!((&*facts[2].date, &*facts[2].code, &*facts[2].acquired_disposed), ("2026-01-08", "M", "D"));
+    let (ada, fund) = (&facts[0].owners[0], &facts[0].owners[1]);
+    assert!(ada.director && ada.officer && ada.title == "Chief & Founder" && fund.ten_percent && !fund.other);
+}
+
+/// Proves that a filing without trades gives one record that says so, also an amendment, and that one whose first rows are bad is known to
+/// have been read.
+#[test]
+fn a_filing_without_trades_is_known() {
+    for (case, form, rejects) in
+        [("ownership_form_3_holdings", "3", 0), ("ownership_amendment_of_holdings", "4/A", 0), ("ownership_all_rows_bad", "4", 1)]
+    {
+        let page = fixture("edgar", case).unwrap();
+        let facts = trades(&page);
+        assert_eq!((facts.len(), page.rejects.len()), (1, rejects), "{case}");
+        assert_eq!((&*facts[0].form, &*facts[0].table, facts[0].is_trade()), (form, "none", false), "{case}");
+        assert!(page.observations[0].key.ends_with("/none/0"));
+    }
+}
+
+/// Proves that what is put aside can be mapped again by itself, at every door.
+#[test]
+fn rejects_can_be_taken_again() {
+    for case in ["index_bad_rows", "current_bad_entries", "submissions_bad_rows", "ownership_bad_values", "ownership_no_issuer"] {
+        let name = format!("edgar.{}", case.split('_').next().unwrap());
+        let (upstream, door) = door(&name);
+        let rejects = fixture("edgar", case).unwrap().rejects;
+        assert!(!rejects.is_empty(), "{case}");
+        for reject in rejects {
+            let again = map(&name, upstream.single(door, &reject.raw)).unwrap();
+            assert!(again.rejects.iter().any(|again| again.reason == reject.reason), "{case}: {again:?}");
+        }
+    }
+    let (upstream, door) = door(INDEX);
+    let row = "12|PIER CORP|8-K|20260101|edgar/data/12/0000000012-26-000001.txt";
+    assert_eq!(map(INDEX, upstream.single(door, row.as_bytes())).unwrap().observations.len(), 1);
+}

@@ -1,0 +1,130 @@
+//! A filing with the securities regulator, as one door showed it for one of its filers.
+
+use serde::{Deserialize, Serialize};
+
+use super::canonical::Canonical;
+
+/// Form names that changed: the newer name and the one under which both are known here.
+const ALIASES: &[(&str, &str)] = &[("SCHEDULE 13D", "SC 13D"), ("SCHEDULE 13G", "SC 13G")];
+
+/// A filing of one filer through one door. A filing never changes under its number; a correction is a filing of its own, whose form ends
+/// in `/A`. Strings are trimmed, white space collapsed; `""` and empty lists stand for unknown. What an item weighs is no fact.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct FilingFact {
+    /// Which door: `edgar.index`, `edgar.current`, `edgar.submissions`.
+    pub door: String,
+    /// Accession number, `0001683168-26-000199`. With `cik` it is the record's identity.
+    pub accession: String,
+    /// The filer, subject, issuer or owner: 10 digits.
+    pub cik: String,
+    /// Its name.
+    pub company: String,
+    /// Form type as published: `8-K`, `SC 13D/A`, `SCHEDULE 13D`.
+    pub form: String,
+    /// The form without its amendment mark, under one name for all its names; see [`base_form`].
+    pub base_form: String,
+    /// Whether it amends an earlier filing of the base form.
+    pub amendment: bool,
+    /// Filing date `YYYY-MM-DD`, as the regulator counts it; not the day of acceptance in UTC.
+    pub filing_date: String,
+    /// Item codes of an 8-K in their order (`2.02`, `9.01`; before August 2004 whole numbers). The index has none.
+    pub items: Vec<String>,
+    /// What the filer is in this filing, sorted: `Filed by`, `Filer`, `Issuer`, `Reporting`, `Subject`. Only the feed says it.
+    pub roles: Vec<String>,
+    /// The day or period reported, `YYYY-MM-DD`; only `edgar.submissions` says it.
+    pub report_date: String,
+    /// File name of the main document, without the folder of its styled form; only `edgar.submissions` says it.
+    pub primary_document: String,
+}
+
+impl FilingFact {
+    /// The canonical form that is hashed.
+    #[must_use]
+    pub fn canonical(&self) -> Vec<u8> {
+        let Self { door, accession, cik, company, form, base_form, amendment, filing_date, items, roles, report_date, primary_document } =
+            self;
+        Canonical::default()
+            .text("door", door)
+            .text("accession", accession)
+            .text("cik", cik)
+            .text("company", company)
+            .text("form", form)
+            .text("baseForm", base_form)
+            .flag("amendment", *amendment)
+            .text("filingDate", filing_date)
+            .list("items", items.iter().map(String::as_str))
+            .list("roles", roles.iter().map(String::as_str))
+            .text("reportDate", report_date)
+            .text("primaryDocument", primary_document)
+            .bytes()
+    }
+
+    /// The record's identity at any door, `accession/cik`.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        format!("{}/{}", self.accession, self.cik)
+    }
+
+    /// The filing's page, for this filer.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let (cik, plain) = (self.cik.trim_start_matches('0'), self.accession.replace('-', ""));
+        format!("https://www.sec.gov/Archives/edgar/data/{cik}/{plain}/{}-index.htm", self.accession)
+    }
+}
+
+/// A form without its amendment mark, and under its older name where it has two: `SCHEDULE 13D/A` and `SC 13D` are both `SC 13D`.
+#[must_use]
+pub fn base_form(form: &str) -> &str {
+    let base = form.strip_suffix("/A").unwrap_or(form);
+    ALIASES.iter().find(|(newer, _)| *newer == base).map_or(base, |(_, known)| known)
+}
+
+/// Whether a form's items are those of a current report. Form D uses the same word for its exemptions.
+#[must_use]
+pub fn has_items(form: &str) -> bool {
+    form.starts_with("8-K")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Proves that every field counts: changing any one of them changes the canonical form.
+    #[test]
+    fn every_field_is_hashed() {
+        let empty = serde_json::to_value(FilingFact::default()).unwrap();
+        for (name, value) in empty.as_object().unwrap() {
+            let mut changed = empty.clone();
+            changed[name] = match value {
+                Value::String(_) => json!("x"),
+                Value::Array(_) => json!(["x"]),
+                _ => json!(true),
+            };
+            let fact: FilingFact = serde_json::from_value(changed).unwrap();
+            assert_ne!(fact.canonical(), FilingFact::default().canonical(), "{name}");
+        }
+    }
+
+    /// Proves which names stand for one form, and where a filing's page is.
+    #[test]
+    fn forms_and_pages() {
+        for (form, base) in [
+            ("8-K/A", "8-K"),
+            ("SCHEDULE 13D", "SC 13D"),
+            ("SCHEDULE 13G/A", "SC 13G"),
+            ("SC 13D/A", "SC 13D"),
+            ("SC 13E3", "SC 13E3"),
+            ("NT 10-K", "NT 10-K"),
+            ("", ""),
+        ] {
+            assert_eq!(base_form(form), base);
+        }
+        let fact = FilingFact { cik: "0000736012".into(), accession: "0001683168-26-000199".into(), ..FilingFact::default() };
+        assert_eq!(fact.url(), "https://www.sec.gov/Archives/edgar/data/736012/000168316826000199/0001683168-26-000199-index.htm");
+        assert_eq!(fact.identity(), "0001683168-26-000199/0000736012");
+    }
+}

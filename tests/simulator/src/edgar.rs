@@ -1,0 +1,237 @@
+//! Filings: a feed, daily indexes, lists of filers and whole submissions, of the last business days. Nothing changes but the day.
+
+use std::fmt::Write;
+
+use jiff::ToSpan;
+use jiff::civil::{Date, Weekday};
+
+use crate::chance::Dice;
+use crate::query::Query;
+use crate::render::Answer;
+use crate::world::{World, brand};
+
+/// Filings of a business day.
+const A_DAY: u64 = 8;
+/// The days, counted back, that have filings.
+const DAYS: i64 = 20;
+/// Companies, by number from [`CIK_MIN`] on; their insiders stand [`OWNERS_FROM`] behind.
+const COMPANIES: u64 = 12;
+const CIK_MIN: u64 = 900_001;
+const OWNERS_FROM: u64 = 1_000_000;
+/// Who sends them in.
+const AGENT: u64 = 1_683_168;
+const EVENTS: &[(&str, &str)] = &[
+    ("1.03", "Bankruptcy or Receivership"),
+    ("2.02", "Results of Operations and Financial Condition"),
+    ("4.02", "Non-Reliance on Previously Issued Financial Statements"),
+    ("5.02", "Departure of Directors or Certain Officers"),
+    ("8.01", "Other Events"),
+];
+
+/// What a path asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Current,
+    Daily(Date),
+    /// An index that is not kept: that of a quarter.
+    Nothing,
+    List(u64),
+    Submission(Date, u64),
+}
+
+impl Ask {
+    pub(crate) fn at(path: &str) -> Option<Self> {
+        if path == "/cgi-bin/browse-edgar" {
+            return Some(Self::Current);
+        }
+        if let Some(list) = path.strip_prefix("/submissions/CIK") {
+            return list.strip_suffix(".json")?.parse().ok().map(Self::List);
+        }
+        let file = path.strip_prefix("/Archives/edgar/")?;
+        if let Some(name) = file.strip_prefix("daily-index/") {
+            let day = name.rsplit('/').next()?.strip_prefix("master.")?.strip_suffix(".idx")?;
+            return Some(Date::strptime("%Y%m%d", day).map_or(Self::Nothing, Self::Daily));
+        }
+        let number = file.strip_prefix("data/").and_then(|name| name.rsplit('/').next()?.strip_suffix(".txt"));
+        Some(number.and_then(place).map_or(Self::Nothing, |(day, index)| Self::Submission(day, index)))
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Current => "edgar.current",
+            Self::Daily(_) | Self::Nothing => "edgar.index",
+            Self::List(_) => "edgar.submissions",
+            Self::Submission(..) => "edgar.ownership",
+        }
+    }
+}
+
+/// One filing.
+struct Filing {
+    day: Date,
+    index: u64,
+    company: u64,
+    form: &'static str,
+    event: (&'static str, &'static str),
+}
+
+impl Filing {
+    fn of(world: &World, day: Date, index: u64) -> Self {
+        let dice = Dice::new(world.seed, 70, u64::from(day.day_of_year().unsigned_abs()) * 100 + index);
+        let form = ["8-K", "4", "10-Q", "4", "SC 13D", "3", "8-K/A", "S-1"][index as usize % A_DAY as usize];
+        let event = EVENTS[dice.below(0, EVENTS.len() as u64) as usize];
+        Self { day, index, company: dice.below(1, COMPANIES), form, event }
+    }
+
+    fn accession(&self) -> String {
+        let number = u64::from(self.day.day_of_year().unsigned_abs()) * 10 + self.index;
+        format!("{AGENT:010}-{:02}-{number:06}", self.day.year() % 100)
+    }
+
+    fn is_ownership(&self) -> bool {
+        matches!(self.form, "3" | "4")
+    }
+
+    /// Who has part in it: number, name, role.
+    fn parties(&self, world: &World) -> Vec<(u64, String, &'static str)> {
+        let cik = CIK_MIN + self.company;
+        let name = company(world, self.company);
+        if self.is_ownership() {
+            vec![(cik, name, "Issuer"), (cik + OWNERS_FROM, format!("Quay {}", self.company), "Reporting")]
+        } else {
+            vec![(cik, name, "Filer")]
+        }
+    }
+}
+
+fn company(world: &World, company: u64) -> String {
+    format!("{} CORP", brand(Dice::new(world.seed, 71, company), 1).to_uppercase())
+}
+
+/// The day and the number within it of an accession number.
+fn place(accession: &str) -> Option<(Date, u64)> {
+    let mut parts = accession.split('-').map(|part| part.parse::<u64>().ok());
+    let (_, year, number) = (parts.next()??, parts.next()??, parts.next()??);
+    let first = Date::new(2000 + i16::try_from(year).ok()?, 1, 1).ok()?;
+    let day = first.checked_add(i64::try_from(number / 10).ok()?.checked_sub(1)?.days()).ok()?;
+    (number % 10 < A_DAY).then_some((day, number % 10))
+}
+
+fn has_filings(world: &World, day: Date) -> bool {
+    let is_near = day <= world.today && day >= world.first_today.saturating_sub(DAYS.days());
+    is_near && !matches!(day.weekday(), Weekday::Saturday | Weekday::Sunday)
+}
+
+fn filings(world: &World, day: Date) -> impl Iterator<Item = Filing> {
+    (0..if has_filings(world, day) { A_DAY } else { 0 }).map(move |index| Filing::of(world, day, index))
+}
+
+/// All filings, newest first.
+fn newest(world: &World) -> impl Iterator<Item = Filing> {
+    let days = std::iter::successors(Some(world.today), |day| day.checked_sub(1.day()).ok());
+    days.take(DAYS as usize + 1).flat_map(|day| filings(world, day).collect::<Vec<_>>().into_iter().rev())
+}
+
+pub(crate) fn answer(world: &World, ask: Ask, query: &Query<'_>) -> Answer {
+    match ask {
+        Ask::Current => current(world, query),
+        // The day's index comes in its evening.
+        Ask::Daily(day) if day < world.today && has_filings(world, day) => index(world, day),
+        Ask::Daily(_) | Ask::Nothing => missing(403, "AccessDenied"),
+        Ask::List(cik) => list(world, cik),
+        Ask::Submission(day, index) if has_filings(world, day) => submission(world, &Filing::of(world, day, index)),
+        Ask::Submission(..) => missing(403, "AccessDenied"),
+    }
+}
+
+fn missing(status: u16, code: &str) -> Answer {
+    let body = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{code}</Code><Message>none</Message></Error>");
+    Answer { status, content_type: Some("application/xml"), body: body.into_bytes(), ..Answer::default() }
+}
+
+fn typed(content_type: &'static str, body: String) -> Answer {
+    Answer { status: 200, content_type: Some(content_type), body: body.into_bytes(), ..Answer::default() }
+}
+
+fn index(world: &World, day: Date) -> Answer {
+    let mut rows: Vec<String> = filings(world, day)
+        .flat_map(|filing| {
+            let (number, form) = (filing.accession(), filing.form);
+            let row = |(cik, name, _)| format!("{cik}|{name}|{form}|{}|edgar/data/{cik}/{number}.txt\n", day.strftime("%Y%m%d"));
+            filing.parties(world).into_iter().map(row).collect::<Vec<_>>()
+        })
+        .collect();
+    rows.sort();
+    let head = "Description:           Daily Index of EDGAR Dissemination Feed\nComments:              simulated\n\n";
+    let title = "CIK|Company Name|Form Type|Date Filed|File Name";
+    typed("text/plain", format!("{head}{title}\n{}\n{}", "-".repeat(80), rows.concat()))
+}
+
+fn current(world: &World, query: &Query<'_>) -> Answer {
+    let number = |name: &str, most: usize| query.get(name).and_then(|value| value.parse().ok()).unwrap_or(0).min(most);
+    let mut body = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\" ?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\">\n".to_owned();
+    let entries = newest(world).flat_map(|filing| {
+        let parties = filing.parties(world);
+        parties.into_iter().map(move |party| (filing.accession(), filing.form, filing.day, filing.event, party)).collect::<Vec<_>>()
+    });
+    for (accession, form, day, (code, label), (cik, name, role)) in entries.skip(number("start", 10_000)).take(number("count", 100)) {
+        let items = if form.starts_with("8-K") { format!("&lt;br&gt;Item {code}: {label}\n") } else { String::new() };
+        // Writing to a text does not fail.
+        let _ = write!(
+            body,
+            "<entry>\n<title>{form} - {name} ({cik:010}) ({role})</title>\n<summary type=\"html\">\n &lt;b&gt;Filed:&lt;/b&gt; {day} \
+             &lt;b&gt;AccNo:&lt;/b&gt; {accession} &lt;b&gt;Size:&lt;/b&gt; 5 KB\n{items}</summary>\n<category label=\"form type\" \
+             term=\"{form}\"/>\n<id>urn:tag:sec.gov,2008:accession-number={accession}</id>\n</entry>\n"
+        );
+    }
+    typed("application/atom+xml", body + "</feed>\n")
+}
+
+fn list(world: &World, cik: u64) -> Answer {
+    let Some(own) = cik.checked_sub(CIK_MIN).filter(|own| *own < COMPANIES) else { return missing(404, "NoSuchKey") };
+    let all: Vec<Filing> = newest(world).filter(|filing| filing.company == own).collect();
+    let column = |value: &dyn Fn(&Filing) -> String| all.iter().map(value).collect::<Vec<_>>();
+    let body = serde_json::json!({
+        "cik": format!("{cik:010}"),
+        "name": company(world, own),
+        "filings": {"recent": {
+            "accessionNumber": column(&Filing::accession),
+            "filingDate": column(&|filing| filing.day.to_string()),
+            "reportDate": column(&|_| String::new()),
+            "form": column(&|filing| filing.form.to_owned()),
+            "items": column(&|filing| if filing.form.starts_with("8-K") { filing.event.0.to_owned() } else { String::new() }),
+            "primaryDocument": column(&|_| "a.htm".to_owned()),
+        }, "files": []},
+    });
+    Answer::json(body.to_string().into_bytes())
+}
+
+fn submission(world: &World, filing: &Filing) -> Answer {
+    let (accession, form, day) = (filing.accession(), filing.form, filing.day);
+    let mut parties = filing.parties(world).into_iter();
+    let (Some((issuer, issuer_name, _)), Some((owner, owner_name, _))) = (parties.next(), parties.next()) else {
+        return typed("text/plain", format!("<SEC-DOCUMENT>{accession}.txt\n"));
+    };
+    let dice = Dice::new(world.seed, 72, filing.index + u64::from(day.day_of_year().unsigned_abs()) * 10);
+    let (shares, price, code) = (100 + dice.below(0, 900), 5 + dice.below(1, 95), dice.pick(2, &["P", "S"]));
+    let direction = if code == "P" { "A" } else { "D" };
+    let trade = format!(
+        "<nonDerivativeTransaction><securityTitle><value>Common Stock</value></securityTitle><transactionDate><value>{day}</value>\
+         </transactionDate><transactionCoding><transactionCode>{code}</transactionCode></transactionCoding><transactionAmounts>\
+         <transactionShares><value>{shares}</value></transactionShares><transactionPricePerShare><value>{price}</value>\
+         </transactionPricePerShare><transactionAcquiredDisposedCode><value>{direction}</value></transactionAcquiredDisposedCode>\
+         </transactionAmounts></nonDerivativeTransaction>"
+    );
+    let trade = if form == "4" { trade } else { String::new() };
+    let body = format!(
+        "<SEC-DOCUMENT>{accession}.txt\n<SEC-HEADER>\nACCESSION NUMBER:\t\t{accession}\nFILED AS OF DATE:\t\t{}\n</SEC-HEADER>\n<XML>\n\
+         <ownershipDocument><documentType>{form}</documentType><periodOfReport>{day}</periodOfReport><issuer><issuerCik>{issuer:010}</issuerCik>\
+         <issuerName>{issuer_name}</issuerName><issuerTradingSymbol>Q{}</issuerTradingSymbol></issuer><reportingOwner><reportingOwnerId>\
+         <rptOwnerCik>{owner:010}</rptOwnerCik><rptOwnerName>{owner_name}</rptOwnerName></reportingOwnerId><reportingOwnerRelationship>\
+         <isDirector>1</isDirector></reportingOwnerRelationship></reportingOwner><nonDerivativeTable>{trade}</nonDerivativeTable>\
+         </ownershipDocument>\n</XML>\n</SEC-DOCUMENT>\n",
+        day.strftime("%Y%m%d"),
+        filing.company,
+    );
+    typed("text/plain", body)
+}
