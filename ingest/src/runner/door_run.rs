@@ -410,14 +410,14 @@ async fn fetch_and_map(
     today: Date,
     remembered: &Remembered,
 ) -> Result<Taken, Error> {
-    let validators = remembered.get(&request.path).filter(|_| request.conditional);
-    let fetched = client.get(door, request, validators).await.map_err(|source| Error::Fetch { door: door.name, source })?;
+    let validators = remembered.get(&request.path).filter(|_| request.is_conditional());
+    let fetched = client.fetch(door, request, validators).await.map_err(|source| Error::Fetch { door: door.name, source })?;
     let Fetched::Answer { answer, validators } = fetched else { return Ok(Taken::NotModified) };
     let (cursor, path) = (cursor.clone(), request.path.clone());
     // Parsing a large answer takes long; it must not hold up other tasks.
     let mapped = tokio::task::spawn_blocking(move || map(upstream, door, &cursor, &answer, today)).await?;
     let (page, rest) = mapped.map_err(|source| Error::Upstream { door: door.name, source })?;
-    Ok(Taken::Page { page, rest, validators: request.conditional.then_some((path, validators)) })
+    Ok(Taken::Page { page, rest, validators: request.is_conditional().then_some((path, validators)) })
 }
 
 pub(super) fn map(

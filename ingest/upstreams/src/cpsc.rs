@@ -113,6 +113,7 @@ impl Upstream for Cpsc {
             origin: ORIGIN.to_owned(),
             // Without `format=json` the answer is XML.
             path: format!("/RestWebServices/Recall?format=json&{by}Start={from}&{by}End={to}"),
+            body: None,
             headers: vec![("accept", "application/json".to_owned())],
             accepts_statuses: &[],
             media_types: JSON_MEDIA_TYPES,

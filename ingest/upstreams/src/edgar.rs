@@ -192,6 +192,7 @@ fn file(path: String) -> Request {
     Request {
         origin: ORIGIN.to_owned(),
         path,
+        body: None,
         headers: Vec::new(),
         accepts_statuses: &[403, 404],
         media_types: FILE_MEDIA_TYPES,

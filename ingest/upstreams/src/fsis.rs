@@ -114,6 +114,7 @@ impl Upstream for Fsis {
         Ok(Request {
             origin: ORIGIN.to_owned(),
             path: "/fsis/api/recall/v/1".to_owned(),
+            body: None,
             headers: vec![("accept", "application/json".to_owned()), ("accept-language", "en-US,en;q=0.9".to_owned())],
             accepts_statuses: &[],
             media_types: JSON_MEDIA_TYPES,

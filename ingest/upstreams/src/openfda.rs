@@ -127,6 +127,7 @@ impl Upstream for OpenFda {
         Ok(Request {
             origin: ORIGIN.to_owned(),
             path,
+            body: None,
             headers: vec![("accept", "application/json".to_owned())],
             accepts_statuses: &[404],
             media_types: JSON_MEDIA_TYPES,

@@ -64,20 +64,22 @@ pub struct Window {
     pub to: Date,
 }
 
-/// One request. Always a GET.
+/// One request: a GET, or a POST where it has a body. Every one is a read, and is repeated like one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// Scheme and host (`https://api.fda.gov`), replaced by `base_url` when set.
     pub origin: String,
     /// Path and query, already encoded.
     pub path: String,
+    /// A JSON text. With it the request is a POST, sent as `application/json`, without it a GET.
+    pub body: Option<String>,
     /// Headers beside those the client sends by itself (User-Agent, Accept-Encoding).
     pub headers: Vec<(&'static str, String)>,
     /// Statuses beside 200 that are answers to [`Upstream::map`] (404 that means "none", 400 that means "none").
     pub accepts_statuses: &'static [u16],
     /// Media types that are answers; anything else is refused before parsing. Compared without parameters.
     pub media_types: &'static [&'static str],
-    /// Whether an unchanged answer may be skipped by `If-None-Match`/`If-Modified-Since`.
+    /// Whether an unchanged answer may be skipped by `If-None-Match`/`If-Modified-Since`. Has no meaning for a POST.
     pub conditional: bool,
     /// How this upstream says that it wants to be left alone, if it does so in a way of its own.
     pub wall: Option<&'static Wall>,
@@ -93,6 +95,15 @@ pub struct Wall {
     pub marks: &'static [&'static str],
     /// How long to leave it alone.
     pub pause: Duration,
+}
+
+impl Request {
+    /// Whether it is sent with the validators of the last answer to the same path. A POST never is: its answer depends on its body,
+    /// and `If-None-Match` on a POST asks for an error.
+    #[must_use]
+    pub fn is_conditional(&self) -> bool {
+        self.conditional && self.body.is_none()
+    }
 }
 
 /// An answer that came whole, within its limits, with an accepted status and media type.

@@ -35,6 +35,7 @@ impl Cursor {
             origin: ORIGIN.to_owned(),
             // A type is compared by its beginning only (4 finds 424B2 as well), so that none is asked for.
             path: format!("/cgi-bin/browse-edgar?action=getcurrent&type=&owner=include&count={ENTRIES}&start={}&output=atom", self.start),
+            body: None,
             headers: Vec::new(),
             accepts_statuses: &[],
             media_types: &["application/atom+xml", "application/xml", "text/xml"],

@@ -19,6 +19,7 @@ pub(super) fn request(next: &str) -> Request {
     Request {
         origin: DATA_ORIGIN.to_owned(),
         path: format!("/submissions/CIK{}.json", cik_of(next)),
+        body: None,
         headers: Vec::new(),
         accepts_statuses: &[404],
         media_types: &["application/json", "text/json", "application/xml", "text/xml", "text/plain", "application/octet-stream"],

@@ -63,7 +63,7 @@ impl Failure {
 }
 
 impl Inner {
-    pub(super) async fn get(&self, door: &Door, request: &Request, validators: Option<&Validators>) -> Result<Fetched, FetchError> {
+    pub(super) async fn fetch(&self, door: &Door, request: &Request, validators: Option<&Validators>) -> Result<Fetched, FetchError> {
         let url = self.url(request)?;
         let headers = headers(request, validators, &url)?;
         let host = url.origin().ascii_serialization();
@@ -104,8 +104,16 @@ impl Inner {
     }
 
     async fn attempt(&self, door: &Door, request: &Request, url: &Url, headers: HeaderMap, conditional: bool) -> Result<Fetched, Failure> {
-        let response = self.library.get(url.clone()).headers(headers).send().await.map_err(connection)?;
+        let asking = match &request.body {
+            Some(body) => self.library.post(url.clone()).body(body.clone()),
+            None => self.library.get(url.clone()),
+        };
+        let response = asking.headers(headers).send().await.map_err(connection)?;
         let status = response.status();
+        if request.body.is_some() && response.url() != url {
+            // Most redirects make a GET of a POST: what came then answers a question that was not asked.
+            return Err(Failure::Redirect { status: status.as_u16() });
+        }
         if status == StatusCode::NOT_MODIFIED && conditional {
             return Ok(Fetched::NotModified);
         }
@@ -200,6 +208,9 @@ fn headers(request: &Request, validators: Option<&Validators>, url: &Url) -> Res
     };
     if !request.media_types.is_empty() {
         put(ACCEPT.as_str(), &request.media_types.join(", "))?;
+    }
+    if request.body.is_some() {
+        put(CONTENT_TYPE.as_str(), "application/json")?;
     }
     for (name, value) in &request.headers {
         put(name, value)?;

@@ -272,7 +272,9 @@ impl Client {
             .read_timeout(limits.idle_timeout)
             .pool_max_idle_per_host(1)
             .redirect(reqwest::redirect::Policy::custom(|attempt| {
-                let within = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+                // Back to what was asked is a circle; of a POST it would make a GET of the same.
+                let is_first = |first: &Url| first.origin() == attempt.url().origin() && first != attempt.url();
+                let within = attempt.previous().first().is_some_and(is_first);
                 if within && attempt.previous().len() <= REDIRECTS_MAX { attempt.follow() } else { attempt.stop() }
             }));
         if base_url.as_ref().is_some_and(|base| base.scheme() == "http") {
@@ -298,8 +300,8 @@ impl Client {
     ///
     /// # Errors
     /// See [`FetchError`]; the pauses that its retries took are over by then.
-    pub async fn get(&self, door: &Door, request: &Request, validators: Option<&Validators>) -> Result<Fetched, FetchError> {
-        let result = self.inner.get(door, request, validators.filter(|_| request.conditional)).await;
+    pub async fn fetch(&self, door: &Door, request: &Request, validators: Option<&Validators>) -> Result<Fetched, FetchError> {
+        let result = self.inner.fetch(door, request, validators.filter(|_| request.is_conditional())).await;
         if let Err(error) = &result {
             count(&self.inner.stats.failures, 1);
             tracing::debug!(door = door.name, error = %error, "fetch failed");

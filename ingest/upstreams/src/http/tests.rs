@@ -50,10 +50,11 @@ fn raw(text: &str, hang: bool) -> Say {
     Say { bytes: text.as_bytes().to_vec(), hang }
 }
 
-/// A server with a script: one answer a request, the last one for ever; it keeps the heads it was sent.
+/// A server with a script: one answer a request, the last one for ever; it keeps the heads and bodies it was sent.
 struct Server {
     addr: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
+    bodies: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
@@ -62,6 +63,8 @@ impl Server {
         let addr = listener.local_addr().unwrap();
         let heads = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&heads);
+        let bodies = Arc::new(Mutex::new(Vec::new()));
+        let kept_bodies = Arc::clone(&bodies);
         tokio::spawn(async move {
             loop {
                 let (mut stream, _) = listener.accept().await.unwrap();
@@ -69,9 +72,14 @@ impl Server {
                 while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).await.unwrap() == 1 {
                     head.push(byte[0]);
                 }
+                let head = String::from_utf8(head).unwrap();
+                let length = head.to_ascii_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+                let mut body = vec![0; length.unwrap_or(0)];
+                stream.read_exact(&mut body).await.unwrap();
+                kept_bodies.lock().unwrap().push(String::from_utf8(body).unwrap());
                 let number = {
                     let mut kept = kept.lock().unwrap();
-                    kept.push(String::from_utf8(head).unwrap());
+                    kept.push(head);
                     kept.len() - 1
                 };
                 let say = script[number.min(script.len() - 1)].clone();
@@ -84,7 +92,7 @@ impl Server {
                 });
             }
         });
-        Self { addr, heads }
+        Self { addr, heads, bodies }
     }
 
     fn heads(&self) -> Vec<String> {
@@ -119,7 +127,7 @@ fn request() -> Request {
 }
 
 async fn get(client: &Client) -> Result<Fetched, FetchError> {
-    client.get(&DOOR, &request(), None).await
+    client.fetch(&DOOR, &request(), None).await
 }
 
 fn body(fetched: Fetched) -> Bytes {
@@ -165,7 +173,7 @@ async fn base_url_replaces_the_host_and_keeps_the_path() {
     let server = Server::start(vec![answer]).await;
     let mut request = request();
     request.headers = vec![("X-App-Token", "token".into())];
-    let fetched = server.client_under("/sim/").get(&DOOR, &request, None).await.unwrap();
+    let fetched = server.client_under("/sim/").fetch(&DOOR, &request, None).await.unwrap();
     let Fetched::Answer { answer, validators } = fetched else { panic!() };
     assert_eq!((answer.status, answer.link.as_deref(), &answer.body[..]), (200, Some("<next>; rel=\"next\""), &b"[1]"[..]));
     assert_eq!(validators, Validators { etag: Some("W/\"7\"".into()), last_modified: None });
@@ -263,7 +271,7 @@ async fn a_wall_is_left_alone() {
     ] {
         let server = Server::start(vec![say(status, headers, body)]).await;
         let request = Request { wall: Some(&WALL), media_types: XML, accepts_statuses: &[403], ..request() };
-        let error = server.client().get(&DOOR, &request, None).await.unwrap_err();
+        let error = server.client().fetch(&DOOR, &request, None).await.unwrap_err();
         assert!(matches!(error, FetchError::Later { pause, .. } if pause.as_secs() == pause_s), "{status} {headers:?}: {error:?}");
         assert_eq!(server.heads().len(), 1, "{status} is asked once");
     }
@@ -273,11 +281,11 @@ async fn a_wall_is_left_alone() {
     let request = Request { wall: Some(&WALL), media_types: XML, accepts_statuses: &[403], ..request() };
     let client = server.client();
     for expected in [403, 200] {
-        let Fetched::Answer { answer, .. } = client.get(&DOOR, &request, None).await.unwrap() else { panic!() };
+        let Fetched::Answer { answer, .. } = client.fetch(&DOOR, &request, None).await.unwrap() else { panic!() };
         assert_eq!(answer.status, expected);
     }
     let plain = Request { media_types: JSON, ..request };
-    assert_eq!(body(client.get(&DOOR, &plain, None).await.unwrap()), "[]", "an outage is no wall");
+    assert_eq!(body(client.fetch(&DOOR, &plain, None).await.unwrap()), "[]", "an outage is no wall");
 }
 
 /// Proves that accepted statuses are answers if they come as asked for, and that other statuses are none.
@@ -287,10 +295,10 @@ async fn accepted_statuses_are_answers() {
     let server = Server::start(vec![nothing.clone(), say("404 Not Found", &["content-type: text/html"], b"<p>"), nothing]).await;
     let client = server.client();
     let accepting = Request { accepts_statuses: &[404], ..request() };
-    let Fetched::Answer { answer, .. } = client.get(&DOOR, &accepting, None).await.unwrap() else { panic!() };
+    let Fetched::Answer { answer, .. } = client.fetch(&DOOR, &accepting, None).await.unwrap() else { panic!() };
     assert_eq!((answer.status, &answer.body[..]), (404, &b"{}"[..]));
     for request in [accepting, request()] {
-        let error = client.get(&DOOR, &request, None).await.unwrap_err();
+        let error = client.fetch(&DOOR, &request, None).await.unwrap_err();
         assert!(matches!(error, FetchError::Status { status: 404, attempts: 1, .. }), "{error:?}");
     }
 }
@@ -317,7 +325,7 @@ async fn a_silent_body_is_given_up() {
 
     let server = Server::start(vec![silent]).await;
     let hasty = Door { answer_timeout: Duration::from_secs(5), ..DOOR };
-    let error = server.client().get(&hasty, &request(), None).await.unwrap_err();
+    let error = server.client().fetch(&hasty, &request(), None).await.unwrap_err();
     assert!(matches!(error, FetchError::TooSlow { attempts: 5, .. }), "{error:?}");
 }
 
@@ -377,12 +385,41 @@ async fn unchanged_answers_are_not_sent_again() {
     let client = server.client();
     let known = Validators { etag: Some("\"v1\"".into()), last_modified: Some("Fri, 20 Nov 2026 07:04:00 GMT".into()) };
     let conditional = Request { conditional: true, ..request() };
-    assert_eq!(client.get(&DOOR, &conditional, Some(&known)).await.unwrap(), Fetched::NotModified);
+    assert_eq!(client.fetch(&DOOR, &conditional, Some(&known)).await.unwrap(), Fetched::NotModified);
     let head = server.heads()[0].to_ascii_lowercase();
     assert!(head.contains("if-none-match: \"v1\"") && head.contains("if-modified-since: fri, 20 nov 2026 07:04:00 gmt"), "{head}");
-    let error = client.get(&DOOR, &request(), Some(&known)).await.unwrap_err();
+    let error = client.fetch(&DOOR, &request(), Some(&known)).await.unwrap_err();
     assert!(matches!(error, FetchError::Status { status: 304, .. }), "{error:?}");
     assert!(!server.heads()[1].contains("if-none-match"));
+}
+
+/// Proves that a request with a body is a POST of JSON below `base_url`, sent again whole after an error, and never conditional.
+#[tokio::test(start_paused = true)]
+async fn a_body_is_posted_and_posted_again() {
+    let server = Server::start(vec![say("503 Service Unavailable", &[], b""), json("{}")]).await;
+    let text = r#"{"criteria":{"pi_names":[{"any_name":"Ã"}]},"limit":500}"#;
+    let post = Request { path: "/v2/projects/search".into(), body: Some(text.into()), conditional: true, ..request() };
+    let known = Validators { etag: Some("\"v1\"".into()), last_modified: None };
+    assert_eq!(body(server.client_under("/sim").fetch(&DOOR, &post, Some(&known)).await.unwrap()), "{}");
+    assert_eq!(server.bodies.lock().unwrap()[..], [text, text]);
+    for head in server.heads() {
+        let head = head.to_ascii_lowercase();
+        assert!(head.starts_with("post /sim/v2/projects/search http/1.1\r\n"), "{head}");
+        assert!(head.contains("\r\ncontent-type: application/json\r\n") && head.contains("\r\naccept: application/json\r\n"), "{head}");
+        assert!(!head.contains("if-none-match"), "{head}");
+    }
+}
+
+/// Proves that a redirect never makes another question of a POST: elsewhere, to itself, and with the method kept.
+#[tokio::test]
+async fn a_redirected_post_is_no_answer() {
+    let post = Request { path: "/search".into(), body: Some("{}".into()), ..request() };
+    for (status, to) in [("302 Found", "/elsewhere"), ("303 See Other", "/search"), ("307 Temporary Redirect", "/elsewhere")] {
+        let away = say(status, &[&format!("location: {to}")], b"");
+        let server = Server::start(vec![away, json("[\"another\"]")]).await;
+        let error = server.client().fetch(&DOOR, &post, None).await.unwrap_err();
+        assert!(matches!(error, FetchError::Redirect { .. }), "{status}: {error:?}");
+    }
 }
 
 /// Proves that neither the query nor the user part of `base_url` shows in any error or its causes.
@@ -402,7 +439,7 @@ async fn errors_hold_no_secret() {
     }
     let mut request = request();
     request.headers = vec![("X-Api-Key", "hush\n".into())];
-    let error = down.client().get(&DOOR, &request, None).await.unwrap_err();
+    let error = down.client().fetch(&DOOR, &request, None).await.unwrap_err();
     assert!(matches!(error, FetchError::Header { .. }) && !words(&error).contains("hush"), "{}", words(&error));
 }
 
@@ -411,7 +448,7 @@ async fn errors_hold_no_secret() {
 async fn only_https_and_only_the_host_asked() {
     let client = Client::new(&settings(Some("http://127.0.0.1:1".into()))).unwrap();
     let request = Request { path: "@evil.example/".into(), ..request() };
-    assert!(matches!(client.get(&DOOR, &request, None).await.unwrap_err(), FetchError::Url { .. }));
+    assert!(matches!(client.fetch(&DOOR, &request, None).await.unwrap_err(), FetchError::Url { .. }));
     let plain = Inner {
         library: client.inner.library.clone(),
         base_url: None,

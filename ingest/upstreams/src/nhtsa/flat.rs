@@ -34,6 +34,7 @@ pub(super) fn request(file: &str, may_be_missing: bool) -> Request {
     Request {
         origin: ORIGIN.to_owned(),
         path: format!("/odi/ffdd/rcl/{file}"),
+        body: None,
         headers: Vec::new(),
         accepts_statuses: if may_be_missing { &[404] } else { &[] },
         media_types: if may_be_missing {

@@ -33,6 +33,7 @@ pub(super) fn request(cursor: &Cursor, settings: &Settings) -> Request {
             "/resource/6axg-epim.json?{clause}$order=report_received_date%20DESC%2C%20nhtsa_id&$limit={LIMIT}&$offset={}",
             cursor.offset
         ),
+        body: None,
         headers,
         accepts_statuses: &[],
         media_types: JSON_MEDIA_TYPES,
