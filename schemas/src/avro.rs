@@ -25,8 +25,10 @@ pub struct SchemaText {
 /// Every schema version, the current one of each topic first; older ones (`<topic>.v<n>.avsc`) follow.
 pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "filings", json: include_str!("../avro/filings.avsc") },
+    SchemaText { topic: "grants", json: include_str!("../avro/grants.avsc") },
     SchemaText { topic: "insider_trades", json: include_str!("../avro/insider_trades.avsc") },
     SchemaText { topic: "recalls", json: include_str!("../avro/recalls.avsc") },
+    SchemaText { topic: "trials", json: include_str!("../avro/trials.avsc") },
     SchemaText { topic: "accounts", json: include_str!("../avro/accounts.avsc") },
     SchemaText { topic: "rejected", json: include_str!("../avro/rejected.avsc") },
     SchemaText { topic: "changes.recalls", json: include_str!("../avro/changes.recalls.avsc") },

@@ -30,10 +30,14 @@ pub struct Topic {
 
 /// Filings with the securities regulator, one record a filer.
 pub const FILINGS: Topic = Topic { name: "filings", kind: TopicKind::Facts, partitions: 4, private: false };
+/// Grants as funders published them.
+pub const GRANTS: Topic = Topic { name: "grants", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Trades that insiders reported.
 pub const INSIDER_TRADES: Topic = Topic { name: "insider_trades", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Recalls as agencies published them.
 pub const RECALLS: Topic = Topic { name: "recalls", kind: TopicKind::Facts, partitions: 4, private: false };
+/// Clinical trials as registries published them.
+pub const TRIALS: Topic = Topic { name: "trials", kind: TopicKind::Facts, partitions: 4, private: false };
 /// What the API itself was asked to remember: keys, filters, watches.
 pub const ACCOUNTS: Topic = Topic { name: "accounts", kind: TopicKind::Commands, partitions: 1, private: true };
 /// Records that no mapping fits, with their raw bytes.
@@ -46,8 +50,18 @@ pub const CHANGES_ACCOUNTS: Topic = Topic { name: "changes.accounts", kind: Topi
 pub const IMPORTS: Topic = Topic { name: "imports", kind: TopicKind::Imports, partitions: 1, private: true };
 
 /// THE LIST of topics.
-pub const ALL: &[Topic] =
-    &[FILINGS, INSIDER_TRADES, RECALLS, ACCOUNTS, REJECTED, CHANGES_RECALLS, CHANGES_ACCOUNTS, IMPORTS];
+pub const ALL: &[Topic] = &[
+    FILINGS,
+    GRANTS,
+    INSIDER_TRADES,
+    RECALLS,
+    TRIALS,
+    ACCOUNTS,
+    REJECTED,
+    CHANGES_RECALLS,
+    CHANGES_ACCOUNTS,
+    IMPORTS,
+];
 
 /// The topic of that name.
 #[must_use]

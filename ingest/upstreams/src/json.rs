@@ -116,6 +116,22 @@ impl Field<'_> {
         ["true", "yes", "y", "1"].iter().any(|yes| yes.eq_ignore_ascii_case(text))
     }
 
+    /// As a whole number, however it is spelled; a fraction is rounded.
+    pub(crate) fn whole(&self) -> Option<i64> {
+        let text = self.text().trim();
+        let rounded = || text.parse::<f64>().ok().map(f64::round).filter(|number| number.abs() < 9e15);
+        text.parse().ok().or_else(|| rounded().map(|number| number as i64))
+    }
+
+    /// Whether it came and said that nothing is known.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    pub(crate) fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+
     pub(crate) fn is_text(&self) -> bool {
         matches!(self, Self::Text(_))
     }
@@ -233,6 +249,45 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
+/// A value that is read only when it is asked for, as what it is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Part<'a>(Option<&'a RawValue>);
+
+impl<'a> Part<'a> {
+    fn json(self) -> &'a str {
+        self.0.map_or("", RawValue::get)
+    }
+
+    pub(crate) fn is_null(self) -> bool {
+        self.json() == "null"
+    }
+
+    pub(crate) fn is_object(self) -> bool {
+        self.json().starts_with('{')
+    }
+
+    pub(crate) fn is_list(self) -> bool {
+        self.json().starts_with('[')
+    }
+
+    /// As an object; one without members when it is none that can be read.
+    pub(crate) fn object<T: Deserialize<'a> + Default>(self) -> T {
+        if self.is_object() { serde_json::from_str(self.json()).unwrap_or_default() } else { T::default() }
+    }
+
+    /// As a list of objects; what is none that can be read is left out.
+    pub(crate) fn list<T: Deserialize<'a>>(self) -> Vec<T> {
+        let raw: Vec<&'a RawValue> = if self.is_list() { serde_json::from_str(self.json()).unwrap_or_default() } else { Vec::new() };
+        raw.into_iter().filter_map(|one| serde_json::from_str::<Object<T>>(one.get()).ok()?.0).collect()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Part<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&'de RawValue>::deserialize(deserializer).map(|raw| Self(Some(raw)))
+    }
+}
+
 /// The records of an answer: found, but read one at a time when they are mapped. A whole document read at once takes several times
 /// its size, and one spoilt record would cost the others.
 pub(crate) struct Records<'a> {
@@ -245,6 +300,12 @@ impl<'a> Records<'a> {
     /// The records of a list.
     pub(crate) fn of_list(raw: Vec<&'a RawValue>) -> Self {
         Self { raw, lone: None }
+    }
+
+    /// A document that is one record.
+    pub(crate) fn of_one(door: &'static str, text: &'a str) -> Result<Self, UpstreamError> {
+        let one = serde_json::from_str(text).map_err(|error| not_json(door, text, &error))?;
+        Ok(Self::of_list(vec![one]))
     }
 
     /// The records of a bare array. A single object stands for an array of one.
@@ -314,6 +375,36 @@ mod tests {
             assert_eq!(rejects.len(), 1);
             assert_eq!(rejects[0].reference, "record 1");
             assert!(text.contains(std::str::from_utf8(&rejects[0].raw).unwrap()) && !rejects[0].raw.is_empty());
+        }
+    }
+
+    /// Proves that a part is what it says, gives nothing as what it is not, and loses no other for one that cannot be read.
+    #[test]
+    fn parts_are_read_as_asked() {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Whole<'a> {
+            #[serde(borrow)]
+            p: Part<'a>,
+        }
+        let read = |text: &'static str| serde_json::from_str::<Whole<'_>>(text).unwrap().p;
+        assert!(read("{}").0.is_none() && !read("{}").is_null() && read(r#"{"p":null}"#).is_null());
+        assert!(read(r#"{"p": {"a":1}}"#).is_object() && read(r#"{"p": [1]}"#).is_list());
+        let list: Vec<One<'_>> = read(r#"{"p":[{"a":"1"}, 7, {"a":1,"a":2}, {"a":"2"}]}"#).list();
+        assert_eq!(list.iter().map(|one| one.a.text()).collect::<Vec<_>>(), ["1", "2"]);
+        assert!(read(r#"{"p":{"a":1}}"#).list::<One<'_>>().is_empty() && read(r#"{"p":[]}"#).object::<Whole<'_>>().p.0.is_none());
+    }
+
+    /// Proves that numbers are read however they are spelled, and that what is none gives nothing.
+    #[test]
+    fn whole_numbers() {
+        let read = |text: &str| serde_json::from_str::<Field<'_>>(text).unwrap().whole();
+        assert_eq!(
+            [read("444000"), read("\"444000\""), read("444000.0"), read("1.6"), read("-5")].map(Option::unwrap),
+            [444_000, 444_000, 444_000, 2, -5]
+        );
+        for bad in ["null", "\"\"", "\"NaN\"", "1e300", "{}", "\"12 dollars\""] {
+            assert_eq!(read(bad), None, "{bad}");
         }
     }
 

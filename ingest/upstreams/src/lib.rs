@@ -4,6 +4,7 @@
 //! Architecture invariant: an upstream's own code is pure ([`Upstream::start`], [`Upstream::request`], [`Upstream::map`]), so
 //! that fixtures test all of it. No upstream knows of a service, a log or a store.
 
+pub mod clinical_trials;
 pub mod cpsc;
 pub mod drift;
 pub mod edgar;
@@ -11,15 +12,25 @@ pub mod fsis;
 pub mod http;
 mod json;
 pub mod nhtsa;
+pub mod nih_reporter;
 pub mod openfda;
 pub mod text;
 pub mod upstream;
+mod us_states;
 mod xml;
 
 pub use upstream::{Answer, Door, Manifest, Observation, Page, Reject, Request, Settings, Upstream, UpstreamError, Wall, Window};
 
 /// THE LIST of upstreams.
-pub static ALL: &[&dyn Upstream] = &[&cpsc::Cpsc, &edgar::Edgar, &fsis::Fsis, &nhtsa::Nhtsa, &openfda::OpenFda];
+pub static ALL: &[&dyn Upstream] = &[
+    &clinical_trials::ClinicalTrials,
+    &cpsc::Cpsc,
+    &edgar::Edgar,
+    &fsis::Fsis,
+    &nhtsa::Nhtsa,
+    &nih_reporter::NihReporter,
+    &openfda::OpenFda,
+];
 
 /// The upstream of that name.
 #[must_use]

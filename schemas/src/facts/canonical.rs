@@ -1,43 +1,41 @@
 //! The canonical form of a record, which is hashed: each field that holds something, as its name and its values, each value begun by
 //! the byte FE and the field ended by FF, which no text has. A new optional field thus changes no hash until it holds something.
 
-/// A record's canonical form while it is written; fields in a fixed order.
+/// A canonical form that grows field by field. The order of the calls is part of the form.
 #[derive(Debug, Default)]
-pub(crate) struct Canonical(Vec<u8>);
+pub(super) struct Canonical(Vec<u8>);
 
 impl Canonical {
     /// A text; `""` is left out.
-    pub(crate) fn text(mut self, name: &str, value: &str) -> Self {
-        if !value.is_empty() {
-            self.field(name, [value]);
-        }
-        self
+    pub(super) fn text(&mut self, name: &str, value: &str) -> &mut Self {
+        self.list(name, [value])
     }
 
-    /// A list of texts; one in which nothing is said is left out.
-    pub(crate) fn list<'a>(mut self, name: &str, values: impl IntoIterator<Item = &'a str> + Clone) -> Self {
-        if values.clone().into_iter().any(|value| !value.is_empty()) {
-            self.field(name, values);
-        }
-        self
+    /// A number; one that is not known is left out.
+    pub(super) fn number(&mut self, name: &str, value: Option<i64>) -> &mut Self {
+        self.text(name, &value.map(|value| value.to_string()).unwrap_or_default())
     }
 
     /// A flag; one that is not set is left out.
-    pub(crate) fn flag(self, name: &str, value: bool) -> Self {
+    pub(super) fn flag(&mut self, name: &str, value: bool) -> &mut Self {
         self.text(name, if value { "true" } else { "" })
     }
 
-    /// The bytes.
-    pub(crate) fn bytes(self) -> Vec<u8> {
-        self.0
+    /// A list of texts; one in which nothing is said is left out.
+    pub(super) fn list(&mut self, name: &str, values: impl IntoIterator<Item = impl AsRef<str>> + Clone) -> &mut Self {
+        if values.clone().into_iter().any(|value| !value.as_ref().is_empty()) {
+            self.0.extend_from_slice(name.as_bytes());
+            for value in values {
+                self.0.push(0xfe);
+                self.0.extend_from_slice(value.as_ref().as_bytes());
+            }
+            self.0.push(0xff);
+        }
+        self
     }
 
-    fn field<'a>(&mut self, name: &str, values: impl IntoIterator<Item = &'a str>) {
-        self.0.extend_from_slice(name.as_bytes());
-        for value in values {
-            self.0.push(0xfe);
-            self.0.extend_from_slice(value.as_bytes());
-        }
-        self.0.push(0xff);
+    /// The bytes.
+    pub(super) fn bytes(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.0)
     }
 }

@@ -2,25 +2,36 @@
 
 mod canonical;
 pub mod filings;
+pub mod grants;
 pub mod insider_trades;
 pub mod recalls;
+pub mod trials;
+
+use serde::Serialize;
 
 use crate::avro::{Encoder, Error};
 use crate::event::Fact;
 use crate::facts::filings::FilingFact;
+use crate::facts::grants::GrantFact;
 use crate::facts::insider_trades::InsiderTradeFact;
 use crate::facts::recalls::RecallFact;
-use crate::topics::{FILINGS, INSIDER_TRADES, RECALLS, Topic};
+use crate::facts::trials::TrialFact;
+use crate::topics::{FILINGS, GRANTS, INSIDER_TRADES, RECALLS, TRIALS, Topic};
 
-/// The record of an observed fact, of any kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The record of an observed fact, of any kind; written as the record alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum FactData {
     /// For topic `filings`.
     Filing(Box<FilingFact>),
+    /// For topic `grants`.
+    Grant(Box<GrantFact>),
     /// For topic `insider_trades`.
     InsiderTrade(Box<InsiderTradeFact>),
     /// For topic `recalls`.
     Recall(Box<RecallFact>),
+    /// For topic `trials`.
+    Trial(Box<TrialFact>),
 }
 
 impl FactData {
@@ -29,8 +40,10 @@ impl FactData {
     pub fn topic(&self) -> &'static Topic {
         match self {
             Self::Filing(_) => &FILINGS,
+            Self::Grant(_) => &GRANTS,
             Self::InsiderTrade(_) => &INSIDER_TRADES,
             Self::Recall(_) => &RECALLS,
+            Self::Trial(_) => &TRIALS,
         }
     }
 
@@ -39,8 +52,10 @@ impl FactData {
     pub fn canonical(&self) -> Vec<u8> {
         match self {
             Self::Filing(data) => data.canonical(),
+            Self::Grant(data) => data.canonical(),
             Self::InsiderTrade(data) => data.canonical(),
             Self::Recall(data) => data.canonical(),
+            Self::Trial(data) => data.canonical(),
         }
     }
 }
@@ -49,18 +64,6 @@ impl FactData {
 ///
 /// # Errors
 /// When the value does not fit its schema.
-pub fn encode<'a>(encoder: &mut Encoder, fact: Fact<&'a FactData, &'a str>) -> Result<Vec<u8>, Error> {
-    match fact.data {
-        Some(FactData::Filing(data)) => encoder.encode(&with(fact, Some(&**data))),
-        Some(FactData::InsiderTrade(data)) => encoder.encode(&with(fact, Some(&**data))),
-        Some(FactData::Recall(data)) => encoder.encode(&with(fact, Some(&**data))),
-        // Without a record its type does not matter: every fact schema has the same envelope.
-        None => encoder.encode(&with::<RecallFact>(fact, None)),
-    }
-}
-
-/// The same envelope around a record of its own type.
-fn with<'a, D>(fact: Fact<&'a FactData, &'a str>, data: Option<&'a D>) -> Fact<&'a D, &'a str> {
-    let Fact { id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, data: _, run } = fact;
-    Fact { id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, data, run }
+pub fn encode(encoder: &mut Encoder, fact: Fact<&FactData, &str>) -> Result<Vec<u8>, Error> {
+    encoder.encode(&fact)
 }

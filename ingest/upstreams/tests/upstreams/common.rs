@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use jiff::civil::{Date, date};
 use schemas::facts::FactData;
+use schemas::facts::grants::GrantFact;
 use schemas::facts::recalls::RecallFact;
+use schemas::facts::trials::TrialFact;
 use schemas::position::UpstreamCursor;
 use serde_json::{Value, json};
 use upstreams::{Answer, Door, Observation, Page, Settings, Upstream, UpstreamError, Window, by_name};
@@ -61,20 +63,31 @@ pub(crate) fn ok(body: impl Into<Bytes>) -> Answer {
 
 /// The record of an observation.
 pub(crate) fn recall(observation: &Observation) -> &RecallFact {
-    match &observation.data {
-        FactData::Recall(fact) => fact,
-        other => panic!("no recall: {other:?}"),
-    }
+    let FactData::Recall(fact) = &observation.data else { panic!("{observation:?}") };
+    fact
 }
 
-/// The record of an observation, of any kind.
-fn record(observation: &Observation) -> Value {
-    match &observation.data {
-        FactData::Filing(fact) => serde_json::to_value(fact),
-        FactData::InsiderTrade(fact) => serde_json::to_value(fact),
-        FactData::Recall(fact) => serde_json::to_value(fact),
+/// The grant of an observation.
+pub(crate) fn grant(observation: &Observation) -> &GrantFact {
+    let FactData::Grant(fact) = &observation.data else { panic!("{observation:?}") };
+    fact
+}
+
+/// The trial of an observation.
+pub(crate) fn trial(observation: &Observation) -> &TrialFact {
+    let FactData::Trial(fact) = &observation.data else { panic!("{observation:?}") };
+    fact
+}
+
+/// Whether a record says what it is of.
+fn has_identity(data: &FactData) -> bool {
+    match data {
+        FactData::Filing(fact) => fact.accession.len() == 20 && fact.cik.len() == 10,
+        FactData::Grant(fact) => !fact.number.is_empty(),
+        FactData::InsiderTrade(fact) => fact.accession.len() == 20 && fact.issuer_cik.len() == 10,
+        FactData::Recall(fact) => !fact.number.is_empty() && !fact.agency.is_empty(),
+        FactData::Trial(fact) => !fact.number.is_empty(),
     }
-    .unwrap()
 }
 
 /// The record with that key.
@@ -159,12 +172,8 @@ pub(crate) fn mutate_all(upstream: &str) {
             let answer = Answer { body: Bytes::from(body), ..answer.clone() };
             if let Ok(page) = map_at(&door, &cursor, &answer) {
                 for observation in page.observations {
-                    let has_identity = match &observation.data {
-                        FactData::Filing(fact) => fact.accession.len() == 20 && fact.cik.len() == 10,
-                        FactData::InsiderTrade(fact) => fact.accession.len() == 20 && fact.issuer_cik.len() == 10,
-                        FactData::Recall(fact) => !fact.number.is_empty() && !fact.agency.is_empty(),
-                    };
-                    assert!(has_identity && observation.key.starts_with(&door), "{case}");
+                    assert!(has_identity(&observation.data) && observation.key.starts_with(&door), "{case}");
+                    assert_eq!(serde_json::to_value(&observation.data).unwrap()["door"], *door, "{case}");
                 }
             }
         };
@@ -189,9 +198,9 @@ fn describe(result: Result<Page, UpstreamError>) -> Value {
         Err(error) => return json!({"stop": error.to_string()}),
     };
     let observations = page.observations.iter().map(|observation| {
-        let mut data = record(observation);
+        let mut data = serde_json::to_value(&observation.data).unwrap();
         // What says nothing is left out, to keep the files readable.
-        data.as_object_mut().unwrap().retain(|_, value| *value != json!("") && *value != json!([]) && *value != json!(false));
+        data.as_object_mut().unwrap().retain(|_, value| ![json!(""), json!([]), json!(false), Value::Null].contains(value));
         json!({"key": observation.key, "data": data, "replaces": observation.replaces})
     });
     let rejects = page

@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod clinical_trials;
 mod common;
 mod cpsc;
 mod edgar;
 mod fsis;
 mod nhtsa;
+mod nih_reporter;
 mod openfda;
 mod samples;

@@ -179,3 +179,44 @@ fn fsis() {
     assert_eq!(recall.distribution, "Maine, Massachusetts, New Hampshire, Rhode Island, Vermont");
     assert!(recall.url.starts_with("https://www.fsis.usda.gov/recalls-alerts/"));
 }
+
+/// Proves that real awards are mapped whole: one with every field, and answers to another question, which name the number in the URL alone.
+#[test]
+fn nih_reporter() {
+    let Some(page) = sample("nih_reporter", "nih-reporter/project-all-fields.json") else { return };
+    let award = grant(&page.observations[0]);
+    assert_eq!((&*page.observations[0].key, &*award.project_number), ("nih_reporter/10497514", "1R15DE032063-01A1"));
+    assert_eq!((&*award.pi, &*award.pi_number, &*award.org), ("A.R.M. Ruhul Amin", "10583324", "MARSHALL UNIVERSITY"));
+    assert_eq!((&*award.state, &*award.city, &*award.department, &*award.ic), ("WV", "Huntington", "PHARMACOLOGY", "NIDCR"));
+    assert_eq!((award.amount, award.fiscal_year, &*award.notice_date), (Some(444_000), Some(2023), "2023-07-25"));
+    assert_eq!((&*award.budget_start, &*award.budget_end, &*award.added), ("2023-08-01", "2026-07-31", "2023-08-05"));
+    assert_eq!(award.terms, ["AKT1 gene", "Affect", "Animal Model"]);
+    assert_eq!((&*award.url, award.categories.len()), ("https://reporter.nih.gov/project-details/10497514", 8));
+    let page = sample("nih_reporter", "nih-reporter/projects-search-erbb2.json").unwrap();
+    assert_eq!(page.observations.len(), 10);
+    let award = grant(&page.observations[0]);
+    assert_eq!((&*page.observations[0].key, &*award.pi, award.amount), ("nih_reporter/10697688", "Maria Morasso", Some(2_219_287)));
+    assert_eq!((&*award.state, &*award.city), ("", ""));
+}
+
+/// Proves that real trials are mapped whole: two alone, and the first page of a search that asked for few fields.
+#[test]
+fn clinical_trials() {
+    let Some(page) = sample("clinical_trials", "clinicaltrials/NCT04207047.json") else { return };
+    let one = trial(&page.observations[0]);
+    assert_eq!(
+        (&*page.observations[0].key, &*one.sponsor, &*one.sponsor_class),
+        ("clinical_trials/NCT04207047", "LUTRONIC Corporation", "INDUSTRY")
+    );
+    assert_eq!((&*one.status, &*one.last_known_status, &*one.phase), ("UNKNOWN", "ACTIVE_NOT_RECRUITING", "N/A"));
+    assert_eq!((&*one.primary_completion, &*one.primary_completion_type, &*one.updated), ("2018-10-31", "ACTUAL", "2019-12-20"));
+    assert_eq!((one.enrollment, one.interventions.len(), &*one.interventions[0].kind), (Some(3), 5, "DEVICE"));
+    assert_eq!((one.states.len(), &*one.countries), (1, &["United States".to_owned()][..]));
+    let page = sample("clinical_trials", "clinicaltrials/NCT06171568.json").unwrap();
+    let one = trial(&page.observations[0]);
+    assert_eq!((&*one.phase, &*one.status, &*one.start, &*one.start_type), ("", "NOT_YET_RECRUITING", "2024-02-01", "ESTIMATED"));
+    assert_eq!((&*one.institutions, one.states.len()), (&["Neurosurgery - Lariboisière hospital".to_owned()][..], 0));
+    let page = sample("clinical_trials", "clinicaltrials/search-page1-5of21.json").unwrap();
+    assert_eq!((page.observations.len(), &*trial(&page.observations[0]).phase), (5, "PHASE2"));
+    assert!(page.next.is_some());
+}

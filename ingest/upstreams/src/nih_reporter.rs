@@ -1,0 +1,595 @@
+//! Grants of the National Institutes of Health through RePORTER: one record an award of one fiscal year.
+//!
+//! Read by `date_added`, the day on which an award entered RePORTER: it is the only field that says what is new. Records have no
+//! day of change; amounts, days and people change in place, which only the reading of everything finds. Everything is the last
+//! [`FISCAL_YEARS`] fiscal years, month by month, since there is no page beyond [`RECORDS_MAX`] records: a larger window is read in
+//! halves, a larger day one agency at a time.
+//!
+//! Pages are stable only in a total order, and even so a record that comes or goes moves the others. So the numbers are counted: a window
+//! that did not show as many as it promised is read again, the other way round.
+//!
+//! A criterion that RePORTER does not know is ignored without a word; what comes is held against what was asked.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use jiff::ToSpan;
+use jiff::civil::Date;
+use schemas::facts::FactData;
+use schemas::facts::grants::GrantFact;
+use schemas::position::UpstreamCursor;
+use schemas::topics::GRANTS;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::cpsc::JSON_MEDIA_TYPES;
+use crate::json::{self, Field, Object, Part, Records};
+use crate::{Answer, Door, Manifest, Observation, Page, Request, Settings, Upstream, UpstreamError, Window, drift, text};
+
+const ORIGIN: &str = "https://api.reporter.nih.gov";
+const SITE: &str = "https://reporter.nih.gov";
+/// How many fiscal years are read when everything is: the current one and those before.
+pub const FISCAL_YEARS: i16 = 5;
+/// Records a page: the most the server gives.
+const LIMIT: usize = 500;
+/// The last record that can be reached. Newer documents allow more, older ones this; it works with both.
+pub const RECORDS_MAX: usize = 10_000;
+/// How often a window that was not whole is read again.
+const AGAIN_MAX: u8 = 2;
+/// The agencies that administer awards, for days too large to be read at once.
+const AGENCIES: &[&str] = &[
+    "NCI", "NIAID", "NHLBI", "NIGMS", "NINDS", "NIDDK", "NIMH", "NICHD", "NIA", "NIDA", "NEI", "NIAAA", "NIEHS", "NIDCD", "NIAMS", "NIDCR",
+    "NHGRI", "NIBIB", "NIMHD", "NCATS", "NINR", "NLM", "NCCIH", "FIC", "OD", "CLC", "CIT", "CC", "CSR", "VA", "CDC", "NIOSH", "AHRQ",
+    "FDA", "ACF", "HRSA", "SAMHSA",
+];
+/// What is asked for. Fields that are not asked for are absent.
+const FIELDS: &[&str] = &[
+    "ApplId",
+    "SubprojectId",
+    "FiscalYear",
+    "ProjectNum",
+    "CoreProjectNum",
+    "ProjectTitle",
+    "AwardType",
+    "ActivityCode",
+    "AwardAmount",
+    "DirectCostAmt",
+    "IndirectCostAmt",
+    "AwardNoticeDate",
+    "DateAdded",
+    "BudgetStart",
+    "BudgetEnd",
+    "ProjectStartDate",
+    "ProjectEndDate",
+    "Organization",
+    "OrganizationType",
+    "PrincipalInvestigators",
+    "ContactPiName",
+    "AgencyIcAdmin",
+    "PrefTerms",
+    "SpendingCategoriesDesc",
+    "AbstractText",
+    "FundingMechanism",
+    "OpportunityNumber",
+    "ProjectDetailUrl",
+];
+const TITLE_CHARS_MAX: usize = 500;
+const NAME_CHARS_MAX: usize = 200;
+const SUMMARY_CHARS_MAX: usize = 1_000;
+const INVESTIGATORS_MAX: usize = 50;
+const TERMS_MAX: usize = 200;
+const CATEGORIES_MAX: usize = 50;
+/// An amount beyond this is a mistake.
+const AMOUNT_MAX: i64 = 1_000_000_000_000;
+/// A project ends at most so many years from now.
+const YEARS_AHEAD_MAX: i16 = 30;
+
+static MANIFEST: Manifest = Manifest {
+    name: "nih_reporter",
+    doors: &[Door {
+        name: "nih_reporter",
+        topic: &GRANTS,
+        every: Duration::ZERO,
+        snapshot: false,
+        answer_bytes_max: 64 << 20,
+        answer_timeout: Duration::from_secs(120),
+    }],
+    full_after: Duration::from_secs(7 * 86_400),
+};
+
+/// The upstream.
+#[derive(Debug)]
+pub struct NihReporter;
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Cursor {
+    /// The days this request asks for.
+    from: Date,
+    to: Date,
+    /// The last day of the run.
+    stop: Date,
+    /// Which agency, where a day is read one at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agency: Option<usize>,
+    /// Records to pass over.
+    offset: usize,
+    /// How many the window's first page promised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    total: Option<usize>,
+    /// The first number of the page before, and its last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<(u64, u64)>,
+    /// Records of this window that came, each once.
+    seen: usize,
+    /// How many of those lay outside the window.
+    outside: usize,
+    /// How often this window was begun again.
+    again: u8,
+}
+
+impl Cursor {
+    fn window(from: Date, to: Date, stop: Date, agency: Option<usize>) -> Self {
+        Self { from, to, stop, agency, offset: 0, total: None, before: None, seen: 0, outside: 0, again: 0 }
+    }
+
+    fn month(from: Date, stop: Date) -> Self {
+        Self::window(from, from.last_of_month().min(stop), stop, None)
+    }
+
+    fn next_window(&self) -> Option<Self> {
+        if let Some(agency) = self.agency.map(|agency| agency + 1).filter(|agency| *agency < AGENCIES.len()) {
+            return Some(Self::window(self.from, self.to, self.stop, Some(agency)));
+        }
+        (self.to < self.stop).then(|| Self::month(self.to.saturating_add(1.day()), self.stop))
+    }
+
+    /// A part of this window; the others follow it by themselves.
+    fn part(&self) -> Option<Self> {
+        let days = (self.to - self.from).get_days();
+        if days > 0 {
+            return Some(Self::window(self.from, self.from.saturating_add((days / 2).days()), self.stop, None));
+        }
+        self.agency.is_none().then(|| Self::window(self.from, self.to, self.stop, Some(0)))
+    }
+
+    /// This window from its beginning, the other way round.
+    fn begun_again(&self) -> Option<Self> {
+        let again = self.again + 1;
+        (self.again < AGAIN_MAX).then(|| Self { again, ..Self::window(self.from, self.to, self.stop, self.agency) })
+    }
+
+    fn is_ascending(&self) -> bool {
+        self.again.is_multiple_of(2)
+    }
+
+    fn name(&self) -> String {
+        let agency = self.agency.and_then(|agency| AGENCIES.get(agency)).map(|agency| format!(" ({agency})")).unwrap_or_default();
+        format!("{} to {}{agency}", self.from, self.to)
+    }
+}
+
+/// The first day of the fiscal years that are read when everything is.
+fn first_day(to: Date) -> Date {
+    let fiscal_year = to.year() + i16::from(to.month() >= 10);
+    Date::new(fiscal_year.saturating_sub(FISCAL_YEARS), 10, 1).unwrap_or(Date::MIN)
+}
+
+impl Upstream for NihReporter {
+    fn manifest(&self) -> &'static Manifest {
+        &MANIFEST
+    }
+
+    fn start(&self, _door: &Door, window: &Window, _settings: &Settings) -> UpstreamCursor {
+        let from = window.from.unwrap_or_else(|| first_day(window.to));
+        json::write_cursor(Cursor::month(from.min(window.to), window.to))
+    }
+
+    fn request(&self, door: &Door, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
+        let cursor: Cursor = json::read_cursor(door.name, cursor)?;
+        let mut criteria = json!({"date_added": {"from_date": cursor.from, "to_date": cursor.to}, "exclude_subprojects": true});
+        if let Some(agency) = cursor.agency.and_then(|agency| AGENCIES.get(agency)) {
+            criteria["agencies"] = json!([agency]);
+            criteria["is_agency_admin"] = json!(true);
+        }
+        let body = json!({
+            "criteria": criteria,
+            "include_fields": FIELDS,
+            "offset": cursor.offset,
+            "limit": LIMIT,
+            "sort_field": "appl_id",
+            "sort_order": if cursor.is_ascending() { "asc" } else { "desc" },
+        });
+        Ok(Request {
+            origin: ORIGIN.to_owned(),
+            path: "/v2/projects/search".to_owned(),
+            body: Some(body.to_string()),
+            headers: vec![("accept", "application/json".to_owned())],
+            accepts_statuses: &[],
+            media_types: JSON_MEDIA_TYPES,
+            conditional: false,
+            wall: None,
+        })
+    }
+
+    fn map(&self, door: &Door, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+        let cursor: Cursor = json::read_cursor(door.name, cursor)?;
+        let mut warnings = Vec::new();
+        let body = json::body_text(&answer.body, &mut warnings);
+        let (total, records) = read(door.name, &body)?;
+        let (mut numbers, mut outside, mut subprojects) = (Vec::with_capacity(records.len()), 0, 0);
+        let (mapped, rejects) = records.map(door.name, EXPECTED, |project: &Project<'_>| {
+            let observation = observe(door, project, today);
+            numbers.extend(id_of(project).and_then(|id| id.parse::<u64>().ok()));
+            let added = text::date(project.date_added.text());
+            outside += usize::from(added.is_some_and(|day| day < cursor.from || day > cursor.to));
+            let is_subproject = !project.subproject_id.clean().is_empty();
+            subprojects += usize::from(is_subproject);
+            observation.map(|observation| (!is_subproject).then_some(observation))
+        })?;
+        let counts = Counts { read: records.len(), total, numbers, outside, rejected: rejects.len() };
+        if subprojects > 0 {
+            drift::share(door.name, "criteria.exclude_subprojects", subprojects, records.len())?;
+            warnings.push(format!("{subprojects} of {} records are parts of others that were not asked for; left out", records.len()));
+        }
+        let next = follow(door.name, &cursor, &counts, &mut warnings)?;
+        let observations = mapped.into_iter().flatten().collect();
+        Ok(Page { observations, rejects, next: next.map(json::write_cursor), warnings, ..Page::default() })
+    }
+
+    fn single(&self, _door: &Door, raw: &[u8]) -> Vec<u8> {
+        [br#"{"meta":{"total":1},"results":["#, raw, b"]}"].concat()
+    }
+}
+
+/// What a page says of its place among the others.
+struct Counts {
+    read: usize,
+    total: Option<usize>,
+    numbers: Vec<u64>,
+    outside: usize,
+    rejected: usize,
+}
+
+impl Counts {
+    /// Whether the numbers come in the order asked for.
+    fn is_ordered(&self, cursor: &Cursor) -> bool {
+        self.numbers.windows(2).all(|pair| if cursor.is_ascending() { pair[0] < pair[1] } else { pair[0] > pair[1] })
+    }
+
+    /// How many records came that this window has not shown before, as far as their order tells.
+    fn fresh(&self, cursor: &Cursor) -> usize {
+        let distinct: HashSet<u64> = self.numbers.iter().copied().collect();
+        let last = cursor.before.map(|(_, last)| last).filter(|_| self.is_ordered(cursor));
+        let is_new = |number: u64| last.is_none_or(|last| if cursor.is_ascending() { number > last } else { number < last });
+        distinct.into_iter().filter(|number| is_new(*number)).count() + self.rejected
+    }
+
+    /// The first number and the last.
+    fn ends(&self) -> Option<(u64, u64)> {
+        Some((*self.numbers.first()?, *self.numbers.last()?))
+    }
+}
+
+/// Where to go on after a page.
+fn follow(door: &'static str, cursor: &Cursor, counts: &Counts, warnings: &mut Vec<String>) -> Result<Option<Cursor>, UpstreamError> {
+    let seen = cursor.seen.saturating_add(counts.fresh(cursor));
+    let outside = cursor.outside.saturating_add(counts.outside);
+    let read = cursor.offset.saturating_add(counts.read);
+    let is_last = counts.read == 0 || counts.total.map_or(counts.read < LIMIT, |total| read >= total);
+    // Who gives the same page whatever is asked gives no more when asked on, or again.
+    let is_repeated = counts.ends().is_some() && counts.ends() == cursor.before;
+    if counts.total.map_or(!is_last && read >= RECORDS_MAX, |total| total > RECORDS_MAX) && !is_repeated {
+        // An ignored criterion shows itself here first: everything there ever was is too large, and none of it was asked for.
+        drift::share(door, "criteria.date_added", counts.outside, counts.read)?;
+        let Some(part) = cursor.part() else {
+            let reason = format!("more than the {RECORDS_MAX} records that can be reached, for {}", cursor.name());
+            return Err(UpstreamError::Stop { door, field: "offset".to_owned(), reason });
+        };
+        warnings.push(format!("the window {} is too large to page through and is read in parts", cursor.name()));
+        return Ok(Some(part));
+    }
+    warnings.extend(drift::outside(door, "criteria.date_added", outside, read)?);
+    if counts.total.zip(cursor.total).is_some_and(|(now, before)| now != before)
+        && let Some(again) = cursor.begun_again()
+    {
+        warnings.push(format!("the window {} changed while it was read, and is read again", cursor.name()));
+        return Ok(Some(again));
+    }
+    if !is_last && !is_repeated {
+        let (total, before) = (cursor.total.or(counts.total), counts.ends().or(cursor.before));
+        return Ok(Some(Cursor { offset: read, total, before, seen, outside, ..*cursor }));
+    }
+    if let Some(total) = counts.total.filter(|total| seen < *total) {
+        let again = cursor.begun_again().filter(|_| !is_repeated && read > 0 && counts.is_ordered(cursor));
+        let then = if again.is_some() { "; it is read again" } else { "" };
+        warnings.push(format!("the window {} holds {total} records by the answer, {seen} came{then}", cursor.name()));
+        if again.is_some() {
+            return Ok(again);
+        }
+    }
+    Ok(cursor.next_window())
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Envelope<'a> {
+    #[serde(borrow)]
+    meta: Object<Meta<'a>>,
+    #[serde(borrow)]
+    results: Option<Vec<&'a RawValue>>,
+    #[serde(borrow)]
+    project_num: Field<'a>,
+    #[serde(borrow)]
+    message: Field<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Meta<'a> {
+    #[serde(borrow)]
+    total: Field<'a>,
+}
+
+/// The total, where the answer names one, and the records. One record alone stands for an answer that holds it.
+fn read<'a>(door: &'static str, body: &'a str) -> Result<(Option<usize>, Records<'a>), UpstreamError> {
+    if body.trim_start().starts_with('[') {
+        return Ok((None, Records::of_array(door, body)?));
+    }
+    let Envelope { meta, results, project_num, message } =
+        serde_json::from_str(body).map_err(|error| json::not_json(door, body, &error))?;
+    match results {
+        Some(results) => {
+            let total = meta.0.and_then(|meta| meta.total.whole()).and_then(|total| usize::try_from(total).ok());
+            Ok((total, Records::of_list(results)))
+        }
+        None if project_num.is_text() => Ok((None, Records::of_one(door, body)?)),
+        None => Err(json::later(door, format!("an answer without results: {}", text::cut(message.clean(), 200)))),
+    }
+}
+
+type Holds = fn(&Project<'_>) -> bool;
+
+/// Fields that are there, if only as null. An answer whose records do not even have their number was not asked for by us.
+const EXPECTED: &[(&str, Holds)] = &[
+    ("appl_id", |project| id_of(project).is_some()),
+    ("project_num", |project| project.appl_id.is_absent() || project.project_num.is_text()),
+    ("project_title", |project| project.appl_id.is_absent() || is_text(&project.project_title)),
+    ("award_amount", |project| project.appl_id.is_absent() || project.award_amount.is_null() || project.award_amount.whole().is_some()),
+    ("award_notice_date", |project| project.appl_id.is_absent() || is_text(&project.award_notice_date)),
+    ("date_added", |project| project.appl_id.is_absent() || is_text(&project.date_added)),
+    ("organization", |project| project.appl_id.is_absent() || project.organization.is_null() || project.organization.is_object()),
+    ("principal_investigators", |project| {
+        project.appl_id.is_absent() || project.principal_investigators.is_null() || project.principal_investigators.is_list()
+    }),
+];
+
+fn is_text(field: &Field<'_>) -> bool {
+    field.is_null() || field.is_text()
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Project<'a> {
+    #[serde(borrow)]
+    appl_id: Field<'a>,
+    #[serde(borrow)]
+    subproject_id: Field<'a>,
+    #[serde(borrow)]
+    fiscal_year: Field<'a>,
+    #[serde(borrow)]
+    project_num: Field<'a>,
+    #[serde(borrow)]
+    core_project_num: Field<'a>,
+    #[serde(borrow)]
+    project_title: Field<'a>,
+    #[serde(borrow)]
+    award_type: Field<'a>,
+    #[serde(borrow)]
+    activity_code: Field<'a>,
+    #[serde(borrow)]
+    award_amount: Field<'a>,
+    #[serde(borrow)]
+    direct_cost_amt: Field<'a>,
+    #[serde(borrow)]
+    indirect_cost_amt: Field<'a>,
+    #[serde(borrow)]
+    award_notice_date: Field<'a>,
+    #[serde(borrow)]
+    date_added: Field<'a>,
+    #[serde(borrow)]
+    budget_start: Field<'a>,
+    #[serde(borrow)]
+    budget_end: Field<'a>,
+    #[serde(borrow)]
+    project_start_date: Field<'a>,
+    #[serde(borrow)]
+    project_end_date: Field<'a>,
+    #[serde(borrow)]
+    organization: Part<'a>,
+    #[serde(borrow)]
+    organization_type: Part<'a>,
+    #[serde(borrow)]
+    principal_investigators: Part<'a>,
+    #[serde(borrow)]
+    contact_pi_name: Field<'a>,
+    #[serde(borrow)]
+    agency_ic_admin: Part<'a>,
+    #[serde(borrow)]
+    pref_terms: Field<'a>,
+    #[serde(borrow)]
+    spending_categories_desc: Field<'a>,
+    #[serde(borrow)]
+    abstract_text: Field<'a>,
+    #[serde(borrow)]
+    funding_mechanism: Field<'a>,
+    #[serde(borrow)]
+    opportunity_number: Field<'a>,
+    #[serde(borrow)]
+    full_foa: Field<'a>,
+    #[serde(borrow)]
+    project_detail_url: Field<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Organization<'a> {
+    #[serde(borrow)]
+    org_name: Field<'a>,
+    #[serde(borrow)]
+    org_city: Field<'a>,
+    #[serde(borrow)]
+    org_state: Field<'a>,
+    #[serde(borrow)]
+    org_country: Field<'a>,
+    #[serde(borrow)]
+    dept_type: Field<'a>,
+    #[serde(borrow)]
+    primary_uei: Field<'a>,
+}
+
+/// An organisation's kind, or an institute.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Named<'a> {
+    #[serde(borrow)]
+    name: Field<'a>,
+    #[serde(borrow)]
+    abbreviation: Field<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Investigator<'a> {
+    #[serde(borrow)]
+    profile_id: Field<'a>,
+    #[serde(borrow)]
+    first_name: Field<'a>,
+    #[serde(borrow)]
+    middle_name: Field<'a>,
+    #[serde(borrow)]
+    last_name: Field<'a>,
+    #[serde(borrow)]
+    full_name: Field<'a>,
+    #[serde(borrow)]
+    is_contact_pi: Field<'a>,
+}
+
+impl Investigator<'_> {
+    fn name(&self) -> String {
+        let full = short(&self.full_name, NAME_CHARS_MAX);
+        if !full.is_empty() {
+            return full;
+        }
+        let names = [&self.first_name, &self.middle_name, &self.last_name].map(Field::clean);
+        text::cut(names.iter().filter(|name| !name.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" "), NAME_CHARS_MAX)
+    }
+}
+
+/// The number of an award: its own field, else the end of its page's address.
+fn id_of(project: &Project<'_>) -> Option<String> {
+    let is_number = |text: &str| (1..=12).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    let own = project.appl_id.text().trim();
+    let url = project.project_detail_url.text().trim().trim_end_matches('/');
+    [own, url.rsplit('/').next().unwrap_or_default()].into_iter().find(|text| is_number(text)).map(str::to_owned)
+}
+
+fn short(field: &Field<'_>, chars_max: usize) -> String {
+    text::cut(field.clean(), chars_max)
+}
+
+/// The parts of a text that holds several, or of a list of such, sorted, each once.
+fn parts(field: &Field<'_>, parts_max: usize) -> Vec<String> {
+    let one = std::slice::from_ref(field);
+    let texts = if let Field::List(list) = field { list.as_slice() } else { one }.iter().map(Field::clean);
+    let parts = texts.flat_map(|text| text.split(';').map(|part| text::cut(part.trim().to_owned(), NAME_CHARS_MAX)).collect::<Vec<_>>());
+    let mut parts: Vec<String> = parts.collect();
+    parts.retain(|part| !part.is_empty());
+    parts.sort();
+    parts.dedup();
+    parts.truncate(parts_max);
+    parts
+}
+
+fn observe(door: &Door, project: &Project<'_>, today: Date) -> Result<Observation, (String, String)> {
+    let number = id_of(project).ok_or_else(|| {
+        let reference = text::cut(project.project_num.clean(), 100);
+        (reference, "appl_id is not a whole number, and project_detail_url ends with none".to_owned())
+    })?;
+    let organization: Organization<'_> = project.organization.object();
+    let ic: Named<'_> = project.agency_ic_admin.object();
+    let (pi, pi_number, investigators) = people(project);
+    let notice = text::plausible_date(project.award_notice_date.text(), today);
+    let budget_start = day(&project.budget_start, today);
+    let notice_from_budget = notice.is_empty() && !budget_start.is_empty();
+    let amount = project.award_amount.whole().or_else(|| {
+        let (direct, indirect) = (project.direct_cost_amt.whole(), project.indirect_cost_amt.whole());
+        (direct.is_some() || indirect.is_some()).then(|| direct.unwrap_or(0).saturating_add(indirect.unwrap_or(0)))
+    });
+    let url = text::https(project.project_detail_url.text(), SITE);
+    let opportunity = Some(short(&project.opportunity_number, NAME_CHARS_MAX)).filter(|number| !number.is_empty());
+    let data = GrantFact {
+        door: door.name.to_owned(),
+        project_number: short(&project.project_num, 100),
+        core_project: short(&project.core_project_num, 100),
+        title: short(&project.project_title, TITLE_CHARS_MAX),
+        pi,
+        pi_number,
+        investigators,
+        org: short(&organization.org_name, NAME_CHARS_MAX),
+        org_type: short(&project.organization_type.object::<Named<'_>>().name, NAME_CHARS_MAX),
+        department: Some(short(&organization.dept_type, NAME_CHARS_MAX))
+            .filter(|department| !matches!(department.as_str(), "NONE" | "NO CODE ASSIGNED"))
+            .unwrap_or_default(),
+        city: short(&organization.org_city, NAME_CHARS_MAX),
+        state: short(&organization.org_state, NAME_CHARS_MAX).to_uppercase(),
+        country: short(&organization.org_country, NAME_CHARS_MAX),
+        uei: short(&organization.primary_uei, 20),
+        ic: short(&ic.abbreviation, 20),
+        ic_name: short(&ic.name, NAME_CHARS_MAX),
+        amount: amount.filter(|amount| amount.abs() <= AMOUNT_MAX),
+        fiscal_year: project.fiscal_year.whole().filter(|year| (1900..=2200).contains(year)),
+        award_type: short(&project.award_type, 20),
+        activity_code: short(&project.activity_code, 20),
+        mechanism: short(&project.funding_mechanism, NAME_CHARS_MAX),
+        opportunity: opportunity.unwrap_or_else(|| short(&project.full_foa, NAME_CHARS_MAX)),
+        notice_date: if notice_from_budget { budget_start.clone() } else { notice },
+        notice_from_budget,
+        budget_start,
+        budget_end: day(&project.budget_end, today),
+        project_start: day(&project.project_start_date, today),
+        project_end: day(&project.project_end_date, today),
+        added: text::plausible_date(project.date_added.text(), today),
+        terms: parts(&project.pref_terms, TERMS_MAX),
+        categories: parts(&project.spending_categories_desc, CATEGORIES_MAX),
+        // Line breaks come as such, or as a backslash and a letter.
+        summary: text::cut(text::clean(&project.abstract_text.text().replace("\\n", " ").replace("\\r", " ")), SUMMARY_CHARS_MAX),
+        url: if url.is_empty() { format!("{SITE}/project-details/{number}") } else { url },
+        number,
+    };
+    Ok(Observation { key: format!("{}/{}", door.name, data.number), data: FactData::Grant(Box::new(data)), replaces: Vec::new() })
+}
+
+/// A day of a project, which may lie years ahead. Only the first ten characters count: the times behind them are of several zones.
+fn day(field: &Field<'_>, today: Date) -> String {
+    let years = 1900..=today.year().saturating_add(YEARS_AHEAD_MAX);
+    text::date(field.text()).filter(|date| years.contains(&date.year())).map(|date| date.to_string()).unwrap_or_default()
+}
+
+/// The contact investigator's name and number, and the names of all. The list is in no order, so the contact is the one who is marked.
+fn people(project: &Project<'_>) -> (String, String, Vec<String>) {
+    let people: Vec<Investigator<'_>> = project.principal_investigators.list();
+    let named = short(&project.contact_pi_name, NAME_CHARS_MAX);
+    let contact = people.iter().find(|one| one.is_contact_pi.flag() && !one.name().is_empty());
+    let contact = contact.or_else(|| people.first().filter(|one| people.len() == 1 && !one.name().is_empty()));
+    let mut names: Vec<String> = people.iter().map(Investigator::name).filter(|name| !name.is_empty()).collect();
+    names.sort();
+    names.dedup();
+    names.truncate(INVESTIGATORS_MAX);
+    let number = |one: &Investigator<'_>| Some(short(&one.profile_id, 20)).filter(|_| one.profile_id.is_whole()).unwrap_or_default();
+    match contact {
+        Some(contact) => (contact.name(), number(contact), names),
+        None if named.is_empty() => (names.first().cloned().unwrap_or_default(), String::new(), names),
+        None => (named, String::new(), names),
+    }
+}

@@ -1,0 +1,35 @@
+//! The states of the United States, by name and by their two letters.
+
+/// Two letters and name, states and what is counted with them.
+const STATES: &str = "AL Alabama;AK Alaska;AZ Arizona;AR Arkansas;CA California;CO Colorado;CT Connecticut;DE Delaware;DC District of Columbia;\
+    FL Florida;GA Georgia;HI Hawaii;ID Idaho;IL Illinois;IN Indiana;IA Iowa;KS Kansas;KY Kentucky;LA Louisiana;ME Maine;MD Maryland;\
+    MA Massachusetts;MI Michigan;MN Minnesota;MS Mississippi;MO Missouri;MT Montana;NE Nebraska;NV Nevada;NH New Hampshire;NJ New Jersey;\
+    NM New Mexico;NY New York;NC North Carolina;ND North Dakota;OH Ohio;OK Oklahoma;OR Oregon;PA Pennsylvania;RI Rhode Island;\
+    SC South Carolina;SD South Dakota;TN Tennessee;TX Texas;UT Utah;VT Vermont;VA Virginia;WA Washington;WV West Virginia;WI Wisconsin;\
+    WY Wyoming;AS American Samoa;GU Guam;MP Northern Mariana Islands;PR Puerto Rico;VI Virgin Islands";
+
+/// The two letters of a state, given as its name or as such, ignoring case.
+#[must_use]
+pub(crate) fn letters(text: &str) -> Option<&'static str> {
+    let text = text.trim();
+    STATES
+        .split(';')
+        .filter_map(|state| state.split_once(' '))
+        .find_map(|(letters, name)| (letters.eq_ignore_ascii_case(text) || name.eq_ignore_ascii_case(text)).then_some(letters))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that names and letters are read whatever their case, and nothing else.
+    #[test]
+    fn reads_names_and_letters() {
+        assert_eq!(
+            [letters("Massachusetts"), letters("new york"), letters(" wv "), letters("Puerto Rico")],
+            [Some("MA"), Some("NY"), Some("WV"), Some("PR")]
+        );
+        assert_eq!([letters(""), letters("Ile-de-France"), letters("Vir")], [None; 3]);
+        assert_eq!(STATES.split(';').count(), 56);
+    }
+}

@@ -1,0 +1,188 @@
+//! A grant as a funder published it: one award of one fiscal year.
+
+use serde::{Deserialize, Serialize};
+
+use super::canonical::Canonical;
+
+/// One award of one fiscal year of a project, as a funder published it. Strings are trimmed, white space collapsed; `""`, empty
+/// lists and `None` stand for unknown. Days are `YYYY-MM-DD`. Lists whose order says nothing are sorted, so that an answer in
+/// another order reads the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct GrantFact {
+    /// Which door: `nih_reporter`.
+    pub door: String,
+    /// The funder's own number of this award: RePORTER's application id, digits.
+    pub number: String,
+    /// The number people write: `1R15DE032063-01A1`.
+    pub project_number: String,
+    /// What the awards of one project have in common over the years: `R15DE032063`.
+    pub core_project: String,
+    /// Title, as the funder spells it.
+    pub title: String,
+    /// The contact principal investigator, as `First Middle Last` where the funder gives it so.
+    pub pi: String,
+    /// The funder's number of that person, digits.
+    pub pi_number: String,
+    /// All principal investigators, sorted; at most 50.
+    pub investigators: Vec<String>,
+    /// The organisation that was funded, as the funder spells it (mostly capitals).
+    pub org: String,
+    /// Its kind: `SCHOOLS OF PHARMACY`, `Domestic For-Profits`.
+    pub org_type: String,
+    /// The department, where one is named: `PHARMACOLOGY`.
+    pub department: String,
+    /// Its city.
+    pub city: String,
+    /// Its state, two letters; `""` abroad and for the funder's own laboratories.
+    pub state: String,
+    /// Its country: `UNITED STATES`.
+    pub country: String,
+    /// Its unique entity identifier.
+    pub uei: String,
+    /// The institute or centre that administers the award: `NIDCR`.
+    pub ic: String,
+    /// The name of that institute.
+    pub ic_name: String,
+    /// Whole dollars of this fiscal year.
+    pub amount: Option<i64>,
+    /// The fiscal year (October to September).
+    pub fiscal_year: Option<i64>,
+    /// `1` new, `2` renewal, `3` supplement, `5` continuation, `4N`, `7` …
+    pub award_type: String,
+    /// `R01`, `R21`, `K99`, `S10`, `ZIA` …
+    pub activity_code: String,
+    /// `Non-SBIR/STTR`, `SBIR/STTR`, `INTRAMURAL RESEARCH` …
+    pub mechanism: String,
+    /// The announcement applied to: `PAR-19-134`.
+    pub opportunity: String,
+    /// Day of the notice of award; where the funder gives none, the first day of the budget.
+    pub notice_date: String,
+    /// Whether `notice_date` is the first day of the budget for want of another.
+    pub notice_from_budget: bool,
+    /// First day of the budget of this award.
+    pub budget_start: String,
+    /// Last day of the budget of this award.
+    pub budget_end: String,
+    /// First day of the project.
+    pub project_start: String,
+    /// Last day of the project.
+    pub project_end: String,
+    /// Day on which the funder made the award public.
+    pub added: String,
+    /// The funder's preferred terms, sorted; at most 200.
+    pub terms: Vec<String>,
+    /// The funder's spending categories, sorted; at most 50.
+    pub categories: Vec<String>,
+    /// The beginning of the abstract; at most 1,000 characters.
+    pub summary: String,
+    /// Absolute https URL of the award's page.
+    pub url: String,
+}
+
+impl GrantFact {
+    /// The canonical form that is hashed: every field.
+    #[must_use]
+    pub fn canonical(&self) -> Vec<u8> {
+        let Self {
+            door,
+            number,
+            project_number,
+            core_project,
+            title,
+            pi,
+            pi_number,
+            investigators,
+            org,
+            org_type,
+            department,
+            city,
+            state,
+            country,
+            uei,
+            ic,
+            ic_name,
+            amount,
+            fiscal_year,
+            award_type,
+            activity_code,
+            mechanism,
+            opportunity,
+            notice_date,
+            notice_from_budget,
+            budget_start,
+            budget_end,
+            project_start,
+            project_end,
+            added,
+            terms,
+            categories,
+            summary,
+            url,
+        } = self;
+        let mut out = Canonical::default();
+        for (name, value) in [
+            ("door", door),
+            ("number", number),
+            ("projectNumber", project_number),
+            ("coreProject", core_project),
+            ("title", title),
+            ("pi", pi),
+            ("piNumber", pi_number),
+            ("org", org),
+            ("orgType", org_type),
+            ("department", department),
+            ("city", city),
+            ("state", state),
+            ("country", country),
+            ("uei", uei),
+            ("ic", ic),
+            ("icName", ic_name),
+            ("awardType", award_type),
+            ("activityCode", activity_code),
+            ("mechanism", mechanism),
+            ("opportunity", opportunity),
+            ("noticeDate", notice_date),
+            ("budgetStart", budget_start),
+            ("budgetEnd", budget_end),
+            ("projectStart", project_start),
+            ("projectEnd", project_end),
+            ("added", added),
+            ("summary", summary),
+            ("url", url),
+        ] {
+            out.text(name, value);
+        }
+        out.number("amount", *amount);
+        out.number("fiscalYear", *fiscal_year);
+        out.flag("noticeFromBudget", *notice_from_budget);
+        for (name, values) in [("investigators", investigators), ("terms", terms), ("categories", categories)] {
+            out.list(name, values);
+        }
+        out.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Proves that every field counts: changing any one of them changes the canonical form.
+    #[test]
+    fn every_field_is_hashed() {
+        let empty = serde_json::to_value(GrantFact::default()).unwrap();
+        for (name, value) in empty.as_object().unwrap() {
+            let mut changed = empty.clone();
+            changed[name] = match value {
+                Value::String(_) => json!("x"),
+                Value::Array(_) => json!(["x"]),
+                Value::Null => json!(0),
+                _ => json!(true),
+            };
+            let fact: GrantFact = serde_json::from_value(changed).unwrap();
+            assert_ne!(fact.canonical(), GrantFact::default().canonical(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! A clinical trial as a registry published it.
+
+use serde::{Deserialize, Serialize};
+
+use super::canonical::Canonical;
+
+/// A clinical trial as a registry published it. Strings are trimmed, white space collapsed, the registry's markup undone; `""`, empty
+/// lists and `None` stand for unknown. Lists whose order says nothing are sorted. Values of the registry's lists (status, phase,
+/// class) pass through as they come, also new ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TrialFact {
+    /// Which door: `clinical_trials`.
+    pub door: String,
+    /// The registry's number: `NCT04207047`.
+    pub number: String,
+    /// Numbers it had before it was merged, sorted.
+    pub aliases: Vec<String>,
+    /// The brief title.
+    pub title: String,
+    /// The official title, where it differs.
+    pub official_title: String,
+    /// The acronym.
+    pub acronym: String,
+    /// Name of the lead sponsor.
+    pub sponsor: String,
+    /// Its class: `INDUSTRY`, `NIH`, `FED`, `OTHER_GOV`, `INDIV`, `NETWORK`, `AMBIG`, `OTHER`, `UNKNOWN`.
+    pub sponsor_class: String,
+    /// Names of the collaborators, sorted; at most 50.
+    pub collaborators: Vec<String>,
+    /// `PHASE2`, `PHASE1/PHASE2`, `EARLY_PHASE1`, `N/A` where phases do not apply; `""` where the registry names none.
+    pub phase: String,
+    /// `RECRUITING`, `COMPLETED`, `UNKNOWN` …
+    pub status: String,
+    /// The status before it became `UNKNOWN`.
+    pub last_known_status: String,
+    /// Why it was stopped.
+    pub why_stopped: String,
+    /// `INTERVENTIONAL`, `OBSERVATIONAL`, `EXPANDED_ACCESS`.
+    pub study_type: String,
+    /// When it starts: `YYYY-MM-DD` or `YYYY-MM`, as precise as the registry says.
+    pub start: String,
+    /// `ACTUAL` or `ESTIMATED`, for `start`.
+    pub start_type: String,
+    /// When the data of the primary outcome are taken: `YYYY-MM-DD` or `YYYY-MM`.
+    pub primary_completion: String,
+    /// `ACTUAL` or `ESTIMATED`, for `primary_completion`.
+    pub primary_completion_type: String,
+    /// When it ends: `YYYY-MM-DD` or `YYYY-MM`.
+    pub completion: String,
+    /// `ACTUAL` or `ESTIMATED`, for `completion`.
+    pub completion_type: String,
+    /// Day on which the registry first posted it.
+    pub first_posted: String,
+    /// Day on which its results were posted.
+    pub results_posted: String,
+    /// Day of the registry's last posting when this was read. It moves without anything else moving, so it is in no hash and may be
+    /// older than the registry's.
+    pub updated: String,
+    /// How many take part.
+    pub enrollment: Option<i64>,
+    /// `ACTUAL` or `ESTIMATED`, for `enrollment`.
+    pub enrollment_type: String,
+    /// Conditions, in the registry's order; at most 100.
+    pub conditions: Vec<String>,
+    /// Keywords, in the registry's order; at most 100.
+    pub keywords: Vec<String>,
+    /// What is tried, in the registry's order; at most 100.
+    pub interventions: Vec<Intervention>,
+    /// States of its sites in the United States, two letters where the name is known, sorted.
+    pub states: Vec<String>,
+    /// Countries of its sites, sorted; at most 250.
+    pub countries: Vec<String>,
+    /// Names of its sites, sorted, those in the United States first where there are too many; at most 400.
+    pub institutions: Vec<String>,
+    /// How many sites the registry lists.
+    pub sites: Option<i64>,
+    /// The beginning of the brief summary; at most 1,000 characters.
+    pub summary: String,
+    /// Absolute https URL of its page.
+    pub url: String,
+}
+
+/// One thing that is tried.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Intervention {
+    /// `DRUG`, `BIOLOGICAL`, `DEVICE` …
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its name, without the kind.
+    pub name: String,
+}
+
+impl TrialFact {
+    /// The canonical form that is hashed: every field but `updated`.
+    #[must_use]
+    pub fn canonical(&self) -> Vec<u8> {
+        let Self {
+            door,
+            number,
+            aliases,
+            title,
+            official_title,
+            acronym,
+            sponsor,
+            sponsor_class,
+            collaborators,
+            phase,
+            status,
+            last_known_status,
+            why_stopped,
+            study_type,
+            start,
+            start_type,
+            primary_completion,
+            primary_completion_type,
+            completion,
+            completion_type,
+            first_posted,
+            results_posted,
+            updated: _,
+            enrollment,
+            enrollment_type,
+            conditions,
+            keywords,
+            interventions,
+            states,
+            countries,
+            institutions,
+            sites,
+            summary,
+            url,
+        } = self;
+        let mut out = Canonical::default();
+        for (name, value) in [
+            ("door", door),
+            ("number", number),
+            ("title", title),
+            ("officialTitle", official_title),
+            ("acronym", acronym),
+            ("sponsor", sponsor),
+            ("sponsorClass", sponsor_class),
+            ("phase", phase),
+            ("status", status),
+            ("lastKnownStatus", last_known_status),
+            ("whyStopped", why_stopped),
+            ("studyType", study_type),
+            ("start", start),
+            ("startType", start_type),
+            ("primaryCompletion", primary_completion),
+            ("primaryCompletionType", primary_completion_type),
+            ("completion", completion),
+            ("completionType", completion_type),
+            ("firstPosted", first_posted),
+            ("resultsPosted", results_posted),
+            ("enrollmentType", enrollment_type),
+            ("summary", summary),
+            ("url", url),
+        ] {
+            out.text(name, value);
+        }
+        out.number("enrollment", *enrollment);
+        out.number("sites", *sites);
+        let tried: Vec<String> = interventions.iter().flat_map(|one| [one.kind.clone(), one.name.clone()]).collect();
+        for (name, values) in [
+            ("aliases", aliases),
+            ("collaborators", collaborators),
+            ("conditions", conditions),
+            ("keywords", keywords),
+            ("interventions", &tried),
+            ("states", states),
+            ("countries", countries),
+            ("institutions", institutions),
+        ] {
+            out.list(name, values);
+        }
+        out.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Proves that every field counts but the day of the last posting, which moves without meaning.
+    #[test]
+    fn every_field_but_one_is_hashed() {
+        let empty = serde_json::to_value(TrialFact::default()).unwrap();
+        for (name, value) in empty.as_object().unwrap() {
+            let mut changed = empty.clone();
+            changed[name] = match value {
+                Value::String(_) => json!("x"),
+                Value::Array(_) if name == "interventions" => json!([{"type": "DRUG", "name": ""}]),
+                Value::Array(_) => json!(["x"]),
+                _ => json!(0),
+            };
+            let fact: TrialFact = serde_json::from_value(changed).unwrap();
+            assert_eq!(fact.canonical() == TrialFact::default().canonical(), name == "updated", "{name}");
+        }
+    }
+}
