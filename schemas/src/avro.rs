@@ -24,6 +24,7 @@ pub struct SchemaText {
 
 /// Every schema version, the current one of each topic first; older ones (`<topic>.v<n>.avsc`) follow.
 pub const ALL: &[SchemaText] = &[
+    SchemaText { topic: "awards", json: include_str!("../avro/awards.avsc") },
     SchemaText { topic: "filings", json: include_str!("../avro/filings.avsc") },
     SchemaText { topic: "grants", json: include_str!("../avro/grants.avsc") },
     SchemaText { topic: "insider_trades", json: include_str!("../avro/insider_trades.avsc") },

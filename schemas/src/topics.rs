@@ -28,6 +28,8 @@ pub struct Topic {
     pub private: bool,
 }
 
+/// Federal contract awards and the actions on them, as the spending site published them.
+pub const AWARDS: Topic = Topic { name: "awards", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Filings with the securities regulator, one record a filer.
 pub const FILINGS: Topic = Topic { name: "filings", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Grants as funders published them.
@@ -50,18 +52,8 @@ pub const CHANGES_ACCOUNTS: Topic = Topic { name: "changes.accounts", kind: Topi
 pub const IMPORTS: Topic = Topic { name: "imports", kind: TopicKind::Imports, partitions: 1, private: true };
 
 /// THE LIST of topics.
-pub const ALL: &[Topic] = &[
-    FILINGS,
-    GRANTS,
-    INSIDER_TRADES,
-    RECALLS,
-    TRIALS,
-    ACCOUNTS,
-    REJECTED,
-    CHANGES_RECALLS,
-    CHANGES_ACCOUNTS,
-    IMPORTS,
-];
+pub const ALL: &[Topic] =
+    &[AWARDS, FILINGS, GRANTS, INSIDER_TRADES, RECALLS, TRIALS, ACCOUNTS, REJECTED, CHANGES_RECALLS, CHANGES_ACCOUNTS, IMPORTS];
 
 /// The topic of that name.
 #[must_use]

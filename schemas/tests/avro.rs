@@ -5,6 +5,7 @@ use apache_avro::schema_compatibility::SchemaCompatibility;
 use schemas::avro::{self, Encoder};
 use schemas::change::{Change, ChangeKind, Input, Through};
 use schemas::event::{Fact, FactKind, Run, content_hash, fact_id};
+use schemas::facts::awards::AwardFact;
 use schemas::facts::filings::FilingFact;
 use schemas::facts::grants::GrantFact;
 use schemas::facts::insider_trades::{InsiderTradeFact, Owner};
@@ -54,6 +55,18 @@ fn facts_read_back() {
 /// Proves that records of every kind are written as their topic's schema says and read back whole, with their numbers and without.
 #[test]
 fn every_kind_reads_back() {
+    let award = AwardFact {
+        award_id: "CONT_IDV_1_8000".into(),
+        business_categories: vec!["Small Business".into()],
+        amount_cents: Some(i64::MAX),
+        exercised_cents: Some(0),
+        action_cents: Some(-1),
+        last_modified: "2026-09-28".into(),
+        ..Default::default()
+    };
+    for data in [AwardFact::default(), award] {
+        assert_eq!(through_avro::<AwardFact>(FactData::Award(Box::new(data.clone()))), data);
+    }
     let filing = FilingFact {
         door: "a".into(),
         accession: "b".into(),
@@ -114,6 +127,10 @@ fn every_kind_reads_back() {
 /// What a record reads as when it was written as a fact of its topic.
 fn through_avro<T: serde::de::DeserializeOwned>(data: FactData) -> T {
     let topic = data.topic().name;
+    let schema = avro::ALL.iter().find(|schema| schema.topic == topic).unwrap().json;
+    for field in serde_json::to_value(&data).unwrap().as_object().unwrap().keys() {
+        assert!(schema.contains(&format!("{{\"name\": \"{field}\"")), "{topic}: {field}");
+    }
     let Fact { id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, .. } = fact();
     let (key, upstream, superseded_by) = (key.as_str(), upstream.as_str(), superseded_by.as_str());
     let written =

@@ -91,9 +91,9 @@ pub(crate) fn settings(base_url: &str) -> Settings {
     }
 }
 
-/// All names of upstreams.
+/// The names of the upstreams that are played: those of recalls.
 pub(crate) fn upstream_names() -> Vec<&'static str> {
-    upstreams::ALL.iter().map(|upstream| upstream.manifest().name).collect()
+    upstreams::ALL.iter().map(|upstream| upstream.manifest()).filter(|of| of.topic.name == FACTS.name).map(|of| of.name).collect()
 }
 
 /// The opened engine. Its projector runs until [`Engine::close`].

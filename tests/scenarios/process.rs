@@ -25,8 +25,8 @@ pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Comm
     command.env("HIGHWATER_DATA_DIR", data).env("HIGHWATER_LISTEN", "127.0.0.1:0").env("HIGHWATER_LOGGING__FORMAT", "json");
     // Nothing is read but what the test gives.
     command.current_dir(data.parent().unwrap());
-    for name in crate::engine::upstream_names() {
-        let name = name.to_uppercase();
+    for upstream in upstreams::ALL {
+        let name = upstream.manifest().name.to_uppercase();
         command.env(format!("HIGHWATER_UPSTREAMS__{name}__BASE_URL"), base_url);
         command.env(format!("HIGHWATER_UPSTREAMS__{name}__REQUESTS_PER_SECOND"), "10000.0");
     }

@@ -17,6 +17,7 @@ pub mod openfda;
 pub mod text;
 pub mod upstream;
 mod us_states;
+pub mod usaspending;
 mod xml;
 
 pub use upstream::{Answer, Door, Manifest, Observation, Page, Reject, Request, Settings, Upstream, UpstreamError, Wall, Window};
@@ -30,6 +31,7 @@ pub static ALL: &[&dyn Upstream] = &[
     &nhtsa::Nhtsa,
     &nih_reporter::NihReporter,
     &openfda::OpenFda,
+    &usaspending::UsaSpending,
 ];
 
 /// The upstream of that name.

@@ -1,5 +1,6 @@
 //! The kinds of facts: one file each, with the record type that upstreams fill and services read.
 
+pub mod awards;
 mod canonical;
 pub mod filings;
 pub mod grants;
@@ -11,17 +12,20 @@ use serde::Serialize;
 
 use crate::avro::{Encoder, Error};
 use crate::event::Fact;
+use crate::facts::awards::AwardFact;
 use crate::facts::filings::FilingFact;
 use crate::facts::grants::GrantFact;
 use crate::facts::insider_trades::InsiderTradeFact;
 use crate::facts::recalls::RecallFact;
 use crate::facts::trials::TrialFact;
-use crate::topics::{FILINGS, GRANTS, INSIDER_TRADES, RECALLS, TRIALS, Topic};
+use crate::topics::{AWARDS, FILINGS, GRANTS, INSIDER_TRADES, RECALLS, TRIALS, Topic};
 
 /// The record of an observed fact, of any kind; written as the record alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum FactData {
+    /// For topic `awards`.
+    Award(Box<AwardFact>),
     /// For topic `filings`.
     Filing(Box<FilingFact>),
     /// For topic `grants`.
@@ -39,6 +43,7 @@ impl FactData {
     #[must_use]
     pub fn topic(&self) -> &'static Topic {
         match self {
+            Self::Award(_) => &AWARDS,
             Self::Filing(_) => &FILINGS,
             Self::Grant(_) => &GRANTS,
             Self::InsiderTrade(_) => &INSIDER_TRADES,
@@ -51,6 +56,7 @@ impl FactData {
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         match self {
+            Self::Award(data) => data.canonical(),
             Self::Filing(data) => data.canonical(),
             Self::Grant(data) => data.canonical(),
             Self::InsiderTrade(data) => data.canonical(),

@@ -82,6 +82,7 @@ pub(crate) fn trial(observation: &Observation) -> &TrialFact {
 /// Whether a record says what it is of.
 fn has_identity(data: &FactData) -> bool {
     match data {
+        FactData::Award(fact) => !fact.award_id.is_empty() && !fact.kind.is_empty(),
         FactData::Filing(fact) => fact.accession.len() == 20 && fact.cik.len() == 10,
         FactData::Grant(fact) => !fact.number.is_empty(),
         FactData::InsiderTrade(fact) => fact.accession.len() == 20 && fact.issuer_cik.len() == 10,

@@ -11,3 +11,4 @@ mod nhtsa;
 mod nih_reporter;
 mod openfda;
 mod samples;
+mod usaspending;

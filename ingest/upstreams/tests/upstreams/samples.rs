@@ -6,6 +6,7 @@ use jiff::civil::date;
 use upstreams::{Answer, Page, UpstreamError, Window};
 
 use crate::common::*;
+use crate::usaspending::award_of;
 
 /// The page of a sample; `None` where there are no samples.
 fn sample(door: &str, file: &str) -> Option<Page> {
@@ -219,4 +220,44 @@ fn clinical_trials() {
     let page = sample("clinical_trials", "clinicaltrials/search-page1-5of21.json").unwrap();
     assert_eq!((page.observations.len(), &*trial(&page.observations[0]).phase), (5, "PHASE2"));
     assert!(page.next.is_some());
+}
+
+/// Proves that real awards, actions and details of USAspending are mapped whole, through whichever door they come.
+#[test]
+fn usaspending() {
+    let file = |name: &str| format!("usaspending/{name}.json");
+    let Some(actions) = sample("usaspending.transactions", &file("spending_by_transaction.page1")) else { return };
+    assert_eq!(actions.observations.len(), 5);
+    let base = award_of(&actions, "usaspending.transactions/CONT_AWD_1333BJ27C00280001_1344_-NONE-_-NONE-/0");
+    assert_eq!((&*base.recipient, &*base.recipient_uei), ("GENERAL DYNAMICS INFORMATION TECHNOLOGY, INC.", "SMNWM6HN79X5"));
+    assert_eq!(
+        (base.action_cents, &*base.action_type, &*base.action_date, &*base.naics),
+        (Some(6_048_825_195), "", "2026-10-01", "541519")
+    );
+    let taken = award_of(&actions, "usaspending.transactions/CONT_AWD_68HERC25F0013_6800_68HERC23D0002_6800/P00010");
+    assert_eq!(
+        (taken.action_cents, &*taken.action_type, &*taken.parent_piid, &*taken.psc),
+        (Some(-2_890_900), "C", "68HERC23D0002", "R425")
+    );
+
+    let awards = sample("usaspending.awards", &file("spending_by_award_contracts")).unwrap();
+    let webb = award_of(&awards, "usaspending.awards/CONT_AWD_GSFC0200211DNAS502200_8000_-NONE-_-NONE-");
+    assert_eq!((webb.amount_cents, webb.outlays_cents), (Some(434_558_599_901), Some(51_911_295_652)));
+    assert_eq!((&*webb.start, &*webb.end, &*webb.place_city, &*webb.place_zip), ("2003-10-01", "2022-12-25", "REDONDO BEACH", "90278"));
+    assert_eq!(webb.url, "https://www.usaspending.gov/award/CONT_AWD_GSFC0200211DNAS502200_8000_-NONE-_-NONE-");
+
+    let contract = sample("usaspending.details", &file("awards.contract")).unwrap();
+    let tracers = award_of(&contract, "usaspending.details/CONT_AWD_80GSFC18C0008_8000_-NONE-_-NONE-");
+    assert_eq!((&*tracers.potential_end, &*tracers.end, tracers.ceiling_cents), ("2025-08-23", "2025-08-19", Some(17_227_241_967)));
+    assert_eq!((&*tracers.parent_recipient_uei, &*tracers.toptier_code, &*tracers.offers), ("Z1H9VJS8NG16", "080", "2"));
+    assert_eq!(tracers.office, "NASA GODDARD SPACE FLIGHT CENTER");
+    let vehicle = sample("usaspending.details", &file("awards.idv")).unwrap();
+    let orion = award_of(&vehicle, "usaspending.details/CONT_IDV_80JSC019C0012_8000");
+    assert_eq!((orion.is_vehicle(), &*orion.end, &*orion.potential_end, &*orion.holders), (true, "2030-09-30", "", "SINGLE AWARD"));
+    assert_eq!((orion.exercised_cents, orion.ceiling_cents), (None, Some(1_048_931_461_900)));
+
+    let history = sample("usaspending.details", &file("awards.transactions")).unwrap();
+    assert_eq!(history.observations.len(), 3);
+    let funded = award_of(&history, "usaspending.details/CONT_AWD_80GSFC18C0008_8000_-NONE-_-NONE-/P00063/0");
+    assert_eq!((funded.action_cents, &*funded.action_date, &*funded.award_type_code), (Some(28_204_629), "2025-06-05", "D"));
 }

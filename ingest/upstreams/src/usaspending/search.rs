@@ -1,0 +1,148 @@
+//! What is asked: the addresses and bodies of all requests.
+
+use serde_json::{Value, json};
+
+use super::plan::{By, Cursor, Group, Order, Rows, SECTORS, Step};
+use super::{DETAILS, ORIGIN, TRANSACTIONS};
+use crate::Request;
+
+/// Rows a page: the most the server gives.
+pub(super) const LIMIT: usize = 100;
+/// Pages that can be asked for by number.
+pub(super) const PAGES_MAX: u32 = 500;
+/// Awards a page whose details are asked for one by one: few, since all of them stand in the cursor.
+const DETAILS_LIMIT: usize = 10;
+/// Details are asked for of awards of at least so many dollars.
+const DETAILS_DOLLARS_MIN: u64 = 5_000_000;
+/// Actions a page.
+const ACTIONS_LIMIT: usize = 5_000;
+
+const MEDIA_TYPES: &[&str] = &["application/json", "text/json"];
+/// Where a 404 is an answer, which may come as a page of words.
+const MEDIA_TYPES_OR_WORDS: &[&str] = &["application/json", "text/json", "text/html", "text/plain"];
+
+const ACTION_FIELDS: &[&str] = &[
+    "Award ID",
+    "Mod",
+    "Action Date",
+    "Action Type",
+    "Transaction Amount",
+    "Transaction Description",
+    "Recipient Name",
+    "Recipient UEI",
+    "Awarding Agency",
+    "Awarding Sub Agency",
+    "Award Type",
+    "PSC",
+    "naics_code",
+    "naics_description",
+];
+
+/// Without those that have made the server fail: Awarding Agency Code, recipient_id, Contract Award Type, Total Outlays.
+const AWARD_FIELDS: &[&str] = &[
+    "Award ID",
+    "Recipient Name",
+    "Recipient UEI",
+    "Awarding Agency",
+    "Awarding Sub Agency",
+    "Funding Agency",
+    "Description",
+    "Last Modified Date",
+    "Base Obligation Date",
+    "Start Date",
+    "Award Amount",
+    "NAICS",
+    "PSC",
+    "Recipient Location",
+    "Primary Place of Performance",
+];
+
+/// The request at a cursor.
+pub(super) fn request(door: &str, cursor: &Cursor) -> Request {
+    let kind = if door == TRANSACTIONS { "transaction" } else { "award" };
+    match &cursor.step {
+        Step::Count => {
+            let body = json!({ "filters": filters(door, cursor) });
+            Request { media_types: MEDIA_TYPES_OR_WORDS, ..post(format!("/api/v2/search/spending_by_{kind}_count/"), &body) }
+        }
+        Step::Rows(rows) => post(format!("/api/v2/search/spending_by_{kind}/"), &search(door, cursor, rows)),
+        Step::Award { ids, .. } => {
+            let mut path = "/api/v2/awards/".to_owned();
+            path.extend(
+                form_urlencoded::byte_serialize(ids.first().map_or("", String::as_str).as_bytes()).map(|part| part.replace('+', "%20")),
+            );
+            path.push('/');
+            Request { path, media_types: MEDIA_TYPES_OR_WORDS, ..ask() }
+        }
+        Step::Actions { ids, page, .. } => {
+            let body = json!({"award_id": ids.first(), "page": page, "limit": ACTIONS_LIMIT, "sort": "action_date", "order": "desc"});
+            Request { media_types: MEDIA_TYPES_OR_WORDS, ..post("/api/v2/transactions/".to_owned(), &body) }
+        }
+    }
+}
+
+fn ask() -> Request {
+    Request {
+        origin: ORIGIN.to_owned(),
+        headers: vec![("accept", "application/json".to_owned())],
+        accepts_statuses: &[400, 404, 422],
+        media_types: MEDIA_TYPES,
+        ..Request::default()
+    }
+}
+
+fn post(path: String, body: &Value) -> Request {
+    Request { path, body: Some(body.to_string()), ..ask() }
+}
+
+fn search(door: &str, cursor: &Cursor, rows: &Rows) -> Value {
+    let is_vehicles = cursor.slice.group == Group::Idvs;
+    let (fields, sort, limit): (Vec<&str>, _, _) = match door {
+        TRANSACTIONS => (ACTION_FIELDS.to_vec(), "Award ID", LIMIT),
+        DETAILS => (
+            vec!["Award ID", "Award Amount", "Last Modified Date", "Recipient Name", "Awarding Agency", "NAICS"],
+            "Last Modified Date",
+            DETAILS_LIMIT,
+        ),
+        _ => {
+            let end = if is_vehicles { "Last Date to Order" } else { "End Date" };
+            let sort = if cursor.plan.first().is_some_and(|span| span.by == By::NewAwards) {
+                "Base Obligation Date"
+            } else {
+                "Last Modified Date"
+            };
+            (AWARD_FIELDS.iter().copied().chain([end]).collect(), sort, LIMIT)
+        }
+    };
+    let order = if rows.order == Order::Desc { "desc" } else { "asc" };
+    let mut body = json!({
+        "filters": filters(door, cursor), "fields": fields, "sort": sort, "order": order, "limit": limit, "page": rows.page,
+    });
+    // Beyond the last page number; both, or the server refuses.
+    if let Some((id, value)) = rows.after.as_ref().filter(|_| rows.page > PAGES_MAX) {
+        body["last_record_unique_id"] = json!(id);
+        body["last_record_sort_value"] = json!(value);
+    }
+    body
+}
+
+fn filters(door: &str, cursor: &Cursor) -> Value {
+    let slice = &cursor.slice;
+    let by = match cursor.plan.first().map(|span| span.by) {
+        Some(By::NewAwards) => "new_awards_only",
+        _ => "last_modified_date",
+    };
+    let codes = slice.group.codes();
+    let codes = slice.code.and_then(|code| codes.get(code..=code)).unwrap_or(codes);
+    let mut filters = json!({
+        "award_type_codes": codes,
+        "time_period": [{"start_date": slice.from.to_string(), "end_date": slice.to.to_string(), "date_type": by}],
+    });
+    if let Some(sector) = slice.sector {
+        filters["naics_codes"] = SECTORS.get(sector).map_or_else(|| json!({"exclude": SECTORS}), |sector| json!({"require": [sector]}));
+    }
+    if door == DETAILS {
+        filters["award_amounts"] = json!([{"lower_bound": DETAILS_DOLLARS_MIN}]);
+    }
+    filters
+}
