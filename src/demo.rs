@@ -88,8 +88,8 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
     };
     let (bound, serving) = Arc::clone(&simulator).bind(SocketAddr::from(([127, 0, 0, 1], 0)), shutdown).await?;
     let serving = tokio::spawn(serving);
-    for upstream in upstreams::ALL {
-        let section = ["upstreams", upstream.manifest().name];
+    for name in simulator::UPSTREAMS {
+        let section = ["upstreams", *name];
         config.set(&section, "base_url", format!("http://{bound}"));
         config.set(&section, "requests_per_second", 1_000.0);
     }
@@ -118,12 +118,13 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
     Ok(())
 }
 
-/// Runs every upstream once and waits until what came is projected.
+/// Runs every upstream that is played once and waits until what came is projected.
 async fn look(engine: &Arc<Engine>) {
-    let runs = upstreams::ALL.iter().map(|upstream| async move {
+    let played = simulator::UPSTREAMS.iter().filter_map(|name| upstreams::by_name(name));
+    let runs = played.map(|upstream| async move {
         let name = upstream.manifest().name;
         match engine.upstream_settings(name) {
-            Ok(settings) => match engine.runner.run(*upstream, &settings).await {
+            Ok(settings) => match engine.runner.run(upstream, &settings).await {
                 Ok(_) => {}
                 Err(error) => tracing::error!(upstream = name, error = ingest::reason(&error), "an upstream cannot be run"),
             },

@@ -91,9 +91,9 @@ pub(crate) fn settings(base_url: &str) -> Settings {
     }
 }
 
-/// The names of the upstreams that are played: those of recalls.
+/// The names of the upstreams that are played.
 pub(crate) fn upstream_names() -> Vec<&'static str> {
-    upstreams::ALL.iter().map(|upstream| upstream.manifest()).filter(|of| of.topic.name == FACTS.name).map(|of| of.name).collect()
+    simulator::UPSTREAMS.to_vec()
 }
 
 /// The opened engine. Its projector runs until [`Engine::close`].

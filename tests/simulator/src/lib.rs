@@ -1,4 +1,4 @@
-//! The recall upstreams played by one server: their paths, forms, caps and bugs, with volume and faults in the caller's hand.
+//! Upstreams played by one server: their paths, forms, caps and bugs, with volume and faults in the caller's hand.
 //!
 //! Promises: the same options and the same calls give the same bytes; records are made when they are asked for, so that a million
 //! of them need no memory; and an account of every change says what a reader of the upstreams should find.
@@ -38,6 +38,9 @@ pub use faults::{Faults, NAMES as FAULT_NAMES, PARAMETERS as FAULT_PARAMETERS, U
 pub use render::Answer;
 use render::Door;
 use world::{Feed, World};
+
+/// The upstreams that are played, by the engine's names for them. Whoever runs upstreams on a simulator runs these.
+pub const UPSTREAMS: &[&str] = &["cpsc", "edgar", "fsis", "nhtsa", "openfda"];
 
 /// When changes happen by themselves. [`Simulator::advance`] works always.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

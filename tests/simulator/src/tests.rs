@@ -16,6 +16,15 @@ const SOCRATA: &str = "/resource/6axg-epim.json";
 const FSIS: &str = "/fsis/api/recall/v/1";
 const PATHS: [&str; 8] = [CPSC, "/food/enforcement.json", "/drug/enforcement.json", "/device/enforcement.json", SOCRATA, POST, PRE, FSIS];
 
+/// Proves that the list of upstreams that are played has each one whose paths are answered, and no other.
+#[test]
+fn those_that_are_played_answer() {
+    let edgar = ["/cgi-bin/browse-edgar", "/submissions/CIK0000900001.json"];
+    let doors = PATHS.into_iter().chain(edgar).map(|path| Door::at(path).unwrap_or_else(|| panic!("{path} is not answered")).name());
+    let played: BTreeSet<&str> = doors.map(|name| name.split('.').next().unwrap()).collect();
+    assert_eq!(played.into_iter().collect::<Vec<_>>(), UPSTREAMS);
+}
+
 fn options(records: u64) -> Options {
     let at = "2026-11-20T12:00:00Z".parse().unwrap();
     Options { records, today: date(2026, 11, 20), clock: Clock::Fixed(at), ..Options::default() }
