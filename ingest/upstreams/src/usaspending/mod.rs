@@ -67,8 +67,8 @@ impl Upstream for UsaSpending {
         &MANIFEST
     }
 
-    fn start(&self, door: &Door, window: &Window, _settings: &Settings) -> UpstreamCursor {
-        json::write_cursor(Cursor::start(door.name, window))
+    fn start(&self, door: &Door, window: &Window, settings: &Settings) -> UpstreamCursor {
+        json::write_cursor(Cursor::start(door.name, window, settings.window_days))
     }
 
     fn request(&self, door: &Door, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {

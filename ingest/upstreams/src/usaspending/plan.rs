@@ -14,8 +14,8 @@ use crate::Window;
 const FIRST_DAY: Date = Date::constant(2007, 10, 1);
 /// How late contracts of the Department of Defense are published.
 const LATE_DAYS: i64 = 90;
-/// How far back a full run reads by day of modification. What is older stands in files, not in searches.
-const FULL_DAYS: i64 = 30;
+/// How far back a full run reads by day of modification, unless every run reads further. What is older stands in files, not in searches.
+const FULL_DAYS: u32 = 30;
 /// How far back a full run looks for new awards.
 const NET_DAYS: i64 = 120;
 /// Within so many days what agencies report is published. Details are asked for once, when that has passed.
@@ -175,9 +175,10 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    pub(super) fn start(door: &str, window: &Window) -> Self {
+    /// The first cursor for a window; `window_days` is how far back each run reads, of which a full one must not fall short.
+    pub(super) fn start(door: &str, window: &Window, window_days: u32) -> Self {
         let back = |days: i64| window.to.saturating_sub(days.days());
-        let from = window.from.unwrap_or_else(|| back(FULL_DAYS)).min(window.to);
+        let from = window.from.unwrap_or_else(|| back(FULL_DAYS.max(window_days).into())).min(window.to);
         let span = |by, from: Date, to: Date| Span { by, from: from.max(FIRST_DAY), to };
         let with_late = |from: Date, to: Date| {
             let late_to = to.saturating_sub(LATE_DAYS.days()).min(from.saturating_sub(1.day()));

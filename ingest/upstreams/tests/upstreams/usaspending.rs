@@ -252,6 +252,23 @@ fn a_slice_that_does_not_add_up_is_not_passed() {
     assert_eq!((&filters["award_type_codes"], &filters["naics_codes"]), (&json!(["A"]), &json!({"require": ["11"]})));
 }
 
+/// Proves that where a run failed at a slice that did not add up, the next one passes it as soon as one answer shows it whole.
+#[test]
+fn a_slice_is_passed_once_its_rows_come() {
+    let mut cursor = start(TRANSACTIONS, &days(date(2026, 9, 30), TODAY));
+    let error = loop {
+        let answer = if request(TRANSACTIONS, &cursor).0.path == COUNT { counts(2, 0) } else { rows(&[action("A1", "0")], 1, false) };
+        match map_at(TRANSACTIONS, &cursor, &answer) {
+            Ok(page) => cursor = page.next.unwrap(),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, UpstreamError::Later { .. }), "{error}");
+    let page = map_at(TRANSACTIONS, &cursor, &rows(&[action("A2", "0"), action("A1", "0")], 1, false)).unwrap();
+    assert_eq!(page.observations.len(), 2);
+    assert_eq!(request(TRANSACTIONS, &page.next.unwrap()).0.path, COUNT, "the next slice");
+}
+
 /// Proves that a slice with too many rows is cut by days, a day by types, a type by sectors, without gap or overlap.
 #[test]
 fn too_many_rows_are_read_in_parts() {
