@@ -7,6 +7,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use clap::Args;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use schemas::clock::Clock;
 use simulator::{Options, Simulator, When};
 
 use crate::cli::{Role, address};
@@ -18,6 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Plays the upstreams alone.
 #[derive(Args)]
+#[command(after_help = format!("Played are: {}.", simulator::UPSTREAMS.join(", ")))]
 pub(crate) struct Simulate {
     /// Where to listen; port 0 takes a free one. The address is printed.
     #[arg(long, value_parser = address)]
@@ -25,7 +29,7 @@ pub(crate) struct Simulate {
     /// The seed of everything.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many recalls.
+    /// How many recalls; of all else there is as much as days bring.
     #[arg(long, default_value_t = 600)]
     records: u64,
     /// Changes at a time.
@@ -80,8 +84,8 @@ pub(crate) async fn simulate(asked: Simulate) -> Result<(), Box<dyn StdError>> {
 /// `highwater demo`.
 pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u64) -> Result<(), Box<dyn StdError>> {
     let server = engine::bind(&config)?;
-    let today = config.clock()?.now().to_zoned(jiff::tz::TimeZone::UTC).date();
-    let simulator = Simulator::new(Options { seed, records, today, clock: config.clock()?, ..Options::default() });
+    let clock = config.clock()?;
+    let simulator = Simulator::new(Options { seed, records, today: today(clock), clock, ..Options::default() });
     let (stop, stopping) = tokio::sync::oneshot::channel::<()>();
     let shutdown = async move {
         let _ = stopping.await;
@@ -106,6 +110,7 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
             // A demo that changes does so between two looks, as a real upstream does between two polls.
             loop {
                 tokio::time::sleep(LOOK_EVERY).await;
+                simulator.set_today(today(clock));
                 simulator.advance(3);
                 look(&engine).await;
             }
@@ -116,6 +121,10 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
     let _ = stop.send(());
     serving.await?;
     Ok(())
+}
+
+fn today(clock: Clock) -> Date {
+    clock.now().to_zoned(TimeZone::UTC).date()
 }
 
 /// Runs every upstream that is played once and waits until what came is projected.

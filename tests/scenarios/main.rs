@@ -15,6 +15,7 @@ mod gate;
 mod lost_servers;
 mod moving;
 mod pauses;
+mod played;
 mod process;
 mod reader;
 mod rebuild;

@@ -1,7 +1,7 @@
 //! Pages of the simulated upstreams, rendered before anything is measured and served from files by a process of their own.
 //!
-//! The doors that answer in JSON are taken; the flat file of NHTSA is an archive, and EDGAR's answers are indexes and XML, which no JSON
-//! parser can be compared with.
+//! The doors of recalls that answer in JSON are taken; the flat file of NHTSA is an archive, and EDGAR's answers are indexes and XML, which no
+//! JSON parser can be compared with. Grants, trials and awards are as many as they are, however many records are measured.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -25,7 +25,7 @@ use crate::{Failure, Settings};
 pub(crate) fn doors() -> impl Iterator<Item = (&'static dyn Upstream, &'static Door)> {
     let played = simulator::UPSTREAMS.iter().filter_map(|name| upstreams::by_name(name));
     let all = played.flat_map(|upstream| upstream.manifest().doors.iter().map(move |door| (upstream, door)));
-    all.filter(|(_, door)| !["edgar.", "nhtsa.flat"].iter().any(|other| door.name.starts_with(other)))
+    all.filter(|(_, door)| *door.topic == schemas::topics::RECALLS && !door.name.starts_with("nhtsa.flat"))
 }
 
 /// How the engine is to ask for them.

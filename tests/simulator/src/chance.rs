@@ -30,6 +30,11 @@ impl Dice {
         list.get(self.below(tag, list.len() as u64) as usize).copied().unwrap_or("")
     }
 
+    /// One of a list, which must have some.
+    pub(crate) fn choose<T>(self, tag: u64, list: &[T]) -> &T {
+        &list[self.below(tag, list.len() as u64) as usize]
+    }
+
     /// True once in `of` times.
     pub(crate) fn once_in(self, tag: u64, of: u64) -> bool {
         self.below(tag, of) == 0

@@ -1,4 +1,6 @@
 //! Filings: a feed, daily indexes, lists of filers and whole submissions, of the last business days. Nothing changes but the day.
+//!
+//! Each fortnight has one company of which several insiders buy within days.
 
 use std::fmt::Write;
 
@@ -8,25 +10,42 @@ use jiff::civil::{Date, Weekday};
 use crate::chance::Dice;
 use crate::query::Query;
 use crate::render::Answer;
+use crate::words::BRAND_HEADS;
 use crate::world::{World, brand};
 
 /// Filings of a business day.
 const A_DAY: u64 = 8;
 /// The days, counted back, that have filings.
 const DAYS: i64 = 20;
-/// Companies, by number from [`CIK_MIN`] on; their insiders stand [`OWNERS_FROM`] behind.
+/// Companies, by number from [`CIK_MIN`] on; their insiders stand behind [`OWNERS_FROM`], so many of each.
 const COMPANIES: u64 = 12;
 const CIK_MIN: u64 = 900_001;
-const OWNERS_FROM: u64 = 1_000_000;
+const OWNERS_FROM: u64 = 1_900_001;
+const INSIDERS: u64 = 5;
+/// Days in which the insiders of one company buy, and then those of another.
+const CLUSTER_DAYS: u64 = 14;
 /// Who sends them in.
 const AGENT: u64 = 1_683_168;
+/// Items of 8-Ks, some grave and some not, and what stands with each.
 const EVENTS: &[(&str, &str)] = &[
+    ("1.01", "Entry into a Material Definitive Agreement"),
     ("1.03", "Bankruptcy or Receivership"),
+    ("2.01", "Completion of Acquisition or Disposition of Assets"),
     ("2.02", "Results of Operations and Financial Condition"),
-    ("4.02", "Non-Reliance on Previously Issued Financial Statements"),
-    ("5.02", "Departure of Directors or Certain Officers"),
+    ("2.05", "Costs Associated with Exit or Disposal Activities"),
+    ("3.01", "Notice of Delisting or Failure to Satisfy a Continued Listing Rule or Standard; Transfer of Listing"),
+    ("4.01", "Changes in Registrant's Certifying Accountant"),
+    ("4.02", "Non-Reliance on Previously Issued Financial Statements or a Related Audit Report or Completed Interim Review"),
+    ("5.02", "Departure of Directors or Certain Officers; Election of Directors; Appointment of Certain Officers"),
+    ("5.03", "Amendments to Articles of Incorporation or Bylaws; Change in Fiscal Year"),
+    ("7.01", "Regulation FD Disclosure"),
     ("8.01", "Other Events"),
 ];
+/// Stands beside other items, and says little.
+const EXHIBITS: (&str, &str) = ("9.01", "Financial Statements and Exhibits");
+/// What an insider does, by code, and whether shares come or go.
+const TRADES: &[(&str, &str)] = &[("P", "A"), ("S", "D"), ("S", "D"), ("M", "A"), ("A", "A"), ("F", "D")];
+const OFFICES: &[&str] = &["Chief Executive Officer", "Chief Financial Officer", "General Counsel", "", ""];
 
 /// What a path asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,21 +90,40 @@ struct Filing {
     day: Date,
     index: u64,
     company: u64,
+    /// Which of the company's insiders reports; of no meaning for other forms.
+    insider: u64,
     form: &'static str,
-    event: (&'static str, &'static str),
+    events: Vec<(&'static str, &'static str)>,
+    /// Whether it is one of several purchases within days.
+    is_clustered: bool,
 }
 
 impl Filing {
     fn of(world: &World, day: Date, index: u64) -> Self {
-        let dice = Dice::new(world.seed, 70, u64::from(day.day_of_year().unsigned_abs()) * 100 + index);
+        let number = u64::from(day.day_of_year().unsigned_abs());
+        let dice = Dice::new(world.seed, 70, number * 100 + index);
         let form = ["8-K", "4", "10-Q", "4", "SC 13D", "3", "8-K/A", "S-1"][index as usize % A_DAY as usize];
-        let event = EVENTS[dice.below(0, EVENTS.len() as u64) as usize];
-        Self { day, index, company: dice.below(1, COMPANIES), form, event }
+        let mut events = vec![*dice.choose(0, EVENTS)];
+        if dice.once_in(3, 4) {
+            events.extend(Some(*dice.choose(4, EVENTS)).filter(|event| *event != events[0]));
+        }
+        if dice.once_in(5, 2) {
+            events.push(EXHIBITS);
+        }
+        let is_clustered = form == "4" && !dice.once_in(6, 3);
+        let cluster = Dice::new(world.seed, 73, number / CLUSTER_DAYS).below(0, COMPANIES);
+        let company = if is_clustered { cluster } else { dice.below(1, COMPANIES) };
+        Self { day, index, company, insider: dice.below(7, INSIDERS), form, events, is_clustered }
     }
 
     fn accession(&self) -> String {
         let number = u64::from(self.day.day_of_year().unsigned_abs()) * 10 + self.index;
         format!("{AGENT:010}-{:02}-{number:06}", self.day.year() % 100)
+    }
+
+    /// Its items as lists tell them.
+    fn items(&self) -> String {
+        self.events.iter().map(|(code, _)| *code).collect::<Vec<_>>().join(",")
     }
 
     fn is_ownership(&self) -> bool {
@@ -97,7 +135,9 @@ impl Filing {
         let cik = CIK_MIN + self.company;
         let name = company(world, self.company);
         if self.is_ownership() {
-            vec![(cik, name, "Issuer"), (cik + OWNERS_FROM, format!("Quay {}", self.company), "Reporting")]
+            let insider = self.company * INSIDERS + self.insider;
+            let family = BRAND_HEADS[insider as usize % BRAND_HEADS.len()];
+            vec![(cik, name, "Issuer"), (OWNERS_FROM + insider, format!("{family} Quay"), "Reporting")]
         } else {
             vec![(cik, name, "Filer")]
         }
@@ -106,6 +146,15 @@ impl Filing {
 
 fn company(world: &World, company: u64) -> String {
     format!("{} CORP", brand(Dice::new(world.seed, 71, company), 1).to_uppercase())
+}
+
+/// The letters under which a company is traded, which a few say they have not.
+fn symbol(world: &World, number: u64) -> String {
+    if number % 6 == 5 {
+        return "NONE".to_owned();
+    }
+    let letters: String = company(world, number).chars().filter(char::is_ascii_uppercase).take(3).collect();
+    format!("{letters}{}", char::from(b'A' + (number % 26) as u8))
 }
 
 /// The day and the number within it of an accession number.
@@ -172,10 +221,12 @@ fn current(world: &World, query: &Query<'_>) -> Answer {
     let mut body = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\" ?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\">\n".to_owned();
     let entries = newest(world).flat_map(|filing| {
         let parties = filing.parties(world);
-        parties.into_iter().map(move |party| (filing.accession(), filing.form, filing.day, filing.event, party)).collect::<Vec<_>>()
+        let told = (filing.accession(), filing.form, filing.day, filing.events);
+        parties.into_iter().map(move |party| (told.clone(), party)).collect::<Vec<_>>()
     });
-    for (accession, form, day, (code, label), (cik, name, role)) in entries.skip(number("start", 10_000)).take(number("count", 100)) {
-        let items = if form.starts_with("8-K") { format!("&lt;br&gt;Item {code}: {label}\n") } else { String::new() };
+    for ((accession, form, day, events), (cik, name, role)) in entries.skip(number("start", 10_000)).take(number("count", 100)) {
+        let item = |(code, label): &(&str, &str)| format!("&lt;br&gt;Item {code}: {label}\n");
+        let items: String = if form.starts_with("8-K") { events.iter().map(item).collect() } else { String::new() };
         // Writing to a text does not fail.
         let _ = write!(
             body,
@@ -199,7 +250,7 @@ fn list(world: &World, cik: u64) -> Answer {
             "filingDate": column(&|filing| filing.day.to_string()),
             "reportDate": column(&|_| String::new()),
             "form": column(&|filing| filing.form.to_owned()),
-            "items": column(&|filing| if filing.form.starts_with("8-K") { filing.event.0.to_owned() } else { String::new() }),
+            "items": column(&|filing| if filing.form.starts_with("8-K") { filing.items() } else { String::new() }),
             "primaryDocument": column(&|_| "a.htm".to_owned()),
         }, "files": []},
     });
@@ -213,25 +264,34 @@ fn submission(world: &World, filing: &Filing) -> Answer {
         return typed("text/plain", format!("<SEC-DOCUMENT>{accession}.txt\n"));
     };
     let dice = Dice::new(world.seed, 72, filing.index + u64::from(day.day_of_year().unsigned_abs()) * 10);
-    let (shares, price, code) = (100 + dice.below(0, 900), 5 + dice.below(1, 95), dice.pick(2, &["P", "S"]));
-    let direction = if code == "P" { "A" } else { "D" };
+    let (code, direction) = if filing.is_clustered { ("P", "A") } else { *dice.choose(2, TRADES) };
+    let (shares, price) = (100 + dice.below(0, 9_900), 5 + dice.below(1, 95));
+    let held = shares + dice.below(3, 50_000);
+    let office = OFFICES[filing.insider as usize % OFFICES.len()];
+    let relationship = if office.is_empty() {
+        "<isDirector>1</isDirector>".to_owned()
+    } else {
+        format!("<isOfficer>1</isOfficer><officerTitle>{office}</officerTitle>")
+    };
     let trade = format!(
         "<nonDerivativeTransaction><securityTitle><value>Common Stock</value></securityTitle><transactionDate><value>{day}</value>\
          </transactionDate><transactionCoding><transactionCode>{code}</transactionCode></transactionCoding><transactionAmounts>\
          <transactionShares><value>{shares}</value></transactionShares><transactionPricePerShare><value>{price}</value>\
          </transactionPricePerShare><transactionAcquiredDisposedCode><value>{direction}</value></transactionAcquiredDisposedCode>\
-         </transactionAmounts></nonDerivativeTransaction>"
+         </transactionAmounts><postTransactionAmounts><sharesOwnedFollowingTransaction><value>{held}</value>\
+         </sharesOwnedFollowingTransaction></postTransactionAmounts><ownershipNature><directOrIndirectOwnership><value>D</value>\
+         </directOrIndirectOwnership></ownershipNature></nonDerivativeTransaction>"
     );
     let trade = if form == "4" { trade } else { String::new() };
     let body = format!(
         "<SEC-DOCUMENT>{accession}.txt\n<SEC-HEADER>\nACCESSION NUMBER:\t\t{accession}\nFILED AS OF DATE:\t\t{}\n</SEC-HEADER>\n<XML>\n\
          <ownershipDocument><documentType>{form}</documentType><periodOfReport>{day}</periodOfReport><issuer><issuerCik>{issuer:010}</issuerCik>\
-         <issuerName>{issuer_name}</issuerName><issuerTradingSymbol>Q{}</issuerTradingSymbol></issuer><reportingOwner><reportingOwnerId>\
+         <issuerName>{issuer_name}</issuerName><issuerTradingSymbol>{}</issuerTradingSymbol></issuer><reportingOwner><reportingOwnerId>\
          <rptOwnerCik>{owner:010}</rptOwnerCik><rptOwnerName>{owner_name}</rptOwnerName></reportingOwnerId><reportingOwnerRelationship>\
-         <isDirector>1</isDirector></reportingOwnerRelationship></reportingOwner><nonDerivativeTable>{trade}</nonDerivativeTable>\
+         {relationship}</reportingOwnerRelationship></reportingOwner><nonDerivativeTable>{trade}</nonDerivativeTable>\
          </ownershipDocument>\n</XML>\n</SEC-DOCUMENT>\n",
         day.strftime("%Y%m%d"),
-        filing.company,
+        symbol(world, filing.company),
     );
     typed("text/plain", body)
 }

@@ -183,6 +183,12 @@ impl Plan {
         self.strikes.iter().all(|strikes| !strikes)
     }
 
+    /// Where a page begins that should begin at `start`.
+    pub(crate) fn start(&self, start: u64, limit: u64) -> u64 {
+        let start = if self.has(Fault::DuplicatedPage) { start.saturating_sub(limit) } else { start };
+        if self.has(Fault::ShiftedPage) { start.saturating_sub(1) } else { start }
+    }
+
     /// Whether this record is missing from this answer.
     pub(crate) fn vanishes(&self, dice: Dice) -> bool {
         self.vanished_share > 0.0 && dice.unit(990) < self.vanished_share

@@ -1,10 +1,68 @@
-//! JSON written straight into bytes. Commas follow from what stands before, so that callers only name fields.
+//! JSON written straight into bytes. Commas follow from what stands before, so that callers only name fields. Records of which a reader
+//! chooses the fields are made as values instead, and here is what is done with those.
+
+use std::cmp::Ordering;
+
+use serde_json::{Value, json};
 
 /// What a schema fault does to every record: a field gone, or another type in its place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Schema {
     pub(crate) missing: Option<String>,
     pub(crate) retyped: Option<String>,
+}
+
+impl Schema {
+    /// Strikes a record, at any depth.
+    pub(crate) fn strike(&self, record: &mut Value) {
+        if self.missing.is_none() && self.retyped.is_none() {
+            return;
+        }
+        match record {
+            Value::Object(fields) => {
+                if let Some(name) = &self.missing {
+                    fields.remove(name);
+                }
+                for (name, field) in fields {
+                    if self.retyped.as_ref() == Some(name) {
+                        *field = json!({"type": "changed"});
+                    } else {
+                        self.strike(field);
+                    }
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.strike(item)),
+            _ => {}
+        }
+    }
+}
+
+/// The fields of two objects, as one.
+pub(crate) fn joined(one: Value, other: Value) -> Value {
+    match (one, other) {
+        (Value::Object(mut one), Value::Object(other)) => {
+            one.extend(other);
+            Value::Object(one)
+        }
+        (one, _) => one,
+    }
+}
+
+/// Which of two fields stands first: numbers by size, texts by their letters, and behind both what is neither.
+pub(crate) fn order(one: &Value, other: &Value) -> Ordering {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => one.as_f64().partial_cmp(&other.as_f64()).unwrap_or(Ordering::Equal),
+        (Value::String(one), Value::String(other)) => one.cmp(other),
+        _ => rank(one).cmp(&rank(other)),
+    }
+}
+
+fn rank(field: &Value) -> u8 {
+    match field {
+        Value::Number(_) => 0,
+        Value::String(_) => 1,
+        _ => 2,
+    }
 }
 
 /// A growing JSON text.

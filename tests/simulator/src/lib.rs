@@ -7,18 +7,23 @@
 
 mod account;
 mod chance;
+mod clinical_trials;
 mod cpsc;
+mod days;
 mod edgar;
 mod faults;
 mod fsis;
 mod json;
 mod nhtsa;
+mod nih_reporter;
 mod openfda;
 mod query;
 mod render;
+mod science;
 mod server;
 #[cfg(test)]
 mod tests;
+mod usaspending;
 mod words;
 mod world;
 
@@ -36,11 +41,11 @@ use chance::Dice;
 use faults::Plan;
 pub use faults::{Faults, NAMES as FAULT_NAMES, PARAMETERS as FAULT_PARAMETERS, UnknownFault};
 pub use render::Answer;
-use render::Door;
+use render::{Asked, Door};
 use world::{Feed, World};
 
 /// The upstreams that are played, by the engine's names for them. Whoever runs upstreams on a simulator runs these.
-pub const UPSTREAMS: &[&str] = &["cpsc", "edgar", "fsis", "nhtsa", "openfda"];
+pub const UPSTREAMS: &[&str] = &["clinical_trials", "cpsc", "edgar", "fsis", "nhtsa", "nih_reporter", "openfda", "usaspending"];
 
 /// When changes happen by themselves. [`Simulator::advance`] works always.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,7 +70,7 @@ pub enum When {
 pub struct Options {
     /// From which everything follows.
     pub seed: u64,
-    /// Records at the beginning, over all upstreams: a campaign seen by two doors or a recall in two languages counts once.
+    /// Recalls at the beginning, over all upstreams that have recalls: a campaign seen by two doors or a recall in two languages counts once.
     pub records: u64,
     /// The upstreams' day.
     pub today: Date,
@@ -151,7 +156,8 @@ impl Simulator {
         self.world.write().unwrap_or_else(PoisonError::into_inner).advance(n, at_ms)
     }
 
-    /// Moves the upstreams' day forward. Records that come from now on bear it; an earlier day is ignored.
+    /// Moves the upstreams' day forward. Recalls that come from now on bear it; what comes and moves by the day alone (filings, grants, trials,
+    /// awards) is there as of it. An earlier day is ignored.
     pub fn set_today(&self, today: Date) {
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
         world.today = world.today.max(today);
@@ -216,12 +222,18 @@ impl Simulator {
     /// The answer to a path and an encoded query, without a network and without faults; `None` for a path that no upstream has.
     #[must_use]
     pub fn answer(&self, path: &str, query: &str) -> Option<Answer> {
-        Some(self.render(Door::at(path)?, query, &Plan::default()))
+        Some(self.render(Door::at(path)?, Asked { path, query, body: &[] }, &Plan::default()))
     }
 
-    fn render(&self, door: Door, query: &str, plan: &Plan) -> Answer {
-        let build = if matches!(door, Door::FlatPost | Door::FlatPre) { self.builds.fetch_add(1, Ordering::Relaxed) } else { 0 };
-        let mut answer = render::answer(&self.world.read().unwrap_or_else(PoisonError::into_inner), door, query, plan, build);
+    /// The answer to a body posted to a path, without a network and without faults; `None` for a path that no upstream has.
+    #[must_use]
+    pub fn answer_posted(&self, path: &str, body: &[u8]) -> Option<Answer> {
+        Some(self.render(Door::at(path)?, Asked { path, query: "", body }, &Plan::default()))
+    }
+
+    fn render(&self, door: Door, asked: Asked<'_>, plan: &Plan) -> Answer {
+        let build = if door.is_counted() { self.builds.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        let mut answer = render::answer(&self.world.read().unwrap_or_else(PoisonError::into_inner), door, asked, plan, build);
         if matches!(door, Door::FlatPost | Door::FlatPre) {
             answer.last_modified = Some(self.clock.now().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string());
         }

@@ -248,13 +248,7 @@ pub(crate) fn answer(world: &World, feed: Feed, query: &Query, plan: &Plan) -> A
     let (total, indexes) = if search.phrases.is_empty() {
         let place =
             |index: u64| if descending { window.end.saturating_sub(1).saturating_sub(index) } else { index.saturating_sub(window.start) };
-        let mut start = after.map_or(skip, |index| place(index).saturating_add(1));
-        if plan.has(Fault::DuplicatedPage) {
-            start = start.saturating_sub(limit);
-        }
-        if plan.has(Fault::ShiftedPage) {
-            start = start.saturating_sub(1);
-        }
+        let start = plan.start(after.map_or(skip, |index| place(index).saturating_add(1)), limit);
         let total = window.end - window.start;
         let places = start.min(total)..start.saturating_add(limit).min(total);
         (total, places.map(|place| if descending { window.end - 1 - place } else { window.start + place }).collect::<Vec<_>>())

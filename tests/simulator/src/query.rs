@@ -25,7 +25,8 @@ impl<'a> Query<'a> {
     }
 }
 
-fn decoded(text: &str) -> String {
+/// A text with its escapes undone.
+pub(crate) fn decoded(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.as_bytes().iter();
     while let Some(&byte) = bytes.next() {

@@ -1,9 +1,9 @@
-//! From a path and a query to the bytes of an answer, with the faults of its content; those of its transport are the server's.
+//! From a path, a query and a body to the bytes of an answer, with the faults of its content; those of its transport are the server's.
 
 use crate::faults::Plan;
 use crate::query::Query;
 use crate::world::{Feed, World};
-use crate::{cpsc, edgar, fsis, nhtsa, openfda};
+use crate::{clinical_trials, cpsc, edgar, fsis, nhtsa, nih_reporter, openfda, usaspending};
 
 /// An answer as an upstream would give it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct Answer {
     pub etag: Option<String>,
     /// The `Last-Modified` header.
     pub last_modified: Option<String>,
+    /// The `Location` header.
+    pub location: Option<String>,
     /// The body.
     pub body: Vec<u8>,
 }
@@ -33,6 +35,17 @@ impl Answer {
     }
 }
 
+/// A request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    /// As it is sent, encoded.
+    pub(crate) path: &'a str,
+    /// Encoded.
+    pub(crate) query: &'a str,
+    /// The body of a POST; empty for a GET.
+    pub(crate) body: &'a [u8],
+}
+
 /// One path of one upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Door {
@@ -43,6 +56,9 @@ pub(crate) enum Door {
     FlatPost,
     FlatPre,
     Fsis,
+    NihReporter,
+    Trials(clinical_trials::Ask),
+    UsaSpending(usaspending::Ask),
 }
 
 impl Door {
@@ -56,7 +72,12 @@ impl Door {
             "/odi/ffdd/rcl/FLAT_RCL_POST_2010.zip" => Self::FlatPost,
             "/odi/ffdd/rcl/FLAT_RCL_PRE_2010.zip" => Self::FlatPre,
             "/fsis/api/recall/v/1" => Self::Fsis,
-            _ => return edgar::Ask::at(path).map(Self::Edgar),
+            nih_reporter::PATH => Self::NihReporter,
+            _ => {
+                let edgar = || edgar::Ask::at(path).map(Self::Edgar);
+                let trials = || clinical_trials::Ask::at(path).map(Self::Trials);
+                return edgar().or_else(trials).or_else(|| usaspending::Ask::at(path).map(Self::UsaSpending));
+            }
         })
     }
 
@@ -71,6 +92,9 @@ impl Door {
             Self::FlatPost => "nhtsa.flat",
             Self::FlatPre => "nhtsa.flat_pre_2010",
             Self::Fsis => "fsis",
+            Self::NihReporter => "nih_reporter",
+            Self::Trials(_) => "clinical_trials",
+            Self::UsaSpending(ask) => ask.name(),
         }
     }
 
@@ -83,13 +107,30 @@ impl Door {
             Self::Socrata => "report_received_date",
             Self::FlatPost | Self::FlatPre => "RCDATE",
             Self::Fsis => "field_recall_date",
+            Self::NihReporter => "date_added",
+            Self::Trials(_) => "lastUpdatePostDateStruct",
+            Self::UsaSpending(ask) => ask.date_field(),
         }
+    }
+
+    /// Whether it is asked by POST; all others by GET.
+    pub(crate) fn takes_body(self) -> bool {
+        match self {
+            Self::NihReporter => true,
+            Self::UsaSpending(ask) => ask.takes_body(),
+            _ => false,
+        }
+    }
+
+    /// Whether each of its answers is told apart from the one before, as by a number.
+    pub(crate) fn is_counted(self) -> bool {
+        matches!(self, Self::FlatPost | Self::FlatPre | Self::NihReporter)
     }
 }
 
-/// The answer of a door. `build` counts the builds of the flat files, each of which numbers its rows anew.
-pub(crate) fn answer(world: &World, door: Door, query: &str, plan: &Plan, build: u64) -> Answer {
-    let query = Query::new(query);
+/// The answer of a door. `build` counts the answers of the doors that tell theirs apart: each flat file numbers its rows anew.
+pub(crate) fn answer(world: &World, door: Door, asked: Asked<'_>, plan: &Plan, build: u64) -> Answer {
+    let query = Query::new(asked.query);
     match door {
         Door::Cpsc => cpsc::answer(world, &query, plan),
         Door::Edgar(ask) => edgar::answer(world, ask, &query),
@@ -98,5 +139,8 @@ pub(crate) fn answer(world: &World, door: Door, query: &str, plan: &Plan, build:
         Door::FlatPost => nhtsa::flat(world, true, plan, build),
         Door::FlatPre => nhtsa::flat(world, false, plan, build),
         Door::Fsis => fsis::answer(world, &query, plan),
+        Door::NihReporter => nih_reporter::answer(world, asked.body, plan, build),
+        Door::Trials(ask) => clinical_trials::answer(world, ask, asked.path, &query, plan),
+        Door::UsaSpending(ask) => usaspending::answer(world, ask, asked.path, asked.body, plan),
     }
 }

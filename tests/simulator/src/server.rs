@@ -17,10 +17,11 @@ use warp::{Filter, Reply};
 use crate::account::ndjson;
 use crate::faults::{Fault, Plan};
 use crate::query::Query;
-use crate::render::{Answer, Door};
+use crate::render::{Answer, Asked, Door};
 use crate::{Simulator, When};
 
-const FAULTS_BYTES_MAX: u64 = 64 * 1024;
+/// The largest body that is read, of faults or of a search.
+const BODY_BYTES_MAX: u64 = 64 * 1024;
 const SLOW_PIECES: u64 = 10;
 
 type Served = warp::reply::Response;
@@ -49,17 +50,25 @@ impl Simulator {
         }
     }
 
-    async fn reply(self: Arc<Self>, path: &str, query: String, known: Option<String>) -> Served {
-        if let Some(side) = path.strip_prefix("/_sim/") {
+    /// Replies to a GET, or to a POST where there is a body.
+    async fn reply(self: Arc<Self>, path: String, query: String, known: Option<String>, body: Option<Bytes>) -> Served {
+        if let Some(side) = path.strip_prefix("/_sim/").filter(|_| body.is_none()) {
             return self.side(side, &query);
         }
-        let Some(door) = Door::at(path) else { return into_response(Answer::html(404, "Not Found")) };
+        let Some(door) = Door::at(&path) else { return into_response(Answer::html(404, "Not Found")) };
+        if door.takes_body() != body.is_some() {
+            return into_response(Answer::html(405, "Method Not Allowed"));
+        }
         let plan = self.draw(door);
         if let Some(served) = refusal(&plan) {
             return served;
         }
         let (this, asked) = (Arc::clone(&self), plan.clone());
-        let Ok(mut answer) = tokio::task::spawn_blocking(move || this.render(door, &query, &asked)).await else {
+        let render = move || {
+            let body = body.unwrap_or_default();
+            this.render(door, Asked { path: &path, query: &query, body: &body }, &asked)
+        };
+        let Ok(mut answer) = tokio::task::spawn_blocking(render).await else {
             return into_response(Answer::html(500, "the simulator failed"));
         };
         self.count_bytes(answer.body.len());
@@ -119,7 +128,7 @@ fn routes(this: Arc<Simulator>) -> impl Filter<Extract = (impl Reply,), Error = 
     let query = warp::query::raw().or(warp::any().map(String::new)).unify();
     let faults = warp::post()
         .and(warp::path!("_sim" / "faults"))
-        .and(warp::body::content_length_limit(FAULTS_BYTES_MAX))
+        .and(warp::body::content_length_limit(BODY_BYTES_MAX))
         .and(warp::body::aggregate().map(gathered))
         .and(sim.clone())
         .map(|body: Bytes, sim: Arc<Simulator>| sim.set_faults(&body));
@@ -131,12 +140,20 @@ fn routes(this: Arc<Simulator>) -> impl Filter<Extract = (impl Reply,), Error = 
                 None => into_response(Answer::html(400, "n is a number")),
             }
         });
-    let get = warp::get().and(warp::path::full()).and(query).and(warp::header::optional::<String>("if-none-match")).and(sim).and_then(
-        |path: warp::path::FullPath, query: String, known: Option<String>, sim: Arc<Simulator>| async move {
-            Ok::<_, Infallible>(sim.reply(path.as_str(), query, known).await)
+    let path = warp::path::full().map(|path: warp::path::FullPath| path.as_str().to_owned());
+    let known = warp::header::optional::<String>("if-none-match");
+    let get = warp::get().and(path).and(query).and(known).and(sim.clone()).and_then(
+        |path: String, query: String, known: Option<String>, sim: Arc<Simulator>| async move {
+            Ok::<_, Infallible>(sim.reply(path, query, known, None).await)
         },
     );
-    faults.or(advance).unify().or(get).unify()
+    let body = warp::body::content_length_limit(BODY_BYTES_MAX).and(warp::body::aggregate().map(gathered));
+    let post = warp::post().and(path).and(query).and(body).and(sim).and_then(
+        |path: String, query: String, body: Bytes, sim: Arc<Simulator>| async move {
+            Ok::<_, Infallible>(sim.reply(path, query, None, Some(body)).await)
+        },
+    );
+    faults.or(advance).unify().or(get).unify().or(post).unify()
 }
 
 fn gathered(mut body: impl Buf) -> Bytes {
@@ -229,6 +246,7 @@ fn into_response(answer: Answer) -> Served {
         ("link", answer.link),
         ("etag", answer.etag),
         ("last-modified", answer.last_modified),
+        ("location", answer.location),
     ];
     for (name, text) in texts {
         if let Some(value) = text.and_then(|text| HeaderValue::from_str(&text).ok()) {

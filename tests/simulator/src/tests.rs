@@ -1,10 +1,16 @@
 //! What the upstreams are held to: same seed, same bytes; forms that parse; windows, pages and caps; an account that is true.
 
+mod awards;
+mod filings;
+mod grants;
+mod posted;
+mod trials;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Cursor, Read};
 
 use jiff::civil::date;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
@@ -19,8 +25,22 @@ const PATHS: [&str; 8] = [CPSC, "/food/enforcement.json", "/drug/enforcement.jso
 /// Proves that the list of upstreams that are played has each one whose paths are answered, and no other.
 #[test]
 fn those_that_are_played_answer() {
-    let edgar = ["/cgi-bin/browse-edgar", "/submissions/CIK0000900001.json"];
-    let doors = PATHS.into_iter().chain(edgar).map(|path| Door::at(path).unwrap_or_else(|| panic!("{path} is not answered")).name());
+    let others = [
+        "/cgi-bin/browse-edgar",
+        "/submissions/CIK0000900001.json",
+        "/v2/projects/search",
+        "/api/v2/studies",
+        "/api/v2/studies/NCT07000001",
+        "/api/v2/version",
+        "/api/v2/search/spending_by_award/",
+        "/api/v2/search/spending_by_award_count/",
+        "/api/v2/search/spending_by_transaction/",
+        "/api/v2/search/spending_by_transaction_count/",
+        "/api/v2/awards/CONT_IDV_X_7530/",
+        "/api/v2/awards/last_updated/",
+        "/api/v2/transactions/",
+    ];
+    let doors = PATHS.into_iter().chain(others).map(|path| Door::at(path).unwrap_or_else(|| panic!("{path} is not answered")).name());
     let played: BTreeSet<&str> = doors.map(|name| name.split('.').next().unwrap()).collect();
     assert_eq!(played.into_iter().collect::<Vec<_>>(), UPSTREAMS);
 }
@@ -28,6 +48,12 @@ fn those_that_are_played_answer() {
 fn options(records: u64) -> Options {
     let at = "2026-11-20T12:00:00Z".parse().unwrap();
     Options { records, today: date(2026, 11, 20), clock: Clock::Fixed(at), ..Options::default() }
+}
+
+/// The business days of the four weeks after the beginning.
+fn business_days() -> impl Iterator<Item = Date> {
+    let days = std::iter::successors(Some(date(2026, 11, 21)), |day| day.tomorrow().ok()).take(28);
+    days.filter(|day| !matches!(day.weekday(), jiff::civil::Weekday::Saturday | jiff::civil::Weekday::Sunday))
 }
 
 fn query(path: &str) -> &'static str {

@@ -1,0 +1,51 @@
+//! EDGAR as it is played: what there is to find in it.
+
+use super::*;
+
+/// The trades of the last weeks: issuer, symbol, owner, code.
+fn trades(sim: &Simulator) -> Vec<[String; 4]> {
+    let mut out = Vec::new();
+    let days = std::iter::successors(Some(date(2026, 11, 19)), |day| day.yesterday().ok()).take(18);
+    for day in days {
+        let index = get(sim, &format!("/Archives/edgar/daily-index/2026/QTR4/master.{}.idx", day.strftime("%Y%m%d")), "");
+        let text = String::from_utf8(index.body).unwrap();
+        let files: BTreeSet<&str> =
+            text.lines().filter(|line| line.split('|').nth(2) == Some("4")).filter_map(|line| line.rsplit('|').next()).collect();
+        let numbers: BTreeSet<&str> = files.iter().filter_map(|file| file.rsplit('/').next()).collect();
+        for number in numbers {
+            let form = String::from_utf8(get(sim, &format!("/Archives/edgar/data/1/{number}"), "").body).unwrap();
+            let between =
+                |open: &str| form.split_once(open).map(|(_, rest)| rest.split('<').next().unwrap().to_owned()).unwrap_or_default();
+            out.push(["<issuerCik>", "<issuerTradingSymbol>", "<rptOwnerCik>", "<transactionCode>"].map(between));
+        }
+    }
+    out
+}
+
+/// Proves that several insiders of one company buy within days, that most companies have a symbol, and that others trade otherwise.
+#[test]
+fn insiders_buy_together() {
+    let sim = Simulator::new(options(600));
+    let trades = trades(&sim);
+    let mut buyers: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for [issuer, _, owner, _] in trades.iter().filter(|trade| trade[3] == "P") {
+        buyers.entry(issuer).or_default().insert(owner);
+    }
+    assert!(buyers.values().any(|owners| owners.len() >= 3), "{buyers:?}");
+    let symbols: BTreeSet<&str> = trades.iter().map(|trade| trade[1].as_str()).collect();
+    assert!(symbols.iter().filter(|symbol| **symbol != "NONE").count() > 1, "{symbols:?}");
+    let codes: BTreeSet<&str> = trades.iter().map(|trade| trade[3].as_str()).collect();
+    assert!(codes.len() > 2, "{codes:?}");
+}
+
+/// Proves that 8-Ks have items of several kinds, some of them more than one.
+#[test]
+fn current_reports_have_items() {
+    let sim = Simulator::new(options(600));
+    let feed = String::from_utf8(get(&sim, "/cgi-bin/browse-edgar", "count=100&start=0").body).unwrap();
+    let of = |entry: &str| entry.matches("br&gt;Item ").count();
+    let entries: Vec<&str> = feed.split("<entry>").filter(|entry| entry.contains("<title>8-K")).collect();
+    assert!(entries.iter().all(|entry| of(entry) > 0) && entries.iter().any(|entry| of(entry) > 1));
+    let items: BTreeSet<&str> = feed.split("br&gt;Item ").skip(1).filter_map(|rest| rest.split(':').next()).collect();
+    assert!(items.len() > 4, "{items:?}");
+}

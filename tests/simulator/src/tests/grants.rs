@@ -1,0 +1,104 @@
+//! NIH RePORTER as it is played.
+
+use super::*;
+
+const PATH: &str = "/v2/projects/search";
+
+fn search(sim: &Simulator, body: &Value) -> Value {
+    value(&sim.answer_posted(PATH, body.to_string().as_bytes()).unwrap())
+}
+
+/// All records of some criteria, page by page; each answer must promise the same number of them.
+fn read(sim: &Simulator, criteria: &Value, limit: usize, order: &str) -> Vec<Value> {
+    let mut all: Vec<Value> = Vec::new();
+    loop {
+        let body = json!({"criteria": criteria, "offset": all.len(), "limit": limit, "sort_field": "appl_id", "sort_order": order});
+        let answer = search(sim, &body);
+        let page = answer["results"].as_array().unwrap();
+        all.extend(page.iter().cloned());
+        if page.len() < limit {
+            assert_eq!(answer["meta"]["total"], all.len());
+            return all;
+        }
+    }
+}
+
+fn ids(records: &[Value]) -> Vec<u64> {
+    records.iter().map(|record| record["appl_id"].as_u64().unwrap()).collect()
+}
+
+fn added(from: &str, to: &str) -> Value {
+    json!({"date_added": {"from_date": from, "to_date": to}})
+}
+
+/// Proves that pages join without a gap or a repeat in both orders, that months add up to the whole, and that years before are thinner.
+#[test]
+fn pages_join_and_windows_add_up() {
+    let sim = Simulator::new(options(600));
+    let all = read(&sim, &json!({}), 50, "asc");
+    let mut upwards = ids(&all);
+    assert!(upwards.is_sorted_by(|one, other| one < other) && upwards.len() > 300, "{}", upwards.len());
+    let downwards = ids(&read(&sim, &json!({}), 500, "desc"));
+    upwards.reverse();
+    assert_eq!(downwards, upwards);
+    let (before, since) =
+        (read(&sim, &added("2000-01-01", "2026-09-20"), 500, "asc"), read(&sim, &added("2026-09-21", "2026-11-20"), 500, "asc"));
+    assert_eq!(before.len() + since.len(), all.len());
+    let per_day = since.len() as f64 / 45.0;
+    assert!((5.0..7.0).contains(&per_day) && before.len() < since.len(), "{per_day} a day, {} before", before.len());
+    assert!(since.iter().all(|record| ("2026-09-21".."2026-11-21").contains(&&text(&record["date_added"])[..10])));
+}
+
+/// Proves that criteria leave what they name, that one which is not known is ignored, and that what cannot be asked is refused.
+#[test]
+fn criteria_filter() {
+    let sim = Simulator::new(options(600));
+    let all = read(&sim, &json!({}), 500, "asc");
+    let checks: [(Value, fn(&Value) -> bool); 8] = [
+        (json!({"org_states": ["MA"]}), |record| record["organization"]["org_state"] == "MA"),
+        (json!({"agencies": ["NCI"], "is_agency_admin": true}), |record| record["agency_ic_admin"]["abbreviation"] == "NCI"),
+        (json!({"activity_codes": ["R01", "R21"]}), |record| ["R01", "R21"].contains(&record["activity_code"].as_str().unwrap())),
+        (json!({"exclude_subprojects": true}), |record| record["subproject_id"].is_null()),
+        (json!({"fiscal_years": [2027]}), |record| record["fiscal_year"] == 2027),
+        (json!({"award_amount_range": {"min_amount": 500_000}}), |record| {
+            record["award_amount"].as_u64().is_some_and(|own| own >= 500_000)
+        }),
+        (json!({"org_names": ["university"]}), |record| text(&record["organization"]["org_name"]).contains("UNIVERSITY")),
+        (json!({"advanced_text_search": {"operator": "and", "search_field": "all", "search_text": "lung cancer"}}), |record| {
+            let own = format!("{}{}{}", record["project_title"], record["abstract_text"], record["pref_terms"]).to_lowercase();
+            own.contains("lung") && own.contains("cancer")
+        }),
+    ];
+    for (criteria, fits) in checks {
+        let found = ids(&read(&sim, &criteria, 500, "asc"));
+        let expected: Vec<Value> = all.iter().filter(|record| fits(record)).cloned().collect();
+        assert_eq!(found, ids(&expected), "{criteria}");
+        assert!(!found.is_empty() && found.len() < all.len(), "{criteria}");
+    }
+    assert_eq!(read(&sim, &json!({"appl_id": [1]}), 500, "asc").len(), all.len(), "ignored");
+    let chosen = search(&sim, &json!({"include_fields": ["ApplId", "AgencyIcAdmin", "NoSuchField"], "limit": 1}));
+    let names: Vec<&String> = chosen["results"][0].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["agency_ic_admin", "appl_id", "no_such_field"]);
+    for body in ["{\"limit\":501}", "{\"offset\":15000}", "{\"limit\":\"x\"}", "[]", ""] {
+        assert_eq!(sim.answer_posted(PATH, body.as_bytes()).unwrap().status, 400, "{body}");
+    }
+    assert_ne!(search(&sim, &json!({}))["meta"]["search_id"], search(&sim, &json!({}))["meta"]["search_id"]);
+}
+
+/// Proves that each business day of four weeks brings grants and takes none away, and that some amounts are amended in place.
+#[test]
+fn days_bring_grants() {
+    let sim = Simulator::new(options(600));
+    let amounts = |records: &[Value]| -> BTreeMap<u64, Value> {
+        records.iter().map(|record| (record["appl_id"].as_u64().unwrap(), record["award_amount"].clone())).collect()
+    };
+    let (mut known, mut amended) = (amounts(&read(&sim, &json!({}), 500, "asc")), 0);
+    for day in business_days() {
+        sim.set_today(day);
+        let now = amounts(&read(&sim, &json!({}), 500, "asc"));
+        assert!(now.len() > known.len() && known.keys().all(|id| now.contains_key(id)), "{day}");
+        amended += known.iter().filter(|(id, amount)| now[id] != **amount).count();
+        known = now;
+    }
+    assert!(amended > 0);
+}

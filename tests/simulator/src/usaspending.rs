@@ -1,0 +1,379 @@
+//! USAspending: searches of awards and of actions on them, both asked by POST and both with counts; one award, its actions, and the day of
+//! the last load. Contracts and vehicles only.
+//!
+//! Actions come each business day, some of them new awards, most of them modifications of older ones; what the Department of Defense does is
+//! published ninety days late. A few actions are corrected, under the number they have. As at the real one, transactions have no order among
+//! those of equal rank: two pages may show one of them twice and another one never. Not played: sums by category, recipients, downloads.
+
+mod award;
+mod detail;
+mod filters;
+mod words;
+
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+use jiff::civil::Date;
+use serde_json::{Map, Value, json};
+
+use crate::chance::{Dice, mix};
+use crate::faults::{Fault, Plan};
+use crate::json::order;
+use crate::query::decoded;
+use crate::render::Answer;
+use crate::world::World;
+use award::{Action, Award};
+
+/// Rows a page, and how many of all rows can be paged to.
+const LIMIT_MAX: u64 = 100;
+const WINDOW_MAX: u64 = 50_000;
+/// Actions of one award a page.
+const ACTIONS_LIMIT_MAX: u64 = 5_000;
+const EARLIEST: &str = "For searches, time period start and end dates are currently limited to an earliest date of 2007-10-01.  For data going \
+    back to 2000-10-01, use either the Custom Award Download feature on the website or one of our download or bulk_download API endpoints as \
+    listed on https://api.usaspending.gov/docs/endpoints. ";
+const API: &str = "/api/v2/";
+
+/// What a path asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Awards,
+    AwardCount,
+    Transactions,
+    TransactionCount,
+    /// The award that the path names.
+    Award,
+    /// The actions of an award.
+    Actions,
+    LastUpdated,
+}
+
+impl Ask {
+    pub(crate) fn at(path: &str) -> Option<Self> {
+        Some(match path.strip_prefix(API)? {
+            "search/spending_by_award/" => Self::Awards,
+            "search/spending_by_award_count/" => Self::AwardCount,
+            "search/spending_by_transaction/" => Self::Transactions,
+            "search/spending_by_transaction_count/" => Self::TransactionCount,
+            "transactions/" => Self::Actions,
+            "awards/last_updated/" => Self::LastUpdated,
+            other => return id_of(other).map(|_| Self::Award),
+        })
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Transactions | Self::TransactionCount => "usaspending.transactions",
+            Self::Award | Self::Actions => "usaspending.details",
+            _ => "usaspending.awards",
+        }
+    }
+
+    pub(crate) fn date_field(self) -> &'static str {
+        match self {
+            Self::Transactions | Self::TransactionCount => "Action Date",
+            Self::Award | Self::Actions => "action_date",
+            _ => "Last Modified Date",
+        }
+    }
+
+    /// Whether it is asked by POST.
+    pub(crate) fn takes_body(self) -> bool {
+        !matches!(self, Self::Award | Self::LastUpdated)
+    }
+}
+
+fn id_of(rest: &str) -> Option<&str> {
+    rest.strip_prefix("awards/")?.strip_suffix('/').filter(|id| !id.is_empty() && !id.contains('/'))
+}
+
+pub(crate) fn answer(world: &World, ask: Ask, path: &str, body: &[u8], plan: &Plan) -> Answer {
+    let answered = match ask {
+        Ask::LastUpdated => Ok(json!({"last_updated": world.today.strftime("%m/%d/%Y").to_string()})),
+        Ask::Award => one(world, path),
+        _ => match serde_json::from_slice::<Value>(body) {
+            Ok(asked @ Value::Object(_)) => posted(world, ask, &asked, plan),
+            _ => Err((400, json!({"detail": "JSON parse error - the body is not a JSON object"}))),
+        },
+    };
+    match answered {
+        Ok(mut body) => {
+            match body.get_mut("results") {
+                Some(results) => plan.schema.strike(results),
+                None => plan.schema.strike(&mut body),
+            }
+            Answer::json(body.to_string().into_bytes())
+        }
+        Err((status, body)) => Answer { status, ..Answer::json(body.to_string().into_bytes()) },
+    }
+}
+
+/// An answer, or a status with what is wrong.
+type Answered = Result<Value, (u16, Value)>;
+
+fn wrong(words: &str) -> (u16, Value) {
+    (422, json!({ "detail": words }))
+}
+
+fn one(world: &World, path: &str) -> Answered {
+    let id = path.strip_prefix(API).and_then(id_of).map(decoded).unwrap_or_default();
+    match award::all(world).find(|award| is_called(award, &id)) {
+        Some(award) => Ok(detail::award(&award)),
+        None => Err((404, json!({"detail": format!("No Award found with: '{id}'")}))),
+    }
+}
+
+fn is_called(award: &Award, id: &str) -> bool {
+    award.id() == id || award.internal_id().to_string() == id
+}
+
+fn posted(world: &World, ask: Ask, asked: &Value, plan: &Plan) -> Answered {
+    if ask == Ask::Actions {
+        return actions(world, asked);
+    }
+    let Some(filters) = asked.get("filters").filter(|filters| filters.is_object()) else {
+        return Err(wrong("Missing value: 'filters' is a required field"));
+    };
+    let mut messages = vec![EARLIEST.to_owned()];
+    let unknown = filters::unknown(filters);
+    if !unknown.is_empty() {
+        let names = unknown.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
+        messages.push(format!(
+            "The following filters from the request were not used: {{{names}}}. See https://api.usaspending.gov/docs/endpoints for a list of \
+             appropriate filters"
+        ));
+    }
+    let is_awards = matches!(ask, Ask::Awards | Ask::AwardCount);
+    let rows = if plan.has(Fault::Outage) { Vec::new() } else { rows(world, filters, is_awards) };
+    if matches!(ask, Ask::AwardCount | Ask::TransactionCount) {
+        let vehicles = rows.iter().filter(|row| row.award.is_vehicle()).count();
+        let results = json!({
+            "contracts": rows.len() - vehicles, "idvs": vehicles, "grants": 0, "loans": 0, "direct_payments": 0, "other": 0,
+        });
+        return Ok(json!({"results": results, "messages": messages}));
+    }
+    filters::check_types(filters).map_err(|words| (422, words))?;
+    let page = Page::of(asked, ask)?;
+    Ok(page.answer(world, rows, is_awards, plan, &messages))
+}
+
+/// What a search finds: an award, and the action where actions are searched.
+struct Row {
+    award: Rc<Award>,
+    action: Option<Action>,
+}
+
+fn rows(world: &World, asked: &Value, is_awards: bool) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for award in award::all(world) {
+        if is_awards {
+            if filters::fits_award(&award, asked) {
+                rows.push(Row { award: Rc::new(award), action: None });
+            }
+            continue;
+        }
+        let actions: Vec<Action> = award.actions.iter().filter(|action| filters::fits_action(&award, action, asked)).cloned().collect();
+        if !actions.is_empty() {
+            let award = Rc::new(award);
+            rows.extend(actions.into_iter().map(|action| Row { award: Rc::clone(&award), action: Some(action) }));
+        }
+    }
+    rows
+}
+
+impl Row {
+    /// A field by the search's name for it; null where it is not known.
+    fn field(&self, name: &str) -> Value {
+        let award = &self.award;
+        let [naics, naics_words, psc, psc_words, description] = award.work;
+        if let Some(action) = &self.action {
+            match name {
+                "Action Date" => return json!(action.day.to_string()),
+                "Action Type" => return json!(action.letter),
+                "Mod" => return json!(action.number),
+                "Transaction Amount" => return json!(dollars(action.cents)),
+                "Transaction Description" => return json!(description),
+                "Award Type" => return json!(award.words),
+                "naics_code" => return json!(naics),
+                "naics_description" => return json!(naics_words),
+                // These cannot be told of an action, only be filtered by.
+                "Last Modified Date" | "Award Amount" | "Start Date" | "End Date" => return Value::Null,
+                _ => {}
+            }
+        }
+        let day = |day: Date| json!(day.to_string());
+        match name {
+            "Award ID" => json!(award.piid),
+            "Recipient Name" => json!(award.recipient.name),
+            "Recipient UEI" => json!(award.recipient.uei),
+            "recipient_id" => json!(detail::hash(award.recipient.uei, 'C')),
+            "Awarding Agency" | "Funding Agency" => json!(award.agency.top.0),
+            "Awarding Agency Code" => json!(award.agency.top.1),
+            "Awarding Sub Agency" | "Funding Sub Agency" => json!(award.agency.sub.0),
+            "Description" => json!(description),
+            "Last Modified Date" => day(award.latest().modified),
+            "Base Obligation Date" => day(award.signed()),
+            "Start Date" => day(award.start),
+            "End Date" if !award.is_vehicle() => day(award.end),
+            "Last Date to Order" if award.is_vehicle() => day(award.end),
+            "Award Amount" => json!(dollars(award.cents())),
+            "Contract Award Type" => json!(award.words),
+            "NAICS" => json!({"code": naics, "description": naics_words}),
+            "PSC" => json!({"code": psc, "description": psc_words}),
+            "Recipient Location" | "Primary Place of Performance" => detail::place(award),
+            _ => Value::Null,
+        }
+    }
+
+    fn told(&self, fields: &[&str]) -> Value {
+        let mut out: Map<String, Value> = fields.iter().map(|name| ((*name).to_owned(), self.field(name))).collect();
+        out.insert("internal_id".to_owned(), json!(self.award.internal_id()));
+        out.insert("generated_internal_id".to_owned(), json!(self.award.id()));
+        if self.action.is_none() {
+            out.insert("awarding_agency_id".to_owned(), json!(800));
+            out.insert("agency_slug".to_owned(), json!(slug(self.award.agency.top.0)));
+        }
+        Value::Object(out)
+    }
+
+    /// A number of its own among all rows.
+    fn number(&self) -> u64 {
+        let action = self.action.as_ref().and_then(|action| action.number.trim_start_matches('P').parse().ok()).unwrap_or(0);
+        mix(self.award.internal_id()) ^ action
+    }
+}
+
+/// Which page is asked for, of which fields, in which order.
+struct Page<'a> {
+    fields: Vec<&'a str>,
+    sort: &'a str,
+    is_descending: bool,
+    limit: u64,
+    number: u64,
+    /// The row behind which it begins, where it goes by that.
+    after: Option<u64>,
+}
+
+impl<'a> Page<'a> {
+    fn of(asked: &'a Value, ask: Ask) -> Result<Self, (u16, Value)> {
+        let fields: Vec<&str> = asked["fields"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        if fields.is_empty() {
+            return Err(wrong("Missing value: 'fields' is a required field"));
+        }
+        let sort = match asked["sort"].as_str() {
+            Some(sort) => sort,
+            None if ask == Ask::Awards => fields[0],
+            None => return Err(wrong("Missing value: 'sort' is a required field")),
+        };
+        if !fields.contains(&sort) {
+            return Err((400, json!({"detail": format!("Sort value not found in requested fields: '{sort}'")})));
+        }
+        let (limit, number) = sized(asked, LIMIT_MAX)?;
+        let (id, value) = (asked["last_record_unique_id"].as_u64(), asked["last_record_sort_value"].as_str());
+        if id.is_some() != value.is_some() {
+            return Err(wrong("last_record_unique_id and last_record_sort_value are both needed, or neither"));
+        }
+        // Transactions have no way beyond the window.
+        let after = id.filter(|_| ask == Ask::Awards);
+        if after.is_none() && limit * number > WINDOW_MAX {
+            return Err(wrong(&format!("Page #{number} with limit {limit} is over the maximum result limit {WINDOW_MAX}.")));
+        }
+        Ok(Self { fields, sort, is_descending: asked["order"] != "asc", limit, number, after })
+    }
+
+    fn answer(&self, world: &World, rows: Vec<Row>, is_awards: bool, plan: &Plan, messages: &[String]) -> Value {
+        let rows = self.sorted(rows, is_awards);
+        let start = match self.after {
+            Some(id) => rows.iter().position(|row| row.award.internal_id() == id).map_or(rows.len(), |at| at + 1) as u64,
+            None => plan.start((self.number - 1) * self.limit, self.limit),
+        };
+        let end = self.after.map_or(self.number * self.limit, |_| start + self.limit);
+        let has_next = end < rows.len() as u64;
+        let page: Vec<&Row> = rows.iter().skip(start as usize).take(self.limit as usize).collect();
+        let shown = page.iter().filter(|row| !plan.vanishes(Dice::new(world.seed, 103, row.number())));
+        let results: Vec<Value> = shown.map(|row| row.told(&self.fields)).collect();
+        let metadata = if is_awards {
+            let last = page.last();
+            json!({
+                "page": self.number, "hasNext": has_next, "last_record_unique_id": last.map(|row| row.award.internal_id()),
+                "last_record_sort_value": last.map(|row| sort_value(&row.field(self.sort))),
+            })
+        } else {
+            json!({
+                "page": self.number, "next": has_next.then_some(self.number + 1), "previous": (self.number > 1).then(|| self.number - 1),
+                "hasNext": has_next, "hasPrevious": self.number > 1,
+            })
+        };
+        json!({"limit": self.limit, "results": results, "page_metadata": metadata, "messages": messages})
+    }
+
+    fn sorted(&self, mut rows: Vec<Row>, is_awards: bool) -> Vec<Row> {
+        rows.sort_by_cached_key(|row| mix(row.number() ^ self.number));
+        let mut keyed: Vec<(Value, Row)> = rows.into_iter().map(|row| (row.field(self.sort), row)).collect();
+        keyed.sort_by(|(one_key, one), (other_key, other)| {
+            let ordered = match order(one_key, other_key) {
+                Ordering::Equal if is_awards => one.award.internal_id().cmp(&other.award.internal_id()),
+                ordered => ordered,
+            };
+            if self.is_descending { ordered.reverse() } else { ordered }
+        });
+        keyed.into_iter().map(|(_, row)| row).collect()
+    }
+}
+
+/// Limit and number of a page.
+fn sized(asked: &Value, limit_max: u64) -> Result<(u64, u64), (u16, Value)> {
+    let whole = |name: &str, default: u64| asked.get(name).map_or(Some(default), Value::as_u64).filter(|number| *number > 0);
+    let (Some(limit), Some(number)) = (whole("limit", 10), whole("page", 1)) else {
+        return Err(wrong("Field 'limit' and field 'page' are whole numbers above min '1'"));
+    };
+    if limit > limit_max {
+        return Err(wrong(&format!("Field 'limit' value '{limit}' is above max '{limit_max}'")));
+    }
+    Ok((limit, number.min(WINDOW_MAX)))
+}
+
+/// The value of the last row as paging goes on from it: dates in milliseconds, numbers with a point.
+fn sort_value(field: &Value) -> String {
+    let day = field.as_str().and_then(|text| text.parse::<Date>().ok());
+    let at = day.and_then(|day| day.to_zoned(jiff::tz::TimeZone::UTC).ok());
+    match (at, field.as_f64()) {
+        (Some(at), _) => at.timestamp().as_millisecond().to_string(),
+        (None, Some(number)) => format!("{number:?}"),
+        (None, None) => field.as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+/// The actions of one award.
+fn actions(world: &World, asked: &Value) -> Answered {
+    let Some(id) = asked.get("award_id").map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned)) else {
+        return Err(wrong("Missing value: 'award_id' is a required field"));
+    };
+    let (limit, number) = sized(asked, ACTIONS_LIMIT_MAX)?;
+    let found = award::all(world).find(|award| is_called(award, &id));
+    let mut all: Vec<Value> = found.iter().flat_map(|award| award.actions.iter().map(|action| detail::action(award, action))).collect();
+    let sort = asked["sort"].as_str().unwrap_or("action_date");
+    all.sort_by(|one, other| order(&one[sort], &other[sort]));
+    if asked["order"] != "asc" {
+        all.reverse();
+    }
+    let has_next = (all.len() as u64) > limit * number;
+    let results: Vec<Value> = all.into_iter().skip(((number - 1) * limit) as usize).take(limit as usize).collect();
+    Ok(json!({
+        "page_metadata": {
+            "page": number, "next": has_next.then_some(number + 1), "previous": (number > 1).then(|| number - 1), "hasNext": has_next,
+            "hasPrevious": number > 1,
+        },
+        "results": results,
+    }))
+}
+
+/// Cents as the dollars that are told.
+fn dollars(cents: i64) -> f64 {
+    cents as f64 / 100.0
+}
+
+/// `Forest Service` in an address.
+fn slug(name: &str) -> String {
+    name.to_lowercase().replace(' ', "-")
+}
