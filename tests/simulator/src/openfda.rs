@@ -169,15 +169,15 @@ struct Search {
     phrases: Vec<(String, String)>,
 }
 
-fn search(text: &str) -> Result<Search, Answer> {
+fn search(text: &str) -> Result<Search, Box<Answer>> {
     let mut out = Search::default();
     for clause in text.split(" AND ").map(str::trim).filter(|clause| !clause.is_empty()) {
-        let Some((field, value)) = clause.split_once(':') else { return Err(error(400, "BAD_REQUEST", "Search not supported")) };
+        let Some((field, value)) = clause.split_once(':') else { return Err(error(400, "BAD_REQUEST", "Search not supported").into()) };
         if field == "report_date" && value.starts_with('[') {
             let range = value.trim_start_matches('[').trim_end_matches(']').split_once(" TO ");
             let dates = range.and_then(|(from, to)| Some((fda_date(from)?, fda_date(to)?)));
             let Some((from, to)) = dates.filter(|_| value.ends_with(']')) else {
-                return Err(error(500, "SERVER_ERROR", "token_mgr_error: Lexical error"));
+                return Err(error(500, "SERVER_ERROR", "token_mgr_error: Lexical error").into());
             };
             (out.from, out.to) = (Some(from), Some(to));
         } else {
@@ -230,7 +230,7 @@ pub(crate) fn answer(world: &World, feed: Feed, query: &Query, plan: &Plan) -> A
     };
     let search = match search(query.get("search").unwrap_or("")) {
         Ok(search) => search,
-        Err(answer) => return answer,
+        Err(answer) => return *answer,
     };
     let after = match query.get("search_after") {
         None => None,

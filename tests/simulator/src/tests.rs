@@ -50,6 +50,9 @@ fn options(records: u64) -> Options {
     Options { records, today: date(2026, 11, 20), clock: Clock::Fixed(at), ..Options::default() }
 }
 
+/// Whether a record is what a filter asks for.
+type Fits<'a> = &'a dyn Fn(&Value) -> bool;
+
 /// The business days of the four weeks after the beginning.
 fn business_days() -> impl Iterator<Item = Date> {
     let days = std::iter::successors(Some(date(2026, 11, 21)), |day| day.tomorrow().ok()).take(28);

@@ -122,7 +122,7 @@ fn filters_filter() {
     };
     let all = read(&sim, AWARDS, &with("award_type_codes", json!(CONTRACTS)), "Award ID", "asc", 100);
     let naics = |row: &Value| text(&row["NAICS"]["code"]);
-    let checks: [(&str, Value, &dyn Fn(&Value) -> bool); 5] = [
+    let checks: [(&str, Value, Fits<'_>); 5] = [
         ("naics_codes", json!({"require": ["54"]}), &|row| naics(row).starts_with("54")),
         ("naics_codes", json!({"exclude": ["54", "33"]}), &|row| !naics(row).starts_with("54") && !naics(row).starts_with("33")),
         ("award_amounts", json!([{"lower_bound": 5_000_000}]), &|row| row["Award Amount"].as_f64().unwrap() >= 5e6),

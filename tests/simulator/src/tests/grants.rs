@@ -54,17 +54,17 @@ fn pages_join_and_windows_add_up() {
 fn criteria_filter() {
     let sim = Simulator::new(options(600));
     let all = read(&sim, &json!({}), 500, "asc");
-    let checks: [(Value, fn(&Value) -> bool); 8] = [
-        (json!({"org_states": ["MA"]}), |record| record["organization"]["org_state"] == "MA"),
-        (json!({"agencies": ["NCI"], "is_agency_admin": true}), |record| record["agency_ic_admin"]["abbreviation"] == "NCI"),
-        (json!({"activity_codes": ["R01", "R21"]}), |record| ["R01", "R21"].contains(&record["activity_code"].as_str().unwrap())),
-        (json!({"exclude_subprojects": true}), |record| record["subproject_id"].is_null()),
-        (json!({"fiscal_years": [2027]}), |record| record["fiscal_year"] == 2027),
-        (json!({"award_amount_range": {"min_amount": 500_000}}), |record| {
+    let checks: [(Value, Fits<'_>); 8] = [
+        (json!({"org_states": ["MA"]}), &|record: &Value| record["organization"]["org_state"] == "MA"),
+        (json!({"agencies": ["NCI"], "is_agency_admin": true}), &|record: &Value| record["agency_ic_admin"]["abbreviation"] == "NCI"),
+        (json!({"activity_codes": ["R01", "R21"]}), &|record: &Value| ["R01", "R21"].contains(&record["activity_code"].as_str().unwrap())),
+        (json!({"exclude_subprojects": true}), &|record: &Value| record["subproject_id"].is_null()),
+        (json!({"fiscal_years": [2027]}), &|record: &Value| record["fiscal_year"] == 2027),
+        (json!({"award_amount_range": {"min_amount": 500_000}}), &|record: &Value| {
             record["award_amount"].as_u64().is_some_and(|own| own >= 500_000)
         }),
-        (json!({"org_names": ["university"]}), |record| text(&record["organization"]["org_name"]).contains("UNIVERSITY")),
-        (json!({"advanced_text_search": {"operator": "and", "search_field": "all", "search_text": "lung cancer"}}), |record| {
+        (json!({"org_names": ["university"]}), &|record: &Value| text(&record["organization"]["org_name"]).contains("UNIVERSITY")),
+        (json!({"advanced_text_search": {"operator": "and", "search_field": "all", "search_text": "lung cancer"}}), &|record: &Value| {
             let own = format!("{}{}{}", record["project_title"], record["abstract_text"], record["pref_terms"]).to_lowercase();
             own.contains("lung") && own.contains("cancer")
         }),

@@ -55,7 +55,7 @@ fn filters_filter() {
     let sim = Simulator::new(options(600));
     let all = read(&sim, "pageSize=1000");
     let phases = |study: &Value| study.pointer("/protocolSection/designModule/phases").cloned().unwrap_or_default();
-    let checks: [(&str, &dyn Fn(&Value) -> bool); 6] = [
+    let checks: [(&str, Fits<'_>); 6] = [
         ("filter.overallStatus=RECRUITING|SUSPENDED", &|study| ["RECRUITING", "SUSPENDED"].contains(&at(study, STATUS))),
         ("filter.advanced=AREA[Phase]PHASE3", &|study| phases(study) == json!(["PHASE3"])),
         ("filter.advanced=NOT+AREA[StudyType]INTERVENTIONAL+AND+(AREA[HasNone]x)", &|_| false),
