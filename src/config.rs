@@ -61,6 +61,8 @@ pub(crate) enum Error {
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     table: Table,
+    /// The clock of a demo, which is in no file.
+    played: Option<Clock>,
 }
 
 impl Config {
@@ -84,7 +86,7 @@ impl Config {
             let layer = layer_of(&parts, &text, &manual, &name)?;
             merge(&mut table, &manual, layer, "", &name)?;
         }
-        Ok(Self { table })
+        Ok(Self { table, played: None })
     }
 
     /// Sets a key that the program itself decides (a demo's upstreams).
@@ -134,10 +136,18 @@ impl Config {
 
     /// The clock.
     pub(crate) fn clock(&self) -> Result<Clock, Error> {
+        if let Some(played) = self.played {
+            return Ok(played);
+        }
         match self.text("clock.fixed") {
             "" => Ok(Clock::System),
             at => at.parse::<Timestamp>().map(Clock::Fixed).map_err(|error| self.wrong("clock.fixed", &error.to_string())),
         }
+    }
+
+    /// Sets the clock.
+    pub(crate) fn set_clock(&mut self, clock: Clock) {
+        self.played = Some(clock);
     }
 
     /// An error about a key.

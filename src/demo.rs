@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,13 +10,20 @@ use std::time::Duration;
 use clap::Args;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use schemas::clock::Clock;
+use jiff::{Timestamp, ToSpan};
+use schemas::clock::{Clock, Played};
 use simulator::{Options, Simulator, When};
 
 use crate::cli::{Role, address};
 use crate::config::Config;
 use crate::engine::{self, Engine};
 
+/// Days that a demo plays before today.
+const HISTORY_DAYS: i64 = 28;
+/// Changes of the recalls' upstreams on each of them.
+const CHANGES_A_DAY: u64 = 6;
+/// The hour at which a day's snapshot is taken, in UTC.
+const SNAPSHOT_HOUR: i8 = 22;
 /// Between two looks at the simulated upstreams, in a demo that changes.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
@@ -84,8 +92,14 @@ pub(crate) async fn simulate(asked: Simulate) -> Result<(), Box<dyn StdError>> {
 /// `highwater demo`.
 pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u64) -> Result<(), Box<dyn StdError>> {
     let server = engine::bind(&config)?;
+    let history = History::of(&config, today(config.clock()?));
+    let played = Played::new(snapshot_at(history.next)?, config.clock()?);
+    if history.next == history.today {
+        played.end();
+    }
+    config.set_clock(Clock::Played(played));
     let clock = config.clock()?;
-    let simulator = Simulator::new(Options { seed, records, today: today(clock), clock, ..Options::default() });
+    let simulator = Simulator::new(Options { seed, records, today: history.first, clock, ..Options::default() });
     let (stop, stopping) = tokio::sync::oneshot::channel::<()>();
     let shutdown = async move {
         let _ = stopping.await;
@@ -101,7 +115,7 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
     let engine = Engine::open(config, Some(address), Some(true)).await?;
     let beside: engine::Beside = Box::new(move |engine, ready| {
         Box::pin(async move {
-            look(&engine).await;
+            history.play(&engine, &simulator, played).await;
             ready.store(true, Ordering::Relaxed);
             tracing::info!(page = %format!("http://{address}/"), "the demo is ready");
             if still {
@@ -125,6 +139,66 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
 
 fn today(clock: Clock) -> Date {
     clock.now().to_zoned(TimeZone::UTC).date()
+}
+
+/// The days that a demo plays before today, so that there is a past to ask for: daily snapshots that bear the times of those days. Kept with the
+/// data: a demo that is started again has the same upstreams, and plays the days that it has not played yet.
+struct History {
+    file: PathBuf,
+    first: Date,
+    /// The next day to play.
+    next: Date,
+    today: Date,
+}
+
+impl History {
+    fn of(config: &Config, today: Date) -> Self {
+        let file = Path::new(config.text("data_dir")).join("demo-days");
+        let kept = std::fs::read_to_string(&file).unwrap_or_default();
+        let mut days = kept.split_whitespace().map(str::parse::<Date>);
+        let (first, next) = match (days.next(), days.next()) {
+            (Some(Ok(first)), Some(Ok(next))) if first <= next && next <= today => (first, next),
+            _ => (today.saturating_sub(HISTORY_DAYS.days()), today.saturating_sub(HISTORY_DAYS.days())),
+        };
+        Self { file, first, next, today }
+    }
+
+    fn keep(&self) {
+        let kept = self.file.parent().map_or(Ok(()), std::fs::create_dir_all);
+        if let Err(error) = kept.and_then(|()| std::fs::write(&self.file, format!("{} {}\n", self.first, self.next))) {
+            tracing::warn!(%error, "the days of the demo are not kept");
+        }
+    }
+
+    /// Plays the days before today, then today.
+    async fn play(mut self, engine: &Arc<Engine>, simulator: &Simulator, played: &Played) {
+        self.keep();
+        let mut day = self.first;
+        while day < self.today {
+            simulator.set_today(day);
+            simulator.advance(CHANGES_A_DAY);
+            if day == self.next {
+                match snapshot_at(day) {
+                    Ok(at) => played.move_to(at),
+                    Err(error) => tracing::error!(%error, "a day of the demo has no time"),
+                }
+                look(engine).await;
+                tracing::info!(day = %day, "a day of the demo's history is there");
+                self.next = day.saturating_add(1.day());
+                self.keep();
+            }
+            day = day.saturating_add(1.day());
+        }
+        played.end();
+        simulator.set_today(self.today);
+        simulator.advance(CHANGES_A_DAY);
+        look(engine).await;
+    }
+}
+
+/// When a day's snapshot is taken.
+fn snapshot_at(day: Date) -> Result<Timestamp, jiff::Error> {
+    Ok(day.at(SNAPSHOT_HOUR, 0, 0, 0).to_zoned(TimeZone::UTC)?.timestamp())
 }
 
 /// Runs every upstream that is played once and waits until what came is projected.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use api::access::Access;
 use api::access::secrets::Secrets;
 use api::context::{Context, ServiceSettings, Settings};
+use api::live::Live;
 use api::server::Server;
 use api::services::recalls::search::Search;
 use event_log::EventLog;
@@ -20,7 +21,7 @@ use ingest::Runner;
 use ingest::schedule::Schedule;
 use projector::rebuild::Parts;
 use projector::runtime::Projector;
-use schemas::topics::{self, Topic};
+use schemas::topics::Topic;
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -134,7 +135,11 @@ impl Engine {
         let access = Access::new(secrets);
         let search = Search::open(Some(dir.join("cache")));
         let settings = api_settings(&config, listening)?;
-        let context = Arc::new(Context::new(settings, clock, Arc::clone(&log), Arc::clone(&store), access, search));
+        let enabled =
+            upstreams::ALL.iter().map(|upstream| upstream.manifest().name).filter(|name| config.flag(&format!("upstreams.{name}.enabled")));
+        let asked: Result<Vec<_>, crate::config::Error> = enabled.map(|name| Ok((name, upstream_settings(&config, name)?))).collect();
+        let context = Context::new(settings, clock, Arc::clone(&log), Arc::clone(&store), access, search).with_live(Live::new(asked?)?);
+        let context = Arc::new(context);
         Ok(Arc::new(Self { config, log, store, parts, projector, runner, context, holder, stop, stop_projector, _lock: lock }))
     }
 
@@ -150,15 +155,7 @@ impl Engine {
 
     /// Settings of one upstream.
     pub(crate) fn upstream_settings(&self, name: &str) -> Result<UpstreamSettings, crate::config::Error> {
-        let key = |key: &str| format!("upstreams.{name}.{key}");
-        let some = |path: String| Some(self.config.text(&path).to_owned()).filter(|text| !text.is_empty());
-        Ok(UpstreamSettings {
-            base_url: some(key("base_url")).map(|url| url.trim_end_matches('/').to_owned()),
-            api_key: some(key("api_key")),
-            user_agent: self.config.text(&key("user_agent")).to_owned(),
-            requests_per_second: self.config.rate(&key("requests_per_second"))?,
-            window_days: u32::try_from(self.config.count(&key("window_days"))?).unwrap_or(u32::MAX),
-        })
+        upstream_settings(&self.config, name)
     }
 
     /// Starts what always runs while a directory is open: heads and deciders.
@@ -168,7 +165,7 @@ impl Engine {
 
     /// Waits until every service that reads a topic has passed its present end.
     pub(crate) async fn wait_projected(&self, topic: &'static Topic) -> Result<(), Box<dyn StdError + Send + Sync>> {
-        for service in schemas::views::SERVICES.iter().filter(|view| reads(view.name, topic)) {
+        for service in schemas::views::SERVICES.iter().filter(|view| projector::services::reads(view.name, topic)) {
             for partition in 0..topic.partitions {
                 let end = self.log.end(topic, partition).await?;
                 loop {
@@ -205,13 +202,17 @@ impl Engine {
     }
 }
 
-/// Whether a service reads a topic.
-fn reads(service: &str, topic: &Topic) -> bool {
-    match service {
-        "accounts" => *topic == topics::ACCOUNTS,
-        "recalls" => *topic == topics::RECALLS,
-        _ => false,
-    }
+/// The settings of an upstream.
+fn upstream_settings(config: &Config, name: &str) -> Result<UpstreamSettings, crate::config::Error> {
+    let key = |key: &str| format!("upstreams.{name}.{key}");
+    let some = |path: String| Some(config.text(&path).to_owned()).filter(|text| !text.is_empty());
+    Ok(UpstreamSettings {
+        base_url: some(key("base_url")).map(|url| url.trim_end_matches('/').to_owned()),
+        api_key: some(key("api_key")),
+        user_agent: config.text(&key("user_agent")).to_owned(),
+        requests_per_second: config.rate(&key("requests_per_second"))?,
+        window_days: u32::try_from(config.count(&key("window_days"))?).unwrap_or(u32::MAX),
+    })
 }
 
 /// Where the master key is.

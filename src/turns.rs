@@ -13,6 +13,7 @@ use crate::engine::Engine;
 
 /// Between two looks for runs that nobody goes on with.
 const CUT_LOOKED_FOR: Duration = Duration::from_secs(5);
+const _: () = assert!(view_store::lease::is_taken_over_soon(CUT_LOOKED_FOR), "a run is gone on with late");
 /// The longest pause before a run that is cut again and again is gone on with once more; pauses double.
 const CUT_PAUSE_MAX: Duration = Duration::from_secs(600);
 

@@ -6,13 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event_log::EventLog;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
 use schemas::tables::ViewDef;
+use tokio::sync::watch;
+use upstreams::live::Question;
 use view_store::{Checkpoint, View, ViewStore};
 
 use crate::access::Access;
 use crate::feed::Feeds;
+use crate::live::{Live, Said};
 use crate::problem::Problem;
 use crate::services::recalls::search::Search;
 
@@ -62,6 +67,10 @@ pub struct Context {
     pub feeds: Feeds,
     /// The keyword index of the recalls.
     pub search: Arc<Search>,
+    /// The upstreams that may be asked for an answer.
+    pub live: Live,
+    /// Whether the server stops: who waits for something new is answered at once then.
+    pub stopping: watch::Sender<bool>,
 }
 
 impl Context {
@@ -75,7 +84,34 @@ impl Context {
         access: Access,
         search: Arc<Search>,
     ) -> Self {
-        Self { settings, clock, log, store, access, feeds: Feeds::default(), search }
+        Self {
+            settings,
+            clock,
+            log,
+            store,
+            access,
+            feeds: Feeds::default(),
+            search,
+            live: Live::default(),
+            stopping: watch::Sender::new(false),
+        }
+    }
+
+    /// The same with upstreams that may be asked.
+    #[must_use]
+    pub fn with_live(self, live: Live) -> Self {
+        Self { live, ..self }
+    }
+
+    /// Asks an upstream, at the time of an answer.
+    pub async fn ask(&self, question: Question, now: Timestamp) -> Said {
+        self.live.ask(&*self.store, question, now.to_zoned(TimeZone::UTC).date()).await
+    }
+
+    /// Waits until the server stops.
+    pub async fn stopped(&self) {
+        // The sender is held here: it cannot be gone.
+        let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
     }
 
     /// The live generation of a view.

@@ -6,6 +6,7 @@
 pub mod access;
 pub mod context;
 pub mod feed;
+pub mod live;
 pub mod operation;
 pub mod pages;
 pub mod problem;

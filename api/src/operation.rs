@@ -47,6 +47,39 @@ pub struct Caller {
     pub address: IpAddr,
 }
 
+/// In which form an answer is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// A JSON object.
+    #[default]
+    Json,
+    /// NDJSON: a list operation may answer [`Body::Lines`].
+    Lines,
+    /// Server-sent events: a feed answers [`Body::Events`].
+    Events,
+}
+
+impl Form {
+    /// Its name in ETags.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Lines => "ndjson",
+            Self::Events => "events",
+        }
+    }
+}
+
+/// One item of a feed as an event of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The cursor that stands after it.
+    pub id: String,
+    /// The item as JSON, in one line.
+    pub data: Bytes,
+}
+
 /// One call, whatever the surface it came by. Arguments are checked against the input schema before the handler sees them.
 #[derive(Clone)]
 pub struct Call {
@@ -54,8 +87,8 @@ pub struct Call {
     pub context: Arc<Context>,
     /// Who calls.
     pub caller: Caller,
-    /// Whether the answer is wanted as NDJSON (then a list operation may answer [`Body::Lines`]).
-    pub ndjson: bool,
+    /// In which form the answer is wanted.
+    pub form: Form,
     /// `Idempotency-Key`, if given.
     pub idempotency_key: Option<String>,
     /// `If-None-Match`, if given: a handler that knows its ETag before the body answers [`Body::NotModified`].
@@ -71,6 +104,8 @@ pub enum Body {
     Parts(Vec<Bytes>),
     /// Lines of NDJSON, each without its end.
     Lines(Vec<Bytes>),
+    /// Items of a feed, each with the cursor that stands after it.
+    Events(Vec<Event>),
     /// The caller has it already.
     NotModified,
 }
@@ -168,6 +203,18 @@ pub struct Words {
 }
 
 impl Operation {
+    /// Whether it is a feed: it can be waited for, and goes on from a cursor.
+    #[must_use]
+    pub fn is_feed(&self) -> bool {
+        ["cursor", "wait"].iter().all(|name| self.input.pointer(&format!("/properties/{name}")).is_some())
+    }
+
+    /// Whether it may ask an upstream, and says so in its answer.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.output.pointer("/properties/live").is_some()
+    }
+
     /// Defines an operation: its words, its argument type `P`, its result type `O` (for the schema; handlers may answer
     /// spliced bytes of the same shape) and its handler.
     pub fn define<P, O, H, F>(words: Words, handler: H) -> Self

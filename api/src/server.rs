@@ -161,6 +161,7 @@ impl Server {
         // New callers are refused at once, not kept waiting in the queue.
         drop(self.listener);
         stage.send_replace(Stage::Finishing);
+        context.stopping.send_replace(true);
         if tokio::time::timeout(STOP_TIME_MAX, slots.acquire_many(CONNECTIONS_MAX)).await.is_err() {
             let open = CONNECTIONS_MAX as usize - slots.available_permits();
             tracing::warn!(open, "connections did not finish in time and are closed");

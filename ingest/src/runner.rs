@@ -34,8 +34,6 @@ const PASS_AT_STOP_MAX: Duration = Duration::from_secs(5);
 
 /// A door that is due within this is due: turns do not begin on the millisecond.
 const DUE_SLACK_MS: i64 = 60_000;
-/// Who holds the lease that says that an upstream wants to be left alone: nobody in particular.
-const HOLD_OFF: &str = "left-alone";
 /// An upstream that asks to be left alone for longer is asked again after this.
 const HOLD_OFF_MAX: Duration = Duration::from_secs(3_600);
 
@@ -185,7 +183,7 @@ impl Runner {
         let slot = self.slot(upstream).await;
         let mut slot = slot.lock().await;
         let remembered = slot.entry(door.name).or_default();
-        let hold_off = hold_off_of(upstream);
+        let hold_off = upstreams::left_alone(upstream.manifest().name);
         if self.store.coordination().holder(&hold_off).await?.is_some() {
             return Err(Error::HeldOff { door: door.name });
         }
@@ -206,7 +204,7 @@ impl Runner {
         let validators = std::mem::take(&mut run.validators);
         if let Err(Error::Fetch { source: FetchError::Later { pause, .. }, .. }) = &result {
             // Kept where every process sees it, and longer than this run: another door would be asking in vain, or make it worse.
-            self.store.coordination().lease(&hold_off, HOLD_OFF, (*pause).min(HOLD_OFF_MAX)).await?;
+            self.store.coordination().lease(&hold_off, upstreams::LEFT_ALONE, (*pause).min(HOLD_OFF_MAX)).await?;
         }
         if result.is_ok() {
             // Only now: a crash before this point must read the answers again.
@@ -323,11 +321,6 @@ impl Runner {
 /// The name of an upstream's lease.
 fn lease_of(upstream: &dyn Upstream) -> String {
     format!("ingest/{}", upstream.manifest().name)
-}
-
-/// The name of the lease that stands while an upstream wants to be left alone.
-fn hold_off_of(upstream: &dyn Upstream) -> String {
-    format!("ingest/{}/left-alone", upstream.manifest().name)
 }
 
 /// Whether a door's turn has come at a time: one that failed comes with every turn.

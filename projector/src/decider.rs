@@ -273,9 +273,7 @@ impl<S: Service> Decider<S> {
             let fact = if dropped.binary_search(&stored.offset.0).is_ok() {
                 None
             } else {
-                let fact: Fact<S::Fact> = avro::decode(topic.name, &stored.record.value)
-                    .map_err(|source| Error::Value { topic: topic.name.to_owned(), source })?;
-                Some(fact)
+                Some(S::read(topic, &stored.record.value).map_err(|source| Error::Value { topic: topic.name.to_owned(), source })?)
             };
             queue.push_back((stored.offset, fact));
         }

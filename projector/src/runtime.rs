@@ -24,6 +24,7 @@ use crate::{Error, for_each_service, heads, metrics};
 
 /// How long it waits before it asks again for a lease that another holds, or after a failure.
 const RETRY: Duration = Duration::from_secs(1);
+const _: () = assert!(view_store::lease::is_taken_over_soon(RETRY), "a service is taken over late");
 
 /// The lease of the engine's view.
 fn heads_lease() -> String {

@@ -1,6 +1,7 @@
 //! What a service is to the projector: two pure functions and the names of its topics and tables.
 
 use bytes::Bytes;
+use schemas::avro;
 use schemas::change::{Change, ChangeKind};
 use schemas::event::Fact;
 use schemas::tables::{Key, Table, ViewDef, Write};
@@ -49,8 +50,8 @@ pub type Standing<S> = (<S as Service>::Record, i64, i64);
 
 /// A service's two folds.
 pub trait Service: Sized + Send + Sync + 'static {
-    /// The record type of its input facts.
-    type Fact: DeserializeOwned + Send + Sync;
+    /// The records of its input facts.
+    type Fact: Send + Sync;
     /// The record that readers see.
     type Record: Serialize + DeserializeOwned + Clone + PartialEq + Send + Sync;
     /// What it remembers for later decisions.
@@ -73,6 +74,12 @@ pub trait Service: Sized + Send + Sync + 'static {
     /// The tables `decide` reads; only their rows are held while a batch is decided.
     const DECISION_TABLES: &'static [&'static Table];
 
+    /// Reads a fact of one of its topics.
+    ///
+    /// # Errors
+    /// When the value is not what that topic holds.
+    fn read(topic: &Topic, value: &[u8]) -> Result<Fact<Self::Fact>, avro::Error>;
+
     /// The rows that `decide` will surely read for a fact, so that a whole batch's are fetched at once.
     fn reads(fact: &Fact<Self::Fact>) -> Vec<(&'static Table, Key)>;
 
@@ -85,6 +92,12 @@ pub trait Service: Sized + Send + Sync + 'static {
     /// The rows that a change writes, without its feed entry. `record` is the record after it as JSON, written once for rows
     /// and feed alike.
     fn apply(change: &Change<Self::Record, Self::Note>, record: &[u8]) -> Vec<Write>;
+
+    /// What readers of a change are told beside the record after it: members of a JSON object, each with a comma behind it.
+    #[must_use]
+    fn told(_change: &Change<Self::Record, Self::Note>) -> Option<String> {
+        None
+    }
 
     /// Of a current row's value, the record alone as its digest sees it; `None` for a row that is no record of its own.
     fn digest_row(value: &Bytes) -> Option<Bytes>;

@@ -32,7 +32,10 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "trials", json: include_str!("../avro/trials.avsc") },
     SchemaText { topic: "accounts", json: include_str!("../avro/accounts.avsc") },
     SchemaText { topic: "rejected", json: include_str!("../avro/rejected.avsc") },
+    SchemaText { topic: "changes.awards", json: include_str!("../avro/changes.awards.avsc") },
+    SchemaText { topic: "changes.filings", json: include_str!("../avro/changes.filings.avsc") },
     SchemaText { topic: "changes.recalls", json: include_str!("../avro/changes.recalls.avsc") },
+    SchemaText { topic: "changes.research", json: include_str!("../avro/changes.research.avsc") },
     SchemaText { topic: "changes.accounts", json: include_str!("../avro/changes.accounts.avsc") },
     SchemaText { topic: "imports", json: include_str!("../avro/imports.avsc") },
 ];

@@ -146,6 +146,15 @@ pub struct Head {
     pub content_hash: Hash32,
 }
 
+impl<D, T> Fact<D, T> {
+    /// The same fact with another record.
+    pub fn map<E>(self, record: impl FnOnce(D) -> E) -> Fact<E, T> {
+        let Self { id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, data, run } = self;
+        let data = data.map(record);
+        Fact { id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, data, run }
+    }
+}
+
 impl<D, T: AsRef<str>> Fact<D, T> {
     /// Whether this fact extends that head, with an id that is its own.
     #[must_use]

@@ -44,16 +44,36 @@ pub const TRIALS: Topic = Topic { name: "trials", kind: TopicKind::Facts, partit
 pub const ACCOUNTS: Topic = Topic { name: "accounts", kind: TopicKind::Commands, partitions: 1, private: true };
 /// Records that no mapping fits, with their raw bytes.
 pub const REJECTED: Topic = Topic { name: "rejected", kind: TopicKind::Rejects, partitions: 1, private: true };
+/// The awards service's changes.
+pub const CHANGES_AWARDS: Topic = Topic { name: "changes.awards", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The filings service's changes.
+pub const CHANGES_FILINGS: Topic = Topic { name: "changes.filings", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The recalls service's changes.
 pub const CHANGES_RECALLS: Topic = Topic { name: "changes.recalls", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The research service's changes.
+pub const CHANGES_RESEARCH: Topic = Topic { name: "changes.research", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The accounts' changes.
 pub const CHANGES_ACCOUNTS: Topic = Topic { name: "changes.accounts", kind: TopicKind::Changes, partitions: 1, private: true };
 /// When copying records of another log into this one began and ended.
 pub const IMPORTS: Topic = Topic { name: "imports", kind: TopicKind::Imports, partitions: 1, private: true };
 
 /// THE LIST of topics.
-pub const ALL: &[Topic] =
-    &[AWARDS, FILINGS, GRANTS, INSIDER_TRADES, RECALLS, TRIALS, ACCOUNTS, REJECTED, CHANGES_RECALLS, CHANGES_ACCOUNTS, IMPORTS];
+pub const ALL: &[Topic] = &[
+    AWARDS,
+    FILINGS,
+    GRANTS,
+    INSIDER_TRADES,
+    RECALLS,
+    TRIALS,
+    ACCOUNTS,
+    REJECTED,
+    CHANGES_AWARDS,
+    CHANGES_FILINGS,
+    CHANGES_RECALLS,
+    CHANGES_RESEARCH,
+    CHANGES_ACCOUNTS,
+    IMPORTS,
+];
 
 /// The topic of that name.
 #[must_use]

@@ -149,6 +149,10 @@ impl<const TEST: usize> Service for Ruled<TEST> {
     const PARKED: &'static Table = Recalls::PARKED;
     const DECISION_TABLES: &'static [&'static Table] = Recalls::DECISION_TABLES;
 
+    fn read(topic: &Topic, value: &[u8]) -> Result<Fact<RecallFact>, schemas::avro::Error> {
+        Recalls::read(topic, value)
+    }
+
     fn reads(fact: &Fact<RecallFact>) -> Vec<(&'static Table, Key)> {
         Recalls::reads(&Self::seen(fact))
     }

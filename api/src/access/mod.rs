@@ -72,7 +72,7 @@ impl Access {
         &self.secrets
     }
 
-    /// Admits a call of an operation, or says why not. A call that is counted and admitted is spent.
+    /// Admits a call of an operation, or says why not. A call that is counted and admitted is spent, unless it `goes_on` with one that was.
     ///
     /// # Errors
     /// `key-invalid`, `tier-too-low`, `rate-limited` with the seconds to the next window, `unavailable`.
@@ -82,6 +82,7 @@ impl Access {
         credentials: Credentials,
         address: IpAddr,
         operation: &Operation,
+        goes_on: bool,
     ) -> Result<Admission, Problem> {
         let caller = self.caller(ctx, credentials, address).await?;
         if let Price::Tier(least) = operation.price
@@ -91,7 +92,7 @@ impl Access {
                 format!("{} needs a key of tier {} or above; this call is {}", operation.name, least.as_str(), caller.tier.as_str());
             return Err(Problem::new(ErrorCode::TierTooLow, detail));
         }
-        if !operation.counted {
+        if !operation.counted || goes_on {
             return Ok(Admission { caller, rate_limit: String::new(), rate_limit_policy: String::new() });
         }
         let limits = tiers::limits(caller.tier);

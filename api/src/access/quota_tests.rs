@@ -1,3 +1,5 @@
+//! Quotas under many callers and clocks: never exceeded, never forfeited by a clean stop.
+
 use tempfile::TempDir;
 use view_store::EmbeddedStore;
 use view_store::embedded::Options;

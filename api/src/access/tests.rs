@@ -20,7 +20,7 @@ use view_store::{Checkpoint, View, ViewStore};
 use super::*;
 use crate::feed::testing::{START_MS, World, ask, call, value};
 use crate::operation::{Method, Words};
-use crate::services::recalls;
+use crate::services::common;
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -112,14 +112,14 @@ fn operation(price: Price, counted: bool) -> Operation {
         example: json!({}),
         aliases: &[],
     };
-    Operation::define::<recalls::health::Arguments, recalls::health::Health, _, _>(words, |_, _| async {
+    Operation::define::<common::health::Arguments, common::health::Health, _, _>(words, |_, _| async {
         Err(Problem::new(ErrorCode::Internal, "not called"))
     })
 }
 
 async fn admit(ctx: &Context, key: &str, operation: &Operation) -> Result<Admission, Problem> {
     let key = Some(key.to_owned()).filter(|key| !key.is_empty());
-    ctx.access.admit(ctx, Credentials { key }, address(1), operation).await
+    ctx.access.admit(ctx, Credentials { key }, address(1), operation, false).await
 }
 
 /// Proves the life of a key: minted it works and is hashed at rest, rotated both work for a day, revoked it stops at once.
@@ -217,7 +217,7 @@ async fn exact_quota() {
     wanted.sort();
     assert_eq!((left, refused), (wanted, 60));
     assert_eq!(admit(&ctx, "", &operation(Price::Free, false)).await.unwrap().rate_limit, "");
-    assert!(ctx.access.admit(&ctx, Credentials::default(), address(2), &free).await.is_ok());
+    assert!(ctx.access.admit(&ctx, Credentials::default(), address(2), &free, false).await.is_ok());
     ctx.access.release_all(&ctx).await.unwrap();
     let next_day = world.context(START_MS + DAY_MS);
     assert_eq!(admit(&next_day, "", &free).await.unwrap().rate_limit, "\"day\";r=99;t=86400");
@@ -257,7 +257,7 @@ async fn minting_is_limited() {
 #[tokio::test]
 async fn create_key() {
     let (_world, ctx) = world().await;
-    let operation = recalls::keys::operation();
+    let operation = common::keys::operation();
     let created = value(&ctx, &operation, json!({ "email": "ann@example.org" })).await;
     assert!(admit(&ctx, created["api_key"].as_str().unwrap(), &super::tests::operation(Price::Free, true)).await.is_ok());
     assert_eq!(created["tier"], "free");

@@ -4,6 +4,7 @@
 //! before its body.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -11,13 +12,15 @@ use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use view_store::feed::{FeedReader, Page};
 
 use super::position::{self, LAG_WITHIN, Position, lagging, log_end, parse_date, start_ms};
+use super::query::{WAIT_S_MAX, later, no_stream_of_the_past, sample};
 use super::{Source, cursor, etag, has_it, history_from, shallow_note};
 use crate::access::tiers;
 use crate::context::{Context, store_problem};
-use crate::operation::{Answer, Body, Call, Method, Operation, Price, Words};
+use crate::operation::{Answer, Body, Call, Event, Form, Method, Operation, Price, Words};
 use crate::problem::Problem;
 use crate::surfaces::metrics;
 
@@ -39,6 +42,10 @@ pub struct Arguments {
     #[serde(default = "limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
+    /// Seconds to wait for something new when there is nothing.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 30))]
+    pub wait: u64,
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
     pub as_of: Option<String>,
 }
@@ -119,6 +126,12 @@ async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answ
     if limit == 0 || limit > LIMIT_MAX {
         return Err(Problem::parameter("limit", format!("{limit} is not between 1 and {LIMIT_MAX}")));
     }
+    if arguments.wait > WAIT_S_MAX {
+        return Err(Problem::parameter("wait", format!("{} is not between 0 and {WAIT_S_MAX}", arguments.wait)));
+    }
+    if arguments.as_of.is_some() && call.form == Form::Events {
+        return Err(no_stream_of_the_past());
+    }
     if arguments.cursor.is_some() && arguments.start.is_some() {
         return Err(Problem::parameter("start", "give either a cursor or a start"));
     }
@@ -136,12 +149,26 @@ async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answ
         }
         None => start(ctx, &source, arguments.start.as_deref(), &at).await?,
     };
-    let reader = ctx.feeds.reader(&source, Arc::clone(&at.view));
-    let page = reader.page(after, at.seq, limit).await.map_err(store_problem)?;
+    let mut sampled = Vec::new();
+    let after = sample(&call, &source, &at, after, &mut sampled).await?;
+    let deadline = Instant::now() + Duration::from_secs(if arguments.as_of.is_some() { 0 } else { arguments.wait });
+    let (reader, page) = loop {
+        let reader = ctx.feeds.reader(&source, Arc::clone(&at.view));
+        let page = reader.page(after, at.seq, limit).await.map_err(store_problem)?;
+        // What concerns no reader is passed over, and the page covers it.
+        if page.shown > 0 || page.to < at.seq.0 {
+            break (reader, page);
+        }
+        match later(ctx, &source, &at, deadline).await? {
+            Some(later) => at = later,
+            None => break (reader, page),
+        }
+    };
     let has_more = page.to < at.seq.0;
     let from_ms = history_from(ctx, &source, &at.view, at.last.0).await?;
     let mut notes: Vec<String> =
         shallow_note(from_ms.filter(|_| at.seq.0 > 0), at.now.as_millisecond()).map(str::to_owned).into_iter().collect();
+    notes.extend(sampled);
     if short {
         notes.push(format!("this tier gets at most {rows_max} changes a page; a paid key gets up to {LIMIT_MAX}"));
     }
@@ -154,14 +181,18 @@ async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answ
         if has_more { "more" } else { "end" },
         note.as_deref().unwrap_or_default(),
         call.caller.tier.as_str(),
-        if call.ndjson { "ndjson" } else { "json" },
+        call.form.as_str(),
     ]);
     let next_cursor = cursor::encode(ctx.access.secrets(), source.service, Seq(page.to), "");
     let body = if has_it(call.if_none_match.as_deref(), &etag) {
         Body::NotModified
-    } else if call.ndjson {
+    } else if call.form == Form::Lines {
         metrics::published(source.service, page.shown);
-        Body::Lines(lines(&reader, &page).await?)
+        Body::Lines(lines(&reader, &page).await?.into_iter().map(|(_, line)| line).collect())
+    } else if call.form == Form::Events {
+        metrics::published(source.service, page.shown);
+        let event = |(seq, data)| Event { id: cursor::encode(ctx.access.secrets(), source.service, Seq(seq), ""), data };
+        Body::Events(lines(&reader, &page).await?.into_iter().map(event).collect())
     } else {
         metrics::published(source.service, page.shown);
         // A cursor may stand ahead of what is asked for with `asOf`.
@@ -181,7 +212,7 @@ async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answ
 }
 
 /// Waits for a view that may lag behind a cursor of ours.
-async fn catch_up(ctx: &Context, source: &Source, seq: Seq, at: Position, as_of: bool) -> Result<Position, Problem> {
+pub(super) async fn catch_up(ctx: &Context, source: &Source, seq: Seq, at: Position, as_of: bool) -> Result<Position, Problem> {
     if seq.0 > log_end(ctx, source).await?.0 {
         return Err(cursor::invalid("the cursor stands beyond the end of the log: it was made for another one"));
     }
@@ -193,7 +224,7 @@ async fn catch_up(ctx: &Context, source: &Source, seq: Seq, at: Position, as_of:
 }
 
 /// After which change a feed without a cursor begins.
-async fn start(ctx: &Context, source: &Source, start: Option<&str>, at: &Position) -> Result<Seq, Problem> {
+pub(super) async fn start(ctx: &Context, source: &Source, start: Option<&str>, at: &Position) -> Result<Seq, Problem> {
     let from_ms = match start {
         Some("earliest") => return Ok(Seq(0)),
         Some("latest") => return Ok(at.seq),
@@ -241,8 +272,8 @@ fn splice(page: Page, tail: &Tail<'_>) -> Result<Vec<Bytes>, Problem> {
     Ok(parts)
 }
 
-/// The changes of a page one by one.
-async fn lines(reader: &FeedReader, page: &Page) -> Result<Vec<Bytes>, Problem> {
+/// The changes of a page one by one, with their seq.
+async fn lines(reader: &FeedReader, page: &Page) -> Result<Vec<(u64, Bytes)>, Problem> {
     let mut lines = Vec::with_capacity(page.shown);
     let mut seq = page.from;
     while seq <= page.to {
@@ -251,7 +282,7 @@ async fn lines(reader: &FeedReader, page: &Page) -> Result<Vec<Bytes>, Problem> 
         for seq in seq..=last {
             let at = usize::try_from(seq - block.first_seq()).unwrap_or(usize::MAX);
             if block.shown(at) {
-                lines.push(block.elements(at, at + 1));
+                lines.push((seq, block.elements(at, at + 1)));
             }
         }
         seq = last + 1;

@@ -15,8 +15,8 @@ use crate::problem::Problem;
 
 const VERSION: u8 = 1;
 const TAG_BYTES: usize = 16;
-/// The longest cursor read, in characters.
-const CHARS_MAX: usize = 4_096;
+/// The longest cursor read, in characters. One that goes from a filter to another holds both, each with texts of hundreds of characters.
+const CHARS_MAX: usize = 16_384;
 
 /// The cursor that stands after `seq` of a service's changes, under a filter in canonical form (empty for none).
 #[must_use]
@@ -38,6 +38,15 @@ pub fn encode(secrets: &Secrets, service: &str, seq: Seq, filter: &str) -> Strin
 /// # Errors
 /// `cursor-invalid` with the reason; `filter-changed` when it is ours and was made under another filter.
 pub fn decode(secrets: &Secrets, service: &str, filter: &str, cursor: &str) -> Result<Seq, Problem> {
+    let (seq, made_under) = read(secrets, service, cursor)?;
+    if made_under == filter { Ok(seq) } else { Err(filter_changed()) }
+}
+
+/// Where a cursor stands, and the filter that it was made under.
+///
+/// # Errors
+/// `cursor-invalid` with the reason.
+pub fn read(secrets: &Secrets, service: &str, cursor: &str) -> Result<(Seq, String), Problem> {
     if cursor.is_empty() {
         return Err(invalid("the cursor is empty; leave it out to start anew"));
     }
@@ -63,11 +72,15 @@ pub fn decode(secrets: &Secrets, service: &str, filter: &str, cursor: &str) -> R
     if name != service.as_bytes() {
         return Err(invalid(&format!("the cursor is of the service {}, not of {service}", String::from_utf8_lossy(name))));
     }
-    if made_under != filter.as_bytes() {
-        let detail = "the cursor was made under another filter; ask with that filter, or start anew without a cursor";
-        return Err(Problem { parameter: "cursor".to_owned(), ..Problem::new(ErrorCode::FilterChanged, detail) });
-    }
-    Ok(Seq(u64::from_be_bytes(*seq)))
+    let filter = String::from_utf8(made_under.to_vec()).map_err(|_| foreign())?;
+    Ok((Seq(u64::from_be_bytes(*seq)), filter))
+}
+
+/// A cursor that was made under another filter.
+pub(crate) fn filter_changed() -> Problem {
+    let detail = "the cursor was made under another filter; ask with that filter, with `rebase=true` where that is offered, or start anew \
+        without a cursor";
+    Problem { parameter: "cursor".to_owned(), ..Problem::new(ErrorCode::FilterChanged, detail) }
 }
 
 /// A cursor that cannot be used.
@@ -115,7 +128,9 @@ mod tests {
             let other = if &cursor[at..=at] == "A" { "B" } else { "A" };
             refused(&format!("{}{other}{}", &cursor[..at], &cursor[at + 1..]));
         }
-        for text in ["", " ", "abc", "=", "é", &format!("{cursor}="), &format!("{cursor}A"), &"A".repeat(10_000)] {
+        for text in
+            ["", " ", "abc", "=", "é", &format!("{cursor}="), &format!("{cursor}A"), &"A".repeat(CHARS_MAX), &"A".repeat(CHARS_MAX + 1)]
+        {
             refused(text);
         }
         let stranger = Secrets::from_master(&[8; 32]).unwrap();

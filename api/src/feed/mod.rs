@@ -4,21 +4,28 @@
 
 pub mod changes;
 pub mod cursor;
+pub mod filter;
+pub mod names;
 pub mod position;
+pub mod query;
+pub mod select;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 pub mod through;
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use schemas::tables::{Table, ViewDef};
 use schemas::topics::Topic;
+use schemas::views::records::{Record, RecordTables};
 use view_store::View;
 use view_store::feed::{FeedCache, FeedReader};
 
+use self::names::Names;
 use self::through::Completeness;
 use crate::context::{Context, store_problem};
 use crate::problem::Problem;
@@ -36,8 +43,10 @@ pub struct Source {
     pub through: &'static Table,
     /// The topic of its changes.
     pub topic: &'static Topic,
-    /// The topic of the facts it is decided from; that topic's upstreams are the ones whose completeness counts.
-    pub facts: &'static Topic,
+    /// The topics of the facts it is decided from; those topics' upstreams are the ones whose completeness counts.
+    pub facts: &'static [Topic],
+    /// Without a key only so many days back are shown; `None`: all.
+    pub sample_days: Option<i64>,
 }
 
 /// What is cached of all services' feeds.
@@ -45,6 +54,8 @@ pub struct Source {
 pub struct Feeds {
     blocks: Arc<FeedCache>,
     completeness: Mutex<HashMap<&'static str, Arc<Completeness>>>,
+    /// [`Names`] of each service's records.
+    names: Mutex<HashMap<&'static str, Arc<dyn Any + Send + Sync>>>,
 }
 
 impl Feeds {
@@ -62,6 +73,20 @@ impl Feeds {
             *known = Arc::new(Completeness::new(*source, generation));
         }
         Arc::clone(known)
+    }
+}
+
+impl Feeds {
+    /// The names that a service's records have, followed through one generation of its view.
+    pub(crate) fn names<R: Record>(&self, source: &Source, tables: &'static RecordTables, generation: u64) -> Arc<Names<R>> {
+        let mut all = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all.get(source.service).and_then(|known| Arc::clone(known).downcast::<Names<R>>().ok());
+        if let Some(known) = known.filter(|known| known.generation() == generation) {
+            return known;
+        }
+        let fresh = Arc::new(Names::new(tables, generation));
+        all.insert(source.service, Arc::clone(&fresh) as Arc<dyn Any + Send + Sync>);
+        fresh
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::testing::{Chance, HOUR_MS, START_MS, World, call as anonymous, fill, record_by_chance};
 use super::{changes, cursor};
 use crate::context::Context;
-use crate::operation::{Answer, Body, Call, Operation};
+use crate::operation::{Answer, Body, Call, Form, Operation};
 use crate::problem::Problem;
 use crate::services::recalls::{Record, SOURCE};
 
@@ -49,7 +49,7 @@ async fn pages_join() {
         let (mut got, mut lines, mut to) = (Vec::new(), Vec::new(), 0);
         let mut arguments = json!({ "start": "earliest", "limit": limit });
         loop {
-            let answer = (operation.run)(Call { ndjson: true, ..call(&ctx) }, arguments.clone()).await.unwrap();
+            let answer = (operation.run)(Call { form: Form::Lines, ..call(&ctx) }, arguments.clone()).await.unwrap();
             let page = value(&ctx, &operation, arguments).await;
             assert_eq!(page["cursor"], answer.next_cursor);
             let Body::Lines(page_lines) = answer.body else { panic!() };

@@ -68,7 +68,8 @@ impl Completeness {
     pub(super) fn new(source: Source, generation: u64) -> Self {
         let mut upstreams = Vec::new();
         for upstream in upstreams::ALL.iter().map(|upstream| upstream.manifest()) {
-            let doors = upstream.doors.iter().filter(|door| door.topic.name == source.facts.name).map(|door| door.name);
+            let doors =
+                upstream.doors.iter().filter(|door| source.facts.iter().any(|topic| topic.name == door.topic.name)).map(|door| door.name);
             let doors: Vec<_> = doors.collect();
             if !doors.is_empty() {
                 upstreams.push(upstream.name);

@@ -1,11 +1,15 @@
 //! THE LIST of services. Each states facts about itself; `surfaces/` renders them.
 
+pub mod awards;
+pub mod common;
+pub mod filings;
 pub mod recalls;
+pub mod research;
 
 use crate::operation::Service;
 
 /// THE LIST of services.
 #[must_use]
 pub fn all() -> Vec<Service> {
-    vec![recalls::service()]
+    vec![awards::service(), filings::service(), recalls::service(), research::service()]
 }

@@ -31,7 +31,7 @@ use warp::Reply;
 use warp::reply::Response;
 
 use crate::context::{Context, Settings};
-use crate::operation::{Answer, Body, Method, Operation, Price};
+use crate::operation::{Answer, Body, Form, Method, Operation, Price};
 use crate::problem::Problem;
 use crate::surfaces::forwarded::CallerAddress;
 use crate::surfaces::mounted::{Incoming, Mounted};
@@ -177,7 +177,8 @@ impl Tools {
         let incoming = Incoming {
             credentials: credentials::take(&parts.headers, &mut pairs)?,
             address,
-            ndjson: false,
+            form: Form::Json,
+            goes_on: false,
             idempotency_key: rest::idempotency_key(&parts.headers)?,
             if_none_match: None,
         };
@@ -195,7 +196,7 @@ fn value(answer: Answer) -> Result<Value, Problem> {
             tracing::error!(%error, "a spliced page is no JSON");
             Problem::new(ErrorCode::Internal, "the answer could not be written")
         }),
-        Body::Lines(_) | Body::NotModified => {
+        Body::Lines(_) | Body::Events(_) | Body::NotModified => {
             tracing::error!("a handler gave a tool an answer for another surface");
             Err(Problem::new(ErrorCode::Internal, "the answer could not be written"))
         }

@@ -7,6 +7,7 @@ mod asyncapi;
 mod body;
 mod credentials;
 pub(crate) mod discovery;
+mod events;
 pub mod forwarded;
 mod mcp;
 pub mod metrics;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::access::{Admission, Credentials};
 use crate::context::{Context, ServiceSettings};
-use crate::operation::{Answer, Call, Method, Service};
+use crate::operation::{Answer, Call, Form, Method, Service};
 use crate::problem::Problem;
 use crate::surfaces::arguments::{Checker, SchemaError};
 use crate::surfaces::metrics::Meter;
@@ -20,6 +20,8 @@ use crate::surfaces::routes::Routes;
 
 /// How long a read may take. A log or a database that hangs is told of soon, not when some client of it gives up.
 const READ_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long a read may take that may ask an upstream.
+const LIVE_TIME_MAX: Duration = Duration::from_secs(20);
 /// How long a call that appends a command may take, with the wait until that is projected.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(15);
 /// The seconds after which to ask again then.
@@ -35,12 +37,15 @@ pub(crate) struct Mounted {
 }
 
 /// What a surface knows of a call beside its arguments.
+#[derive(Clone)]
 pub(crate) struct Incoming {
     pub(crate) credentials: Credentials,
     pub(crate) address: IpAddr,
-    pub(crate) ndjson: bool,
+    pub(crate) form: Form,
     pub(crate) idempotency_key: Option<String>,
     pub(crate) if_none_match: Option<String>,
+    /// Whether it goes on with a call that was counted already.
+    pub(crate) goes_on: bool,
 }
 
 /// What a surface says of an admitted call.
@@ -85,7 +90,12 @@ impl Mounted {
         incoming: Incoming,
     ) -> Result<(Answer, Admitted), Problem> {
         let operation = &self.service.operations[index];
-        let time_max = if operation.method == Method::Get { READ_TIME_MAX } else { COMMAND_TIME_MAX };
+        let wait = Duration::from_secs(arguments.get("wait").and_then(Value::as_u64).unwrap_or(0));
+        let time_max = match operation.method {
+            Method::Get if operation.is_live() => LIVE_TIME_MAX,
+            Method::Get => READ_TIME_MAX.saturating_add(wait),
+            Method::Post => COMMAND_TIME_MAX,
+        };
         let answering = self.admit_and_run(context, index, arguments, incoming);
         tokio::time::timeout(time_max, answering).await.unwrap_or_else(|_| {
             tracing::error!(
@@ -105,12 +115,12 @@ impl Mounted {
         arguments: Value,
         incoming: Incoming,
     ) -> Result<(Answer, Admitted), Problem> {
-        let Incoming { credentials, address, ndjson, idempotency_key, if_none_match } = incoming;
+        let Incoming { credentials, address, form, idempotency_key, if_none_match, goes_on } = incoming;
         let operation = &self.service.operations[index];
-        let admission = context.access.admit(context, credentials, address, operation).await?;
+        let admission = context.access.admit(context, credentials, address, operation, goes_on).await?;
         let Admission { caller, rate_limit, rate_limit_policy } = admission;
         let admitted = Admitted { keyed: !caller.key_id.is_empty(), rate_limit, rate_limit_policy };
-        let call = Call { context: Arc::clone(context), caller, ndjson, idempotency_key, if_none_match };
+        let call = Call { context: Arc::clone(context), caller, form, idempotency_key, if_none_match };
         let running = AssertUnwindSafe((operation.run)(call, arguments)).catch_unwind();
         let result = running.await.unwrap_or_else(|_| {
             tracing::error!(service = self.service.name, operation = operation.name, "a handler panicked");

@@ -15,7 +15,7 @@ use serde_json::Value;
 use warp::Reply;
 use warp::reply::Response;
 
-use crate::operation::{Answer, Body};
+use crate::operation::{Answer, Body, Form};
 use crate::problem::Problem;
 
 /// The content type of NDJSON.
@@ -93,8 +93,8 @@ impl Document {
 pub(crate) struct Rendering<'a> {
     /// The field that holds the list, empty for none.
     pub(crate) list: &'a str,
-    /// Whether NDJSON is wanted.
-    pub(crate) ndjson: bool,
+    /// The form that is wanted.
+    pub(crate) form: Form,
     /// Whether a key was given, so that no shared cache may keep the answer.
     pub(crate) keyed: bool,
     /// Whether it was read and may be asked for again.
@@ -111,7 +111,7 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     let mut response = match body {
         Body::NotModified => empty(StatusCode::NOT_MODIFIED),
         _ if known => empty(StatusCode::NOT_MODIFIED),
-        Body::Json(value) if rendering.ndjson && value.get(rendering.list).is_some_and(Value::is_array) => {
+        Body::Json(value) if rendering.form == Form::Lines && value.get(rendering.list).is_some_and(Value::is_array) => {
             if let Some(cursor) = value.get("cursor").and_then(Value::as_str).filter(|_| next_cursor.is_empty()) {
                 cursor.clone_into(&mut next_cursor);
             }
@@ -121,6 +121,7 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         Body::Json(value) => typed(whole(value.to_string().into()), "application/json"),
         Body::Parts(parts) => typed(pieces(parts), "application/json"),
         Body::Lines(items) => lines(items),
+        Body::Events(items) => typed(whole(super::events::text(&items)), super::events::EVENTS),
     };
     if response.status() == StatusCode::OK {
         *response.status_mut() = status;

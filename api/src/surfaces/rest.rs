@@ -13,11 +13,11 @@ use serde_json::Value;
 use warp::reply::Response;
 
 use crate::context::Context;
-use crate::operation::{Method, Operation};
+use crate::operation::{Form, Method, Operation};
 use crate::problem::Problem;
-use crate::surfaces::mounted::{Incoming, Mounted};
+use crate::surfaces::mounted::{Admitted, Incoming, Mounted};
 use crate::surfaces::routes::PathParameters;
-use crate::surfaces::{Request, body, credentials, reply};
+use crate::surfaces::{Request, body, credentials, events, reply};
 
 /// The longest `Idempotency-Key`, in characters.
 pub(crate) const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
@@ -73,32 +73,51 @@ where
         mounted.checkers[index].body(body::fields(&body, &request.headers)?, path.into_iter())?
     };
     let if_none_match = text(&request.headers, &IF_NONE_MATCH)?.filter(|_| read);
-    let ndjson = wants_ndjson(operation, &request.headers);
+    let form = form(operation, &request.headers);
     let incoming = Incoming {
         credentials,
         address: request.address,
-        ndjson,
+        form,
         idempotency_key: idempotency_key(&request.headers)?,
-        if_none_match: if_none_match.map(str::to_owned),
+        if_none_match: if_none_match.filter(|_| form != Form::Events).map(str::to_owned),
+        goes_on: false,
     };
+    if form == Form::Events {
+        let last = text(&request.headers, &HeaderName::from_static("last-event-id"))?;
+        let (stream, admitted) = events::begin(context, mounted, index, arguments, last, incoming).await?;
+        return Ok(with_headers(stream, &admitted));
+    }
     let (answer, admitted) = mounted.call(context, index, arguments, incoming).await?;
-    let rendering = reply::Rendering { list: operation.list, ndjson, keyed: admitted.keyed, read, if_none_match };
-    let mut response = reply::answer(answer, &rendering);
+    let rendering = reply::Rendering { list: operation.list, form, keyed: admitted.keyed, read, if_none_match };
+    Ok(with_headers(reply::answer(answer, &rendering), &admitted))
+}
+
+fn with_headers(mut response: Response, admitted: &Admitted) -> Response {
     for (name, value) in admitted.headers() {
         reply::set_text(&mut response, HeaderName::from_static(name), value);
     }
-    Ok(response)
+    response
 }
 
-/// Whether the caller asks for NDJSON of an operation that has a list.
-fn wants_ndjson(operation: &Operation, headers: &HeaderMap) -> bool {
-    !operation.list.is_empty()
-        && headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|range| {
-            let mut parts = range.split(';').map(str::trim);
-            let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(reply::NDJSON));
-            let refused = |part: &str| part.strip_prefix("q=").and_then(|q| q.parse::<f32>().ok()).is_some_and(|q| q <= 0.0);
-            named && !parts.any(refused)
-        })
+/// The form that the caller asks for: NDJSON of an operation that has a list, events of one that is a feed.
+fn form(operation: &Operation, headers: &HeaderMap) -> Form {
+    if operation.is_feed() && accepts(headers, events::EVENTS) {
+        Form::Events
+    } else if !operation.list.is_empty() && accepts(headers, reply::NDJSON) {
+        Form::Lines
+    } else {
+        Form::Json
+    }
+}
+
+/// Whether a media type is named as one that the caller takes.
+fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+    headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(media_type));
+        let refused = |part: &str| part.strip_prefix("q=").and_then(|q| q.parse::<f32>().ok()).is_some_and(|q| q <= 0.0);
+        named && !parts.any(refused)
+    })
 }
 
 /// The `Idempotency-Key`: printable ASCII, not too long.

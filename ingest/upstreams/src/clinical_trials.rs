@@ -8,6 +8,8 @@
 //!
 //! Everything empty is left out of a record, so nothing but identity, title, status, sponsor and day of update is expected.
 
+pub(crate) mod live;
+
 use std::time::Duration;
 
 use jiff::ToSpan;

@@ -11,6 +11,7 @@
 
 mod current;
 mod index;
+pub(crate) mod live;
 mod master;
 mod ownership;
 mod submissions;
@@ -110,10 +111,7 @@ impl Upstream for Edgar {
     }
 
     fn request(&self, door: &Door, cursor: &UpstreamCursor, settings: &Settings) -> Result<Request, UpstreamError> {
-        if settings.base_url.is_none() && !settings.user_agent.contains('@') {
-            let reason = "the upstream serves only who names a company and an e-mail address in it".to_owned();
-            return Err(UpstreamError::Stop { door: door.name, field: "user_agent".to_owned(), reason });
-        }
+        declared(door, settings)?;
         match door.name {
             CURRENT => Ok(json::read_cursor::<current::Cursor>(door.name, cursor)?.request()),
             INDEX => Ok(json::read_cursor::<index::Cursor>(door.name, cursor)?.request()),
@@ -268,6 +266,15 @@ fn filing(door: &Door, accession: &str, cik: String, form: String, company: &str
 
 fn observed(door: &Door, fact: FilingFact) -> Observation {
     Observation { key: format!("{}/{}", door.name, fact.identity()), data: FactData::Filing(Box::new(fact)), replaces: Vec::new() }
+}
+
+/// Whoever asks says who it is.
+fn declared(door: &Door, settings: &Settings) -> Result<(), UpstreamError> {
+    if settings.base_url.is_none() && !settings.user_agent.contains('@') {
+        let reason = "the upstream serves only who names a company and an e-mail address in it".to_owned();
+        return Err(UpstreamError::Stop { door: door.name, field: "user_agent".to_owned(), reason });
+    }
+    Ok(())
 }
 
 /// Whether indexes are published for a day. Holidays are found out by asking.

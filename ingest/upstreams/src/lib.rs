@@ -11,6 +11,7 @@ pub mod edgar;
 pub mod fsis;
 pub mod http;
 mod json;
+pub mod live;
 pub mod nhtsa;
 pub mod nih_reporter;
 pub mod openfda;
@@ -38,4 +39,13 @@ pub static ALL: &[&dyn Upstream] = &[
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static dyn Upstream> {
     ALL.iter().copied().find(|upstream| upstream.manifest().name == name)
+}
+
+/// Who holds the lease that says that an upstream wants to be left alone: nobody in particular.
+pub const LEFT_ALONE: &str = "left-alone";
+
+/// The name of the lease that stands while an upstream wants to be left alone, by all processes.
+#[must_use]
+pub fn left_alone(upstream: &str) -> String {
+    format!("ingest/{upstream}/left-alone")
 }

@@ -10,6 +10,8 @@
 //!
 //! A criterion that RePORTER does not know is ignored without a word; what comes is held against what was asked.
 
+pub(crate) mod live;
+
 use std::collections::HashSet;
 use std::time::Duration;
 

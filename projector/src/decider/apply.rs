@@ -115,7 +115,7 @@ impl<S: Service> Decider<S> {
 
     /// Takes one change in: its feed entry, what is parked, its place in the checkpoint.
     fn take(&mut self, change: &ChangeOf<S>, record: &[u8], hash: Hash32, next: LogOffset, writes: &mut Vec<Write>) -> Result<(), Error> {
-        let element = change.event.is_shown().then(|| element(change, record));
+        let element = change.event.is_shown().then(|| element::<S>(change, record));
         let seq = u64::try_from(change.seq).unwrap_or(0);
         // Another decider's clock may have been behind; the feed's times never go back.
         let recorded_at = change.recorded_at.max(self.checkpoint.recorded_at_ms);

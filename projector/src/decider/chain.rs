@@ -145,10 +145,10 @@ pub(super) fn record_json<S: Service>(change: &ChangeOf<S>) -> Result<Vec<u8>, E
 }
 
 /// A feed element: what readers see of a change, as JSON.
-pub(super) fn element<R, N>(change: &Change<R, N>, record: &[u8]) -> Vec<u8> {
+pub(super) fn element<S: Service>(change: &ChangeOf<S>, record: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(record.len() + 96);
-    let head =
-        format!(r#"{{"event":"{}","seq":{},"recordedAt":"{}","record":"#, change.event.as_str(), change.seq, rfc3339(change.recorded_at));
+    let (event, recorded_at, told) = (change.event.as_str(), rfc3339(change.recorded_at), S::told(change).unwrap_or_default());
+    let head = format!(r#"{{"event":"{event}","seq":{},"recordedAt":"{recorded_at}",{told}"record":"#, change.seq);
     out.extend_from_slice(head.as_bytes());
     out.extend_from_slice(record);
     out.push(b'}');

@@ -1,7 +1,6 @@
 //! Inputs decided once more: those that could not be decided, kept with their reason, in the way of no other key, and taken again when
 //! asked; and those whose changes a crash cut short.
 
-use schemas::avro;
 use schemas::change::{ChangeKind, Input};
 use schemas::event::Fact;
 use schemas::key;
@@ -126,7 +125,7 @@ impl<S: Service> Decider<S> {
         let stored = self.log.read(topic, partition, LogOffset(offset), 1, 1).await?;
         let stored = stored.into_iter().find(|stored| stored.offset.0 == offset);
         stored
-            .map(|stored| avro::decode(topic.name, &stored.record.value))
+            .map(|stored| S::read(topic, &stored.record.value))
             .transpose()
             .map_err(|source| Error::Value { topic: topic.name.to_owned(), source })
     }

@@ -1,6 +1,7 @@
 //! Accounts: commands of the API become keys. Minting makes one, rotating replaces one with a day's overlap, revoking ends one.
 
 use bytes::Bytes;
+use schemas::avro;
 use schemas::change::{Change, ChangeKind};
 use schemas::event::{Fact, FactKind};
 use schemas::key;
@@ -30,6 +31,10 @@ impl Service for Accounts {
     const RECORDS: &'static Table = &KEYS;
     const PARKED: &'static Table = &PARKED;
     const DECISION_TABLES: &'static [&'static Table] = &[&KEYS];
+
+    fn read(topic: &Topic, value: &[u8]) -> Result<Fact<AccountCommand>, avro::Error> {
+        avro::decode(topic.name, value)
+    }
 
     fn reads(fact: &Fact<AccountCommand>) -> Vec<(&'static Table, Key)> {
         fact.data.iter().map(|command| (&KEYS, key![command.key_id.as_str()])).collect()

@@ -1,13 +1,39 @@
 //! The services' folds: one file (or folder) each.
 
 pub mod accounts;
+pub mod awards;
+pub mod filings;
+pub mod phrases;
 pub mod recalls;
+pub mod records;
+pub mod research;
+
+use schemas::topics::Topic;
+
+use crate::service::Service;
 
 /// Does something with each service's type: THE LIST of services. `$act!(Type)` stands for the service's code.
 #[macro_export]
 macro_rules! for_each_service {
     ($act:ident) => {
         $act!($crate::services::accounts::Accounts);
+        $act!($crate::services::awards::Awards);
+        $act!($crate::services::filings::Filings);
         $act!($crate::services::recalls::Recalls);
+        $act!($crate::services::research::Research);
     };
+}
+
+/// Whether a service decides from the records of a topic.
+#[must_use]
+pub fn reads(service: &str, topic: &Topic) -> bool {
+    macro_rules! decides_from {
+        ($service:ty) => {
+            if <$service as Service>::NAME == service {
+                return <$service as Service>::INPUTS.iter().any(|input| input.name == topic.name);
+            }
+        };
+    }
+    for_each_service!(decides_from);
+    false
 }

@@ -11,6 +11,15 @@ use crate::store::{Error, ViewStore};
 /// How long a lease lasts; it is renewed three times in that.
 pub const LEASE: Duration = Duration::from_secs(15);
 
+/// How much later than that it may end.
+const LATE_MAX: Duration = Duration::from_secs(2);
+
+/// Whether the work of a dead holder is taken over within half a minute by those who look for it this often.
+#[must_use]
+pub const fn is_taken_over_soon(looked_for: Duration) -> bool {
+    LEASE.as_secs() + LATE_MAX.as_secs() + looked_for.as_secs() < 30
+}
+
 /// A lease of one name, for one holder.
 pub struct Lease {
     store: Arc<dyn ViewStore>,

@@ -42,6 +42,10 @@ impl Service for Mended {
     const PARKED: &'static Table = Recalls::PARKED;
     const DECISION_TABLES: &'static [&'static Table] = Recalls::DECISION_TABLES;
 
+    fn read(topic: &Topic, value: &[u8]) -> Result<Fact<RecallFact>, schemas::avro::Error> {
+        Recalls::read(topic, value)
+    }
+
     fn reads(fact: &Fact<RecallFact>) -> Vec<(&'static Table, Key)> {
         Recalls::reads(fact)
     }

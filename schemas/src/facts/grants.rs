@@ -80,6 +80,15 @@ pub struct GrantFact {
     pub url: String,
 }
 
+/// Agencies whose grants NIH's database has beside those of NIH itself.
+const OTHER_AGENCIES: &[&str] = &["ACF", "AHRQ", "CDC", "FDA", "HRSA", "NIOSH", "SAMHSA", "VA"];
+
+/// The class of a grant's sponsor, by the code of who administers it.
+#[must_use]
+pub fn grant_class(ic: &str) -> &'static str {
+    if OTHER_AGENCIES.contains(&ic) { "OTHER_GOV" } else { "NIH" }
+}
+
 impl GrantFact {
     /// The canonical form that is hashed: every field.
     #[must_use]

@@ -2,6 +2,7 @@
 
 pub mod awards;
 mod canonical;
+pub mod filing_events;
 pub mod filings;
 pub mod grants;
 pub mod insider_trades;
@@ -12,58 +13,48 @@ use serde::Serialize;
 
 use crate::avro::{Encoder, Error};
 use crate::event::Fact;
-use crate::facts::awards::AwardFact;
-use crate::facts::filings::FilingFact;
-use crate::facts::grants::GrantFact;
-use crate::facts::insider_trades::InsiderTradeFact;
-use crate::facts::recalls::RecallFact;
-use crate::facts::trials::TrialFact;
-use crate::topics::{AWARDS, FILINGS, GRANTS, INSIDER_TRADES, RECALLS, TRIALS, Topic};
+use crate::topics::{self, Topic};
 
-/// The record of an observed fact, of any kind; written as the record alone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum FactData {
-    /// For topic `awards`.
-    Award(Box<AwardFact>),
-    /// For topic `filings`.
-    Filing(Box<FilingFact>),
-    /// For topic `grants`.
-    Grant(Box<GrantFact>),
-    /// For topic `insider_trades`.
-    InsiderTrade(Box<InsiderTradeFact>),
-    /// For topic `recalls`.
-    Recall(Box<RecallFact>),
-    /// For topic `trials`.
-    Trial(Box<TrialFact>),
+/// Makes [`FactData`] of a line a kind: its name, its record, its topic. A module has its topic's name.
+macro_rules! kinds {
+    ($($kind:ident($module:ident::$record:ident) = $topic:ident;)+) => {
+        /// The record of an observed fact, of any kind; written as the record alone.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+        #[serde(untagged)]
+        pub enum FactData {
+            $(
+                #[doc = concat!("For topic `", stringify!($module), "`.")]
+                $kind(Box<$module::$record>),
+            )+
+        }
+
+        impl FactData {
+            /// The topic of this kind of fact.
+            #[must_use]
+            pub fn topic(&self) -> &'static Topic {
+                match self {
+                    $(Self::$kind(_) => &topics::$topic,)+
+                }
+            }
+
+            /// The canonical form that is hashed.
+            #[must_use]
+            pub fn canonical(&self) -> Vec<u8> {
+                match self {
+                    $(Self::$kind(data) => data.canonical(),)+
+                }
+            }
+        }
+    };
 }
 
-impl FactData {
-    /// The topic of this kind of fact.
-    #[must_use]
-    pub fn topic(&self) -> &'static Topic {
-        match self {
-            Self::Award(_) => &AWARDS,
-            Self::Filing(_) => &FILINGS,
-            Self::Grant(_) => &GRANTS,
-            Self::InsiderTrade(_) => &INSIDER_TRADES,
-            Self::Recall(_) => &RECALLS,
-            Self::Trial(_) => &TRIALS,
-        }
-    }
-
-    /// The canonical form that is hashed.
-    #[must_use]
-    pub fn canonical(&self) -> Vec<u8> {
-        match self {
-            Self::Award(data) => data.canonical(),
-            Self::Filing(data) => data.canonical(),
-            Self::Grant(data) => data.canonical(),
-            Self::InsiderTrade(data) => data.canonical(),
-            Self::Recall(data) => data.canonical(),
-            Self::Trial(data) => data.canonical(),
-        }
-    }
+kinds! {
+    Award(awards::AwardFact) = AWARDS;
+    Filing(filings::FilingFact) = FILINGS;
+    Grant(grants::GrantFact) = GRANTS;
+    InsiderTrade(insider_trades::InsiderTradeFact) = INSIDER_TRADES;
+    Recall(recalls::RecallFact) = RECALLS;
+    Trial(trials::TrialFact) = TRIALS;
 }
 
 /// Writes a fact of any kind as its topic's value.

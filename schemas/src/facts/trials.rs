@@ -179,6 +179,17 @@ impl TrialFact {
     }
 }
 
+/// The four classes of sponsors that readers are told, of the registry's more.
+#[must_use]
+pub fn sponsor_class(class: &str) -> &'static str {
+    match class {
+        "INDUSTRY" => "INDUSTRY",
+        "NIH" => "NIH",
+        "FED" | "OTHER_GOV" => "OTHER_GOV",
+        _ => "OTHER",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};

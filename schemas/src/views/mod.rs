@@ -1,13 +1,18 @@
 //! The tables of every view, with the types of their rows. The projector writes them, the API reads them.
 
 pub mod accounts;
+pub mod awards;
 pub mod engine;
+pub mod filings;
 pub mod recalls;
+pub mod records;
+pub mod research;
 
 use crate::tables::ViewDef;
 
 /// THE LIST of views.
-pub const ALL: &[&ViewDef] = &[&engine::VIEW, &accounts::VIEW, &recalls::VIEW];
+pub const ALL: &[&ViewDef] =
+    &[&engine::VIEW, &accounts::VIEW, awards::TABLES.view, filings::TABLES.view, &recalls::VIEW, research::TABLES.view];
 
 /// The views of services: those that a fold of changes fills, and that can be replayed, decided again and digested.
-pub const SERVICES: &[&ViewDef] = &[&accounts::VIEW, &recalls::VIEW];
+pub const SERVICES: &[&ViewDef] = &[&accounts::VIEW, awards::TABLES.view, filings::TABLES.view, &recalls::VIEW, research::TABLES.view];

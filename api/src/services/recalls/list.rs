@@ -14,7 +14,7 @@ use super::rows::{Filter, listed};
 use super::search::words::query_words;
 use crate::feed::position::{day_text, parse_date, position};
 use crate::feed::{etag, has_it};
-use crate::operation::{Answer, Body, Call, Method, Operation, Price, Words};
+use crate::operation::{Answer, Body, Call, Form, Method, Operation, Price, Words};
 use crate::problem::Problem;
 
 const LIMIT_MAX: usize = 300;
@@ -163,7 +163,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         &keyword.as_ref().map_or_else(String::new, |words| words.join(" ")),
         &limit.to_string(),
         tier,
-        if call.ndjson { "ndjson" } else { "json" },
+        call.form.as_str(),
     ]);
     if has_it(call.if_none_match.as_deref(), &etag) {
         return Ok(Answer { body: Body::NotModified, etag, next_cursor: String::new(), status: 200 });
@@ -177,7 +177,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         }
     };
     let recalls: Vec<Record> = recalls.into_iter().map(Record::from).collect();
-    let body = if call.ndjson {
+    let body = if call.form == Form::Lines {
         Body::Lines(recalls.iter().map(to_json).collect::<Result<_, _>>()?)
     } else {
         let standing = ctx.feeds.standing(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;

@@ -1,7 +1,5 @@
 //! Product recalls of four federal agencies as one feed.
 
-pub mod health;
-pub mod keys;
 pub mod list;
 pub mod rows;
 pub mod search;
@@ -13,10 +11,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::feed::{Source, changes};
 use crate::operation::Service;
+use crate::services::common::{health, keys};
 
 /// Where the service's changes are.
-pub const SOURCE: Source =
-    Source { service: "recalls", view: &VIEW, feed: &FEED, through: &THROUGH, topic: &topics::CHANGES_RECALLS, facts: &topics::RECALLS };
+pub const SOURCE: Source = Source {
+    service: "recalls",
+    view: &VIEW,
+    feed: &FEED,
+    through: &THROUGH,
+    topic: &topics::CHANGES_RECALLS,
+    facts: &[topics::RECALLS],
+    sample_days: None,
+};
 
 /// The service.
 #[must_use]
@@ -33,7 +39,7 @@ pub fn service() -> Service {
             list::operation(),
             keys::operation(),
             changes::operation::<Record>(SOURCE, changes::example()),
-            health::operation(),
+            health::operation(SOURCE),
         ],
     }
 }

@@ -13,7 +13,7 @@ use super::search::words::{query_words, words};
 use super::{health, list};
 use crate::context::Context;
 use crate::feed::testing::{Chance, HOUR_MS, START_MS, World, ask, call, fill, text, value};
-use crate::operation::{Body, Call};
+use crate::operation::{Body, Call, Form};
 
 const DAY_MS: i64 = 24 * HOUR_MS;
 
@@ -194,7 +194,7 @@ async fn form_of_the_answer() {
     assert_eq!(read["recalls"][0]["agency"], "CPSC");
     assert_eq!(read["schema"], json!(["agency", "category", "title", "brand", "hazard", "date", "url", "remedy"]));
     assert_eq!(read["updated"], "2026-11-02");
-    let lines = (operation.run)(Call { ndjson: true, ..call(&ctx) }, json!({ "agency": "CPSC", "limit": 2 })).await.unwrap();
+    let lines = (operation.run)(Call { form: Form::Lines, ..call(&ctx) }, json!({ "agency": "CPSC", "limit": 2 })).await.unwrap();
     let Body::Lines(lines) = lines.body else { panic!() };
     let lines: Vec<Value> = lines.iter().map(|line| serde_json::from_slice(line).unwrap()).collect();
     assert_eq!(json!(lines), read["recalls"]);
@@ -211,18 +211,18 @@ async fn form_of_the_answer() {
 async fn health_of_the_history() {
     let mut world = World::new().await;
     let ctx = world.context(START_MS + 2 * DAY_MS);
-    let empty = value(&ctx, &health::operation(), json!({})).await;
+    let empty = value(&ctx, &health::operation(super::SOURCE), json!({})).await;
     assert_eq!((&empty["status"], &empty["changes"], &empty["historyFrom"]), (&json!("ok"), &json!(0), &json!("")));
     fill(&mut world, &mut Chance(16), 200, 100).await;
-    let shallow = value(&ctx, &health::operation(), json!({})).await;
+    let shallow = value(&ctx, &health::operation(super::SOURCE), json!({})).await;
     assert_eq!(shallow["historyDays"], 2);
     assert!(shallow["note"].as_str().unwrap().contains("shallow"));
     assert_eq!(
         (&shallow["changes"], &shallow["snapshotCount"], &shallow["historyFrom"]),
         (&json!(200), &json!(4), &json!("2026-11-01T00:00:00.000Z"))
     );
-    let deep = value(&world.context(START_MS + 8 * DAY_MS), &health::operation(), json!({})).await;
+    let deep = value(&world.context(START_MS + 8 * DAY_MS), &health::operation(super::SOURCE), json!({})).await;
     assert_eq!((&deep["historyDays"], deep.get("note")), (&json!(8), None));
-    let before = value(&ctx, &health::operation(), json!({ "asOf": "2026-10-31" })).await;
+    let before = value(&ctx, &health::operation(super::SOURCE), json!({ "asOf": "2026-10-31" })).await;
     assert_eq!((&before["changes"], &before["snapshotCount"]), (&json!(0), &json!(0)));
 }

@@ -27,7 +27,7 @@ use tokio::sync::Notify;
 use crate::access::Access;
 use crate::access::secrets::Secrets;
 use crate::context::{Context, ServiceSettings, Settings};
-use crate::operation::{Answer, Body, Call, Method, Operation, Price, Service, Words};
+use crate::operation::{Answer, Body, Call, Form, Method, Operation, Price, Service, Words};
 use crate::problem::Problem;
 use crate::services::recalls::search::Search;
 use crate::surfaces::{Readiness, Site, filter};
@@ -153,7 +153,7 @@ fn service(gate: &Arc<Notify>) -> Service {
         }),
         Operation::define::<Nothing, Anything, _, _>(page, |call: Call, _: Nothing| async move {
             let pieces = |pieces: &[&'static str]| pieces.iter().map(|piece| Bytes::from_static(piece.as_bytes())).collect();
-            let (body, etag) = match (call.ndjson, call.if_none_match.as_deref()) {
+            let (body, etag) = match (call.form == Form::Lines, call.if_none_match.as_deref()) {
                 (_, Some("\"early\"")) => (Body::NotModified, "\"early\""),
                 (true, _) => (Body::Lines(pieces(&["{\"seq\":1}", "{\"seq\":2}"])), "\"7-lines\""),
                 (false, _) => (Body::Parts(pieces(&["{\"changes\":[", "{\"seq\":1}", ",", "{\"seq\":2}", "]}"])), "\"7\""),

@@ -42,11 +42,11 @@ pub(super) fn map(door: &Door, cursor: walk::Cursor, answer: &Answer, today: Dat
         return Ok(Page { next, warnings, ..Page::default() });
     }
     let filer: Filer<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(door.name, &body, &error))?;
-    Ok(Page { next, ..filer.page(door, asked.as_deref(), from, today)? })
+    Ok(Page { next, ..filer.page(door, asked.as_deref(), from, today, has_items)? })
 }
 
 #[derive(Deserialize)]
-struct Filer<'a> {
+pub(super) struct Filer<'a> {
     #[serde(borrow, default)]
     cik: Field<'a>,
     #[serde(borrow, default)]
@@ -80,7 +80,15 @@ struct Columns<'a> {
 }
 
 impl Filer<'_> {
-    fn page(&self, door: &Door, asked: Option<&str>, from: Date, today: Date) -> Result<Page, UpstreamError> {
+    /// The filings since a day whose form is wanted.
+    pub(super) fn page(
+        &self,
+        door: &Door,
+        asked: Option<&str>,
+        from: Date,
+        today: Date,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<Page, UpstreamError> {
         let mut page = Page::default();
         let columns = &self.filings.recent;
         let rows = columns.accession_number.len();
@@ -114,7 +122,7 @@ impl Filer<'_> {
             for ((_, missing), is_there) in missing.iter_mut().zip([read.0.is_some(), read.1.is_some(), read.2.is_some()]) {
                 *missing += usize::from(!is_there);
             }
-            if !has_items(&kind) || read.2.is_some_and(|day| day < from) {
+            if !is_wanted(&kind) || read.2.is_some_and(|day| day < from) {
                 continue;
             }
             let (Some(number), Some(kind), Some(filed)) = read else {

@@ -50,6 +50,10 @@ const LIMITS: Limits = Limits {
     idle_timeout: Duration::from_secs(30),
 };
 
+/// For a reader who waits: one attempt, and whoever must wait hears so at once.
+const LOOK_UP_LIMITS: Limits =
+    Limits { attempts_max: 1, odd_attempts_max: 1, pause_max: Duration::ZERO, connect_timeout: Duration::from_secs(5), ..LIMITS };
+
 /// How many redirects within the origin one attempt follows.
 const REDIRECTS_MAX: usize = 3;
 
@@ -252,6 +256,14 @@ impl Client {
     /// When a setting cannot be used, or the machine has no certificates to check https with.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         Self::with_limits(settings, LIMITS)
+    }
+
+    /// Makes a client for look-ups, which are made once or not at all.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn for_look_ups(settings: &Settings) -> Result<Self, BuildError> {
+        Self::with_limits(settings, LOOK_UP_LIMITS)
     }
 
     fn with_limits(settings: &Settings, limits: Limits) -> Result<Self, BuildError> {

@@ -16,6 +16,7 @@
 //! fail; deletions, which only the monthly files carry; `last_updated`, which would spare a daily run nothing.
 
 mod detail;
+pub(crate) mod live;
 mod parts;
 mod plan;
 mod rows;

@@ -91,6 +91,12 @@ pub(super) fn read(door: &Door, cursor: &Cursor, list: Vec<&RawValue>, today: Da
     Ok(read)
 }
 
+/// The awards of a list, whatever was asked.
+pub(super) fn awards(door: &Door, list: Vec<&RawValue>) -> Result<Vec<FactData>, UpstreamError> {
+    let (awards, _) = Records::of_list(list).map(door.name, &[], |award: &Award<'_>| award.observe(door))?;
+    Ok(awards.into_iter().map(|award| award.data).collect())
+}
+
 /// Says what is odd about a page's records; they are taken all the same.
 fn remark(page: &mut Page, today: Date) {
     let mut known: HashMap<&str, &FactData> = HashMap::new();

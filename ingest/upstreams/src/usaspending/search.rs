@@ -39,7 +39,7 @@ const ACTION_FIELDS: &[&str] = &[
 ];
 
 /// Without those that have made the server fail: Awarding Agency Code, recipient_id, Contract Award Type, Total Outlays.
-const AWARD_FIELDS: &[&str] = &[
+pub(super) const AWARD_FIELDS: &[&str] = &[
     "Award ID",
     "Recipient Name",
     "Recipient UEI",
@@ -91,7 +91,7 @@ fn ask() -> Request {
     }
 }
 
-fn post(path: String, body: &Value) -> Request {
+pub(super) fn post(path: String, body: &Value) -> Request {
     Request { path, body: Some(body.to_string()), ..ask() }
 }
 

@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 use schemas::facts::recalls::RecallFact;
 use serde::Deserialize;
 
+use crate::services::phrases::{Phrase, Phrases, words};
+
 /// The rules as they are written down.
 #[derive(Default, Deserialize)]
 struct Rules {
@@ -25,58 +27,6 @@ pub struct Lexicon {
     defaults: HashMap<String, String>,
     not_evidence: Phrases,
     baby: HashMap<String, Phrases>,
-}
-
-/// Phrases by their first word, so that a text costs one look-up a word, however many phrases there are.
-#[derive(Clone, Debug, Default)]
-struct Phrases {
-    by_first: HashMap<String, Vec<Phrase>>,
-    /// For each byte that a first word may begin with, the lengths of such words as bits: most words of a text need no look-up.
-    lengths: Vec<u64>,
-}
-
-#[derive(Clone, Debug)]
-struct Phrase {
-    /// As written in the rules.
-    shown: String,
-    /// The words after the first.
-    rest: Vec<String>,
-}
-
-impl From<Vec<String>> for Phrases {
-    fn from(phrases: Vec<String>) -> Self {
-        let mut out = Self { lengths: vec![0; 256], ..Self::default() };
-        for shown in phrases {
-            let text = words(&shown);
-            let mut all = text.split_ascii_whitespace().map(str::to_owned);
-            let Some(first) = all.next() else { continue };
-            let rest = all.collect();
-            let (byte, length) = sign(&first);
-            out.lengths[byte] |= length;
-            out.by_first.entry(first).or_default().push(Phrase { shown, rest });
-        }
-        out
-    }
-}
-
-/// A word's first byte, and its length as a bit (the last one for all longer ones).
-fn sign(word: &str) -> (usize, u64) {
-    (word.bytes().next().map_or(0, usize::from), 1 << word.len().min(63))
-}
-
-impl Phrases {
-    /// The phrases that some words begin with.
-    fn beginning<'a, 'w>(&'a self, words: &'w [&'w str]) -> impl Iterator<Item = &'a Phrase> + use<'a, 'w> {
-        let may_begin = |first: &&&str| {
-            let (byte, length) = sign(first);
-            self.lengths.get(byte).is_some_and(|lengths| lengths & length != 0)
-        };
-        let known = words.first().filter(may_begin).and_then(|first| self.by_first.get(*first));
-        known
-            .into_iter()
-            .flatten()
-            .filter(move |phrase| phrase.rest.iter().enumerate().all(|(i, word)| words.get(i + 1) == Some(&word.as_str())))
-    }
 }
 
 impl From<Rules> for Lexicon {
@@ -121,7 +71,7 @@ impl Lexicon {
         let list: Vec<&str> = text.split_ascii_whitespace().collect();
         let mut at = 0;
         while let Some(rest) = list.get(at..).filter(|rest| !rest.is_empty()) {
-            if let Some(passed) = self.not_evidence.beginning(rest).map(|phrase| phrase.rest.len() + 1).max() {
+            if let Some(passed) = self.not_evidence.beginning(rest).map(Phrase::words).max() {
                 at += passed;
                 continue;
             }
@@ -144,25 +94,6 @@ fn cut_at_hazard(title: &str) -> &str {
     const DUE_TO: &[u8] = b" due to ";
     let at = title.as_bytes().windows(DUE_TO.len()).position(|window| window.eq_ignore_ascii_case(DUE_TO));
     at.and_then(|at| title.get(..at)).unwrap_or(title)
-}
-
-/// Lower-case words, one blank before and after each, so that a phrase is found whole or not at all.
-fn words(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push(' ');
-    for c in text.chars() {
-        if c.is_ascii_alphanumeric() {
-            out.push(c.to_ascii_lowercase());
-        } else if c.is_alphanumeric() || matches!(c, '\'' | '’') {
-            out.extend(if c == '’' { '\'' } else { c }.to_lowercase());
-        } else if !out.ends_with(' ') {
-            out.push(' ');
-        }
-    }
-    if !out.ends_with(' ') {
-        out.push(' ');
-    }
-    out
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use schemas::avro;
 use schemas::change::ChangeKind;
 use schemas::event::{Fact, FactKind};
 use schemas::facts::recalls::RecallFact;
@@ -43,6 +44,10 @@ impl Service for Recalls {
     const RECORDS: &'static Table = &RECALLS;
     const PARKED: &'static Table = &PARKED;
     const DECISION_TABLES: &'static [&'static Table] = &[&RECALLS, &SOURCES, &SETS];
+
+    fn read(topic: &Topic, value: &[u8]) -> Result<Fact<RecallFact>, avro::Error> {
+        avro::decode(topic.name, value)
+    }
 
     fn reads(fact: &Fact<RecallFact>) -> Vec<(&'static Table, Key)> {
         let mut out = vec![(&SOURCES, key![fact.key.as_str()])];

@@ -6,9 +6,8 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::SOURCE;
 use crate::feed::position::position;
-use crate::feed::{history_from, shallow_note};
+use crate::feed::{Source, history_from, shallow_note};
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 
@@ -47,9 +46,9 @@ pub struct Health {
     pub note: Option<String>,
 }
 
-/// The operation.
+/// The operation for one service.
 #[must_use]
-pub fn operation() -> Operation {
+pub fn operation(source: Source) -> Operation {
     let words = Words {
         name: "health",
         method: Method::Get,
@@ -64,18 +63,18 @@ pub fn operation() -> Operation {
         example: json!({}),
         aliases: &[],
     };
-    Operation::define::<Arguments, Health, _, _>(words, answer)
+    Operation::define::<Arguments, Health, _, _>(words, move |call, arguments| answer(source, call, arguments))
 }
 
-async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let ctx = &call.context;
-    let at = position(ctx, &SOURCE, arguments.as_of.as_deref()).await?;
-    let standing = ctx.feeds.standing(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
-    let from = history_from(ctx, &SOURCE, &at.view, at.last.0).await?.filter(|_| at.seq.0 > 0);
+    let at = position(ctx, &source, arguments.as_of.as_deref()).await?;
+    let standing = ctx.feeds.standing(&source, at.view.as_ref(), at.seq, at.last).await?;
+    let from = history_from(ctx, &source, &at.view, at.last.0).await?.filter(|_| at.seq.0 > 0);
     let now_ms = at.now.as_millisecond();
     Answer::json(&Health {
         status: "ok",
-        service: SOURCE.service,
+        service: source.service,
         last_snapshot: if standing.finished_at_ms == 0 { String::new() } else { rfc3339(standing.finished_at_ms) },
         history_from: from.map_or_else(String::new, rfc3339),
         history_days: from.map_or(0, |from| (now_ms - from).max(0) / DAY_MS),

@@ -1,0 +1,215 @@
+//! Finding the changes that fit a filter, forwards for feeds and backwards for what is newest.
+//!
+//! Promise: a call reads a bounded number of rows and blocks, however long the history is and whatever the filter; `to` (forwards) and `from`
+//! (backwards) say how far it has come, and every change between that fits is in it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures_util::future::try_join_all;
+use schemas::error_code::ErrorCode;
+use schemas::key;
+use schemas::position::Seq;
+use schemas::tables::Datum;
+use schemas::views::records::{RecordTables, normal};
+use serde::de::DeserializeOwned;
+use view_store::Range;
+use view_store::feed::{FeedBlock, FeedReader, block_of};
+
+use super::filter::{Element, Filter, Wanted};
+use super::names::{beginning, containing};
+use super::position::Position;
+use super::{Source, names};
+use crate::context::{Context, store_problem};
+use crate::problem::Problem;
+
+/// Values of a term beyond which looking at all changes is no worse.
+const VALUES_MAX: usize = 48;
+/// Changes that one call looks at.
+const LOOKED_AT_MAX: usize = 2_000;
+/// How often one call looks for more of them.
+const ROUNDS_MAX: usize = 64;
+/// Rows of a term read at once.
+const TERM_ROWS: usize = 256;
+/// Partitions of a term that are read side by side.
+const BUCKETS_AT_ONCE: i64 = 16;
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Found<R> {
+    /// The changes that fit, in the order of reading.
+    pub changes: Vec<Element<R>>,
+    /// How far it has come: the last seq covered (forwards), or the first one (backwards).
+    pub to: u64,
+}
+
+/// Which way to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// From the oldest to the newest.
+    Forwards,
+    /// From the newest to the oldest.
+    Backwards,
+}
+
+/// A service's changes under a filter, at a position.
+pub struct Selection<'a, F: Filter> {
+    tables: &'static RecordTables,
+    reader: FeedReader,
+    /// A change is shown that fits one of them.
+    filters: &'a [F],
+    /// Terms of which a change that fits has one; `None`: all changes are looked at.
+    terms: Option<Vec<String>>,
+}
+
+impl<'a, F: Filter> Selection<'a, F> {
+    /// Prepares reading up to a position.
+    ///
+    /// # Errors
+    /// When the names that the filter means cannot be read.
+    pub async fn new(
+        ctx: &Context,
+        source: &Source,
+        tables: &'static RecordTables,
+        at: &Position,
+        filters: &'a [F],
+    ) -> Result<Self, Problem> {
+        let reader = ctx.feeds.reader(source, Arc::clone(&at.view));
+        let names: Arc<names::Names<F::Record>> = ctx.feeds.names(source, tables, at.view.generation());
+        let mut terms = Some(Vec::new());
+        for filter in filters {
+            let mut found = None;
+            for wanted in filter.wanted() {
+                let (dimension, values) = match wanted {
+                    Wanted::Exact(dimension, values) => (dimension, values),
+                    Wanted::Part(dimension, part) => {
+                        (dimension, containing(&*names.at(&reader, dimension, at.last).await?, &part, VALUES_MAX))
+                    }
+                    Wanted::Prefix(dimension, prefixes) => {
+                        (dimension, beginning(&*names.at(&reader, dimension, at.last).await?, &prefixes))
+                    }
+                };
+                if values.len() <= VALUES_MAX {
+                    let values = values.into_iter().chain(filter.beside(dimension).map(str::to_owned));
+                    found = Some(values.map(move |value| format!("{dimension}/{}", normal(&value))));
+                    break;
+                }
+            }
+            // What one of them cannot find by terms is looked for among all.
+            terms = terms.zip(found).map(|(mut terms, found)| {
+                terms.extend(found);
+                terms
+            });
+        }
+        Ok(Self { tables, reader, filters, terms })
+    }
+
+    /// The changes with a seq above `after` and up to `upto` that fit, at most `limit`.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub async fn find(&self, after: Seq, upto: Seq, limit: usize, way: Way) -> Result<Found<F::Record>, Problem> {
+        let mut found = Found { changes: Vec::new(), to: if way == Way::Forwards { after.0 } else { upto.0 + 1 } };
+        let (mut low, mut high) = (after.0 + 1, upto.0);
+        let (mut looked_at, mut rounds) = (0, 0);
+        let mut open: Option<(u64, Arc<FeedBlock>)> = None;
+        while low <= high && found.changes.len() < limit && looked_at < LOOKED_AT_MAX && rounds < ROUNDS_MAX {
+            rounds += 1;
+            // Some changes to look at, in the order of reading, and the end up to which these are all.
+            let (seqs, covered) = self.candidates(low, high, way).await?;
+            for seq in seqs {
+                looked_at += 1;
+                let number = block_of(Seq(seq));
+                let block = match open.take().filter(|(open, _)| *open == number) {
+                    Some((_, block)) => block,
+                    None => self.reader.block(Seq(seq)).await.map_err(store_problem)?,
+                };
+                let block = &open.insert((number, block)).1;
+                if let Some(change) = change_in(block, seq)?
+                    && self.filters.iter().any(|filter| filter.fits(&change))
+                {
+                    found.changes.push(change);
+                }
+                found.to = seq;
+                if found.changes.len() == limit || looked_at == LOOKED_AT_MAX {
+                    return Ok(found);
+                }
+            }
+            found.to = covered;
+            match way {
+                Way::Forwards => low = covered + 1,
+                Way::Backwards => high = covered.saturating_sub(1),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Seqs within `low..=high` that may fit, in the order of reading, and how far these are all that do.
+    async fn candidates(&self, low: u64, high: u64, way: Way) -> Result<(Vec<u64>, u64), Problem> {
+        let Some(terms) = &self.terms else {
+            let count = TERM_ROWS as u64 - 1;
+            return Ok(match way {
+                Way::Forwards => ((low..=high.min(low + count)).collect(), high.min(low + count)),
+                Way::Backwards => ((low.max(high.saturating_sub(count))..=high).rev().collect(), low.max(high.saturating_sub(count))),
+            });
+        };
+        let term_bucket = self.tables.term_bucket;
+        let bucket_of = |seq: u64| i64::try_from(seq).unwrap_or(i64::MAX) / term_bucket;
+        // The partitions that are read now: some of those that the range touches, from where reading begins.
+        let (first, last) = match way {
+            Way::Forwards => (bucket_of(low), bucket_of(high).min(bucket_of(low) + BUCKETS_AT_ONCE - 1)),
+            Way::Backwards => (bucket_of(low).max(bucket_of(high) - BUCKETS_AT_ONCE + 1), bucket_of(high)),
+        };
+        let begin_of = |bucket: i64| u64::try_from(bucket * term_bucket).unwrap_or(0);
+        let (low, high) = (low.max(begin_of(first)), high.min(begin_of(last + 1) - 1));
+        let mut reads = Vec::new();
+        for term in terms {
+            for bucket in first..=last {
+                reads.push(self.rows(term, bucket, low, high, way));
+            }
+        }
+        let mut seqs = BTreeSet::new();
+        let mut covered = if way == Way::Forwards { high } else { low };
+        for rows in try_join_all(reads).await? {
+            if rows.len() == TERM_ROWS
+                && let Some(end) = rows.last()
+            {
+                covered = if way == Way::Forwards { covered.min(*end) } else { covered.max(*end) };
+            }
+            seqs.extend(rows);
+        }
+        let is_covered = |seq: &u64| if way == Way::Forwards { *seq <= covered } else { *seq >= covered };
+        let mut seqs: Vec<u64> = seqs.into_iter().filter(is_covered).collect();
+        if way == Way::Backwards {
+            seqs.reverse();
+        }
+        Ok((seqs, covered))
+    }
+
+    /// Seqs of one term within one partition, in the order of reading.
+    async fn rows(&self, term: &str, bucket: i64, low: u64, high: u64, way: Way) -> Result<Vec<u64>, Problem> {
+        let begin = i64::try_from(if way == Way::Forwards { low } else { high }).unwrap_or(i64::MAX);
+        let (prefix, from) = (key![term, bucket], Some(key![term, bucket, begin]));
+        let range = Range { prefix, after: None, from, limit: TERM_ROWS, reverse: way == Way::Backwards };
+        let rows = self.reader.view().range(self.tables.terms, range).await.map_err(store_problem)?;
+        let seqs = rows.iter().filter_map(|(key, _)| match key.get(2) {
+            Some(Datum::Int(seq)) => u64::try_from(*seq).ok(),
+            _ => None,
+        });
+        Ok(seqs.take_while(|seq| (low..=high).contains(seq)).collect())
+    }
+}
+
+/// The change of a seq, if readers see it.
+fn change_in<R: DeserializeOwned>(block: &FeedBlock, seq: u64) -> Result<Option<Element<R>>, Problem> {
+    let at = usize::try_from(seq.saturating_sub(block.first_seq())).unwrap_or(usize::MAX);
+    if block.shown(at) { read(&block.elements(at, at + 1)).map(Some) } else { Ok(None) }
+}
+
+/// Reads an element of the feed.
+pub(super) fn read<R: DeserializeOwned>(element: &[u8]) -> Result<Element<R>, Problem> {
+    serde_json::from_slice(element).map_err(|error| {
+        tracing::error!(%error, "a change in the feed cannot be read");
+        Problem::new(ErrorCode::Internal, "a stored change cannot be read")
+    })
+}

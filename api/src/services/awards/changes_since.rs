@@ -1,0 +1,103 @@
+//! `GET /v1/whats_changed_since`: the feed of awards under a filter.
+
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::FEED;
+use super::filter::{Codes, Filter};
+use super::records::Changed;
+use crate::feed::query::{Place, Query};
+use crate::operation::{Answer, Call, Method, Operation, Price, Words};
+use crate::problem::Problem;
+
+/// Arguments of `whats_changed_since`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Arguments {
+    /// Where to go on: the `cursor` of an earlier answer. It never expires. Without it the feed starts at `start`.
+    pub cursor: Option<String>,
+    /// Beginnings of industry codes, two to six digits, separated by commas, or an array of them.
+    #[serde(default)]
+    pub naics: Codes,
+    /// Part of the name of the awarding department, or of the agency within it.
+    #[schemars(length(min = 2, max = 200))]
+    pub agency: Option<String>,
+    /// Part of the name of the recipient, or of its parent.
+    #[schemars(length(min = 2, max = 200))]
+    pub recipient: Option<String>,
+    /// Words that must all occur in what is bought, what the action says or the words of its codes, each as a word or the beginning of one.
+    #[schemars(length(min = 1, max = 200))]
+    pub keyword: Option<String>,
+    /// At least so many dollars obligated in total.
+    pub min_amount: Option<f64>,
+    /// At most so many dollars obligated in total.
+    pub max_amount: Option<f64>,
+    /// Where to start without a cursor: `earliest`, `latest` (only what comes from now on), or a date YYYY-MM-DD (changes recorded
+    /// from that day on, in UTC). By default the last 7 days.
+    pub start: Option<String>,
+    /// How many changes to give at most.
+    #[serde(default = "limit_default")]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: usize,
+    /// Seconds to wait for something new when there is nothing.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 30))]
+    pub wait: u64,
+    /// Whether modified awards come with what they were before.
+    #[serde(default)]
+    pub before: bool,
+    /// Whether a cursor that was made under another filter is taken: then the answers first tell which awards come in (`added`) and which
+    /// go out (`removed`).
+    #[serde(default)]
+    pub rebase: bool,
+    /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
+    pub as_of: Option<String>,
+}
+
+fn limit_default() -> usize {
+    50
+}
+
+/// A page of changes.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Changes {
+    /// Changes of awards, oldest first.
+    pub changes: Vec<Changed>,
+    /// Where the page stands.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// The operation.
+#[must_use]
+pub fn operation() -> Operation {
+    let words = Words {
+        name: "whats_changed_since",
+        method: Method::Get,
+        path: "/v1/whats_changed_since",
+        summary: "New and modified contract awards since a cursor, oldest first.",
+        description: "Keep the `cursor` of each answer and send it with the next call: every change that fits comes exactly once. `amount` is what \
+            is obligated in total as last read, `amountDelta` what the action of this change adds. A cursor belongs to its filter: under another \
+            one it is refused with `filter-changed`, or, with `rebase=true`, the answers first tell what the new filter adds and removes. A page \
+            may be shorter than `limit`, or empty, while `hasMore` is true.",
+        price: Price::Free,
+        tool: true,
+        counted: true,
+        list: "changes",
+        errors: &[ErrorCode::CursorInvalid, ErrorCode::FilterChanged, ErrorCode::AsOfInvalid],
+        example: json!({ "start": "earliest", "naics": "54", "limit": 10 }),
+        aliases: &[],
+    };
+    Operation::define::<Arguments, Changes, _, _>(words, answer)
+}
+
+async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+    let Arguments { cursor, naics, agency, recipient, keyword, min_amount, max_amount, start, limit, wait, before, rebase, as_of } =
+        arguments;
+    let filter = Filter { naics: naics.0, agency, recipient, keyword, min_amount, max_amount }.checked()?;
+    let query = Query { cursor, start, limit, as_of, wait, before, rebase, filter };
+    FEED.answer(&call, query, Changed::from).await
+}

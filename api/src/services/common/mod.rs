@@ -1,0 +1,4 @@
+//! Operations that every service has in the same form.
+
+pub mod health;
+pub mod keys;

@@ -1,0 +1,102 @@
+//! `GET /v1/whats_new_since`: the feed of filings under a filter.
+
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::FEED;
+use super::filter::Filter;
+use super::records::Changed;
+use crate::feed::query::{Place, Query};
+use crate::operation::{Answer, Call, Method, Operation, Price, Words};
+use crate::problem::Problem;
+
+/// Arguments of `whats_new_since`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Arguments {
+    /// Where to go on: the `cursor` of an earlier answer. It never expires. Without it the feed starts at `start`.
+    pub cursor: Option<String>,
+    /// Form types, separated by commas: `8-K,10-K`. `8-K` takes `8-K/A` as well.
+    #[schemars(length(min = 1, max = 200), regex(pattern = "[A-Za-z0-9]"))]
+    pub form: Option<String>,
+    /// Ticker, exact. Tickers are learnt from insiders' filings.
+    #[schemars(length(min = 1, max = 12))]
+    pub ticker: Option<String>,
+    /// The filer, exact, with or without leading zeros.
+    #[schemars(length(min = 1, max = 10))]
+    pub cik: Option<String>,
+    /// Item code of an 8-K: 5.02.
+    #[schemars(length(min = 1, max = 5))]
+    pub item: Option<String>,
+    /// The least event score: 0 to 100.
+    #[schemars(range(min = 0, max = 100))]
+    pub min_event_score: Option<i64>,
+    /// Where to start without a cursor: `earliest`, `latest` (only what comes from now on), or a date YYYY-MM-DD (changes recorded
+    /// from that day on, in UTC). By default the last 7 days.
+    pub start: Option<String>,
+    /// How many filings to give at most.
+    #[serde(default = "limit_default")]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: usize,
+    /// Seconds to wait for something new when there is nothing.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 30))]
+    pub wait: u64,
+    /// Whether modified records come with what they were before.
+    #[serde(default)]
+    pub before: bool,
+    /// Whether a cursor that was made under another filter is taken: then the answers first tell which filings come in (`added`) and which
+    /// go out (`removed`).
+    #[serde(default)]
+    pub rebase: bool,
+    /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
+    pub as_of: Option<String>,
+}
+
+fn limit_default() -> usize {
+    50
+}
+
+/// A page of filings.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Filings {
+    /// Filings, oldest change first.
+    pub filings: Vec<Changed>,
+    /// Where the page stands.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// The operation.
+#[must_use]
+pub fn operation() -> Operation {
+    let words = Words {
+        name: "whats_new_since",
+        method: Method::Get,
+        path: "/v1/whats_new_since",
+        summary: "Fresh filings since a cursor, oldest first.",
+        description: "Keep the `cursor` of each answer and send it with the next call: every filing that fits comes exactly once, and again when \
+            more is known of it (its items, an amendment). A cursor belongs to its filter: under another one it is refused with \
+            `filter-changed`, or, with `rebase=true`, the answers first tell what the new filter adds and removes. A page may be shorter than \
+            `limit`, or empty, while `hasMore` is true.",
+        price: Price::Free,
+        tool: true,
+        counted: true,
+        list: "filings",
+        errors: &[ErrorCode::CursorInvalid, ErrorCode::FilterChanged, ErrorCode::AsOfInvalid],
+        example: json!({ "start": "earliest", "form": "8-K", "limit": 10 }),
+        aliases: &[],
+    };
+    Operation::define::<Arguments, Filings, _, _>(words, answer)
+}
+
+async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+    let Arguments { cursor, form, ticker, cik, item, min_event_score, start, limit, wait, before, rebase, as_of } = arguments;
+    let form = form.iter().flat_map(|forms| forms.split(',')).map(str::to_owned).collect();
+    let filter = Filter { form, ticker, cik, item, min_event_score, companies: Vec::new() }.checked()?;
+    let query = Query { cursor, start, limit, as_of, wait, before, rebase, filter };
+    FEED.answer(&call, query, Changed::from).await
+}

@@ -1,0 +1,133 @@
+//! `GET /v1/whats_changed_since`: the feed of grants and trials under a filter.
+
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::FEED;
+use super::filter::{Filter, SponsorClass};
+use super::records::Changed;
+use crate::feed::query::{Place, Query};
+use crate::operation::{Answer, Call, Method, Operation, Price, Words};
+use crate::problem::Problem;
+
+/// Arguments of `whats_changed_since`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Arguments {
+    /// Where to go on: the `cursor` of an earlier answer. It never expires. Without it the feed starts at `start`.
+    pub cursor: Option<String>,
+    /// Topic slug: oncology, neuroscience, cardiology, immunology, infectious-disease, metabolism-diabetes, mental-health, rare-disease,
+    /// genomics, aging, pediatrics, respiratory.
+    #[schemars(length(min = 1, max = 40))]
+    pub topic: Option<String>,
+    /// Two-letter state: of a grant's organisation, or of a trial's sites.
+    #[schemars(length(min = 2, max = 2))]
+    pub state: Option<String>,
+    /// Part of the name of a grant's organisation, a trial's sponsor or one of its sites.
+    #[schemars(length(min = 2, max = 200))]
+    pub institution: Option<String>,
+    /// Class of the sponsor.
+    pub sponsor_class: Option<SponsorClass>,
+    /// Part of the name of a trial's lead sponsor.
+    #[schemars(length(min = 2, max = 200))]
+    pub sponsor: Option<String>,
+    /// Part of the name of a grant's investigator.
+    #[schemars(length(min = 2, max = 200))]
+    pub pi: Option<String>,
+    /// Code of the institute or centre that administers a grant: NCI.
+    #[schemars(length(min = 1, max = 20))]
+    pub ic: Option<String>,
+    /// Phase of a trial: PHASE2.
+    #[schemars(length(min = 1, max = 30))]
+    pub phase: Option<String>,
+    /// Grants of at least so many dollars.
+    #[schemars(range(min = 0))]
+    pub min_amount: Option<f64>,
+    /// Grants of at most so many dollars.
+    #[schemars(range(min = 0))]
+    pub max_amount: Option<f64>,
+    /// Where to start without a cursor: `earliest`, `latest` (only what comes from now on), or a date YYYY-MM-DD (changes recorded
+    /// from that day on, in UTC). By default the last 7 days.
+    pub start: Option<String>,
+    /// How many changes to give at most.
+    #[serde(default = "limit_default")]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: usize,
+    /// Seconds to wait for something new when there is nothing.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 30))]
+    pub wait: u64,
+    /// Whether modified records come with what they were before.
+    #[serde(default)]
+    pub before: bool,
+    /// Whether a cursor that was made under another filter is taken: then the answers first tell which records come in (`added`) and which
+    /// go out (`removed`).
+    #[serde(default)]
+    pub rebase: bool,
+    /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
+    pub as_of: Option<String>,
+}
+
+fn limit_default() -> usize {
+    50
+}
+
+/// A page of changes.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Changes {
+    /// Changes of grants and trials, oldest first.
+    pub changes: Vec<Changed>,
+    /// Where the page stands.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// The operation.
+#[must_use]
+pub fn operation() -> Operation {
+    let words = Words {
+        name: "whats_changed_since",
+        method: Method::Get,
+        path: "/v1/whats_changed_since",
+        summary: "New and modified grants and trials since a cursor, oldest first.",
+        description: "Keep the `cursor` of each answer and send it with the next call: every change that fits comes exactly once. A cursor \
+            belongs to its filter: under another one it is refused with `filter-changed`, or, with `rebase=true`, the answers first tell what \
+            the new filter adds and removes. A page may be shorter than `limit`, or empty, while `hasMore` is true.",
+        price: Price::Free,
+        tool: true,
+        counted: true,
+        list: "changes",
+        errors: &[ErrorCode::CursorInvalid, ErrorCode::FilterChanged, ErrorCode::AsOfInvalid],
+        example: json!({ "start": "earliest", "topic": "oncology", "limit": 10 }),
+        aliases: &[],
+    };
+    Operation::define::<Arguments, Changes, _, _>(words, answer)
+}
+
+async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+    let Arguments {
+        cursor,
+        topic,
+        state,
+        institution,
+        sponsor_class,
+        sponsor,
+        pi,
+        ic,
+        phase,
+        min_amount,
+        max_amount,
+        start,
+        limit,
+        wait,
+        before,
+        rebase,
+        as_of,
+    } = arguments;
+    let filter = Filter { topic, state, institution, sponsor_class, sponsor, pi, ic, phase, min_amount, max_amount }.checked();
+    let query = Query { cursor, start, limit, as_of, wait, before, rebase, filter };
+    FEED.answer(&call, query, Changed::from).await
+}

@@ -1,0 +1,131 @@
+//! A feed as server-sent events: each item an event whose id is the cursor that stands after it, so that a reader who lost the connection
+//! goes on with `Last-Event-ID` and misses and repeats nothing.
+//!
+//! A stream is the feed's own operation asked again and again from where it stands, waiting for what comes. It counts as one call, ends after an
+//! hour, when the key is no longer good, and when the server stops; the reader's client then opens it again by itself.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt, stream};
+use http::HeaderValue;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use warp::Reply;
+use warp::reply::Response;
+
+use crate::context::Context;
+use crate::operation::{Answer, Body, Event};
+use crate::problem::Problem;
+use crate::surfaces::mounted::{Admitted, Incoming, Mounted};
+
+/// The content type of events.
+pub(crate) const EVENTS: &str = "text/event-stream";
+/// Seconds that the feed is waited for before the reader gets a sign of life.
+const WAIT_S: u64 = 20;
+/// How long a stream lasts.
+const LIFE_MAX: Duration = Duration::from_secs(3_600);
+/// Milliseconds after which a reader's client opens a stream again that ended.
+const RETRY_MS: u64 = 1_000;
+
+/// Where a stream is.
+struct Following {
+    context: Arc<Context>,
+    mounted: Arc<Mounted>,
+    index: usize,
+    arguments: Map<String, Value>,
+    incoming: Incoming,
+    begun: Instant,
+}
+
+/// Begins a stream: with the arguments of the feed, from the last event that the reader has, if it has one.
+///
+/// # Errors
+/// What the operation itself refuses.
+pub(crate) async fn begin(
+    context: &Arc<Context>,
+    mounted: &Arc<Mounted>,
+    index: usize,
+    arguments: Value,
+    last: Option<&str>,
+    incoming: Incoming,
+) -> Result<(Response, Admitted), Problem> {
+    let mut arguments = if let Value::Object(arguments) = arguments { arguments } else { Map::new() };
+    if let Some(last) = last.filter(|last| !last.is_empty()) {
+        arguments.insert("cursor".to_owned(), json!(last));
+        arguments.remove("start");
+    }
+    arguments.insert("wait".to_owned(), json!(0));
+    let (answer, admitted) = mounted.call(context, index, Value::Object(arguments.clone()), incoming.clone()).await?;
+    let mut begin = BytesMut::from(format!("retry: {RETRY_MS}\n\n").as_bytes());
+    begin.extend_from_slice(&taken(answer, &mut arguments));
+    arguments.insert("wait".to_owned(), json!(WAIT_S));
+    let mut following = Following {
+        context: Arc::clone(context),
+        mounted: Arc::clone(mounted),
+        index,
+        arguments,
+        incoming: Incoming { goes_on: true, ..incoming },
+        begun: Instant::now(),
+    };
+    let (sender, mut pieces) = mpsc::channel::<Bytes>(1);
+    tokio::spawn(async move {
+        let mut next = Some(begin.freeze());
+        while let Some(piece) = next {
+            // A reader that is gone needs no more.
+            if sender.send(piece).await.is_err() {
+                return;
+            }
+            next = tokio::select! {
+                () = sender.closed() => None,
+                piece = following.go_on() => piece,
+            };
+        }
+    });
+    let pieces = stream::poll_fn(move |cx| pieces.poll_recv(cx)).map(Ok::<_, std::convert::Infallible>);
+    let mut response = warp::reply::stream(pieces).into_response();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok((response, admitted))
+}
+
+impl Following {
+    /// What comes next; `None` when the stream ends.
+    async fn go_on(&mut self) -> Option<Bytes> {
+        if *self.context.stopping.borrow() || self.begun.elapsed() > LIFE_MAX {
+            return None;
+        }
+        let arguments = Value::Object(self.arguments.clone());
+        match self.mounted.call(&self.context, self.index, arguments, self.incoming.clone()).await {
+            Ok((answer, _)) => Some(taken(answer, &mut self.arguments)),
+            Err(problem) => {
+                // The reader's client opens it again, and is told then, if it still holds.
+                tracing::debug!(detail = problem.detail, "a stream ended");
+                None
+            }
+        }
+    }
+}
+
+/// The events of an answer, or a sign of life; the next call goes on behind it.
+fn taken(answer: Answer, arguments: &mut Map<String, Value>) -> Bytes {
+    arguments.insert("cursor".to_owned(), json!(answer.next_cursor));
+    arguments.remove("start");
+    match answer.body {
+        Body::Events(events) if !events.is_empty() => text(&events),
+        _ => Bytes::from_static(b":\n\n"),
+    }
+}
+
+/// Events as they are sent.
+pub(crate) fn text(events: &[Event]) -> Bytes {
+    let mut out = BytesMut::with_capacity(events.iter().map(|event| event.id.len() + event.data.len() + 16).sum());
+    for Event { id, data } in events {
+        for part in [b"id: ", id.as_bytes(), b"\ndata: ", data, b"\n\n"] {
+            out.extend_from_slice(part);
+        }
+    }
+    out.freeze()
+}

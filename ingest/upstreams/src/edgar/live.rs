@@ -1,0 +1,151 @@
+//! Filings by form and days, and those of one filer, asked now.
+
+use std::collections::HashSet;
+
+use jiff::civil::Date;
+use schemas::facts::FactData;
+use schemas::facts::filings::FilingFact;
+use serde::Deserialize;
+
+use super::submissions::{self, Filer};
+use super::{WALL, accession, cik, declared, filing, form, is_missing, item};
+use crate::cpsc::JSON_MEDIA_TYPES;
+use crate::json::{self, Field, Object, Part};
+use crate::{Answer, Door, Request, Settings, UpstreamError, text};
+
+const ORIGIN: &str = "https://efts.sec.gov";
+
+/// One page of the full-text search, which goes back to 2001.
+pub(crate) fn search(door: &Door, settings: &Settings, forms: &[String], start: Date, end: Date) -> Result<Request, UpstreamError> {
+    declared(door, settings)?;
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.append_pair("q", "");
+    if !forms.is_empty() {
+        query.append_pair("forms", &forms.join(","));
+    }
+    query.append_pair("dateRange", "custom").append_pair("startdt", &start.to_string()).append_pair("enddt", &end.to_string());
+    Ok(Request {
+        origin: ORIGIN.to_owned(),
+        path: format!("/LATEST/search-index?{}", query.finish()),
+        headers: vec![("accept", "application/json".to_owned())],
+        media_types: JSON_MEDIA_TYPES,
+        wall: Some(&WALL),
+        ..Request::default()
+    })
+}
+
+/// The list of one filer.
+pub(crate) fn company(door: &Door, settings: &Settings, cik: &str) -> Result<Request, UpstreamError> {
+    declared(door, settings)?;
+    Ok(submissions::request(cik))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Found<'a> {
+    #[serde(borrow)]
+    hits: Object<Hits<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Hits<'a> {
+    #[serde(borrow)]
+    hits: Part<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Hit<'a> {
+    #[serde(borrow, rename = "_source")]
+    source: Part<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Source<'a> {
+    #[serde(borrow)]
+    adsh: Field<'a>,
+    #[serde(borrow)]
+    form: Field<'a>,
+    #[serde(borrow)]
+    file_date: Field<'a>,
+    #[serde(borrow)]
+    period_ending: Field<'a>,
+    #[serde(borrow)]
+    ciks: Field<'a>,
+    #[serde(borrow)]
+    display_names: Field<'a>,
+    #[serde(borrow)]
+    items: Field<'a>,
+}
+
+/// The filings of a page, each once for its first filer: the search finds documents, and a filing has many.
+pub(crate) fn found(door: &Door, answer: &Answer, today: Date) -> Result<Vec<FactData>, UpstreamError> {
+    let body = json::body_text(&answer.body, &mut Vec::new());
+    let found: Found<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(door.name, &body, &error))?;
+    let hits = found.hits.0.filter(|hits| hits.hits.is_list()).ok_or_else(|| json::later(door.name, "an answer without hits"))?;
+    let (mut seen, mut out) = (HashSet::new(), Vec::new());
+    for hit in hits.hits.list::<Hit<'_>>() {
+        let source: Source<'_> = hit.source.object();
+        let (numbers, names) = (source.ciks.list(), source.display_names.list());
+        let (number, kind, filed) = (source.adsh.clean(), source.form.clean(), text::date(source.file_date.text()));
+        let read = (accession(&number), numbers.first().and_then(|number| cik(number)), form(&kind));
+        let ((Some(number), Some(cik), Some(kind)), Some(filed)) = (read, filed.filter(|day| text::is_plausible(*day, today))) else {
+            continue;
+        };
+        if seen.insert(number.to_owned()) {
+            let company = names.first().map(|name| name_of(name)).unwrap_or_default();
+            let items = source.items.list().iter().filter_map(|code| item(code)).map(str::to_owned).collect();
+            let report_date = text::plausible_date(source.period_ending.text(), today);
+            let fact = FilingFact { items, report_date, ..filing(door, number, cik, kind, company, filed) };
+            out.push(FactData::Filing(Box::new(fact)));
+        }
+    }
+    Ok(out)
+}
+
+/// The filings of a filer's list, newest first.
+pub(crate) fn listed(door: &Door, answer: &Answer, cik: &str, today: Date) -> Result<Vec<FactData>, UpstreamError> {
+    if is_missing(door.name, answer)? {
+        return Ok(Vec::new());
+    }
+    let body = json::body_text(&answer.body, &mut Vec::new());
+    let filer: Filer<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(door.name, &body, &error))?;
+    Ok(filer.page(door, Some(cik), Date::MIN, today, |_| true)?.observations.into_iter().map(|filing| filing.data).collect())
+}
+
+/// `APPLE INC  (AAPL)  (CIK 0000320193)`: the name alone.
+fn name_of(display: &str) -> &str {
+    let name = display.rsplit_once("(CIK ").map_or(display, |(name, _)| name).trim_end();
+    let is_ticker = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || b"-., ".contains(&byte));
+    let before = name.strip_suffix(')').and_then(|name| name.rsplit_once(" (")).filter(|(_, ticker)| is_ticker(ticker));
+    before.map_or(name, |(before, _)| before).trim_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::date;
+
+    use super::*;
+    use crate::Upstream;
+    use crate::edgar::Edgar;
+
+    /// Proves that a filing with several documents is found once, with its filer's name and items, and that what is no answer is refused.
+    #[test]
+    fn found_once() {
+        let door = Edgar.manifest().doors.iter().find(|door| door.name == "edgar.submissions").unwrap();
+        let hit = |file: &str| {
+            serde_json::json!({"_id": format!("0000320193-26-000001:{file}"), "_source": {
+                "adsh": "0000320193-26-000001", "form": "8-K", "file_date": "2026-11-20", "period_ending": "2026-11-19",
+                "ciks": ["0000320193"], "display_names": ["ACME INC  (ACME)  (CIK 0000320193)"], "items": ["2.02", "9.01"]}})
+        };
+        let body = serde_json::json!({"hits": {"total": {"value": 3}, "hits": [hit("a.htm"), hit("b.htm"), {"_source": {"adsh": "x"}}]}});
+        let answer = |body: String| Answer { status: 200, link: None, body: body.into() };
+        let facts = found(door, &answer(body.to_string()), date(2026, 11, 21)).unwrap();
+        let [FactData::Filing(filing)] = facts.as_slice() else { panic!("{facts:?}") };
+        assert_eq!((filing.company.as_str(), filing.items.len(), filing.filing_date.as_str()), ("ACME INC", 2, "2026-11-20"));
+        assert!(found(door, &answer("{}".into()), date(2026, 11, 21)).is_err());
+        assert!(found(door, &answer("<html>".into()), date(2026, 11, 21)).is_err());
+    }
+}

@@ -1,0 +1,282 @@
+//! Federal contract awards: one record an award, of what three doors say of it. The state of an award and its details say what it is; its
+//! actions say what happened to it. What each said is remembered, so that the record does not depend on which came first.
+
+use std::collections::BTreeMap;
+
+use schemas::avro;
+use schemas::event::{Fact, FactKind};
+use schemas::facts::awards::{AwardFact, kind};
+use schemas::topics::{AWARDS, CHANGES_AWARDS, Topic};
+use schemas::views::awards::{Award, TABLES};
+use schemas::views::records::{RecordChange, RecordTables};
+use serde::{Deserialize, Serialize};
+
+use super::records::{Read, Records, Rules, State};
+use crate::service::Undecided;
+
+/// The door whose word counts most of what an award is and what an action adds.
+const DETAILS: &str = "usaspending.details";
+/// What keys of actions begin with.
+const ACTION: &str = "action/";
+/// Actions of an award that are remembered whole, the newest ones.
+const ACTIONS_MAX: usize = 16;
+
+/// The awards service's two folds.
+pub type Awards = Records<AwardsRules>;
+
+/// What the awards service states.
+pub struct AwardsRules;
+
+/// What is remembered of an award.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Known {
+    /// What doors said of it as a whole, by door.
+    states: BTreeMap<String, AwardFact>,
+    /// Its newest actions, oldest first.
+    actions: Vec<AwardFact>,
+    /// What all actions that are known add to it.
+    sum_cents: i64,
+    /// Whether its base action is among them.
+    base: bool,
+    /// What that says is bought.
+    description: String,
+}
+
+/// What is remembered of an action.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Action {
+    /// What it adds, by door.
+    cents: BTreeMap<String, Option<i64>>,
+    /// What readers of a change are told of it.
+    told: Told,
+}
+
+/// What readers of a change are told of the action that it was decided from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Told {
+    date: String,
+    modification: String,
+    #[serde(rename = "type")]
+    kind: String,
+    description: String,
+}
+
+impl Rules for AwardsRules {
+    type Fact = AwardFact;
+    type Record = Award;
+
+    const NAME: &'static str = "awards";
+    const TABLES: &'static RecordTables = &TABLES;
+    const INPUTS: &'static [Topic] = &[AWARDS];
+    const CHANGES: &'static Topic = &CHANGES_AWARDS;
+
+    fn read(topic: &Topic, value: &[u8]) -> Result<Fact<AwardFact>, avro::Error> {
+        avro::decode(topic.name, value)
+    }
+
+    fn reads(fact: &Fact<AwardFact>) -> Vec<Read> {
+        let Some(award) = &fact.data else { return Vec::new() };
+        let action = (award.kind == kind::ACTION).then(|| Read::Source(action_key(award)));
+        [Read::Record(award.award_id.clone()), Read::Source(award_key(&award.award_id))].into_iter().chain(action).collect()
+    }
+
+    fn decide(state: &mut State<'_, Self>, fact: &Fact<AwardFact>) -> Result<(), Undecided> {
+        let award = match (fact.kind, &fact.data) {
+            (FactKind::Observed, Some(award)) => award,
+            (FactKind::Observed, None) => return Err(Undecided::Poison("an observed fact without its record".to_owned())),
+            // No door publishes snapshots: nothing says that an award is gone.
+            _ => return Ok(()),
+        };
+        if award.award_id.is_empty() {
+            return Err(Undecided::Poison("an award without awardId".to_owned()));
+        }
+        let key = award_key(&award.award_id);
+        let mut known: Known = state.source(&key)?.unwrap_or_default();
+        if award.kind == kind::ACTION {
+            let action_key = action_key(award);
+            let mut action: Action = state.source(&action_key)?.unwrap_or_default();
+            let before = amount_of(&action);
+            action.cents.insert(award.door.clone(), award.action_cents);
+            action.told = Told {
+                date: award.action_date.clone(),
+                modification: award.modification.clone(),
+                kind: award.action_type.clone(),
+                description: award.description.clone(),
+            };
+            let delta = amount_of(&action).unwrap_or(0).saturating_sub(before.unwrap_or(0));
+            known.sum_cents = known.sum_cents.saturating_add(delta);
+            if is_base(award) {
+                known.base = true;
+                known.description.clone_from(&award.description);
+            }
+            let is_word = award.door == DETAILS || !known.actions.iter().any(|other| is_same(other, award) && other.door == DETAILS);
+            if is_word {
+                known.actions.retain(|other| !is_same(other, award));
+                known.actions.push(award.clone());
+                known.actions.sort_by(|a, b| place(a).cmp(&place(b)));
+                let spare = known.actions.len().saturating_sub(ACTIONS_MAX);
+                known.actions.drain(..spare);
+            }
+            state.remember(&action_key, Some(&action))?;
+        } else {
+            known.states.insert(award.door.clone(), award.clone());
+        }
+        state.remember(&key, Some(&known))?;
+        state.put(record_of(&award.award_id, &known))
+    }
+
+    /// By how much the obligation moved, and the action that says so: it need not be the last one of the award.
+    fn told(change: &RecordChange<Award>) -> Option<String> {
+        let after = change.after.as_ref()?;
+        let before = change.before.as_ref().map_or(0, |before| before.actions_cents);
+        let delta = dollars(after.actions_cents.saturating_sub(before));
+        let rows = change.note.iter().flat_map(|note| &note.rows);
+        let action = rows.filter(|row| row.key.starts_with(ACTION)).find_map(|row| serde_json::from_str::<Action>(&row.value).ok());
+        let action = action.and_then(|action| serde_json::to_string(&action.told).ok()).map(|action| format!(r#""action":{action},"#));
+        Some(format!(r#""amountDelta":{delta},{}"#, action.unwrap_or_default()))
+    }
+}
+
+fn award_key(award_id: &str) -> String {
+    format!("award/{award_id}")
+}
+
+fn action_key(action: &AwardFact) -> String {
+    format!("{ACTION}{}/{}/{}", action.award_id, action.modification, action_number(action))
+}
+
+/// Doors that do not say it mean the first.
+fn action_number(action: &AwardFact) -> &str {
+    if action.action_number.is_empty() { "0" } else { &action.action_number }
+}
+
+fn is_same(a: &AwardFact, b: &AwardFact) -> bool {
+    (&a.modification, action_number(a)) == (&b.modification, action_number(b))
+}
+
+fn is_base(action: &AwardFact) -> bool {
+    matches!(action.modification.as_str(), "" | "0")
+}
+
+/// The place of an action among the others: by its day, and the base first.
+fn place(action: &AwardFact) -> (&str, bool, &str, &str) {
+    (&action.action_date, !is_base(action), &action.modification, action_number(action))
+}
+
+/// What an action adds, by the door whose word counts most.
+fn amount_of(action: &Action) -> Option<i64> {
+    action.cents.get(DETAILS).copied().flatten().or_else(|| action.cents.values().copied().flatten().next())
+}
+
+/// Cents as dollars: a JSON number without more digits than it needs.
+fn dollars(cents: i64) -> String {
+    let (sign, whole, rest) = (if cents < 0 { "-" } else { "" }, cents.unsigned_abs() / 100, cents.unsigned_abs() % 100);
+    if rest == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{rest:02}") }
+}
+
+/// The record that follows from what is known.
+fn record_of(id: &str, known: &Known) -> Award {
+    let last = known.actions.last();
+    let others = known.states.iter().filter(|(door, _)| door.as_str() != DETAILS).map(|(_, award)| award);
+    let ordered: Vec<&AwardFact> = known.states.get(DETAILS).into_iter().chain(others).chain(last).collect();
+    let text =
+        |of: fn(&AwardFact) -> &String| ordered.iter().map(|award| of(award)).find(|text| !text.is_empty()).cloned().unwrap_or_default();
+    let cents = |of: fn(&AwardFact) -> Option<i64>| ordered.iter().find_map(|award| of(award));
+    // Without a word on the whole, the sum of the actions is the amount, if the first of them is among them.
+    let amount_cents = cents(|award| award.amount_cents).or_else(|| known.base.then_some(known.sum_cents));
+    let action = last.cloned().unwrap_or_default();
+    // An action's words are its own; an award's are those of the whole, or of its base.
+    let whole = known.states.values().map(|award| &award.description).find(|text| !text.is_empty());
+    let base = Some(&known.description).filter(|text| !text.is_empty());
+    Award {
+        id: id.to_owned(),
+        piid: text(|award| &award.piid),
+        parent_piid: text(|award| &award.parent_piid),
+        award_type: text(|award| &award.award_type),
+        vehicle: ordered.first().is_some_and(|award| award.is_vehicle()),
+        description: whole.or(base).unwrap_or(&action.description).clone(),
+        recipient: text(|award| &award.recipient),
+        recipient_uei: text(|award| &award.recipient_uei),
+        parent_recipient: text(|award| &award.parent_recipient),
+        parent_recipient_uei: text(|award| &award.parent_recipient_uei),
+        agency: text(|award| &award.agency),
+        sub_agency: text(|award| &award.sub_agency),
+        office: text(|award| &award.office),
+        naics: text(|award| &award.naics),
+        naics_description: text(|award| &award.naics_description),
+        psc: text(|award| &award.psc),
+        psc_description: text(|award| &award.psc_description),
+        amount_cents,
+        ceiling_cents: cents(|award| award.ceiling_cents),
+        signed: text(|award| &award.signed),
+        start: text(|award| &award.start),
+        end: text(|award| &award.end),
+        potential_end: text(|award| &award.potential_end),
+        place_state: text(|award| &award.place_state),
+        extent_competed: text(|award| &award.extent_competed),
+        offers: text(|award| &award.offers),
+        set_aside: text(|award| &award.set_aside),
+        url: text(|award| &award.url),
+        action_date: action.action_date,
+        modification: action.modification,
+        action_type: action.action_type,
+        action_cents: action.action_cents,
+        action_description: action.description,
+        base_known: known.base,
+        actions_cents: known.sum_cents,
+        withdrawn: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn action(door: &str, modification: &str, date: &str, cents: i64) -> AwardFact {
+        AwardFact {
+            door: door.into(),
+            kind: kind::ACTION.into(),
+            award_id: "CONT_AWD_1_8000_-NONE-_-NONE-".into(),
+            modification: modification.into(),
+            action_date: date.into(),
+            action_cents: Some(cents),
+            description: format!("action {modification}"),
+            ..Default::default()
+        }
+    }
+
+    /// Proves that the last action is the newest by its day, that the sum counts only from the base on, and that the state's word counts
+    /// more than the sum.
+    #[test]
+    fn records() {
+        let mut known = Known { actions: vec![action("t", "P00001", "2026-11-02", 5)], sum_cents: 5, ..Known::default() };
+        let record = record_of("x", &known);
+        assert_eq!((record.amount_cents, record.action_cents, record.modification.as_str()), (None, Some(5), "P00001"));
+        known.actions.insert(0, action("t", "0", "2026-11-02", 100));
+        known.actions.sort_by(|a, b| place(a).cmp(&place(b)));
+        (known.base, known.sum_cents, known.description) = (true, 105, "action 0".into());
+        let record = record_of("x", &known);
+        assert_eq!((record.amount_cents, record.modification.as_str(), record.description.as_str()), (Some(105), "P00001", "action 0"));
+        let state = AwardFact { amount_cents: Some(90), end: "2027-01-01".into(), ..AwardFact::default() };
+        known.states.insert("usaspending.awards".into(), state.clone());
+        known.states.insert(DETAILS.into(), AwardFact { amount_cents: Some(95), ..state });
+        let record = record_of("x", &known);
+        assert_eq!((record.amount_cents, record.end.as_str()), (Some(95), "2027-01-01"));
+    }
+
+    /// Proves that an action seen by two doors counts once, by the word of the details.
+    #[test]
+    fn amounts() {
+        let mut action_known = Action::default();
+        assert_eq!(amount_of(&action_known), None);
+        action_known.cents.insert("usaspending.transactions".into(), Some(5));
+        assert_eq!(amount_of(&action_known), Some(5));
+        action_known.cents.insert(DETAILS.into(), Some(7));
+        assert_eq!(amount_of(&action_known), Some(7));
+        assert_eq!([-5, 0, 120, -1_250_000].map(dollars), ["-0.05", "0", "1.20", "-12500"]);
+        assert_eq!(action_key(&action("t", "0", "", 0)), "action/CONT_AWD_1_8000_-NONE-_-NONE-/0/0");
+    }
+}

@@ -1,0 +1,273 @@
+//! What services of plain records have in common: a fact moves what is remembered and the records that follow from it; what differs from
+//! the records as they stand are changes. A service states its rules, in [`Rules`]; the folds are here.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+use bytes::Bytes;
+use schemas::avro;
+use schemas::change::ChangeKind;
+use schemas::event::Fact;
+use schemas::key;
+use schemas::tables::{Datum, Key, Table, ViewDef, Write};
+use schemas::topics::Topic;
+use schemas::views::records::{Note, NoteRow, Record, RecordChange, RecordTables, Row, Term};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::rows::Rows;
+use crate::service::{Draft, Service, Standing, Undecided};
+
+/// What such a service states.
+pub trait Rules: Send + Sync + 'static {
+    /// The records of its input facts.
+    type Fact: Send + Sync;
+    /// The record that readers see.
+    type Record: Record;
+
+    /// Its name.
+    const NAME: &'static str;
+    /// Its tables.
+    const TABLES: &'static RecordTables;
+    /// The topics it reads.
+    const INPUTS: &'static [Topic];
+    /// Its change topic.
+    const CHANGES: &'static Topic;
+    /// The tables that decisions read: the records and what is remembered.
+    const DECISION_TABLES: &'static [&'static Table] = &[Self::TABLES.records, Self::TABLES.sources];
+
+    /// Reads a fact of one of its topics.
+    ///
+    /// # Errors
+    /// When the value is not what that topic holds.
+    fn read(topic: &Topic, value: &[u8]) -> Result<Fact<Self::Fact>, avro::Error>;
+
+    /// The rows that [`Self::decide`] will surely read.
+    fn reads(fact: &Fact<Self::Fact>) -> Vec<Read>;
+
+    /// What readers of a change are told beside the record after it: members of a JSON object, each with a comma behind it.
+    #[must_use]
+    fn told(_change: &RecordChange<Self::Record>) -> Option<String> {
+        None
+    }
+
+    /// What a fact moves. Deterministic.
+    ///
+    /// # Errors
+    /// As [`Service::decide`].
+    fn decide(state: &mut State<'_, Self>, fact: &Fact<Self::Fact>) -> Result<(), Undecided>
+    where
+        Self: Sized;
+}
+
+/// A row that a decision reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// The record of an id.
+    Record(String),
+    /// What is remembered under a key.
+    Source(String),
+}
+
+/// A record as it stands, and as it should be.
+type Moved<R> = (Option<Row<R>>, Option<R>);
+
+/// The state that a decision moves: the rows, as it has moved them so far.
+pub struct State<'a, T: Rules> {
+    rows: &'a mut Rows,
+    records: BTreeMap<String, Moved<T::Record>>,
+    sources: BTreeMap<String, String>,
+}
+
+impl<'a, T: Rules> State<'a, T> {
+    fn new(rows: &'a mut Rows) -> Self {
+        Self { rows, records: BTreeMap::new(), sources: BTreeMap::new() }
+    }
+
+    /// A record as it stands.
+    ///
+    /// # Errors
+    /// When the row is not at hand or cannot be read.
+    pub fn record(&mut self, id: &str) -> Result<Option<T::Record>, Undecided> {
+        if !self.records.contains_key(id) {
+            let row: Option<Row<T::Record>> = self.rows.get_json(T::TABLES.records, &key![id])?;
+            let record = row.as_ref().map(|row| row.record.clone());
+            self.records.insert(id.to_owned(), (row, record));
+        }
+        Ok(self.records.get(id).and_then(|(_, now)| now.clone()))
+    }
+
+    /// Makes a record what it should be.
+    ///
+    /// # Errors
+    /// As [`Self::record`].
+    pub fn put(&mut self, record: T::Record) -> Result<(), Undecided> {
+        self.record(record.id())?;
+        if let Some((_, now)) = self.records.get_mut(record.id()) {
+            *now = Some(record);
+        }
+        Ok(())
+    }
+
+    /// What is remembered under a key.
+    ///
+    /// # Errors
+    /// As [`Self::record`].
+    pub fn source<S: DeserializeOwned>(&mut self, key: &str) -> Result<Option<S>, Undecided> {
+        match self.sources.get(key).map(String::as_str) {
+            Some("") => Ok(None),
+            Some(text) => serde_json::from_str(text).map(Some).map_err(|error| Undecided::Poison(format!("source {key}: {error}"))),
+            None => self.rows.get_json(T::TABLES.sources, &key![key]),
+        }
+    }
+
+    /// Remembers something under a key; `None` forgets it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn remember<S: Serialize>(&mut self, key: &str, source: Option<&S>) -> Result<(), Undecided> {
+        let text = source.map(serde_json::to_string).transpose().map_err(|error| Undecided::Poison(format!("source {key}: {error}")))?;
+        self.sources.insert(key.to_owned(), text.unwrap_or_default());
+        Ok(())
+    }
+
+    /// What was moved.
+    fn drafts(self, id: &str) -> Vec<Draft<T::Record, Note>> {
+        let mut drafts: Vec<Draft<T::Record, Note>> = self
+            .records
+            .into_iter()
+            .filter_map(|(id, (before, after))| difference(&id, before.map(|row| (row.record, row.seq, 0)), after))
+            .collect();
+        let rows: Vec<NoteRow> = self.sources.into_iter().map(|(key, value)| NoteRow { key, value }).collect();
+        if !rows.is_empty() {
+            let note = Some(Note { rows });
+            match drafts.first_mut() {
+                Some(first) => first.note = note,
+                None => drafts.push(Draft { note, ..noted(id) }),
+            }
+        }
+        drafts
+    }
+}
+
+/// The two folds of a service of plain records.
+pub struct Records<T>(PhantomData<T>);
+
+impl<T: Rules> Service for Records<T> {
+    type Fact = T::Fact;
+    type Record = T::Record;
+    type Note = Note;
+
+    const NAME: &'static str = T::NAME;
+    const VIEW: &'static ViewDef = T::TABLES.view;
+    const INPUTS: &'static [Topic] = T::INPUTS;
+    const CHANGES: &'static Topic = T::CHANGES;
+    const FEED: &'static Table = T::TABLES.feed;
+    const RECORDS: &'static Table = T::TABLES.records;
+    const PARKED: &'static Table = T::TABLES.parked;
+    const DECISION_TABLES: &'static [&'static Table] = T::DECISION_TABLES;
+
+    fn read(topic: &Topic, value: &[u8]) -> Result<Fact<T::Fact>, avro::Error> {
+        T::read(topic, value)
+    }
+
+    fn reads(fact: &Fact<T::Fact>) -> Vec<(&'static Table, Key)> {
+        let row = |read| match read {
+            Read::Record(id) => (T::TABLES.records, key![id]),
+            Read::Source(key) => (T::TABLES.sources, key![key]),
+        };
+        T::reads(fact).into_iter().map(row).collect()
+    }
+
+    fn decide(rows: &mut Rows, fact: &Fact<T::Fact>) -> Result<Vec<Draft<T::Record, Note>>, Undecided> {
+        let mut state = State::new(rows);
+        T::decide(&mut state, fact)?;
+        Ok(state.drafts(&fact.key))
+    }
+
+    fn apply(change: &RecordChange<T::Record>, record: &[u8]) -> Vec<Write> {
+        let mut writes = Vec::new();
+        for NoteRow { key, value } in change.note.iter().flat_map(|note| &note.rows) {
+            writes.push(match value.as_str() {
+                "" => Write::delete(T::TABLES.sources, key![key.as_str()]),
+                value => Write::put(T::TABLES.sources, key![key.as_str()], Bytes::from(value.to_owned())),
+            });
+        }
+        if let Some(through) = &change.through
+            && let Ok(value) = serde_json::to_vec(through)
+        {
+            writes.push(Write::put(T::TABLES.through, key![through.upstream.as_str(), change.seq], Bytes::from(value)));
+        }
+        let Some(after) = &change.after else { return writes };
+        writes.push(Write::put(T::TABLES.records, key![after.id()], row_json(change.seq, record)));
+        if let Some(before) = change.before.as_ref().and_then(|before| serde_json::to_vec(before).ok()) {
+            writes.push(Write::put(T::TABLES.history, key![after.id(), change.before_seq], row_json(change.before_seq, &before)));
+        }
+        find_by(T::TABLES, change, &mut writes);
+        writes
+    }
+
+    fn told(change: &RecordChange<T::Record>) -> Option<String> {
+        T::told(change)
+    }
+
+    fn digest_row(value: &Bytes) -> Option<Bytes> {
+        let row: Row<T::Record> = serde_json::from_slice(value).ok()?;
+        row.record.is_listed().then(|| serde_json::to_vec(&row.record).ok().map(Bytes::from)).flatten()
+    }
+
+    fn read_row(value: &[u8]) -> Result<Standing<Self>, serde_json::Error> {
+        serde_json::from_slice(value).map(|row: Row<T::Record>| (row.record, row.seq, 0))
+    }
+
+    fn difference(id: &str, before: Option<Standing<Self>>, after: Option<T::Record>) -> Option<Draft<T::Record, Note>> {
+        difference(id, before, after)
+    }
+
+    fn remember(table: &'static Table, key: &Key, value: Option<&Bytes>) -> Result<Option<Draft<T::Record, Note>>, serde_json::Error> {
+        let Some(Datum::Text(key)) = key.first().filter(|_| table == T::TABLES.sources) else { return Ok(None) };
+        let value = value.map(|value| serde_json::from_slice::<Box<serde_json::value::RawValue>>(value)).transpose()?;
+        let row = NoteRow { key: key.clone(), value: value.map(|value| value.get().to_owned()).unwrap_or_default() };
+        Ok(Some(Draft { note: Some(Note { rows: vec![row] }), ..noted("") }))
+    }
+}
+
+/// Writes the terms by which a change is found: those of the record after it.
+fn find_by<R: Record>(tables: &RecordTables, change: &RecordChange<R>, writes: &mut Vec<Write>) {
+    let before: Vec<Term> = change.before.iter().flat_map(Record::terms).collect();
+    let mut terms: Vec<Term> = change.after.iter().flat_map(Record::terms).collect();
+    terms.sort_unstable();
+    terms.dedup();
+    for term in terms {
+        if R::SEARCHED.contains(&term.dimension) && !before.contains(&term) {
+            writes.push(Write::put(tables.names, key![term.dimension, term.shard(), term.value.as_str()], Bytes::new()));
+        }
+        writes.push(Write::put(tables.terms, key![term.text(), change.seq / tables.term_bucket, change.seq], Bytes::new()));
+    }
+}
+
+/// A draft that changes no record.
+fn noted<R>(id: &str) -> Draft<R, Note> {
+    Draft { event: ChangeKind::Noted, id: id.to_owned(), after: None, before: None, before_seq: 0, before_since: 0, note: None }
+}
+
+/// The draft that makes one record out of another, if they differ. A record that the rules no longer make stays as it stands: nothing
+/// says that it is gone.
+fn difference<R: Record>(id: &str, before: Option<(R, i64, i64)>, after: Option<R>) -> Option<Draft<R, Note>> {
+    let after = after?;
+    let (event, before, before_seq) = match before {
+        // What is gone before it was ever shown is no news.
+        None if !after.is_listed() => return None,
+        None => (ChangeKind::New, None, 0),
+        Some((before, _, _)) if before == after => return None,
+        Some((before, seq, _)) => (ChangeKind::Modified, Some(before), seq),
+    };
+    Some(Draft { event, id: id.to_owned(), after: Some(after), before, before_seq, before_since: 0, note: None })
+}
+
+fn row_json(seq: i64, record: &[u8]) -> Bytes {
+    let mut out = format!(r#"{{"seq":{seq},"record":"#).into_bytes();
+    out.extend_from_slice(record);
+    out.push(b'}');
+    Bytes::from(out)
+}

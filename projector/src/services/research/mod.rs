@@ -1,0 +1,169 @@
+//! Research funding: grants and clinical trials, one record a fact. What a record is about is decided here, once, by the lexicon of
+//! [`topics`].
+
+pub mod topics;
+
+use schemas::avro;
+use schemas::event::{Fact, FactKind};
+use schemas::facts::grants::{GrantFact, grant_class};
+use schemas::facts::trials::{TrialFact, sponsor_class};
+use schemas::topics::{CHANGES_RESEARCH, GRANTS, TRIALS, Topic};
+use schemas::views::records::RecordTables;
+use schemas::views::research::{Funding, TABLES};
+
+use self::topics::LEXICON;
+use super::records::{Read, Records, Rules, State};
+use crate::service::Undecided;
+
+/// The research service's two folds.
+pub type Research = Records<ResearchRules>;
+
+/// What the research service states.
+pub struct ResearchRules;
+
+/// A fact of one of its two topics.
+pub enum ResearchFact {
+    /// Of `grants`.
+    Grant(Box<GrantFact>),
+    /// Of `trials`.
+    Trial(Box<TrialFact>),
+}
+
+impl Rules for ResearchRules {
+    type Fact = ResearchFact;
+    type Record = Funding;
+
+    const NAME: &'static str = "research";
+    const TABLES: &'static RecordTables = &TABLES;
+    const INPUTS: &'static [Topic] = &[GRANTS, TRIALS];
+    const CHANGES: &'static Topic = &CHANGES_RESEARCH;
+
+    fn read(topic: &Topic, value: &[u8]) -> Result<Fact<ResearchFact>, avro::Error> {
+        if topic.name == GRANTS.name {
+            avro::decode(topic.name, value).map(|fact: Fact<GrantFact>| fact.map(|data| ResearchFact::Grant(Box::new(data))))
+        } else {
+            avro::decode(topic.name, value).map(|fact: Fact<TrialFact>| fact.map(|data| ResearchFact::Trial(Box::new(data))))
+        }
+    }
+
+    fn reads(fact: &Fact<ResearchFact>) -> Vec<Read> {
+        vec![Read::Record(id_of(&fact.key))]
+    }
+
+    fn decide(state: &mut State<'_, Self>, fact: &Fact<ResearchFact>) -> Result<(), Undecided> {
+        let id = id_of(&fact.key);
+        let record = match (fact.kind, &fact.data) {
+            (FactKind::Observed, Some(ResearchFact::Grant(grant))) => of_grant(id, grant),
+            (FactKind::Observed, Some(ResearchFact::Trial(trial))) => of_trial(id, trial),
+            (FactKind::Withdrawn | FactKind::Superseded, _) => {
+                let Some(before) = state.record(&id)? else { return Ok(()) };
+                Funding { withdrawn: true, ..before }
+            }
+            (FactKind::Observed, None) => return Err(Undecided::Poison("an observed fact without its record".to_owned())),
+            _ => return Ok(()),
+        };
+        state.put(record)
+    }
+}
+
+/// The record's id: the kind instead of the door, so that it stays what it is should another door show it.
+fn id_of(key: &str) -> String {
+    match key.split_once('/') {
+        Some(("nih_reporter", number)) => format!("grant/{number}"),
+        Some((_, number)) => format!("trial/{number}"),
+        None => key.to_owned(),
+    }
+}
+
+fn of_grant(id: String, grant: &GrantFact) -> Funding {
+    let terms = grant.terms.join("; ");
+    let texts = [("title", grant.title.as_str()), ("terms", &terms), ("abstract", &grant.summary)];
+    Funding {
+        id,
+        kind: "grant".to_owned(),
+        title: grant.title.clone(),
+        url: grant.url.clone(),
+        published: first_of(&[&grant.added, &grant.notice_date]),
+        sponsor_class: grant_class(&grant.ic).to_owned(),
+        states: Some(grant.state.clone()).filter(|state| !state.is_empty()).into_iter().collect(),
+        topics: LEXICON.topics(&texts),
+        pi: grant.pi.clone(),
+        investigators: grant.investigators.clone(),
+        org: grant.org.clone(),
+        city: grant.city.clone(),
+        ic: grant.ic.clone(),
+        amount: grant.amount,
+        notice_date: grant.notice_date.clone(),
+        project_number: grant.project_number.clone(),
+        activity_code: grant.activity_code.clone(),
+        fiscal_year: grant.fiscal_year,
+        project_start: grant.project_start.clone(),
+        project_end: grant.project_end.clone(),
+        ..Funding::default()
+    }
+}
+
+fn of_trial(id: String, trial: &TrialFact) -> Funding {
+    let (conditions, keywords) = (trial.conditions.join("; "), trial.keywords.join("; "));
+    let texts = [
+        ("title", trial.title.as_str()),
+        ("official title", &trial.official_title),
+        ("conditions", &conditions),
+        ("keywords", &keywords),
+        ("summary", &trial.summary),
+    ];
+    Funding {
+        id,
+        kind: "trial".to_owned(),
+        title: trial.title.clone(),
+        url: trial.url.clone(),
+        published: trial.first_posted.clone(),
+        sponsor_class: sponsor_class(&trial.sponsor_class).to_owned(),
+        states: trial.states.clone(),
+        topics: LEXICON.topics(&texts),
+        sponsor: trial.sponsor.clone(),
+        collaborators: trial.collaborators.clone(),
+        institutions: trial.institutions.clone(),
+        phase: trial.phase.clone(),
+        status: trial.status.clone(),
+        study_type: trial.study_type.clone(),
+        conditions: trial.conditions.clone(),
+        interventions: trial.interventions.iter().map(|one| one.name.clone()).collect(),
+        start: trial.start.clone(),
+        primary_completion: trial.primary_completion.clone(),
+        completion: trial.completion.clone(),
+        enrollment: trial.enrollment,
+        ..Funding::default()
+    }
+}
+
+/// The first text that says something.
+fn first_of(texts: &[&String]) -> String {
+    texts.iter().find(|text| !text.is_empty()).map(|text| (*text).clone()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves how a grant and a trial become records, with the registry's classes in the contract's four.
+    #[test]
+    fn records() {
+        let grant = GrantFact {
+            title: "Cardiac repair".into(),
+            added: String::new(),
+            notice_date: "2026-01-02".into(),
+            state: "TX".into(),
+            amount: Some(5),
+            ..Default::default()
+        };
+        let record = of_grant(id_of("nih_reporter/1"), &grant);
+        assert_eq!((record.id.as_str(), record.published.as_str(), record.amount), ("grant/1", "2026-01-02", Some(5)));
+        assert_eq!(record.topics.iter().map(|topic| topic.slug.as_str()).collect::<Vec<_>>(), ["cardiology"]);
+        let trial = TrialFact { sponsor_class: "FED".into(), first_posted: "2026-01-03".into(), ..Default::default() };
+        let record = of_trial(id_of("clinical_trials/NCT1"), &trial);
+        assert_eq!((record.id.as_str(), record.sponsor_class.as_str()), ("trial/NCT1", "OTHER_GOV"));
+        assert_eq!((sponsor_class("AMBIG"), grant_class("VA"), grant_class("NCI")), ("OTHER", "OTHER_GOV", "NIH"));
+        assert!(record.states.is_empty() && of_grant(String::new(), &GrantFact::default()).states.is_empty());
+    }
+}

@@ -1,0 +1,99 @@
+//! What a grant or a trial is about: topics by the phrases of a data file (`topics.json`), each with the words that say so.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use schemas::views::research::Topic;
+use serde::Deserialize;
+
+use crate::services::phrases::{Phrases, words};
+
+/// Phrases that are named as evidence of one topic.
+const EVIDENCE_MAX: usize = 5;
+
+/// The rules as they are written down.
+#[derive(Default, Deserialize)]
+struct Rules {
+    version: u32,
+    topics: BTreeMap<String, Vec<String>>,
+}
+
+/// The rules, ready to be looked up.
+pub struct Lexicon {
+    /// Raised with every change of the rules.
+    pub version: u32,
+    topics: Vec<(String, Phrases)>,
+}
+
+/// The lexicon of this version.
+pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
+    // A file that does not parse is a bug in this crate; a test reads it, so that it cannot ship.
+    let Rules { version, topics } = serde_json::from_str(include_str!("topics.json")).unwrap_or_default();
+    Lexicon { version, topics: topics.into_iter().map(|(slug, phrases)| (slug, phrases.into())).collect() }
+});
+
+impl Lexicon {
+    /// The topics of texts, by slug; each text has the name under which evidence gives it.
+    #[must_use]
+    pub fn topics(&self, texts: &[(&str, &str)]) -> Vec<Topic> {
+        let texts: Vec<(&str, String)> = texts.iter().map(|(name, text)| (*name, words(text))).collect();
+        let texts: Vec<(&str, Vec<&str>)> = texts.iter().map(|(name, text)| (*name, text.split_ascii_whitespace().collect())).collect();
+        let topics = self.topics.iter().filter_map(|(slug, phrases)| {
+            let mut evidence: Vec<String> = Vec::new();
+            for (name, words) in &texts {
+                let mut found: Vec<&str> = Vec::new();
+                for at in 0..words.len() {
+                    for phrase in phrases.beginning(&words[at..]) {
+                        if !found.contains(&phrase.shown.as_str()) {
+                            found.push(&phrase.shown);
+                        }
+                    }
+                }
+                if !found.is_empty() {
+                    found.truncate(EVIDENCE_MAX);
+                    evidence.push(format!("{name}: {}", found.join(", ")));
+                }
+            }
+            (!evidence.is_empty()).then(|| Topic { slug: slug.clone(), evidence: evidence.join("; ") })
+        });
+        topics.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the lexicon is readable and has at least the slugs that readers are promised.
+    #[test]
+    fn slugs() {
+        assert!(LEXICON.version > 0);
+        let slugs: Vec<&str> = LEXICON.topics.iter().map(|(slug, _)| slug.as_str()).collect();
+        assert_eq!(
+            slugs,
+            [
+                "aging",
+                "cardiology",
+                "genomics",
+                "immunology",
+                "infectious-disease",
+                "mental-health",
+                "metabolism-diabetes",
+                "neuroscience",
+                "oncology",
+                "pediatrics",
+                "rare-disease",
+                "respiratory"
+            ]
+        );
+    }
+
+    /// Proves that whole words decide, whatever their case, and that the evidence names them and where they stand.
+    #[test]
+    fn evidence() {
+        let found = LEXICON.topics(&[("title", "A Phase 2 Study in Heart Failure"), ("terms", "Hearten; TUMOR Microenvironment; tumors")]);
+        let found: Vec<(&str, &str)> = found.iter().map(|topic| (topic.slug.as_str(), topic.evidence.as_str())).collect();
+        assert_eq!(found, [("cardiology", "title: heart, heart failure"), ("oncology", "terms: tumor, tumors")]);
+        assert_eq!(LEXICON.topics(&[("title", "Bread")]), []);
+    }
+}

@@ -1,0 +1,82 @@
+//! How much a filing weighs, 0 to 100: by the items of a current report, else by its form. The weights are data (`filing_events.json`).
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::filings::has_items;
+
+/// The rules as they are written down.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Weights {
+    /// Raised with every change of the rules.
+    pub version: u32,
+    unknown_item: i64,
+    items: BTreeMap<String, (i64, String)>,
+    unknown_form: i64,
+    forms: BTreeMap<String, i64>,
+}
+
+/// The weights of this version.
+pub static WEIGHTS: LazyLock<Weights> = LazyLock::new(|| {
+    // A file that does not parse is a bug in this crate; a test reads it, so that it cannot ship.
+    serde_json::from_str(include_str!("filing_events.json")).unwrap_or_default()
+});
+
+/// What a filing's items say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// The item that weighs most, the lowest number of several; empty without any.
+    pub item: String,
+    /// What it is.
+    pub label: String,
+    /// How much it weighs.
+    pub score: i64,
+}
+
+impl Weights {
+    /// The event of a filing, by its base form and items.
+    #[must_use]
+    pub fn event(&self, base_form: &str, items: &[String]) -> Event {
+        let items = items.iter().filter(|_| has_items(base_form));
+        let heaviest = items.map(|item| self.item(item)).max_by(|a, b| a.score.cmp(&b.score).then_with(|| b.item.cmp(&a.item)));
+        heaviest.unwrap_or_else(|| Event { score: self.forms.get(base_form).copied().unwrap_or(self.unknown_form), ..Event::default() })
+    }
+
+    fn item(&self, code: &str) -> Event {
+        let (score, label) = match self.items.get(code) {
+            Some((score, label)) => (*score, label.clone()),
+            // Before August 2004 items were whole numbers.
+            None if code.bytes().all(|byte| byte.is_ascii_digit()) => (self.unknown_item, format!("Item {code} (before 2004)")),
+            None => (self.unknown_item, format!("Item {code}")),
+        };
+        Event { item: code.to_owned(), label, score }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the table is readable, that the heaviest item counts and the lower one of two, and what is said of unknown ones.
+    #[test]
+    fn weights() {
+        assert!(WEIGHTS.version > 0);
+        let of = |form: &str, items: &[&str]| {
+            let items: Vec<String> = items.iter().map(|item| (*item).to_owned()).collect();
+            let Event { item, label, score } = WEIGHTS.event(form, &items);
+            (item, label, score)
+        };
+        let text = |item: &str, label: &str, score| (item.to_owned(), label.to_owned(), score);
+        assert_eq!(of("8-K", &["9.01", "1.03", "2.02"]), text("1.03", "Bankruptcy or Receivership", 100));
+        assert_eq!(of("8-K", &["8.01", "7.01"]), text("7.01", "Regulation FD Disclosure", 20));
+        assert_eq!(of("8-K", &["9.01"]), text("9.01", "Financial Statements and Exhibits", 0));
+        assert_eq!(of("8-K", &["5"]), text("5", "Item 5 (before 2004)", 15));
+        assert_eq!(of("8-K", &["9.99"]), text("9.99", "Item 9.99", 15));
+        assert_eq!(of("8-K", &[]), text("", "", 5));
+        assert_eq!(of("D", &["06b"]), text("", "", 5));
+        assert_eq!(of("SC 13D", &[]), text("", "", 50));
+    }
+}
