@@ -278,6 +278,7 @@ fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Result<Settin
         allowed_hosts: config.list("api.allowed_hosts")?,
         public_brokers: config.list("api.public_brokers")?,
         registry: (backend::framing(config)? == Framing::Confluent).then(|| config.text("api.public_registry").to_owned()),
+        private_targets: config.flag("webhooks.allow_private_targets"),
     })
 }
 

@@ -49,6 +49,8 @@ pub struct Settings {
     pub public_brokers: Vec<String>,
     /// Where values are framed by a schema registry: its address as readers reach it, empty if they are told otherwise.
     pub registry: Option<String>,
+    /// Whether webhooks may be plain http and name hosts that are not on the public internet.
+    pub private_targets: bool,
 }
 
 /// What every handler is given. Cheap to share behind an `Arc`.

@@ -23,6 +23,8 @@ pub enum Method {
     Get,
     /// Makes something.
     Post,
+    /// Takes something away.
+    Delete,
 }
 
 /// Who may call, and what it costs.

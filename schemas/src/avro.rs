@@ -36,8 +36,11 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "changes.filings", json: include_str!("../avro/changes.filings.avsc") },
     SchemaText { topic: "changes.recalls", json: include_str!("../avro/changes.recalls.avsc") },
     SchemaText { topic: "changes.research", json: include_str!("../avro/changes.research.avsc") },
+    SchemaText { topic: "changes.watches", json: include_str!("../avro/changes.watches.avsc") },
     SchemaText { topic: "changes.accounts", json: include_str!("../avro/changes.accounts.avsc") },
     SchemaText { topic: "imports", json: include_str!("../avro/imports.avsc") },
+    SchemaText { topic: "accounts", json: include_str!("../avro/accounts.v1.avsc") },
+    SchemaText { topic: "changes.accounts", json: include_str!("../avro/changes.accounts.v1.avsc") },
 ];
 
 /// The CRC-64-AVRO of a schema's canonical form, little endian, as it stands in a frame.

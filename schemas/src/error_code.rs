@@ -50,6 +50,8 @@ codes! {
     RequestTimeout = ("request-timeout", 408, true);
     /// The cursor was made under another filter.
     FilterChanged = ("filter-changed", 409, false);
+    /// The account has as many of these as its tier may have.
+    LimitReached = ("limit-reached", 409, false);
     /// The body is larger than the operation takes.
     BodyTooLarge = ("body-too-large", 413, false);
     /// The content type is not one the operation takes.

@@ -143,26 +143,9 @@ impl Server {
         get(self.address, path, key)
     }
 
-    /// Sends a request, with a JSON body if one is given, and reads the whole answer. The key may be empty.
+    /// Sends a request, as [`send`] does.
     pub(crate) fn send(&self, method: &str, path: &str, key: &str, body: &str) -> Answer {
-        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n", self.address);
-        if !key.is_empty() {
-            head.push_str(&format!("x-api-key: {key}\r\n"));
-        }
-        if !body.is_empty() {
-            head.push_str(&format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len()));
-        }
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(DEADLINE)).unwrap();
-        stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
-        // A server that refuses a body may close before it has it all; what it said still comes.
-        drop(stream.write_all(body.as_bytes()));
-        let mut answer = Vec::new();
-        drop(stream.read_to_end(&mut answer));
-        let head = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
-        let body = answer.split_off(head + 4);
-        let head = String::from_utf8(answer).unwrap().to_lowercase();
-        Answer { status: head.split(' ').nth(1).unwrap().parse().unwrap(), head, body }
+        send(self.address, method, path, &[("x-api-key", key)], body)
     }
 
     /// Asks for JSON, which must come with status 200.
@@ -207,6 +190,28 @@ impl Drop for Server {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+/// Sends a request, with a JSON body if one is given, and reads the whole answer. Headers without a value are left out.
+pub(crate) fn send(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
+    for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    if !body.is_empty() {
+        head.push_str(&format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len()));
+    }
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
+    // A server that refuses a body may close before it has it all; what it said still comes.
+    drop(stream.write_all(body.as_bytes()));
+    let mut answer = Vec::new();
+    drop(stream.read_to_end(&mut answer));
+    let head = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    let body = answer.split_off(head + 4);
+    let head = String::from_utf8(answer).unwrap().to_lowercase();
+    Answer { status: head.split(' ').nth(1).unwrap().parse().unwrap(), head, body }
 }
 
 /// One request over a connection of its own: status and body.

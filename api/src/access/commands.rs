@@ -1,25 +1,16 @@
 //! What is done to keys: each act is a command on the `accounts` topic, and answers once the accounts view has passed it.
-//!
-//! Commands chain per key like facts. Two that extend the same head: the engine takes the first, and the other tries again on top of it.
 
 use std::net::IpAddr;
-use std::time::Duration;
 
-use bytes::Bytes;
-use event_log::{Append, Headers, Record};
-use schemas::avro::Encoder;
-use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
-use schemas::event::{Fact, FactKind, Head, content_hash, fact_id};
-use schemas::hash::{Hash32, hex};
+use schemas::hash::hex;
 use schemas::key;
 use schemas::tables::{Datum, Key as RowKey};
-use schemas::topics::ACCOUNTS;
 use schemas::views::accounts::{self, AccountCommand, ApiKey, Tier};
-use schemas::views::engine::{self, HeadRow};
+use view_store::Range;
 use view_store::store::Span;
-use view_store::{Checkpoint, Range};
 
+use super::append::{Once, command};
 use super::keys::{Key, account_id, checked_email, key_id};
 use super::quota::address_subject;
 use super::tiers::{KEYS_PER_EMAIL_MAX, MINTS_PER_ADDRESS_MAX};
@@ -27,12 +18,6 @@ use super::{Access, key_row, read_row};
 use crate::context::{Context, store_problem};
 use crate::problem::Problem;
 
-/// How long a command may take to be appended. Beyond, it may be recorded or not.
-const APPENDED_WITHIN: Duration = Duration::from_secs(4);
-/// How long a command may take to be projected before the caller is told to ask again.
-const PROJECTED_WITHIN: Duration = Duration::from_secs(10);
-/// How often a command that lost to another one tries again.
-const TRIES: usize = 5;
 /// Rows of one page of a listing.
 const PAGE_ROWS: usize = 500;
 /// Live and ended keys of one e-mail address that are looked at.
@@ -146,7 +131,7 @@ impl Access {
         }
         let key = Key::random();
         let hash = key.hash(&self.secrets);
-        let command = AccountCommand {
+        let rotate = AccountCommand {
             verb: "rotate".to_owned(),
             key_id: old.id.clone(),
             key_hash: hash.to_string(),
@@ -154,9 +139,10 @@ impl Access {
             account: old.account.clone(),
             tier: old.tier.clone(),
             email_hash: old.email_hash.clone(),
+            ..AccountCommand::default()
         };
-        let new_id = command.new_key_id.clone();
-        command_key(ctx, id, command).await?;
+        let new_id = rotate.new_key_id.clone();
+        command(ctx, &accounts::VIEW, id, Once::No, &rotate).await?;
         self.forget(id);
         let old = read_back(ctx, id).await?;
         // A key that another command ended meanwhile has no heir.
@@ -170,9 +156,9 @@ impl Access {
     /// `not-found` for a key that is unknown or ended; as [`Self::mint`] else.
     pub async fn revoke(&self, ctx: &Context, id: &str) -> Result<(), Problem> {
         let old = live_key(ctx, id).await?;
-        let command =
+        let revoke =
             AccountCommand { verb: "revoke".to_owned(), key_id: old.id, account: old.account, tier: old.tier, ..AccountCommand::default() };
-        command_key(ctx, id, command).await?;
+        command(ctx, &accounts::VIEW, id, Once::No, &revoke).await?;
         self.forget(id);
         Ok(())
     }
@@ -185,16 +171,17 @@ impl Access {
     async fn mint_key(&self, ctx: &Context, key: Key, tier: Tier, email_hash: String) -> Result<MintedKey, Problem> {
         let hash = key.hash(&self.secrets);
         let id = key_id(&hash);
-        let command = AccountCommand {
+        let mint = AccountCommand {
             verb: "mint".to_owned(),
             key_id: id.clone(),
             key_hash: hash.to_string(),
-            new_key_id: String::new(),
             account: account_id(),
             tier: tier.as_str().to_owned(),
             email_hash,
+            ..AccountCommand::default()
         };
-        command_key(ctx, &id, command).await?;
+        // The same request, sent twice: the first one's key is theirs both.
+        command(ctx, &accounts::VIEW, &id, Once::Yes, &mint).await?;
         Ok(MintedKey { row: read_back(ctx, &id).await?, key })
     }
 
@@ -231,77 +218,4 @@ async fn read_back(ctx: &Context, id: &str) -> Result<ApiKey, Problem> {
         tracing::error!(key = id, "a command was projected and left no row");
         Problem::new(ErrorCode::Internal, "the command left no key")
     })
-}
-
-/// Appends a command on top of its key's head and waits until the accounts view has passed it; again while another one was first.
-async fn command_key(ctx: &Context, subject: &str, command: AccountCommand) -> Result<(), Problem> {
-    let place = format!("{}/0", ACCOUNTS.name);
-    for _ in 0..TRIES {
-        let head = head_of(ctx, subject).await?;
-        if command.verb == "mint" && head.version > 0 {
-            // The same request, sent twice: the first one's key is theirs both.
-            let end = ctx.log.end(&ACCOUNTS, 0).await.map_err(|error| failed("read the end", &error))?;
-            let passed = |at: &Checkpoint| at.positions.get(&place).is_some_and(|next| *next >= end.0);
-            return ctx.wait_for(&accounts::VIEW, PROJECTED_WITHIN, passed).await?.map(|_| ()).ok_or_else(not_yet);
-        }
-        let offset = append(ctx, subject, head, &command).await?;
-        let passed = |at: &Checkpoint| at.positions.get(&place).is_some_and(|next| *next > offset);
-        ctx.wait_for(&accounts::VIEW, PROJECTED_WITHIN, passed).await?.ok_or_else(not_yet)?;
-        let view = ctx.live(&engine::VIEW).await?;
-        let dropped = key![ACCOUNTS.name, 0_i64, i64::try_from(offset).unwrap_or(i64::MAX)];
-        if view.get(&engine::DROPPED, &dropped).await.map_err(store_problem)?.is_none() {
-            return Ok(());
-        }
-    }
-    Err(Problem::new(ErrorCode::Unavailable, "others change this key at the same time; ask again").retry_after(1))
-}
-
-async fn head_of(ctx: &Context, subject: &str) -> Result<Head, Problem> {
-    let view = ctx.live(&engine::VIEW).await?;
-    let Some(bytes) = view.get(&engine::HEADS, &key![ACCOUNTS.name, subject]).await.map_err(store_problem)? else {
-        return Ok(Head::default());
-    };
-    HeadRow::from_bytes(&bytes).map(|row| row.head).ok_or_else(|| {
-        tracing::error!(key = subject, "the head of a key cannot be read");
-        Problem::new(ErrorCode::Internal, "a stored row cannot be read")
-    })
-}
-
-/// Appends the command; answers its offset.
-async fn append(ctx: &Context, subject: &str, head: Head, command: &AccountCommand) -> Result<u64, Problem> {
-    let now_ms = ctx.clock.now_ms();
-    let content = content_hash(FactKind::Observed, &command.canonical());
-    let version = head.version + 1;
-    let id: Hash32 = fact_id(ACCOUNTS.name, subject, version, &head.id, &content);
-    let fact = Fact {
-        id,
-        kind: FactKind::Observed,
-        key: subject.to_owned(),
-        version,
-        prev_hash: head.id,
-        content_hash: content,
-        upstream: "api".to_owned(),
-        observed_at: now_ms,
-        superseded_by: String::new(),
-        data: Some(command.clone()),
-        run: None,
-    };
-    let value = Encoder::new(ACCOUNTS.name).and_then(|mut encoder| encoder.encode(&fact)).map_err(|error| failed("encode", &error))?;
-    let kind = format!("highwater.accounts.{}", command.verb);
-    let headers = Headers::cloud_event(&id.to_string(), &kind, "/accounts", &rfc3339(now_ms));
-    let record = Record { key: Bytes::from(subject.to_owned()), value: Bytes::from(value), headers, at_ms: now_ms };
-    let partition = ACCOUNTS.partition_of(subject.as_bytes());
-    let appended = ctx.log.append(vec![Append { topic: &ACCOUNTS, partition, record }]);
-    let appended = tokio::time::timeout(APPENDED_WITHIN, appended).await.map_err(|late| failed("append", &late))?;
-    let offsets = appended.map_err(|error| failed("append", &error))?;
-    offsets.first().map(|offset| offset.0).ok_or_else(|| Problem::new(ErrorCode::Internal, "the log gave no offset"))
-}
-
-fn failed(what: &'static str, error: &(dyn std::error::Error + 'static)) -> Problem {
-    tracing::error!(error, what, "a command was not recorded");
-    Problem::new(ErrorCode::Unavailable, "the command could not be recorded").retry_after(1)
-}
-
-fn not_yet() -> Problem {
-    Problem::new(ErrorCode::Unavailable, "the command is recorded and not yet projected; ask again").retry_after(5)
 }

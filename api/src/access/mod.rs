@@ -3,11 +3,14 @@
 //! Promises: a key is checked for its form before anything is looked up, and compared in constant time; a revoked key stops working
 //! within [`KEY_CACHED_FOR`] on every node, at once on the node that revoked it; quotas are exact (see [`quota`]).
 
+mod append;
 pub mod commands;
+pub(crate) mod kept;
 pub mod keys;
 pub mod quota;
 pub mod secrets;
 pub mod tiers;
+pub mod webhook;
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -22,6 +22,10 @@ pub struct Limits {
     pub minute: Option<Window>,
     /// Rows in one answer of a feed.
     pub rows_max: usize,
+    /// Saved filters in one service.
+    pub filters_max: usize,
+    /// Watches in one service.
+    pub watches_max: usize,
 }
 
 const fn day(calls_max: i64) -> Window {
@@ -36,14 +40,16 @@ const fn minute(calls_max: i64) -> Option<Window> {
 #[must_use]
 pub const fn limits(tier: Tier) -> Limits {
     match tier {
-        Tier::Anonymous | Tier::Free => Limits { day: day(100), minute: None, rows_max: 25 },
-        Tier::Pro => Limits { day: day(10_000), minute: None, rows_max: 200 },
-        Tier::Business => Limits { day: day(100_000), minute: minute(50_000), rows_max: 200 },
-        Tier::Fleet => Limits { day: day(250_000), minute: minute(100_000), rows_max: 200 },
-        Tier::FleetPlus => Limits { day: day(1_000_000), minute: None, rows_max: 200 },
+        Tier::Anonymous | Tier::Free => Limits { day: day(100), minute: None, rows_max: 25, filters_max: 0, watches_max: 0 },
+        Tier::Pro => Limits { day: day(10_000), minute: None, rows_max: 200, filters_max: 20, watches_max: 50 },
+        Tier::Business => Limits { day: day(100_000), minute: minute(50_000), rows_max: 200, filters_max: 50, watches_max: 200 },
+        Tier::Fleet => Limits { day: day(250_000), minute: minute(100_000), rows_max: 200, filters_max: 100, watches_max: 500 },
+        Tier::FleetPlus => Limits { day: day(1_000_000), minute: None, rows_max: 200, filters_max: 200, watches_max: 500 },
     }
 }
 
+/// The first tier that may keep filters and watches.
+pub const KEEPS_FROM: Tier = Tier::Pro;
 /// Live keys of one e-mail address.
 pub const KEYS_PER_EMAIL_MAX: usize = 10;
 /// Keys minted from one address a UTC day.

@@ -1,8 +1,10 @@
 //! What a filtered feed shows: a filter of one service's changes, and how its changes are found without reading all.
 
+use schemas::error_code::ErrorCode;
 use schemas::views::records::{Record, normal};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::position::Position;
 use crate::context::Context;
@@ -77,6 +79,22 @@ pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + S
     /// A value of a dimension that may stand for any: changes under it are looked at beside those of the values found.
     fn beside(&self, _dimension: &str) -> Option<&'static str> {
         None
+    }
+
+    /// This filter, with the fields that it leaves out as another has them.
+    ///
+    /// # Errors
+    /// `internal`, which does not happen: both are of one kind.
+    fn over(&self, base: &Self) -> Result<Self, Problem> {
+        let unwritten = |error: serde_json::Error| {
+            tracing::error!(%error, "a filter cannot be written");
+            Problem::new(ErrorCode::Internal, "the filter could not be read")
+        };
+        let mut merged = serde_json::to_value(base).map_err(unwritten)?;
+        if let (Value::Object(merged), Value::Object(own)) = (&mut merged, serde_json::to_value(self).map_err(unwritten)?) {
+            merged.extend(own);
+        }
+        serde_json::from_value(merged).map_err(unwritten)
     }
 
     /// The canonical form; empty for the filter that lets all pass.

@@ -5,6 +5,8 @@
 pub mod changes;
 pub mod cursor;
 pub mod filter;
+#[cfg(test)]
+mod filtered;
 pub mod names;
 pub mod position;
 pub mod query;
@@ -13,6 +15,8 @@ pub mod select;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod things;
 pub mod through;
 
 use std::any::Any;

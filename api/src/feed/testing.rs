@@ -88,6 +88,7 @@ impl World {
             allowed_hosts: Vec::new(),
             public_brokers: Vec::new(),
             registry: None,
+            private_targets: false,
         };
         let access = Access::new(Secrets::from_master(&[7; 32]).unwrap());
         let clock = Clock::Fixed(Timestamp::from_millisecond(now_ms).unwrap());

@@ -108,6 +108,7 @@ fn example(operation: &Operation, settings: &ServiceSettings) -> String {
     match (verb(operation), query.finish().as_str()) {
         ("GET", "") => format!("curl '{url}'"),
         ("GET", query) => format!("curl '{url}?{query}'"),
+        ("DELETE", _) => format!("curl -X DELETE '{url}'"),
         _ => format!("curl '{url}' -H 'Content-Type: application/json' -d '{}'", operation.example),
     }
 }

@@ -46,6 +46,7 @@ struct Parameter {
     name: String,
     kind: Kind,
     list: bool,
+    schema: Value,
 }
 
 /// The compiled check of one operation.
@@ -115,9 +116,7 @@ impl Checker {
                 continue;
             }
             let parameter = self.find(&given).map_err(|problem| Problem { code, ..problem })?;
-            if parameter.kind == Kind::Integer {
-                whole(&mut value);
-            }
+            whole(&mut value, &parameter.schema);
             if arguments.insert(parameter.name.clone(), value).is_some() {
                 return Err(Problem { code, ..twice(&given, &parameter.name) });
             }
@@ -163,8 +162,16 @@ impl Checker {
             .validator
             .iter_errors(&arguments)
             .next()
-            .map_or_else(|| Problem::new(code, "the arguments do not fit the schema"), |error| Problem { code, ..explain(&error) });
+            .map_or_else(|| Problem::new(code, "the arguments do not fit the schema"), |error| Problem { code, ..self.explain(&error) });
         Err(problem)
+    }
+
+    /// What the validator found, in words for the caller; a parameter that is only ever written (a secret) is not repeated.
+    fn explain(&self, error: &jsonschema::ValidationError<'_>) -> Problem {
+        let name = error.instance_path().as_str().split('/').nth(1).unwrap_or_default();
+        let parameter = self.parameters.iter().find(|parameter| parameter.name == name);
+        let is_secret = parameter.is_some_and(|parameter| parameter.schema.get("writeOnly") == Some(&Value::Bool(true)));
+        explain(error, is_secret)
     }
 }
 
@@ -178,7 +185,7 @@ impl Parameter {
             Some("boolean") => Kind::Boolean,
             _ => Kind::Text,
         };
-        Self { name: name.to_owned(), kind, list }
+        Self { name: name.to_owned(), kind, list, schema: schema.clone() }
     }
 
     /// One string as the JSON that the schema asks for.
@@ -217,11 +224,19 @@ impl Parameter {
     }
 }
 
-/// `3.0` is a whole number to JSON Schema and not to a Rust integer: written as `3`.
-fn whole(value: &mut Value) {
+/// `3.0` is a whole number to JSON Schema and not to a Rust integer: written as `3` wherever the schema wants one.
+fn whole(value: &mut Value, schema: &Value) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(whole),
-        Value::Number(number) if number.is_f64() => {
+        Value::Array(items) => {
+            let schema = schema.get("items").unwrap_or(&Value::Null);
+            items.iter_mut().for_each(|item| whole(item, schema));
+        }
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                whole(value, schema.get("properties").and_then(|properties| properties.get(name)).unwrap_or(&Value::Null));
+            }
+        }
+        Value::Number(number) if number.is_f64() && schema.get("type").and_then(Value::as_str) == Some("integer") => {
             // Beyond 2^53 a float no longer says which whole number is meant.
             if let Some(float) = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0) {
                 #[expect(clippy::cast_possible_truncation, reason = "checked: whole and below 2^53")]
@@ -248,11 +263,11 @@ fn echo(text: &str) -> Cow<'_, str> {
 }
 
 /// What the validator found, in words for the caller.
-fn explain(error: &jsonschema::ValidationError<'_>) -> Problem {
+fn explain(error: &jsonschema::ValidationError<'_>, is_secret: bool) -> Problem {
     let path = error.instance_path().as_str().trim_start_matches('/');
     let parameter = path.split('/').next().unwrap_or_default();
     let at = path.replace('/', ".");
-    let value = error.instance().to_string();
+    let value = if is_secret { "the value".to_owned() } else { error.instance().to_string() };
     let value = echo(&value);
     let words = match error.kind() {
         ValidationErrorKind::Required { property } => {

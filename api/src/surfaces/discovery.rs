@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 use crate::context::ServiceSettings;
 use crate::operation::{Method, Operation, Price, Service};
 
-/// `GET` or `POST`.
+/// `GET`, `POST` or `DELETE`.
 pub(crate) fn verb(operation: &Operation) -> &'static str {
     match operation.method {
         Method::Get => "GET",
         Method::Post => "POST",
+        Method::Delete => "DELETE",
     }
 }
 

@@ -205,8 +205,8 @@ fn value(answer: Answer) -> Result<Value, Problem> {
 
 /// An operation as a tool.
 fn tool(operation: &Operation) -> Tool {
-    let read = operation.method == Method::Get;
-    let annotations = ToolAnnotations::new().read_only(read).destructive(false).idempotent(read).open_world(false);
+    let (read, delete) = (operation.method == Method::Get, operation.method == Method::Delete);
+    let annotations = ToolAnnotations::new().read_only(read).destructive(delete).idempotent(read || delete).open_world(false);
     let needs = match operation.price {
         Price::Free => String::new(),
         Price::Tier(tier) => format!(" Needs a key of tier {} or higher.", tier.as_str()),

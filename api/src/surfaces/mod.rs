@@ -201,6 +201,7 @@ impl Place {
             let index = match *request.method {
                 Method::GET | Method::HEAD => route.get,
                 Method::POST => route.post,
+                Method::DELETE => route.delete,
                 Method::OPTIONS => return reply::options(route.allow()),
                 _ => None,
             };

@@ -94,7 +94,7 @@ impl Mounted {
         let time_max = match operation.method {
             Method::Get if operation.is_live() => LIVE_TIME_MAX,
             Method::Get => READ_TIME_MAX.saturating_add(wait),
-            Method::Post => COMMAND_TIME_MAX,
+            Method::Post | Method::Delete => COMMAND_TIME_MAX,
         };
         let answering = self.admit_and_run(context, index, arguments, incoming);
         tokio::time::timeout(time_max, answering).await.unwrap_or_else(|_| {

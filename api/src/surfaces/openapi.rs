@@ -17,6 +17,7 @@ pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Value {
         let method = match operation.method {
             Method::Get => "get",
             Method::Post => "post",
+            Method::Delete => "delete",
         };
         let item = paths.entry(operation.path).or_insert_with(|| json!({}));
         item[method] = described(operation);

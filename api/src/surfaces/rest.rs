@@ -62,7 +62,7 @@ where
     let mut pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> = form_urlencoded::parse(request.query.as_bytes()).collect();
     let credentials = credentials::take(&request.headers, &mut pairs)?;
     let read = operation.method == Method::Get;
-    let arguments: Value = if read {
+    let arguments: Value = if operation.method != Method::Post {
         mounted.checkers[index].strings(path.into_iter().chain(pairs))?
     } else {
         if let Some((name, _)) = pairs.first() {

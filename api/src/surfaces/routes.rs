@@ -10,15 +10,20 @@ use crate::operation::{Method, Operation};
 pub(crate) struct Route {
     pub(crate) get: Option<usize>,
     pub(crate) post: Option<usize>,
+    pub(crate) delete: Option<usize>,
 }
 
 impl Route {
     /// The value of `Allow`.
     pub(crate) fn allow(&self) -> &'static str {
-        match (self.get.is_some(), self.post.is_some()) {
-            (true, true) => "GET, HEAD, POST, OPTIONS",
-            (false, true) => "POST, OPTIONS",
-            _ => "GET, HEAD, OPTIONS",
+        match (self.get.is_some(), self.post.is_some(), self.delete.is_some()) {
+            (true, true, true) => "GET, HEAD, POST, DELETE, OPTIONS",
+            (true, true, false) => "GET, HEAD, POST, OPTIONS",
+            (true, false, true) => "GET, HEAD, DELETE, OPTIONS",
+            (false, true, true) => "POST, DELETE, OPTIONS",
+            (false, true, false) => "POST, OPTIONS",
+            (false, false, true) => "DELETE, OPTIONS",
+            (_, false, false) => "GET, HEAD, OPTIONS",
         }
     }
 }
@@ -49,6 +54,7 @@ impl Routes {
             match operation.method {
                 Method::Get => route.get = Some(index),
                 Method::Post => route.post = Some(index),
+                Method::Delete => route.delete = Some(index),
             }
         }
         routes

@@ -8,6 +8,7 @@ use schemas::key;
 use schemas::tables::{Key, Table, ViewDef, Write};
 use schemas::topics::{ACCOUNTS, CHANGES_ACCOUNTS, Topic};
 use schemas::views::accounts::{AccountCommand, ApiKey, BY_EMAIL, BY_HASH, FEED, KEYS, KEYS_HISTORY, PARKED, Row, Tier, VIEW};
+use schemas::views::watches;
 
 use crate::rows::Rows;
 use crate::service::{Draft, Service, Undecided};
@@ -37,11 +38,11 @@ impl Service for Accounts {
     }
 
     fn reads(fact: &Fact<AccountCommand>) -> Vec<(&'static Table, Key)> {
-        fact.data.iter().map(|command| (&KEYS, key![command.key_id.as_str()])).collect()
+        own(fact).map(|command| (&KEYS, key![command.key_id.as_str()])).into_iter().collect()
     }
 
     fn decide(rows: &mut Rows, fact: &Fact<AccountCommand>) -> Result<Vec<Draft<ApiKey, AccountCommand>>, Undecided> {
-        let (FactKind::Observed, Some(command)) = (fact.kind, &fact.data) else { return Ok(Vec::new()) };
+        let Some(command) = own(fact) else { return Ok(Vec::new()) };
         let before: Option<Row> = rows.get_json(&KEYS, &key![command.key_id.as_str()])?;
         match (command.verb.as_str(), before) {
             ("mint", None) => {
@@ -111,6 +112,11 @@ impl Service for Accounts {
         // Keys are all that decisions look at.
         Ok(None)
     }
+}
+
+/// The command of a fact, unless it is about filters and watches, which another service decides.
+fn own(fact: &Fact<AccountCommand>) -> Option<&AccountCommand> {
+    fact.data.as_ref().filter(|command| fact.kind == FactKind::Observed && !watches::VERBS.contains(&command.verb.as_str()))
 }
 
 fn is_live(key: &ApiKey, at_ms: i64) -> bool {

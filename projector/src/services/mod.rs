@@ -7,6 +7,7 @@ pub mod phrases;
 pub mod recalls;
 pub mod records;
 pub mod research;
+pub mod watches;
 
 use schemas::topics::Topic;
 
@@ -21,6 +22,7 @@ macro_rules! for_each_service {
         $act!($crate::services::filings::Filings);
         $act!($crate::services::recalls::Recalls);
         $act!($crate::services::research::Research);
+        $act!($crate::services::watches::Watches);
     };
 }
 

@@ -14,9 +14,9 @@ pub enum Tier {
     Anonymous,
     /// A key that anyone can mint.
     Free,
-    /// A paid key.
+    /// A paid key, with saved filters, watches and webhooks.
     Pro,
-    /// A paid key with webhooks.
+    /// A paid key with more of all.
     Business,
     /// A paid key for fleets.
     Fleet,
@@ -48,11 +48,12 @@ impl Tier {
     }
 }
 
-/// A command of the API, kept on the `accounts` topic as `data` of a fact-like envelope whose key is the key's id.
+/// A command of the API, kept on the `accounts` topic as `data` of a fact-like envelope whose key is the id of the API key, or of the saved
+/// filter or watch, that it is about (or stands for the request, where one is not to be done twice).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AccountCommand {
-    /// `mint`, `rotate`, `revoke`.
+    /// `mint`, `rotate`, `revoke`; [`SAVE_FILTER`](super::watches::SAVE_FILTER) and the others of [`VERBS`](super::watches::VERBS).
     pub verb: String,
     /// Id of the key (`key_` and 24 hex digits of its hash); on `rotate` that of the key replaced.
     pub key_id: String,
@@ -66,6 +67,22 @@ pub struct AccountCommand {
     pub tier: String,
     /// Keyed hash (hex) of the e-mail address, for limits and look-up; the address itself is not kept.
     pub email_hash: String,
+    /// Of a filter or watch: the service whose changes it is about.
+    pub service: String,
+    /// Id of the filter or watch.
+    pub item_id: String,
+    /// The filter's name.
+    pub name: String,
+    /// The filter in canonical form; a watch has one, too.
+    pub filter: String,
+    /// What is watched, as it was asked for: JSON.
+    pub entity: String,
+    /// Where a watch is delivered: the URL, sealed under a key of the account. Never the URL.
+    pub webhook: String,
+    /// The last change of the service that a watch does not count.
+    pub after: i64,
+    /// How many filters, or watches, of this service the account's tier may have.
+    pub limit: i64,
 }
 
 impl AccountCommand {
@@ -73,7 +90,25 @@ impl AccountCommand {
     /// text has. A new optional field thus changes no hash until it holds something.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
-        let Self { verb, key_id, key_hash, new_key_id, account, tier, email_hash } = self;
+        let Self {
+            verb,
+            key_id,
+            key_hash,
+            new_key_id,
+            account,
+            tier,
+            email_hash,
+            service,
+            item_id,
+            name,
+            filter,
+            entity,
+            webhook,
+            after,
+            limit,
+        } = self;
+        let number = |number: i64| if number == 0 { String::new() } else { number.to_string() };
+        let (after, limit) = (&number(*after), &number(*limit));
         let fields = [
             ("verb", verb),
             ("keyId", key_id),
@@ -82,6 +117,14 @@ impl AccountCommand {
             ("account", account),
             ("tier", tier),
             ("emailHash", email_hash),
+            ("service", service),
+            ("itemId", item_id),
+            ("name", name),
+            ("filter", filter),
+            ("entity", entity),
+            ("webhook", webhook),
+            ("after", after),
+            ("limit", limit),
         ];
         let mut out = Vec::with_capacity(256);
         for (name, value) in fields {
@@ -177,7 +220,7 @@ mod tests {
         let empty = serde_json::to_value(AccountCommand::default()).unwrap();
         for name in empty.as_object().unwrap().keys() {
             let mut changed = empty.clone();
-            changed[name] = json!("x");
+            changed[name] = if empty[name].is_number() { json!(7) } else { json!("x") };
             let command: AccountCommand = serde_json::from_value(changed).unwrap();
             assert_ne!(command.canonical(), AccountCommand::default().canonical(), "{name}");
         }

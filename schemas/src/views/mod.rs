@@ -7,12 +7,21 @@ pub mod filings;
 pub mod recalls;
 pub mod records;
 pub mod research;
+pub mod watches;
 
 use crate::tables::ViewDef;
 
 /// THE LIST of views.
-pub const ALL: &[&ViewDef] =
-    &[&engine::VIEW, &accounts::VIEW, awards::TABLES.view, filings::TABLES.view, &recalls::VIEW, research::TABLES.view];
+pub const ALL: &[&ViewDef] = &[
+    &engine::VIEW,
+    &accounts::VIEW,
+    awards::TABLES.view,
+    filings::TABLES.view,
+    &recalls::VIEW,
+    research::TABLES.view,
+    watches::TABLES.view,
+];
 
 /// The views of services: those that a fold of changes fills, and that can be replayed, decided again and digested.
-pub const SERVICES: &[&ViewDef] = &[&accounts::VIEW, awards::TABLES.view, filings::TABLES.view, &recalls::VIEW, research::TABLES.view];
+pub const SERVICES: &[&ViewDef] =
+    &[&accounts::VIEW, awards::TABLES.view, filings::TABLES.view, &recalls::VIEW, research::TABLES.view, watches::TABLES.view];

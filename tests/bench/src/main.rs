@@ -2,7 +2,7 @@
 //! the two taken in turn, so that a busy machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|sizes|kafka|cql|visible [--records N] [--dir DIR]
+//! cargo run --release -p bench -- all|append|ingest|replay|page|sizes|stream|kafka|cql|visible [--records N] [--dir DIR]
 //! ```
 //!
 //! `kafka`, `cql` and `visible` need a broker and a CQL node: those of `--kafka` and `--cql`, else of `HIGHWATER_TEST_KAFKA` and
@@ -25,6 +25,7 @@ mod replay;
 mod report;
 mod servers;
 mod sizes;
+mod stream;
 mod visible;
 
 use std::error::Error as StdError;
@@ -85,6 +86,8 @@ enum Command {
     Page,
     /// Bytes of records and rows, for a plan of capacity.
     Sizes,
+    /// Thousands of idle readers of events at one node: their memory, and how soon a change has reached all.
+    Stream,
     /// Appends and reads of facts through Kafka against rdkafka alone.
     Kafka,
     /// The view store on a CQL node against the driver alone.
@@ -106,6 +109,9 @@ enum Command {
     /// The process that projects on Kafka and CQL, measured by `visible`.
     #[command(hide = true)]
     ProjectChild,
+    /// The process whose feed is followed, measured by `stream`.
+    #[command(hide = true)]
+    StreamChild,
     /// The process that serves changes, a ready-made body or PostgreSQL's rows, measured by `page`.
     #[command(hide = true)]
     ServeChild,
@@ -141,6 +147,7 @@ fn main() -> Result<(), Failure> {
         Command::ReplayChild => replay::child(&settings),
         Command::ProjectChild => visible::child(),
         Command::ServeChild => page::child(&settings),
+        Command::StreamChild => stream::child(&settings),
         command => {
             report::machine();
             let wanted = |this| command == Command::All || command == this;
@@ -158,6 +165,9 @@ fn main() -> Result<(), Failure> {
             }
             if wanted(Command::Sizes) {
                 sizes::run(&settings)?;
+            }
+            if wanted(Command::Stream) {
+                stream::run(&settings)?;
             }
             if wanted(Command::Kafka) {
                 kafka::run(&settings, &servers::kafka(cli.kafka.as_ref())?)?;

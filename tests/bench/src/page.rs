@@ -192,20 +192,7 @@ async fn serve_api(settings: &Settings) -> Result<(), Failure> {
     let engine = Engine::open(&dir).await?;
     let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
     let address = server.address();
-    let prefix = "/recalls".to_owned();
-    let service = ServiceSettings { enabled: true, base_url: format!("http://{address}{prefix}"), prefix };
-    let settings = api::context::Settings {
-        services: BTreeMap::from([("recalls".to_owned(), service)]),
-        trusted_proxies: Vec::new(),
-        request_timeout_s: 10,
-        body_bytes_max: 64 << 10,
-        allowed_hosts: Vec::new(),
-        public_brokers: Vec::new(),
-        registry: None,
-    };
-    let access = Access::new(Secrets::load_or_create(&dir.join("master.key"))?);
-    let context =
-        Arc::new(Context::new(settings, Clock::System, Arc::clone(&engine.log), Arc::clone(&engine.store), access, Search::open(None)));
+    let context = api_context(&engine, &dir, address)?;
     let mut keys = Vec::new();
     for _ in 0..KEYS {
         let minted = context.access.mint(&context, Tier::FleetPlus, "bench@example.com").await;
@@ -221,6 +208,27 @@ async fn serve_api(settings: &Settings) -> Result<(), Failure> {
     );
     server.run(Arc::clone(&context), api::services::all(), Arc::new(|| Ok(())), std::future::pending()).await?;
     Ok(())
+}
+
+/// What the API is given, at an address.
+pub(crate) fn api_context(engine: &Engine, dir: &Path, address: SocketAddr) -> Result<Arc<Context>, Failure> {
+    let service = |service: api::operation::Service| {
+        let prefix = format!("/{}", service.name);
+        (service.name.to_owned(), ServiceSettings { enabled: true, base_url: format!("http://{address}{prefix}"), prefix })
+    };
+    let settings = api::context::Settings {
+        services: api::services::all().into_iter().map(service).collect(),
+        trusted_proxies: Vec::new(),
+        request_timeout_s: 10,
+        body_bytes_max: 64 << 10,
+        allowed_hosts: Vec::new(),
+        public_brokers: Vec::new(),
+        registry: None,
+        private_targets: false,
+    };
+    let access = Access::new(Secrets::load_or_create(&dir.join("master.key"))?);
+    let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
+    Ok(Arc::new(Context::new(settings, Clock::System, log, store, access, Search::open(None))))
 }
 
 async fn serve_ready(body_bytes: usize) -> Result<(), Failure> {

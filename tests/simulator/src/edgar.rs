@@ -1,6 +1,9 @@
-//! Filings: a feed, daily indexes, lists of filers and whole submissions, of the last business days. Nothing changes but the day.
+//! Filings: a feed, daily indexes, lists of filers, whole submissions and the full-text search, of the last business days. Nothing changes but
+//! the day.
 //!
 //! Each fortnight has one company of which several insiders buy within days.
+
+mod search;
 
 use std::fmt::Write;
 
@@ -55,6 +58,7 @@ pub(crate) enum Ask {
     /// An index that is not kept: that of a quarter.
     Nothing,
     List(u64),
+    Search,
     Submission(Date, u64),
 }
 
@@ -62,6 +66,9 @@ impl Ask {
     pub(crate) fn at(path: &str) -> Option<Self> {
         if path == "/cgi-bin/browse-edgar" {
             return Some(Self::Current);
+        }
+        if path == "/LATEST/search-index" {
+            return Some(Self::Search);
         }
         if let Some(list) = path.strip_prefix("/submissions/CIK") {
             return list.strip_suffix(".json")?.parse().ok().map(Self::List);
@@ -80,6 +87,7 @@ impl Ask {
             Self::Current => "edgar.current",
             Self::Daily(_) | Self::Nothing => "edgar.index",
             Self::List(_) => "edgar.submissions",
+            Self::Search => "edgar.search",
             Self::Submission(..) => "edgar.ownership",
         }
     }
@@ -188,6 +196,7 @@ pub(crate) fn answer(world: &World, ask: Ask, query: &Query<'_>) -> Answer {
         Ask::Daily(day) if day < world.today && has_filings(world, day) => index(world, day),
         Ask::Daily(_) | Ask::Nothing => missing(403, "AccessDenied"),
         Ask::List(cik) => list(world, cik),
+        Ask::Search => search::answer(world, query),
         Ask::Submission(day, index) if has_filings(world, day) => submission(world, &Filing::of(world, day, index)),
         Ask::Submission(..) => missing(403, "AccessDenied"),
     }

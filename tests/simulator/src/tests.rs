@@ -28,6 +28,7 @@ fn those_that_are_played_answer() {
     let others = [
         "/cgi-bin/browse-edgar",
         "/submissions/CIK0000900001.json",
+        "/LATEST/search-index",
         "/v2/projects/search",
         "/api/v2/studies",
         "/api/v2/studies/NCT07000001",

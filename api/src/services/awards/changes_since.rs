@@ -7,10 +7,12 @@ use serde_json::json;
 
 use super::FEED;
 use super::filter::{Codes, Filter};
+use super::followed::Awards;
 use super::records::Changed;
 use crate::feed::query::{Place, Query};
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
+use crate::services::common::filters::merged;
 
 /// Arguments of `whats_changed_since`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -34,6 +36,9 @@ pub struct Arguments {
     pub min_amount: Option<f64>,
     /// At most so many dollars obligated in total.
     pub max_amount: Option<f64>,
+    /// The name of a saved filter. Parameters given beside it count instead of the filter's.
+    #[schemars(length(min = 1, max = 100))]
+    pub filter: Option<String>,
     /// Where to start without a cursor: `earliest`, `latest` (only what comes from now on), or a date YYYY-MM-DD (changes recorded
     /// from that day on, in UTC). By default the last 7 days.
     pub start: Option<String>,
@@ -87,7 +92,7 @@ pub fn operation() -> Operation {
         tool: true,
         counted: true,
         list: "changes",
-        errors: &[ErrorCode::CursorInvalid, ErrorCode::FilterChanged, ErrorCode::AsOfInvalid],
+        errors: &[ErrorCode::CursorInvalid, ErrorCode::FilterChanged, ErrorCode::AsOfInvalid, ErrorCode::TierTooLow, ErrorCode::NotFound],
         example: json!({ "start": "earliest", "naics": "54", "limit": 10 }),
         aliases: &[],
     };
@@ -95,9 +100,10 @@ pub fn operation() -> Operation {
 }
 
 async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let Arguments { cursor, naics, agency, recipient, keyword, min_amount, max_amount, start, limit, wait, before, rebase, as_of } =
+    let Arguments { cursor, naics, agency, recipient, keyword, min_amount, max_amount, filter, start, limit, wait, before, rebase, as_of } =
         arguments;
-    let filter = Filter { naics: naics.0, agency, recipient, keyword, min_amount, max_amount }.checked()?;
+    let given = Filter { naics: naics.0, agency, recipient, keyword, min_amount, max_amount }.checked()?;
+    let filter = merged::<Awards>(&call, filter.as_deref(), given).await?;
     let query = Query { cursor, start, limit, as_of, wait, before, rebase, filter };
     FEED.answer(&call, query, Changed::from).await
 }

@@ -4,6 +4,7 @@ pub mod changes_since;
 pub mod competitor;
 pub mod digest;
 pub mod filter;
+pub mod followed;
 pub mod records;
 pub mod search;
 
@@ -13,6 +14,7 @@ use schemas::views::awards::{Award, TABLES};
 use crate::feed::query::Feed;
 use crate::feed::{Source, changes};
 use crate::operation::Service;
+use crate::services::common::followed::operations;
 use crate::services::common::{health, keys};
 
 /// Where the service's changes are.
@@ -38,15 +40,14 @@ pub fn service() -> Service {
         about: "New and modified federal contract awards (USAspending) since a cursor, digests with the contracts that expire, watches of a \
             competitor, and live search. Awards of the Department of Defense are published 90 days late by law. Without a key: the last 7 \
             days, 25 rows an answer.",
-        operations: vec![
-            changes_since::operation(),
-            digest::operation(),
-            competitor::operation(),
-            search::operation(),
-            keys::operation(),
-            changes::operation::<records::Record>(SOURCE, changes::example()),
-            health::operation(SOURCE),
-        ],
+        operations: [
+            vec![changes_since::operation(), digest::operation(), competitor::operation(), search::operation()],
+            operations::<followed::Awards>(),
+            vec![keys::operation(), changes::operation::<records::Record>(SOURCE, changes::example()), health::operation(SOURCE)],
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
     }
 }
 

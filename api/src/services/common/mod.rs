@@ -1,4 +1,7 @@
-//! Operations that every service has in the same form.
+//! Operations that every service has in the same form, and those of every service whose feed is filtered.
 
+pub mod filters;
+pub mod followed;
 pub mod health;
 pub mod keys;
+pub mod watchlist;

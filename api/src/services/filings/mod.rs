@@ -4,6 +4,7 @@ pub mod clusters;
 pub mod company;
 pub mod digest;
 pub mod filter;
+pub mod followed;
 pub mod insiders;
 pub mod new_since;
 pub mod records;
@@ -15,6 +16,7 @@ use schemas::views::filings::{Filing, TABLES};
 use crate::feed::query::Feed;
 use crate::feed::{Source, changes};
 use crate::operation::Service;
+use crate::services::common::followed::operations;
 use crate::services::common::{health, keys};
 
 /// Where the service's changes are.
@@ -41,16 +43,14 @@ pub fn service() -> Service {
             trades with clusters of several insiders at one issuer, and watches of a company. A tool for monitoring and research, not \
             investment advice. EDGAR is asked within its fair-access limits, under a declared User-Agent. Without a key: the last 7 days, 25 \
             rows an answer.",
-        operations: vec![
-            new_since::operation(),
-            digest::operation(),
-            company::operation(),
-            insiders::operation(),
-            search::operation(),
-            keys::operation(),
-            changes::operation::<records::Record>(SOURCE, changes::example()),
-            health::operation(SOURCE),
-        ],
+        operations: [
+            vec![new_since::operation(), digest::operation(), company::operation(), insiders::operation(), search::operation()],
+            operations::<followed::Filings>(),
+            vec![keys::operation(), changes::operation::<records::Record>(SOURCE, changes::example()), health::operation(SOURCE)],
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
     }
 }
 

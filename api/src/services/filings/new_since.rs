@@ -7,10 +7,12 @@ use serde_json::json;
 
 use super::FEED;
 use super::filter::Filter;
+use super::followed;
 use super::records::Changed;
 use crate::feed::query::{Place, Query};
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
+use crate::services::common::filters::merged;
 
 /// Arguments of `whats_new_since`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -33,6 +35,9 @@ pub struct Arguments {
     /// The least event score: 0 to 100.
     #[schemars(range(min = 0, max = 100))]
     pub min_event_score: Option<i64>,
+    /// The name of a saved filter. Parameters given beside it count instead of the filter's.
+    #[schemars(length(min = 1, max = 100))]
+    pub filter: Option<String>,
     /// Where to start without a cursor: `earliest`, `latest` (only what comes from now on), or a date YYYY-MM-DD (changes recorded
     /// from that day on, in UTC). By default the last 7 days.
     pub start: Option<String>,
@@ -86,7 +91,7 @@ pub fn operation() -> Operation {
         tool: true,
         counted: true,
         list: "filings",
-        errors: &[ErrorCode::CursorInvalid, ErrorCode::FilterChanged, ErrorCode::AsOfInvalid],
+        errors: &[ErrorCode::CursorInvalid, ErrorCode::FilterChanged, ErrorCode::AsOfInvalid, ErrorCode::TierTooLow, ErrorCode::NotFound],
         example: json!({ "start": "earliest", "form": "8-K", "limit": 10 }),
         aliases: &[],
     };
@@ -94,9 +99,10 @@ pub fn operation() -> Operation {
 }
 
 async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let Arguments { cursor, form, ticker, cik, item, min_event_score, start, limit, wait, before, rebase, as_of } = arguments;
+    let Arguments { cursor, form, ticker, cik, item, min_event_score, filter, start, limit, wait, before, rebase, as_of } = arguments;
     let form = form.iter().flat_map(|forms| forms.split(',')).map(str::to_owned).collect();
-    let filter = Filter { form, ticker, cik, item, min_event_score, companies: Vec::new() }.checked()?;
+    let given = Filter { form, ticker, cik, item, min_event_score, companies: Vec::new() }.checked()?;
+    let filter = merged::<followed::Filings>(&call, filter.as_deref(), given).await?;
     let query = Query { cursor, start, limit, as_of, wait, before, rebase, filter };
     FEED.answer(&call, query, Changed::from).await
 }

@@ -7,10 +7,12 @@ use serde_json::json;
 
 use super::FEED;
 use super::filter::{Filter, SponsorClass};
+use super::followed::Research;
 use super::records::Changed;
 use crate::feed::query::{Place, Query};
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
+use crate::services::common::filters::merged;
 
 /// Arguments of `whats_changed_since`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -48,6 +50,9 @@ pub struct Arguments {
     /// Grants of at most so many dollars.
     #[schemars(range(min = 0))]
     pub max_amount: Option<f64>,
+    /// The name of a saved filter. Parameters given beside it count instead of the filter's.
+    #[schemars(length(min = 1, max = 100))]
+    pub filter: Option<String>,
     /// Where to start without a cursor: `earliest`, `latest` (only what comes from now on), or a date YYYY-MM-DD (changes recorded
     /// from that day on, in UTC). By default the last 7 days.
     pub start: Option<String>,
@@ -100,7 +105,7 @@ pub fn operation() -> Operation {
         tool: true,
         counted: true,
         list: "changes",
-        errors: &[ErrorCode::CursorInvalid, ErrorCode::FilterChanged, ErrorCode::AsOfInvalid],
+        errors: &[ErrorCode::CursorInvalid, ErrorCode::FilterChanged, ErrorCode::AsOfInvalid, ErrorCode::TierTooLow, ErrorCode::NotFound],
         example: json!({ "start": "earliest", "topic": "oncology", "limit": 10 }),
         aliases: &[],
     };
@@ -120,6 +125,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         phase,
         min_amount,
         max_amount,
+        filter,
         start,
         limit,
         wait,
@@ -127,7 +133,8 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         rebase,
         as_of,
     } = arguments;
-    let filter = Filter { topic, state, institution, sponsor_class, sponsor, pi, ic, phase, min_amount, max_amount }.checked();
+    let given = Filter { topic, state, institution, sponsor_class, sponsor, pi, ic, phase, min_amount, max_amount }.checked();
+    let filter = merged::<Research>(&call, filter.as_deref(), given).await?;
     let query = Query { cursor, start, limit, as_of, wait, before, rebase, filter };
     FEED.answer(&call, query, Changed::from).await
 }

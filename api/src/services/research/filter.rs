@@ -42,6 +42,7 @@ pub struct Filter {
     /// Topic slug: oncology, neuroscience, cardiology, immunology, infectious-disease, metabolism-diabetes, mental-health, rare-disease,
     /// genomics, aging, pediatrics, respiratory.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 40))]
     pub topic: Option<String>,
     /// Two-letter state: of a grant's organisation, or of a trial's sites.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,7 +83,9 @@ impl Filter {
     /// The filter with its words as they are compared, so that the same is asked for by one text.
     #[must_use]
     pub fn checked(mut self) -> Self {
-        for text in [&mut self.topic, &mut self.state, &mut self.institution, &mut self.sponsor, &mut self.pi, &mut self.ic, &mut self.phase] {
+        for text in
+            [&mut self.topic, &mut self.state, &mut self.institution, &mut self.sponsor, &mut self.pi, &mut self.ic, &mut self.phase]
+        {
             *text = text.as_deref().map(normal).filter(|text| !text.is_empty());
         }
         self
@@ -145,6 +148,16 @@ mod tests {
 
     use super::*;
     use crate::feed::filter::Filter as _;
+
+    /// Proves that a filter goes over another field by field.
+    #[test]
+    fn over_another() {
+        let of = |json: serde_json::Value| -> Filter { serde_json::from_value(json).unwrap() };
+        let base = of(serde_json::json!({"topic": "oncology", "state": "TX", "minAmount": 5}));
+        let over = of(serde_json::json!({"state": "CA", "pi": "ada"}));
+        assert_eq!(over.over(&base), Ok(of(serde_json::json!({"topic": "oncology", "state": "CA", "pi": "ada", "minAmount": 5}))));
+        assert_eq!((Filter::default().over(&base), base.over(&Filter::default())), (Ok(base.clone()), Ok(base.clone())));
+    }
 
     /// Proves that every condition counts, and that the canonical form holds those given alone.
     #[test]

@@ -4,6 +4,7 @@ pub mod changes_since;
 pub mod digest;
 pub mod entity;
 pub mod filter;
+pub mod followed;
 pub mod new_funding;
 pub mod records;
 pub mod search;
@@ -14,6 +15,7 @@ use schemas::views::research::{Funding, TABLES};
 use crate::feed::query::Feed;
 use crate::feed::{Source, changes};
 use crate::operation::Service;
+use crate::services::common::followed::operations;
 use crate::services::common::{health, keys};
 
 /// Where the service's changes are.
@@ -39,16 +41,14 @@ pub fn service() -> Service {
         about: "Newly awarded grants (NIH RePORTER) and new clinical trials (ClinicalTrials.gov) in a territory: what is new, what changed since \
             a cursor, digests, watches of an institution, sponsor, investigator or topic, and live search. Every change is kept and has a \
             number; topics name the words that decided them. Without a key: the last 7 days, 25 rows an answer.",
-        operations: vec![
-            new_funding::operation(),
-            changes_since::operation(),
-            digest::operation(),
-            entity::operation(),
-            search::operation(),
-            keys::operation(),
-            changes::operation::<records::Record>(SOURCE, changes::example()),
-            health::operation(SOURCE),
-        ],
+        operations: [
+            vec![new_funding::operation(), changes_since::operation(), digest::operation(), entity::operation(), search::operation()],
+            operations::<followed::Research>(),
+            vec![keys::operation(), changes::operation::<records::Record>(SOURCE, changes::example()), health::operation(SOURCE)],
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
     }
 }
 

@@ -118,7 +118,9 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         match (grants.transpose(), trials) {
             (Ok(grants), Ok(trials)) => {
                 let grants = grants.iter().flat_map(|grants| grants.iter()).filter_map(|fact| match fact {
-                    FactData::Grant(grant) if class.is_none_or(|class| class.as_str() == grant_class(&grant.ic)) => Some(Grant::from(&**grant)),
+                    FactData::Grant(grant) if class.is_none_or(|class| class.as_str() == grant_class(&grant.ic)) => {
+                        Some(Grant::from(&**grant))
+                    }
                     _ => None,
                 });
                 let trials = trials.iter().filter_map(|fact| match fact {

@@ -100,6 +100,38 @@ fn json_arguments() {
     assert!(long.detail.len() < 300, "a caller's own words are cut");
 }
 
+/// Proves that fields within a field pass the same check: whole floats are whole, what is wrong is named by its place, and what is only ever
+/// written (a webhook's URL) is in no refusal.
+#[test]
+fn fields_within_fields() {
+    let operations = crate::services::filings::service().operations;
+    let check = |name: &str, arguments: Value| {
+        let operation = operations.iter().find(|operation| operation.name == name).unwrap();
+        Checker::new(operation).unwrap().json(arguments.as_object().unwrap().clone(), ErrorCode::BodyInvalid)
+    };
+    let saved = check("save_filter", json!({"name": "a", "filter": {"minEventScore": 50.0, "form": ["8-K"]}}));
+    assert_eq!(saved.map(|saved| saved["filter"]["minEventScore"].to_string()), Ok("50".to_owned()));
+    let s3cr3t = "https://example.org/s3cr3t";
+    let table = [
+        ("save_filter", json!({"filter": {}}), "name", "name is missing"),
+        ("save_filter", json!({"name": "a"}), "filter", "filter is missing"),
+        ("save_filter", json!({"name": "a", "filter": "8-K"}), "filter", "not of type object"),
+        ("save_filter", json!({"name": "a", "filter": {"topic": "x"}}), "filter", "unknown field \"topic\" in filter"),
+        ("save_filter", json!({"name": "a", "filter": {"form": "8-K"}}), "filter", "filter.form: \"8-K\" is not of type array"),
+        ("save_filter", json!({"name": "a", "filter": {"minEventScore": 101}}), "filter", "filter.minEventScore: 101 is more than 100"),
+        ("watch", json!({"webhook": s3cr3t}), "cik", "cik is missing"),
+        ("watch", json!({"cik": "1", "webhook": [s3cr3t]}), "webhook", "webhook: the value is not of type string"),
+        ("watch", json!({"cik": "1", "webhook": {"url": s3cr3t}}), "webhook", "not of type string"),
+        ("watch", json!({"cik": "1", "webhook": s3cr3t.repeat(100)}), "webhook", "longer than 2000"),
+        ("watch", json!({"cik": "1", "url": s3cr3t}), "url", "unknown parameter \"url\""),
+    ];
+    for (name, arguments, parameter, detail) in table {
+        let problem = check(name, arguments.clone()).unwrap_err();
+        assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::BodyInvalid, parameter), "{arguments}");
+        assert!(problem.detail.contains(detail) && !problem.detail.contains("s3cr3t"), "{arguments}: {}", problem.detail);
+    }
+}
+
 /// Proves that a body is refused with what is wrong with it, and where.
 #[tokio::test]
 async fn bad_bodies() {

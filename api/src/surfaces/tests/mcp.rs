@@ -45,7 +45,7 @@ async fn protocol_2025() {
     let ready = message(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).header("mcp-protocol-version", "2025-11-25");
     assert_eq!(send(&fixture, ready).await.status, 202);
     let tools = result(&fixture, old("tools/list", json!({}))).await;
-    assert_eq!(tools["tools"].as_array().unwrap().len(), 5);
+    assert_eq!(tools["tools"].as_array().unwrap().len(), 6);
     let called = result(&fixture, old("tools/call", json!({"name": "find", "arguments": {"q": "ab", "limit": 3.0}}))).await;
     assert_eq!(called["structuredContent"]["echo"], json!({"keyword": "ab", "limit": 3}));
     assert_eq!(called["isError"], false);
@@ -78,15 +78,15 @@ async fn tools() {
     let fixture = Fixture::new(|_| {});
     let tools = result(&fixture, old("tools/list", json!({}))).await["tools"].clone();
     let names: Vec<&str> = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["find", "one", "make", "page", "paid"]);
+    assert_eq!(names, ["find", "one", "make", "page", "paid", "drop"]);
     for tool in tools.as_array().unwrap() {
         for schema in ["inputSchema", "outputSchema"] {
             assert_eq!(tool[schema]["type"], "object", "{tool}");
             assert!(tool[schema]["properties"].is_object(), "{tool}");
         }
         assert_eq!(tool["inputSchema"]["additionalProperties"], false);
-        let reads = tool["name"] != "make";
-        let hints = json!({"readOnlyHint": reads, "destructiveHint": false, "idempotentHint": reads, "openWorldHint": false});
+        let (makes, drops) = (tool["name"] == "make", tool["name"] == "drop");
+        let hints = json!({"readOnlyHint": !makes && !drops, "destructiveHint": drops, "idempotentHint": !makes, "openWorldHint": false});
         assert_eq!(tool["annotations"], hints, "{tool}");
     }
     assert!(tools[4]["description"].as_str().unwrap().contains("business"), "what a tool needs stands in its words");

@@ -187,6 +187,9 @@ fn service(gate: &Arc<Notify>) -> Service {
             },
         ),
     ];
+    let drop = words("drop", Method::Delete, "/api/items/{id}");
+    let drop = Operation::define::<ById, Anything, _, _>(drop, |_: Call, by: ById| async move { value(json!({"deleted": by.id})) });
+    let operations = operations.into_iter().chain([drop]).collect();
     Service { name: "fake", title: "Fakes & <more>", about: "Made up.\n\nFor tests.", operations }
 }
 
@@ -209,6 +212,7 @@ impl Fixture {
             allowed_hosts: vec!["other.example".to_owned()],
             public_brokers: Vec::new(),
             registry: None,
+            private_targets: false,
         };
         change(&mut settings);
         let log = event_log::embedded::EmbeddedLog::open(&dir.path().join("log"), event_log::embedded::Options::default()).unwrap();

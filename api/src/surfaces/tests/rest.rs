@@ -24,7 +24,7 @@ async fn wrong_addresses() {
     for (method, path, allow) in [
         ("DELETE", "/fake/api/items", "GET, HEAD, POST, OPTIONS"),
         ("POST", "/fake/api/paid", "GET, HEAD, OPTIONS"),
-        ("PUT", "/fake/api/items/7", "GET, HEAD, OPTIONS"),
+        ("PUT", "/fake/api/items/7", "GET, HEAD, DELETE, OPTIONS"),
         ("GET", "/fake/mcp", "POST, OPTIONS"),
         ("DELETE", "/fake/mcp", "POST, OPTIONS"),
         ("POST", "/fake/docs", "GET, HEAD, OPTIONS"),
@@ -37,6 +37,28 @@ async fn wrong_addresses() {
             "{method} {path}"
         );
     }
+}
+
+/// Proves that what is taken away is named by the path, that a query may say no more, and that nothing keeps the answer.
+#[tokio::test]
+async fn deleting() {
+    let fixture = Fixture::new(|_| {});
+    let read = send(&fixture, ask().method("DELETE").path("/fake/api/items/a%20b")).await;
+    assert_eq!((read.status.as_u16(), read.json(), read.header("cache-control")), (200, json!({"deleted": "a b"}), "no-store"));
+    let read = send(&fixture, ask().method("DELETE").path("/fake/api/items/7?force=1")).await;
+    assert_eq!(read.problem(), ("parameter-invalid".to_owned(), "force".to_owned()));
+    let read = send(&fixture, ask().method("OPTIONS").path("/fake/api/items/7")).await;
+    assert_eq!(
+        (read.header("allow"), read.header("access-control-allow-methods")),
+        ("GET, HEAD, DELETE, OPTIONS", "GET, HEAD, DELETE, OPTIONS")
+    );
+    let entry = get(&fixture, "/fake/openapi.json").await.json()["paths"]["/api/items/{id}"]["delete"].clone();
+    assert_eq!((&entry["operationId"], &entry["parameters"][0]["in"]), (&json!("drop"), &json!("path")));
+    assert!(
+        entry.get("requestBody").is_none() && entry["responses"].get("201").is_none() && entry["responses"].get("404").is_some(),
+        "{entry}"
+    );
+    assert!(get(&fixture, "/fake/docs").await.body.contains("curl -X DELETE"), "the reference shows how");
 }
 
 /// Proves that spliced pages and lines leave as they were made, with their length, and that a caller who has them gets 304.

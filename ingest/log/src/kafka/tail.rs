@@ -24,6 +24,8 @@ use crate::{Error, Stored};
 const POLL: Duration = Duration::from_millis(100);
 /// How long a partition may be without a leader before that is an error.
 const LEADER_MAX: Duration = Duration::from_secs(5);
+/// How long brokers may be away before that is an error.
+const AWAY_MAX: Duration = Duration::from_secs(3);
 /// Before it is asked again.
 const LEADER_PAUSE: Duration = Duration::from_millis(50);
 /// How long records that are acknowledged may be on their way here.
@@ -154,6 +156,8 @@ impl Tail {
                     Ok((_, end)) => return Ok(u64::try_from(end).unwrap_or(0)),
                     // A topic that was just made, or a broker that just came back, has its leader soon.
                     Err(error) if is_leaderless(&error) && begun.elapsed() < LEADER_MAX => std::thread::sleep(LEADER_PAUSE),
+                    // Nobody fetches over this connection, so only a question finds out that the broker is back.
+                    Err(error) if is_away(&error) && begun.elapsed() < AWAY_MAX => std::thread::sleep(LEADER_PAUSE),
                     Err(error) => return Err(wrong(error)),
                 }
             }
@@ -230,6 +234,12 @@ fn is_leaderless(error: &KafkaError) -> bool {
         error.rdkafka_error_code(),
         Some(LeaderNotAvailable | NotLeaderForPartition | UnknownPartition | UnknownTopic | UnknownTopicOrPartition)
     )
+}
+
+/// Whether there is no connection to any broker now.
+fn is_away(error: &KafkaError) -> bool {
+    use RDKafkaErrorCode::{AllBrokersDown, BrokerTransportFailure};
+    matches!(error.rdkafka_error_code(), Some(AllBrokersDown | BrokerTransportFailure))
 }
 
 /// One partition from an offset on.

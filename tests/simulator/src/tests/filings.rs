@@ -49,3 +49,25 @@ fn current_reports_have_items() {
     let items: BTreeSet<&str> = feed.split("br&gt;Item ").skip(1).filter_map(|rest| rest.split(':').next()).collect();
     assert!(items.len() > 4, "{items:?}");
 }
+
+/// Proves that the search finds documents of the forms and days asked for, amendments with them, page by page, and nothing else.
+#[test]
+fn documents_are_found() {
+    let sim = Simulator::new(options(600));
+    let find = |query: &str| -> (usize, Vec<Value>) {
+        let mut body: Value = serde_json::from_slice(&get(&sim, "/LATEST/search-index", query).body).unwrap();
+        let total = body["hits"]["total"]["value"].as_u64().unwrap() as usize;
+        (total, body["hits"]["hits"].take().as_array().unwrap().clone())
+    };
+    let (total, first) = find("q=&forms=8-K&dateRange=custom&startdt=2026-11-09&enddt=2026-11-13");
+    assert_eq!(total, first.len());
+    let of = |name: &str| -> BTreeSet<String> { first.iter().map(|hit| hit["_source"][name].as_str().unwrap().to_owned()).collect() };
+    assert_eq!(of("form"), ["8-K", "8-K/A"].map(str::to_owned).into());
+    assert_eq!(of("file_date").len(), 5, "{:?}", of("file_date"));
+    assert!(of("adsh").len() * 2 == total, "a filing has two documents");
+    let (all, page) = find("q=");
+    let (_, second) = find("q=&from=100");
+    assert!(page.len() == 100 && all > 100 && page.iter().all(|hit| !second.contains(hit)));
+    assert_eq!(find("q=&forms=10-K").0, 0);
+    assert_eq!(find("q=&startdt=2026-11-21").0, 0);
+}

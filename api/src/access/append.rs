@@ -1,0 +1,120 @@
+//! Commands: what the API is asked to remember is appended to the `accounts` topic, and answered once the view that decides it has passed
+//! it, so that a caller reads its own writes.
+//!
+//! Commands chain per subject like facts. Two that extend the same head: the engine takes the first, and the other tries again on top of it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use event_log::{Append, Headers, Record};
+use schemas::avro::Encoder;
+use schemas::clock::rfc3339;
+use schemas::error_code::ErrorCode;
+use schemas::event::{Fact, FactKind, Head, content_hash, fact_id};
+use schemas::hash::Hash32;
+use schemas::key;
+use schemas::tables::ViewDef;
+use schemas::topics::ACCOUNTS;
+use schemas::views::accounts::AccountCommand;
+use schemas::views::engine::{self, HeadRow};
+use view_store::Checkpoint;
+
+use crate::context::{Context, store_problem};
+use crate::problem::Problem;
+
+/// How long a command may take to be appended. Beyond, it may be recorded or not.
+const APPENDED_WITHIN: Duration = Duration::from_secs(4);
+/// How long a command may take to be projected before the caller is told to ask again.
+const PROJECTED_WITHIN: Duration = Duration::from_secs(10);
+/// How often a command that lost to another one tries again.
+const TRIES: usize = 5;
+
+/// Whether a subject takes one command only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Once {
+    /// The subject stands for the request: whatever was done for it before was done for this one, too.
+    Yes,
+    /// Each command is one more.
+    No,
+}
+
+/// Appends a command on top of its subject's head and waits until a view has passed it; again while another one was first.
+///
+/// # Errors
+/// `unavailable` when it is not recorded, or not projected in time.
+pub(super) async fn command(
+    ctx: &Context,
+    view: &'static ViewDef,
+    subject: &str,
+    once: Once,
+    command: &AccountCommand,
+) -> Result<(), Problem> {
+    let place = format!("{}/0", ACCOUNTS.name);
+    for _ in 0..TRIES {
+        let head = head_of(ctx, subject).await?;
+        if once == Once::Yes && head.version > 0 {
+            let end = ctx.log.end(&ACCOUNTS, 0).await.map_err(|error| failed("read the end", &error))?;
+            let passed = |at: &Checkpoint| at.positions.get(&place).is_some_and(|next| *next >= end.0);
+            return ctx.wait_for(view, PROJECTED_WITHIN, passed).await?.map(|_| ()).ok_or_else(not_yet);
+        }
+        let offset = append(ctx, subject, head, command).await?;
+        let passed = |at: &Checkpoint| at.positions.get(&place).is_some_and(|next| *next > offset);
+        ctx.wait_for(view, PROJECTED_WITHIN, passed).await?.ok_or_else(not_yet)?;
+        let engine = ctx.live(&engine::VIEW).await?;
+        let dropped = key![ACCOUNTS.name, 0_i64, i64::try_from(offset).unwrap_or(i64::MAX)];
+        if engine.get(&engine::DROPPED, &dropped).await.map_err(store_problem)?.is_none() {
+            return Ok(());
+        }
+    }
+    Err(Problem::new(ErrorCode::Unavailable, "others change this at the same time; ask again").retry_after(1))
+}
+
+async fn head_of(ctx: &Context, subject: &str) -> Result<Head, Problem> {
+    let view = ctx.live(&engine::VIEW).await?;
+    let Some(bytes) = view.get(&engine::HEADS, &key![ACCOUNTS.name, subject]).await.map_err(store_problem)? else {
+        return Ok(Head::default());
+    };
+    HeadRow::from_bytes(&bytes).map(|row| row.head).ok_or_else(|| {
+        tracing::error!(key = subject, "the head of a subject cannot be read");
+        Problem::new(ErrorCode::Internal, "a stored row cannot be read")
+    })
+}
+
+/// Appends the command; answers its offset.
+async fn append(ctx: &Context, subject: &str, head: Head, command: &AccountCommand) -> Result<u64, Problem> {
+    let now_ms = ctx.clock.now_ms();
+    let content = content_hash(FactKind::Observed, &command.canonical());
+    let version = head.version + 1;
+    let id: Hash32 = fact_id(ACCOUNTS.name, subject, version, &head.id, &content);
+    let fact = Fact {
+        id,
+        kind: FactKind::Observed,
+        key: subject.to_owned(),
+        version,
+        prev_hash: head.id,
+        content_hash: content,
+        upstream: "api".to_owned(),
+        observed_at: now_ms,
+        superseded_by: String::new(),
+        data: Some(command.clone()),
+        run: None,
+    };
+    let value = Encoder::new(ACCOUNTS.name).and_then(|mut encoder| encoder.encode(&fact)).map_err(|error| failed("encode", &error))?;
+    let kind = format!("highwater.accounts.{}", command.verb);
+    let headers = Headers::cloud_event(&id.to_string(), &kind, "/accounts", &rfc3339(now_ms));
+    let record = Record { key: Bytes::from(subject.to_owned()), value: Bytes::from(value), headers, at_ms: now_ms };
+    let partition = ACCOUNTS.partition_of(subject.as_bytes());
+    let appended = ctx.log.append(vec![Append { topic: &ACCOUNTS, partition, record }]);
+    let appended = tokio::time::timeout(APPENDED_WITHIN, appended).await.map_err(|late| failed("append", &late))?;
+    let offsets = appended.map_err(|error| failed("append", &error))?;
+    offsets.first().map(|offset| offset.0).ok_or_else(|| Problem::new(ErrorCode::Internal, "the log gave no offset"))
+}
+
+fn failed(what: &'static str, error: &(dyn std::error::Error + 'static)) -> Problem {
+    tracing::error!(error, what, "a command was not recorded");
+    Problem::new(ErrorCode::Unavailable, "the command could not be recorded").retry_after(1)
+}
+
+fn not_yet() -> Problem {
+    Problem::new(ErrorCode::Unavailable, "the command is recorded and not yet projected; ask again").retry_after(5)
+}

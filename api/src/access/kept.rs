@@ -1,0 +1,211 @@
+//! What an account keeps in a service: saved filters and watches. Each act is a command, answered once the view has passed it.
+//!
+//! Promises: an account finds what is its own, and nothing else is there for it; a request with an idempotency key is done once; what the
+//! tier may have is counted where commands are decided, so that requests at once get no more than it.
+
+use schemas::error_code::ErrorCode;
+use schemas::hash::{Hash32, hex};
+use schemas::key;
+use schemas::tables::Key;
+use schemas::views::accounts::AccountCommand;
+use schemas::views::records::Row;
+use schemas::views::watches::{DELETE_FILTER, Kept, SAVE_FILTER, TABLES, UNWATCH, WATCH, kind, shelf};
+
+use super::append::{Once, command};
+use super::tiers;
+use super::webhook::Webhook;
+use crate::context::{Context, store_problem};
+use crate::operation::{Call, Caller};
+use crate::problem::Problem;
+
+/// The things of one kind that one account has in one service.
+pub(crate) struct Shelf<'a> {
+    ctx: &'a Context,
+    caller: &'a Caller,
+    idempotency_key: Option<&'a str>,
+    service: &'static str,
+    kind: &'static str,
+}
+
+/// What a watch is made of.
+pub(crate) struct NewWatch {
+    /// What is watched, as it was asked for: JSON.
+    pub(crate) entity: String,
+    /// The filter in canonical form.
+    pub(crate) filter: String,
+    /// Where to deliver.
+    pub(crate) webhook: Option<Webhook>,
+    /// The service's last change that does not count.
+    pub(crate) after: u64,
+}
+
+impl<'a> Shelf<'a> {
+    /// The caller's filters in a service.
+    pub(crate) fn filters(call: &'a Call, service: &'static str) -> Self {
+        Self::new(call, service, kind::FILTER)
+    }
+
+    /// The caller's watches in a service.
+    pub(crate) fn watches(call: &'a Call, service: &'static str) -> Self {
+        Self::new(call, service, kind::WATCH)
+    }
+
+    fn new(call: &'a Call, service: &'static str, kind: &'static str) -> Self {
+        Self { ctx: &call.context, caller: &call.caller, idempotency_key: call.idempotency_key.as_deref(), service, kind }
+    }
+
+    /// All of them, in the order in which they were made.
+    ///
+    /// # Errors
+    /// When the rows cannot be read.
+    pub(crate) async fn list(&self) -> Result<Vec<Kept>, Problem> {
+        let view = self.ctx.live(TABLES.view).await?;
+        let keys: Vec<Key> = self.ids().await?.iter().map(|id| key![id.as_str()]).collect();
+        let rows = view.get_many(TABLES.records, &keys).await.map_err(store_problem)?;
+        let all = rows.into_iter().flatten().map(|bytes| read(&bytes)).collect::<Result<Vec<Kept>, Problem>>()?;
+        Ok(all.into_iter().filter(|kept| self.has(kept)).collect())
+    }
+
+    /// The filter of a name.
+    ///
+    /// # Errors
+    /// `not-found`.
+    pub(crate) async fn filter(&self, name: &str) -> Result<Kept, Problem> {
+        let found = self.find(&self.filter_id(name)).await?;
+        found.ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("this account has no saved filter {name:?} here")))
+    }
+
+    /// The watch of an id.
+    ///
+    /// # Errors
+    /// `not-found`.
+    pub(crate) async fn watch(&self, id: &str) -> Result<Kept, Problem> {
+        self.find(id).await?.ok_or_else(|| Problem::new(ErrorCode::NotFound, "this account has no such watch here").about("id"))
+    }
+
+    /// Saves a filter (in canonical form) under a name, in the place of the one that has it.
+    ///
+    /// # Errors
+    /// `limit-reached`; `unavailable` when it is not projected in time.
+    pub(crate) async fn save(&self, name: &str, filter: String) -> Result<Kept, Problem> {
+        let id = self.filter_id(name);
+        let (subject, once) = match self.idempotency_key {
+            Some(text) => (format!("once_{}", hex(&self.repeat(text, &[name, &filter])[..12])), Once::Yes),
+            None => (id.clone(), Once::No),
+        };
+        let save = AccountCommand { verb: SAVE_FILTER.to_owned(), item_id: id, name: name.to_owned(), filter, ..AccountCommand::default() };
+        self.make(&subject, once, save).await
+    }
+
+    /// Begins a watch.
+    ///
+    /// # Errors
+    /// As [`Self::save`].
+    pub(crate) async fn begin(&self, new: NewWatch) -> Result<Kept, Problem> {
+        let NewWatch { entity, filter, webhook, after } = new;
+        let chance = match self.idempotency_key {
+            Some(text) => self.repeat(text, &[&entity, webhook.as_ref().map_or("", Webhook::reveal)]),
+            None => rand::random(),
+        };
+        let id = format!("watch_{}", hex(&chance[..12]));
+        let seal = |webhook: &Webhook| webhook.sealed(self.ctx.access.secrets(), &self.caller.account, &id);
+        let webhook = webhook.as_ref().map(seal).transpose()?.unwrap_or_default();
+        let after = i64::try_from(after).unwrap_or(i64::MAX);
+        let watch =
+            AccountCommand { verb: WATCH.to_owned(), item_id: id.clone(), filter, entity, webhook, after, ..AccountCommand::default() };
+        self.make(&id, Once::Yes, watch).await
+    }
+
+    /// Deletes one of them.
+    ///
+    /// # Errors
+    /// `unavailable` when it is not projected in time.
+    pub(crate) async fn delete(&self, kept: &Kept) -> Result<(), Problem> {
+        let verb = if self.kind == kind::WATCH { UNWATCH } else { DELETE_FILTER };
+        let delete = AccountCommand { verb: verb.to_owned(), item_id: kept.id.clone(), ..AccountCommand::default() };
+        command(self.ctx, TABLES.view, &kept.id, Once::No, &self.own(delete)).await
+    }
+
+    /// The host that a watch is delivered to; empty for none, and for one that was sealed under another master key.
+    pub(crate) fn host(&self, kept: &Kept) -> String {
+        let webhook = Webhook::open(self.ctx.access.secrets(), &kept.account, &kept.id, &kept.webhook);
+        webhook.map_or_else(String::new, |webhook| webhook.host().to_owned())
+    }
+
+    /// Appends a command that makes something, and answers what it made.
+    async fn make(&self, subject: &str, once: Once, make: AccountCommand) -> Result<Kept, Problem> {
+        let id = make.item_id.clone();
+        let ids = self.ids().await?;
+        if !ids.contains(&id) && ids.len() >= self.most() {
+            return Err(self.full());
+        }
+        let limit = i64::try_from(self.most()).unwrap_or(i64::MAX);
+        command(self.ctx, TABLES.view, subject, once, &self.own(AccountCommand { limit, ..make })).await?;
+        self.find(&id).await?.ok_or_else(|| match self.idempotency_key {
+            Some(_) => {
+                let detail = "what was made with this Idempotency-Key is not there: it was deleted since, or there was no room for it; use \
+                    another key to make it anew";
+                Problem::new(ErrorCode::NotFound, detail)
+            }
+            None => self.full(),
+        })
+    }
+
+    /// The command as this account's, in this service.
+    fn own(&self, command: AccountCommand) -> AccountCommand {
+        AccountCommand { account: self.caller.account.clone(), service: self.service.to_owned(), ..command }
+    }
+
+    /// How many there may be.
+    fn most(&self) -> usize {
+        let limits = tiers::limits(self.caller.tier);
+        if self.kind == kind::WATCH { limits.watches_max } else { limits.filters_max }
+    }
+
+    fn full(&self) -> Problem {
+        let what = if self.kind == kind::WATCH { "watches" } else { "saved filters" };
+        let detail =
+            format!("this account has {} {what} here, as many as tier {} may; delete one first", self.most(), self.caller.tier.as_str());
+        Problem::new(ErrorCode::LimitReached, detail)
+    }
+
+    /// What an idempotency key and a request give again.
+    fn repeat(&self, text: &str, request: &[&str]) -> [u8; 32] {
+        let begin = [self.kind, text, self.caller.account.as_str(), self.service];
+        let parts: Vec<&[u8]> = begin.iter().chain(request).map(|part| part.as_bytes()).collect();
+        self.ctx.access.secrets().repeat(&parts)
+    }
+
+    /// The id of the filter of a name: an account has one of each name in a service.
+    fn filter_id(&self, name: &str) -> String {
+        let parts = [self.caller.account.as_bytes(), self.service.as_bytes(), name.as_bytes()];
+        format!("filter_{}", hex(&Hash32::of_parts(&parts).0[..12]))
+    }
+
+    async fn ids(&self) -> Result<Vec<String>, Problem> {
+        let view = self.ctx.live(TABLES.view).await?;
+        let key = key![shelf(&self.caller.account, self.service, self.kind)];
+        let row = view.get(TABLES.sources, &key).await.map_err(store_problem)?;
+        row.map_or_else(|| Ok(Vec::new()), |bytes| serde_json::from_slice(&bytes).map_err(|error| unreadable(&error)))
+    }
+
+    /// The one of an id, if it is there for this account.
+    async fn find(&self, id: &str) -> Result<Option<Kept>, Problem> {
+        let view = self.ctx.live(TABLES.view).await?;
+        let row = view.get(TABLES.records, &key![id]).await.map_err(store_problem)?;
+        Ok(row.map(|bytes| read(&bytes)).transpose()?.filter(|kept| self.has(kept)))
+    }
+
+    fn has(&self, kept: &Kept) -> bool {
+        !kept.gone && kept.account == self.caller.account && kept.service == self.service && kept.kind == self.kind
+    }
+}
+
+fn read(bytes: &[u8]) -> Result<Kept, Problem> {
+    serde_json::from_slice::<Row<Kept>>(bytes).map(|row| row.record).map_err(|error| unreadable(&error))
+}
+
+fn unreadable(error: &serde_json::Error) -> Problem {
+    tracing::error!(%error, view = TABLES.view.name, "a row cannot be read");
+    Problem::new(ErrorCode::Internal, "a stored row cannot be read")
+}

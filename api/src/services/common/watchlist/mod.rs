@@ -1,0 +1,51 @@
+//! Watches: something that an account follows in a service. What it matches is found in the service's changes whenever it is asked for, by
+//! the same way as the feed finds what fits a filter, so nothing of it is stored; what is delivered to its webhook will follow the same.
+
+pub mod begin;
+pub mod end;
+pub mod list;
+pub mod matches;
+
+use schemars::JsonSchema;
+use schemas::clock::rfc3339;
+use schemas::error_code::ErrorCode;
+use schemas::views::watches::Kept;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::access::kept::Shelf;
+use crate::problem::Problem;
+
+/// A watch.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Watch<N> {
+    /// Its id.
+    pub id: String,
+    /// What is watched.
+    #[serde(flatten)]
+    pub named: N,
+    /// The host of its webhook; of the rest of the URL nothing is shown. Left out where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhook_host: Option<String>,
+    /// When it was made, RFC 3339 in UTC.
+    pub made_at: String,
+    /// The service's last change before it: changes with a higher `seq` count.
+    pub after: u64,
+}
+
+impl<N: DeserializeOwned> Watch<N> {
+    fn of(kept: &Kept, shelf: &Shelf<'_>) -> Result<Self, Problem> {
+        let named = serde_json::from_str(&kept.entity).map_err(|error| {
+            tracing::error!(%error, id = kept.id, "a watch cannot be read");
+            Problem::new(ErrorCode::Internal, "a stored watch cannot be read")
+        })?;
+        let webhook_host = (!kept.webhook.is_empty()).then(|| shelf.host(kept));
+        Ok(Self { id: kept.id.clone(), named, webhook_host, made_at: rfc3339(kept.made_at), after: after(kept) })
+    }
+}
+
+/// The service's last change that a watch does not count.
+fn after(kept: &Kept) -> u64 {
+    u64::try_from(kept.after).unwrap_or(0)
+}

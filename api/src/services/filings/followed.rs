@@ -1,0 +1,48 @@
+//! Filings as they are saved and watched: a company by its number.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::FEED;
+use super::filter::{Filter, padded};
+use super::records::Changed;
+use crate::feed::query::Feed;
+use crate::problem::Problem;
+use crate::services::common::followed::Followed;
+
+/// The filings service's feed.
+pub struct Filings;
+
+/// What a watch names.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Named {
+    /// The filer, with or without leading zeros.
+    #[schemars(length(min = 1, max = 10))]
+    pub cik: String,
+}
+
+impl Followed for Filings {
+    type Filter = Filter;
+    type Named = Named;
+    type Shown = Changed;
+
+    const FEED: Feed = FEED;
+
+    fn checked(filter: Filter) -> Result<Filter, Problem> {
+        filter.checked()
+    }
+
+    fn named(named: Named) -> Result<(Named, Filter), Problem> {
+        let cik = padded(&named.cik)?;
+        Ok((Named { cik: cik.clone() }, Filter { cik: Some(cik), ..Filter::default() }))
+    }
+
+    fn example_filter() -> Value {
+        json!({ "form": ["8-K"], "minEventScore": 50 })
+    }
+
+    fn example_named() -> Value {
+        json!({ "cik": "0000320193" })
+    }
+}

@@ -1,0 +1,267 @@
+//! What accounts keep: commands of the API become saved filters and watches. Which of them an account has is remembered beside them, so that
+//! they are listed without a search and none is made beyond what its tier may have, however many requests come at once.
+
+use schemas::avro;
+use schemas::event::{Fact, FactKind};
+use schemas::topics::{ACCOUNTS, CHANGES_WATCHES, Topic};
+use schemas::views::accounts::AccountCommand;
+use schemas::views::records::RecordTables;
+use schemas::views::watches::{DELETE_FILTER, Kept, SAVE_FILTER, TABLES, UNWATCH, VERBS, WATCH, kind, shelf};
+
+use super::records::{Read, Records, Rules, State};
+use crate::service::Undecided;
+
+/// The two folds of what accounts keep.
+pub type Watches = Records<WatchesRules>;
+
+/// What the service states.
+pub struct WatchesRules;
+
+impl Rules for WatchesRules {
+    type Fact = AccountCommand;
+    type Record = Kept;
+
+    const NAME: &'static str = "watches";
+    const TABLES: &'static RecordTables = &TABLES;
+    const INPUTS: &'static [Topic] = &[ACCOUNTS];
+    const CHANGES: &'static Topic = &CHANGES_WATCHES;
+
+    fn read(topic: &Topic, value: &[u8]) -> Result<Fact<AccountCommand>, avro::Error> {
+        avro::decode(topic.name, value)
+    }
+
+    fn reads(fact: &Fact<AccountCommand>) -> Vec<Read> {
+        let Some(command) = own(fact) else { return Vec::new() };
+        vec![Read::Record(command.item_id.clone()), Read::Source(shelf_of(command))]
+    }
+
+    fn decide(state: &mut State<'_, Self>, fact: &Fact<AccountCommand>) -> Result<(), Undecided> {
+        // Commands about keys are the accounts' to decide.
+        let Some(command) = own(fact) else { return Ok(()) };
+        if [&command.item_id, &command.account, &command.service].iter().any(|text| text.is_empty()) {
+            return Err(Undecided::Poison(format!("{} without an item, an account or a service", command.verb)));
+        }
+        let known = state.record(&command.item_id)?;
+        if known.as_ref().is_some_and(|known| (&known.account, &known.service) != (&command.account, &command.service)) {
+            return Ok(());
+        }
+        let at_ms = fact.observed_at;
+        match (command.verb.as_str(), known) {
+            // A watch that is, or was, is not made again; a filter takes what is saved under its name last.
+            (WATCH, Some(_)) => Ok(()),
+            (SAVE_FILTER, Some(known)) if !known.gone => {
+                if known.filter == command.filter {
+                    return Ok(());
+                }
+                state.put(Kept { filter: command.filter.clone(), changed_at: at_ms, ..known })
+            }
+            (SAVE_FILTER | WATCH, _) => {
+                let mut ids = shelved(state, command)?;
+                if i64::try_from(ids.len()).unwrap_or(i64::MAX) >= command.limit {
+                    return Ok(());
+                }
+                ids.push(command.item_id.clone());
+                state.remember(&shelf_of(command), Some(&ids))?;
+                state.put(made(command, at_ms))
+            }
+            (DELETE_FILTER | UNWATCH, Some(known)) if !known.gone && known.kind == kind_of(command) => {
+                let mut ids = shelved(state, command)?;
+                ids.retain(|id| *id != command.item_id);
+                state.remember(&shelf_of(command), Some(&ids).filter(|ids| !ids.is_empty()))?;
+                let Kept { id, kind, account, service, made_at, .. } = known;
+                state.put(Kept { id, kind, account, service, made_at, changed_at: at_ms, gone: true, ..Kept::default() })
+            }
+            // What is not there cannot be deleted.
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The command of a fact, if it is about filters or watches.
+fn own(fact: &Fact<AccountCommand>) -> Option<&AccountCommand> {
+    fact.data.as_ref().filter(|command| fact.kind == FactKind::Observed && VERBS.contains(&command.verb.as_str()))
+}
+
+fn kind_of(command: &AccountCommand) -> &'static str {
+    if matches!(command.verb.as_str(), WATCH | UNWATCH) { kind::WATCH } else { kind::FILTER }
+}
+
+fn shelf_of(command: &AccountCommand) -> String {
+    shelf(&command.account, &command.service, kind_of(command))
+}
+
+/// The ids of what the account has of the command's kind.
+fn shelved(state: &mut State<'_, WatchesRules>, command: &AccountCommand) -> Result<Vec<String>, Undecided> {
+    Ok(state.source(&shelf_of(command))?.unwrap_or_default())
+}
+
+fn made(command: &AccountCommand, at_ms: i64) -> Kept {
+    Kept {
+        id: command.item_id.clone(),
+        kind: kind_of(command).to_owned(),
+        account: command.account.clone(),
+        service: command.service.clone(),
+        name: command.name.clone(),
+        filter: command.filter.clone(),
+        entity: command.entity.clone(),
+        webhook: command.webhook.clone(),
+        after: command.after,
+        made_at: at_ms,
+        changed_at: at_ms,
+        gone: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use schemas::hash::Hash32;
+    use schemas::key;
+    use schemas::tables::Write;
+    use schemas::views::records::Row;
+
+    use super::*;
+    use crate::rows::Rows;
+    use crate::service::Service;
+
+    /// Rows that commands move, one after the other.
+    #[derive(Default)]
+    struct Moved {
+        rows: Rows,
+        seq: i64,
+    }
+
+    impl Moved {
+        /// Decides a command and takes in what it moves; answers the record after it, if one moved.
+        fn command(&mut self, command: &AccountCommand) -> Option<Kept> {
+            self.seq += 1;
+            let fact = fact(command.clone(), self.seq);
+            for (table, key) in Watches::reads(&fact) {
+                if self.rows.get(table, &key).is_err() {
+                    self.rows.write(Write::delete(table, key));
+                }
+            }
+            let drafts = Watches::decide(&mut self.rows, &fact).unwrap();
+            assert!(drafts.len() <= 1, "{drafts:?}");
+            let draft = drafts.into_iter().next()?;
+            for note in draft.note.iter().flat_map(|note| &note.rows) {
+                let key = key![note.key.as_str()];
+                self.rows.write(match note.value.as_str() {
+                    "" => Write::delete(TABLES.sources, key),
+                    value => Write::put(TABLES.sources, key, Bytes::from(value.to_owned())),
+                });
+            }
+            let after = draft.after?;
+            let row = serde_json::to_vec(&Row { seq: self.seq, record: after.clone() }).unwrap();
+            self.rows.write(Write::put(TABLES.records, key![after.id.as_str()], Bytes::from(row)));
+            Some(after)
+        }
+
+        /// The ids that an account has.
+        fn shelf(&mut self, account: &str, kind: &str) -> Vec<String> {
+            self.rows.get_json(TABLES.sources, &key![shelf(account, "awards", kind)]).unwrap().unwrap_or_default()
+        }
+    }
+
+    fn fact(command: AccountCommand, at_ms: i64) -> Fact<AccountCommand> {
+        Fact {
+            id: Hash32::ZERO,
+            kind: FactKind::Observed,
+            key: command.item_id.clone(),
+            version: 1,
+            prev_hash: Hash32::ZERO,
+            content_hash: Hash32::ZERO,
+            upstream: "api".to_owned(),
+            observed_at: at_ms,
+            superseded_by: String::new(),
+            data: Some(command),
+            run: None,
+        }
+    }
+
+    fn command(verb: &str, id: &str, account: &str, filter: &str) -> AccountCommand {
+        AccountCommand {
+            verb: verb.to_owned(),
+            item_id: id.to_owned(),
+            account: account.to_owned(),
+            service: "awards".to_owned(),
+            name: "mine".to_owned(),
+            filter: filter.to_owned(),
+            webhook: "sealed".to_owned(),
+            limit: 2,
+            ..AccountCommand::default()
+        }
+    }
+
+    /// Proves the life of a filter: saved, saved again alike (nothing moves) and otherwise, deleted, and saved anew.
+    #[test]
+    fn life_of_a_filter() {
+        let mut moved = Moved::default();
+        let first = moved.command(&command(SAVE_FILTER, "f1", "a", "x")).unwrap();
+        assert_eq!((first.kind.as_str(), first.made_at, first.changed_at, first.gone), (kind::FILTER, 1, 1, false));
+        assert_eq!(moved.command(&command(SAVE_FILTER, "f1", "a", "x")), None);
+        let second = moved.command(&command(SAVE_FILTER, "f1", "a", "y")).unwrap();
+        assert_eq!((second.filter.as_str(), second.made_at, second.changed_at), ("y", 1, 3));
+        let gone = moved.command(&command(DELETE_FILTER, "f1", "a", "")).unwrap();
+        assert_eq!((gone.gone, gone.filter.as_str(), gone.name.as_str(), gone.account.as_str()), (true, "", "", "a"));
+        assert_eq!(moved.shelf("a", kind::FILTER), Vec::<String>::new());
+        assert_eq!(moved.command(&command(DELETE_FILTER, "f1", "a", "")), None);
+        assert_eq!(moved.command(&command(SAVE_FILTER, "f1", "a", "z")).map(|again| (again.made_at, again.gone)), Some((6, false)));
+        assert_eq!(moved.shelf("a", kind::FILTER), ["f1"]);
+    }
+
+    /// Proves the life of a watch: it is made once, ended it stays ended and holds no URL, and whoever does not own it moves nothing.
+    #[test]
+    fn life_of_a_watch() {
+        let mut moved = Moved::default();
+        assert_eq!(
+            moved.command(&command(WATCH, "w1", "a", "x")).map(|made| (made.kind, made.webhook)),
+            Some(("watch".into(), "sealed".into()))
+        );
+        assert_eq!(moved.command(&command(WATCH, "w1", "a", "y")), None);
+        let stranger = AccountCommand { service: "filings".to_owned(), ..command(UNWATCH, "w1", "a", "") };
+        for other in [command(UNWATCH, "w1", "b", ""), stranger, command(DELETE_FILTER, "w1", "a", ""), command(UNWATCH, "w2", "a", "")] {
+            assert_eq!(moved.command(&other), None, "{other:?}");
+        }
+        assert_eq!(moved.command(&command(UNWATCH, "w1", "a", "")).map(|gone| (gone.gone, gone.webhook)), Some((true, String::new())));
+        assert_eq!(moved.command(&command(WATCH, "w1", "a", "x")), None);
+        assert_eq!(moved.shelf("a", kind::WATCH), Vec::<String>::new());
+    }
+
+    /// Proves that no more are made than the tier may have, of each kind and account, and that one that goes makes room.
+    #[test]
+    fn no_more_than_the_tier_may_have() {
+        let mut moved = Moved::default();
+        let made = |moved: &mut Moved, verb: &str, id: &str, account: &str| moved.command(&command(verb, id, account, "x")).is_some();
+        for (verb, id, account, is_made) in [
+            (WATCH, "w1", "a", true),
+            (WATCH, "w2", "a", true),
+            (WATCH, "w3", "a", false),
+            (SAVE_FILTER, "f1", "a", true),
+            (WATCH, "w4", "b", true),
+            (UNWATCH, "w1", "a", true),
+            (WATCH, "w3", "a", true),
+            (WATCH, "w5", "a", false),
+        ] {
+            assert_eq!(made(&mut moved, verb, id, account), is_made, "{verb} {id} of {account}");
+        }
+        assert_eq!(moved.shelf("a", kind::WATCH), ["w2", "w3"]);
+        assert_eq!(moved.command(&AccountCommand { limit: 3, ..command(WATCH, "w5", "a", "x") }).map(|made| made.id), Some("w5".into()));
+    }
+
+    /// Proves that commands about keys move nothing here, and that those about filters move nothing there; that a command without an owner is
+    /// kept aside.
+    #[test]
+    fn each_to_its_own() {
+        let mut rows = Rows::default();
+        let mint = fact(AccountCommand { verb: "mint".to_owned(), ..command("mint", "", "a", "") }, 1);
+        assert_eq!((Watches::reads(&mint), Watches::decide(&mut rows, &mint)), (Vec::new(), Ok(Vec::new())));
+        for verb in VERBS {
+            let fact = fact(command(verb, "i", "a", ""), 1);
+            let accounts = super::super::accounts::Accounts::decide(&mut rows, &fact);
+            assert!(accounts.is_ok_and(|drafts| drafts.is_empty()), "{verb}");
+            let nobody = self::fact(command(verb, "i", "", ""), 1);
+            assert!(matches!(Watches::decide(&mut rows, &nobody), Err(Undecided::Poison(_))), "{verb}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Feeds that are followed over real HTTP: server-sent events that are cut and resumed, and long polls.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use event_log::EventLog;
+use schemas::clock::Clock;
+use schemas::facts::FactData;
+use schemas::facts::awards::{AwardFact, kind};
+use schemas::views::accounts::Tier;
+use serde_json::Value;
+
+use crate::chance::{Chance, number};
+use crate::fed::{Fed, Served, Writer};
+use crate::process::ask;
+
+/// How often the reader is killed where no number is asked for.
+const CUTS: u64 = 150;
+/// Nothing takes longer but by a fault.
+const DEADLINE: Duration = Duration::from_secs(60);
+const AWARDS: u64 = 50;
+
+/// A state of an award that no other one is like.
+fn fact(writer: &mut Writer, chance: &mut Chance, n: u64) -> event_log::Append {
+    let award = format!("CONT_AWD_{:03}_8000_-NONE-_-NONE-", chance.below(AWARDS));
+    let data = FactData::Award(Box::new(AwardFact {
+        door: "usaspending.awards".to_owned(),
+        kind: kind::AWARD.to_owned(),
+        naics: chance.of(&["541511", "336411"]).to_owned(),
+        amount_cents: Some(i64::try_from(n).unwrap()),
+        award_id: award.clone(),
+        ..AwardFact::default()
+    }));
+    writer.observe(&format!("usaspending.awards/{award}"), &data, 0)
+}
+
+/// An event of a stream.
+#[derive(Debug)]
+struct Event {
+    id: String,
+    data: Value,
+}
+
+/// A stream of events over a connection of its own, which ends when it is dropped.
+struct Events(BufReader<TcpStream>);
+
+impl Events {
+    /// Opens a stream, behind the last event that the reader has; the status and the lines of the head.
+    fn open(address: SocketAddr, path: &str, key: &str, last: &str) -> (u16, String, Self) {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        let last = if last.is_empty() { String::new() } else { format!("last-event-id: {last}\r\n") };
+        let head = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\naccept: text/event-stream\r\nx-api-key: {key}\r\n{last}\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let (mut reader, mut head) = (BufReader::new(stream), String::new());
+        while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap() > 0 {}
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), head, Self(reader))
+    }
+
+    /// The next event; `None` when the stream has ended.
+    fn next(&mut self) -> Option<Event> {
+        let (mut id, mut data) = (String::new(), Value::Null);
+        loop {
+            let mut line = String::new();
+            if self.0.read_line(&mut line).unwrap() == 0 {
+                return None;
+            }
+            match line.trim_end().split_once(": ") {
+                Some(("id", value)) => value.clone_into(&mut id),
+                Some(("data", value)) => data = serde_json::from_str(value).unwrap(),
+                _ if line.trim_end().is_empty() && !id.is_empty() => return Some(Event { id, data }),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Appends facts until told to stop, some at a time; answers how many.
+async fn go_on(log: Arc<dyn EventLog>, stop: Arc<AtomicBool>) -> u64 {
+    let (mut writer, mut chance, mut n) = (Writer::default(), Chance(81), 0);
+    while !stop.load(Ordering::Relaxed) {
+        let batch = (0..=chance.below(6)).map(|_| {
+            n += 1;
+            fact(&mut writer, &mut chance, n)
+        });
+        let batch = batch.collect();
+        log.append(batch).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    n
+}
+
+/// Proves that a reader of events that is killed again and again, and resumes each time by the id of the last event that it has, is told each
+/// change once and in order, under a filter and without, while changes come; and that a stream ends when the server stops.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_is_killed_misses_and_repeats_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut fed = Fed::open(dir.path(), Clock::System, None).await;
+    let projector = Arc::clone(&fed.engine.projector);
+    fed.engine.start(projector, "projector");
+    let served = Served::start(&fed.engine, Clock::System, None);
+    let (address, key) = (served.address, served.key(Tier::FleetPlus).await);
+    let stop = Arc::new(AtomicBool::new(false));
+    let writing = tokio::spawn(go_on(Arc::clone(&fed.engine.log), Arc::clone(&stop)));
+    let cuts = number("STREAM_CUTS").unwrap_or(CUTS);
+    let readers = ["/awards/v1/changes?start=earliest", "/awards/v1/whats_changed_since?start=earliest&naics=54&limit=7"].map(|path| {
+        let key = key.clone();
+        tokio::task::spawn_blocking(move || {
+            let (mut chance, mut last, mut got) = (Chance(82), String::new(), Vec::new());
+            for _ in 0..cuts {
+                let (status, head, mut events) = Events::open(address, path, &key, &last);
+                assert_eq!(status, 200, "{head}");
+                assert!(head.to_lowercase().contains("content-type: text/event-stream"), "{head}");
+                for _ in 0..chance.below(12) {
+                    let event = events.next().unwrap();
+                    got.push(event.data);
+                    last = event.id;
+                }
+            }
+            (path, key, last, got)
+        })
+    });
+    let mut ends = Vec::new();
+    for reader in readers {
+        ends.push(reader.await.unwrap());
+    }
+    stop.store(true, Ordering::Relaxed);
+    // No two facts of an award are alike: each is a change.
+    let written = writing.await.unwrap();
+    let streams = tokio::task::spawn_blocking(move || {
+        let finish = |(path, key, last, mut got): (&str, String, String, Vec<Value>)| {
+            let expected = read_on(address, path, &key, written);
+            let (_, _, mut events) = Events::open(address, path, &key, &last);
+            while got.len() < expected.len() {
+                got.push(events.next().unwrap().data);
+            }
+            assert_eq!(got, expected, "{path}");
+            (expected.len(), events)
+        };
+        ends.into_iter().map(finish).collect::<Vec<_>>()
+    })
+    .await
+    .unwrap();
+    assert_eq!(u64::try_from(streams[0].0).unwrap(), written);
+    assert!(streams[1].0 > 0 && streams[1].0 < streams[0].0);
+
+    // Who follows is told of the end.
+    let ended = tokio::task::spawn_blocking(move || streams.into_iter().all(|(_, mut events)| events.next().is_none()));
+    served.stop().await;
+    assert!(ended.await.unwrap());
+    fed.close().await;
+}
+
+/// The whole feed by pages, up to a change that may still come.
+fn read_on(address: SocketAddr, path: &str, key: &str, upto: u64) -> Vec<Value> {
+    let (mut out, mut asked) = (Vec::new(), path.replace("&limit=7", ""));
+    let bare = asked.replace("start=earliest", "");
+    loop {
+        let answer = ask(address, &asked, key).unwrap();
+        let page: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!(answer.status, 200, "{page}");
+        out.extend(page["changes"].as_array().unwrap().iter().cloned());
+        if page["to"].as_u64().unwrap() >= upto {
+            return out;
+        }
+        asked = format!("{bare}&limit=200&wait=1&cursor={}", page["cursor"].as_str().unwrap());
+        asked = asked.replace("?&", "?");
+    }
+}
+
+/// Proves that a reader that waits at the end of a feed has a change soon after it is appended, long before its time is up, and that one
+/// for whom nothing comes is answered when its time is up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_poll_is_answered_when_something_comes() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut fed = Fed::open(dir.path(), Clock::System, None).await;
+    let projector = Arc::clone(&fed.engine.projector);
+    fed.engine.start(projector, "projector");
+    let served = Served::start(&fed.engine, Clock::System, None);
+    let (address, key) = (served.address, served.key(Tier::Pro).await);
+    let (mut writer, mut chance) = (Writer::default(), Chance(83));
+    let poll = |cursor: &str, wait: u64| {
+        let at = if cursor.is_empty() { "start=earliest".to_owned() } else { format!("cursor={cursor}") };
+        let (path, key) = (format!("/awards/v1/whats_changed_since?wait={wait}&{at}"), key.clone());
+        tokio::task::spawn_blocking(move || {
+            let (begun, answer) = (Instant::now(), ask(address, &path, &key).unwrap());
+            let page: Value = serde_json::from_slice(&answer.body).unwrap();
+            assert_eq!(answer.status, 200, "{page}");
+            (page, begun.elapsed())
+        })
+    };
+    let mut cursor = String::new();
+    for n in 1..=20 {
+        let waiting = poll(&cursor, 30);
+        fed.append(vec![fact(&mut writer, &mut chance, n)]).await;
+        let (page, took) = waiting.await.unwrap();
+        assert_eq!((&page["from"], &page["to"], page["changes"].as_array().unwrap().len()), (&n.into(), &n.into(), 1), "{page}");
+        assert!(took < Duration::from_secs(20), "{took:?}");
+        page["cursor"].as_str().unwrap().clone_into(&mut cursor);
+    }
+    let (page, took) = poll(&cursor, 1).await.unwrap();
+    assert_eq!(page["changes"].as_array().unwrap().len(), 0);
+    assert!(took >= Duration::from_secs(1));
+    served.stop().await;
+    fed.close().await;
+}

@@ -1,0 +1,398 @@
+//! Saved filters and watches: kept through the log, used in feeds, matched by what the upstreams bring, and nobody else's business.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use api::access::Access;
+use api::access::secrets::Secrets;
+use api::context::{Context, ServiceSettings, Settings};
+use api::feed::Source;
+use api::services::recalls::search::Search;
+use api::services::{awards, filings, research};
+use jiff::civil::date;
+use schemas::clock::Clock;
+use schemas::views::accounts::Tier;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::commands::NOWHERE;
+use crate::engine::{Engine, Played, fixed_clock};
+use crate::process::{Answer, Server, highwater, send, stdout};
+
+/// The services that keep something, as the API has them.
+const SOURCES: [Source; 3] = [research::SOURCE, filings::SOURCE, awards::SOURCE];
+
+/// The API over an engine in this process.
+struct Api {
+    address: SocketAddr,
+    context: Arc<Context>,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
+}
+
+impl Api {
+    async fn start(engine: &Engine, clock: Clock) -> Self {
+        let server = api::server::Server::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let address = server.address();
+        let service = |name: &'static str| {
+            let prefix = format!("/{name}");
+            (name.to_owned(), ServiceSettings { enabled: true, base_url: format!("http://{address}{prefix}"), prefix })
+        };
+        let settings = Settings {
+            services: api::services::all().iter().map(|own| service(own.name)).collect(),
+            trusted_proxies: Vec::new(),
+            request_timeout_s: 10,
+            body_bytes_max: 65_536,
+            allowed_hosts: Vec::new(),
+            public_brokers: Vec::new(),
+            registry: None,
+            private_targets: false,
+        };
+        let access = Access::new(Secrets::from_master(&[7; 32]).unwrap());
+        let context =
+            Arc::new(Context::new(settings, clock, Arc::clone(&engine.log), Arc::clone(&engine.store), access, Search::open(None)));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (own, ready) = (Arc::clone(&context), Arc::new(|| Ok(())));
+        let serving = tokio::spawn(async move {
+            server.run(own, api::services::all(), ready, async move { drop(stopped.await) }).await.unwrap();
+        });
+        Self { address, context, stop, serving }
+    }
+
+    async fn key(&self, tier: Tier) -> String {
+        self.context.access.mint(&self.context, tier, "").await.unwrap().key.reveal().to_owned()
+    }
+
+    /// Asks for JSON; the body may be null.
+    fn ask(&self, method: &str, path: &str, key: &str, body: &Value) -> (u16, Value) {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let answer = tokio::task::block_in_place(|| send(self.address, method, path, &[("x-api-key", key)], &body));
+        (answer.status, serde_json::from_slice(&answer.body).unwrap())
+    }
+
+    /// What must come with a status.
+    fn want(&self, status: u16, method: &str, path: &str, key: &str, body: &Value) -> Value {
+        let (found, answer) = self.ask(method, path, key, body);
+        assert_eq!(found, status, "{method} {path} {body}: {answer}");
+        answer
+    }
+
+    fn get(&self, path: &str, key: &str) -> Value {
+        self.want(200, "GET", path, key, &Value::Null)
+    }
+
+    /// All pages of a feed from a cursor on, and the cursor behind them.
+    fn feed(&self, path: &str, list: &str, cursor: &str, key: &str) -> (Vec<Value>, String) {
+        let (mut all, mut cursor) = (Vec::new(), cursor.to_owned());
+        loop {
+            let joint = if path.contains('?') { '&' } else { '?' };
+            let page = self.get(&format!("{path}{joint}limit=200&cursor={cursor}"), key);
+            all.extend(page[list].as_array().unwrap().iter().cloned());
+            page["cursor"].as_str().unwrap().clone_into(&mut cursor);
+            if page["hasMore"] != true {
+                return (all, cursor);
+            }
+        }
+    }
+
+    /// All matches of a watch, by pages of an odd size.
+    fn matches(&self, service: &str, id: &str, key: &str) -> Vec<Value> {
+        let (mut all, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = self.get(&format!("/{service}/v1/watchlist/{id}?limit=7{cursor}"), key);
+            all.extend(page["matches"].as_array().unwrap().iter().cloned());
+            match page["cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return all,
+            }
+        }
+    }
+
+    async fn close(self) {
+        self.stop.send(()).unwrap();
+        self.serving.await.unwrap();
+    }
+}
+
+/// Waits until the three services have passed all facts.
+async fn projected(engine: &Engine) {
+    for source in SOURCES {
+        for topic in source.facts {
+            for partition in 0..topic.partitions {
+                let end = engine.log.end(topic, partition).await.unwrap();
+                let view = engine.store.live(source.view).await.unwrap();
+                view_store::engine::wait_past(&*view, topic, partition, end).await.unwrap();
+            }
+        }
+    }
+}
+
+fn seqs(changes: &[Value]) -> Vec<u64> {
+    changes.iter().map(|change| change["seq"].as_u64().unwrap()).collect()
+}
+
+/// Whether one of some fields of a change's record contains a text.
+fn has(change: &Value, fields: &[&str], text: &str) -> bool {
+    let has = |value: &Value| value.as_str().is_some_and(|value| value.to_lowercase().contains(text));
+    fields.iter().map(|field| &change["record"][field]).any(|value| has(value) || value.as_array().is_some_and(|all| all.iter().any(has)))
+}
+
+/// Proves that watches made on a Friday match, on each service, exactly the changes that the next business day brings and that concern what
+/// they name, newest first and by pages; that nothing from before counts; and that a saved filter gives the feed that its fields give.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn watches_match_what_comes() {
+    let dir = tempfile::tempdir().unwrap();
+    let played = Played::start(21, 60, fixed_clock()).await;
+    let engine = Engine::open(dir.path(), fixed_clock()).await;
+    engine.run_all(&played.settings()).await;
+    projected(&engine).await;
+    let api = Api::start(&engine, fixed_clock()).await;
+    let key = api.key(Tier::Pro).await;
+
+    let make = |service: &str, body: Value| -> String {
+        let watch = api.want(201, "POST", &format!("/{service}/v1/watchlist"), &key, &body);
+        assert!(watch["after"].as_u64().unwrap() > 0 && watch.get("webhook").is_none(), "{watch}");
+        let shown = api.get(&format!("/{service}/v1/watchlist/{}", watch["id"].as_str().unwrap()), &key);
+        assert_eq!((&shown["matches"], &shown["hasMore"], &shown["id"]), (&json!([]), &json!(false), &watch["id"]), "nothing from before");
+        watch["id"].as_str().unwrap().to_owned()
+    };
+    let university =
+        make("research", json!({"entity": {"type": "Institution", "value": "University"}, "webhook": "https://example.org/x"}));
+    let (before, _) = api.feed(
+        "/filings/v1/changes",
+        "changes",
+        api.get("/filings/v1/changes?start=earliest&limit=1", &key)["cursor"].as_str().unwrap(),
+        &key,
+    );
+    let companies: BTreeSet<String> = before.iter().map(|change| change["record"]["cik"].as_str().unwrap().to_owned()).collect();
+    let companies: Vec<(String, String)> = companies.into_iter().take(40).map(|cik| (make("filings", json!({"cik": cik})), cik)).collect();
+    let federal = make("awards", json!({"contractor": "federal", "webhook": "https://example.org/y"}));
+    let latest = |service: &str| api.get(&format!("/{service}/v1/changes?start=latest"), &key)["cursor"].as_str().unwrap().to_owned();
+    let cursors = SOURCES.map(|source| latest(source.service));
+
+    // A saved filter is the same as its fields, and fields beside it count instead of its own.
+    api.want(201, "POST", "/awards/v1/filters", &key, &json!({"name": "my codes", "filter": {"naics": ["54", "23"], "minAmount": 1}}));
+    let feed = |query: &str| api.get(&format!("/awards/v1/whats_changed_since?start=earliest&limit=200{query}"), &key);
+    let by_fields = feed("&naics=54,23&minAmount=1");
+    assert_eq!(feed("&filter=my%20codes"), by_fields);
+    assert!(!by_fields["changes"].as_array().unwrap().is_empty());
+    assert_eq!(feed("&filter=my%20codes&naics=33"), feed("&naics=33&minAmount=1"));
+    let cursor = by_fields["cursor"].as_str().unwrap();
+    let on = |query: &str| api.ask("GET", &format!("/awards/v1/whats_changed_since?cursor={cursor}{query}"), &key, &Value::Null);
+    assert_eq!((on("&filter=my%20codes").0, on("&naics=23,54&minAmount=1").0), (200, 200));
+    api.want(201, "POST", "/awards/v1/filters", &key, &json!({"name": "my codes", "filter": {"naics": ["54"]}}));
+    assert_eq!(on("&filter=my%20codes").1["code"], "filter-changed");
+    assert_eq!(on("&filter=my%20codes&rebase=true").0, 200);
+    api.close().await;
+    engine.close().await;
+
+    // From a Friday to a Monday.
+    played.sim.set_today(date(2026, 11, 23));
+    let monday = Clock::Fixed("2026-11-23T12:00:00Z".parse().unwrap());
+    let engine = Engine::open(dir.path(), monday).await;
+    engine.run_all(&played.settings()).await;
+    projected(&engine).await;
+    let api = Api::start(&engine, monday).await;
+    let [research, filings, awards] = SOURCES
+        .map(|source| source.service)
+        .iter()
+        .zip(&cursors)
+        .map(|(service, cursor)| {
+            let mut new = api.feed(&format!("/{service}/v1/changes"), "changes", cursor, &key).0;
+            new.reverse();
+            new
+        })
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap_or_else(|_| panic!("three services"));
+    let wanted = |changes: &[Value], fits: &dyn Fn(&Value) -> bool| -> Vec<u64> {
+        seqs(&changes.iter().filter(|change| fits(change)).cloned().collect::<Vec<_>>())
+    };
+    let found = api.matches("research", &university, &key);
+    assert_eq!(seqs(&found), wanted(&research, &|change| has(change, &["org", "sponsor", "institutions"], "university")));
+    assert!(!found.is_empty() && found.len() < research.len(), "{} of {}", found.len(), research.len());
+    let found = api.matches("awards", &federal, &key);
+    assert_eq!(seqs(&found), wanted(&awards, &|change| has(change, &["recipient", "parentRecipient"], "federal")));
+    assert!(!found.is_empty() && found.len() < awards.len(), "{} of {}", found.len(), awards.len());
+    let mut matched = 0;
+    for (id, cik) in &companies {
+        let found = api.matches("filings", id, &key);
+        let fits = |change: &Value| change["record"]["kind"] == "filing" && change["record"]["cik"] == cik.as_str();
+        assert_eq!(seqs(&found), wanted(&filings, &fits), "{cik}");
+        matched += found.len();
+    }
+    assert!(matched > 0, "a company filed");
+    // A cursor of one watch, or of a feed, is no cursor of another.
+    let (first, second) = (&companies[0].0, &companies[1].0);
+    let feed_cursor = &cursors[1];
+    let answer = api.ask("GET", &format!("/filings/v1/watchlist/{first}?cursor={feed_cursor}"), &key, &Value::Null);
+    assert_eq!((answer.0, &answer.1["code"]), (400, &json!("cursor-invalid")));
+    api.want(200, "DELETE", &format!("/filings/v1/watchlist/{second}"), &key, &Value::Null);
+    assert_eq!(api.get("/filings/v1/watchlist", &key)["watches"].as_array().unwrap().len(), companies.len() - 1);
+    api.close().await;
+    engine.close().await;
+}
+
+/// A running server without upstreams, and what it said.
+struct Quiet {
+    server: Server,
+    said: Arc<Mutex<Vec<String>>>,
+}
+
+impl Quiet {
+    fn start(data: &std::path::Path) -> Self {
+        let mut command = highwater(data, NOWHERE, &["serve"]);
+        command.env("HIGHWATER_LOGGING__LEVEL", "debug");
+        for upstream in upstreams::ALL {
+            command.env(format!("HIGHWATER_UPSTREAMS__{}__ENABLED", upstream.manifest().name.to_uppercase()), "false");
+        }
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&said);
+        let server = Server::try_start(command, move |line| heard.lock().unwrap().push(line.to_owned())).unwrap();
+        crate::process::wait_for("readiness", || (server.get("/readyz", "")?.0 == 200).then_some(()));
+        Self { server, said }
+    }
+
+    fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> (u16, Value) {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let Answer { status, body, .. } = send(self.server.address, method, path, headers, &body);
+        (status, serde_json::from_slice(&body).unwrap())
+    }
+}
+
+/// Proves, on each service, who may keep what: the tiers, the errors by field, that another account's things are not there, that a repeated
+/// request makes nothing twice, and that there are no more than the tier may have. And that the URL of a webhook is in no answer, export or
+/// line of the log, and that all is there again after a rebuild.
+#[test]
+fn what_accounts_keep() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let quiet = Quiet::start(&data);
+    let run = |arguments: &[&str]| stdout(highwater(&data, NOWHERE, arguments));
+    let [free, pro, other] = ["free", "pro", "business"].map(|tier| run(&["keys", "mint", "--tier", tier]).trim().to_owned());
+    let secret = "https://hooks.example.org/in/s3cr3t-path?token=s3cr3t-token";
+    let cases = [
+        ("research", "whats_changed_since", json!({"topic": "oncology"}), json!({"entity": {"type": "pi", "value": "Ada"}})),
+        ("filings", "whats_new_since", json!({"form": ["8-K"], "minEventScore": 50}), json!({"cik": "320193"})),
+        ("awards", "whats_changed_since", json!({"naics": ["5415"], "agency": "energy"}), json!({"contractor": "federal"})),
+    ];
+    let mut answers = Vec::new();
+    for (service, feed, filter, named) in &cases {
+        let at = |path: &str| format!("/{service}/v1/{path}");
+        let mut ask = |key: &str, method: &str, path: &str, body: &Value| -> (u16, String, Value) {
+            let (status, answer) = quiet.send(method, &at(path), &[("x-api-key", key)], body);
+            answers.push(answer.to_string());
+            (status, answer["code"].as_str().unwrap_or_default().to_owned(), answer)
+        };
+        let code = |(status, code, _): (u16, String, Value)| (status, code);
+        let (save, none) = (json!({"name": "mine", "filter": filter}), Value::Null);
+        let mut watch = named.clone();
+        watch["webhook"] = secret.into();
+
+        // Paid tiers only.
+        for key in ["", free.as_str()] {
+            for (method, path, body) in [("POST", "filters", &save), ("GET", "filters", &none), ("POST", "watchlist", &watch)] {
+                assert_eq!(code(ask(key, method, path, body)), (403, "tier-too-low".into()), "{service} {method} {path}");
+            }
+            assert_eq!(code(ask(key, "GET", &format!("{feed}?filter=mine"), &none)), (403, "tier-too-low".into()), "{service}");
+        }
+
+        // What is wrong is named.
+        let mut bad = |path: &str, body: Value, parameter: &str, words: &str| {
+            let (status, _, answer) = ask(&pro, "POST", path, &body);
+            assert_eq!((status, answer["parameter"].as_str()), (400, Some(parameter)), "{service} {body}: {answer}");
+            assert!(answer["detail"].as_str().unwrap().contains(words), "{service} {body}: {answer}");
+        };
+        bad("filters", json!({"name": "x", "filter": {"colour": "red"}}), "filter", "unknown field \"colour\"");
+        bad("filters", json!({"name": " ", "filter": {}}), "name", "empty");
+        bad("filters", json!({"name": 5, "filter": {}}), "name", "not of type string");
+        bad("watchlist", json!({"webhook": secret}), named.as_object().unwrap().keys().next().unwrap(), "missing");
+        for (url, words) in [("http://example.org/s3cr3t", "must be https"), ("https://10.0.0.1/s3cr3t", "public"), ("s3cr3t", "no URL")] {
+            let mut body = named.clone();
+            body["webhook"] = url.into();
+            bad("watchlist", body, "webhook", words);
+        }
+        bad(
+            "watchlist",
+            {
+                let mut body = named.clone();
+                body["webhook"] = json!([secret]);
+                body
+            },
+            "webhook",
+            "the value is not of type string",
+        );
+
+        // Kept, found, and used; nobody else's.
+        let (status, _, saved) = ask(&pro, "POST", "filters", &save);
+        assert_eq!((status, &saved["name"], &saved["filter"]), (201, &json!("mine"), filter));
+        let (status, _, made) = ask(&pro, "POST", "watchlist", &watch);
+        assert_eq!((status, &made["webhookHost"]), (201, &json!("hooks.example.org")), "{made}");
+        let id = format!("watchlist/{}", made["id"].as_str().unwrap());
+        assert_eq!(ask(&pro, "GET", "filters", &none).2["filters"], json!([saved]));
+        assert_eq!(ask(&pro, "GET", "watchlist", &none).2["watches"], json!([made]));
+        assert_eq!(ask(&pro, "GET", &format!("{feed}?filter=mine"), &none).0, 200);
+        assert_eq!(ask(&pro, "GET", &id, &none).2["matches"], json!([]));
+        assert_eq!(
+            (ask(&other, "GET", "filters", &none).2, ask(&other, "GET", "watchlist", &none).2),
+            (json!({"filters": []}), json!({"watches": []}))
+        );
+        for (method, path) in
+            [("GET", id.as_str()), ("DELETE", id.as_str()), ("DELETE", "filters/mine"), ("GET", &format!("{feed}?filter=mine"))]
+        {
+            assert_eq!(code(ask(&other, method, path, &none)), (404, "not-found".into()), "{service} {method} {path}");
+        }
+
+        // No more than the tier may have, and room again.
+        for n in 1..20 {
+            assert_eq!(ask(&pro, "POST", "filters", &json!({"name": format!("n{n}"), "filter": {}})).0, 201);
+        }
+        let more = json!({"name": "one more", "filter": {}});
+        assert_eq!(code(ask(&pro, "POST", "filters", &more)), (409, "limit-reached".into()));
+        assert_eq!(ask(&pro, "POST", "filters", &save).0, 201, "a name that is in use needs no room");
+        assert_eq!(ask(&pro, "DELETE", "filters/n1", &none), (200, String::new(), json!({"deleted": "n1"})));
+        assert_eq!(code(ask(&pro, "DELETE", "filters/n1", &none)), (404, "not-found".into()));
+        assert_eq!(ask(&pro, "POST", "filters", &more).0, 201);
+
+        // A repeated request.
+        let once = |path: &str, body: &Value| quiet.send("POST", &at(path), &[("x-api-key", &pro), ("idempotency-key", "k1")], body);
+        let (first, second) = (once("watchlist", &watch), once("watchlist", &watch));
+        assert_eq!((first.0, &first.1), (201, &second.1));
+        assert_ne!(first.1["id"], made["id"]);
+        let tool = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "delete_watch", "arguments": {"id": first.1["id"]}}});
+        let (_, called) = quiet.send(
+            "POST",
+            &format!("/{service}/mcp"),
+            &[("x-api-key", &pro), ("accept", "application/json, text/event-stream")],
+            &tool,
+        );
+        assert_eq!(called["result"]["structuredContent"]["deleted"], first.1["id"], "{called}");
+        assert_eq!(once("watchlist", &watch).0, 404, "what was made and deleted is not made again by the same request");
+        let (old, new) = (json!({"name": "turn", "filter": {}}), json!({"name": "turn", "filter": filter}));
+        ask(&pro, "DELETE", "filters/n2", &none);
+        assert_eq!(once("filters", &old).0, 201);
+        assert_eq!(ask(&pro, "POST", "filters", &new).0, 201);
+        assert_eq!(once("filters", &old).1["filter"], *filter, "a late copy undoes nothing");
+    }
+
+    let listed = |quiet: &Quiet| {
+        cases.each_ref().map(|(service, ..)| {
+            ["filters", "watchlist"].map(|path| quiet.send("GET", &format!("/{service}/v1/{path}"), &[("x-api-key", &pro)], &Value::Null).1)
+        })
+    };
+    let (kept, digest) = (listed(&quiet), run(&["digest", "watches", "--history"]));
+    run(&["replay", "watches"]);
+    run(&["redecide", "watches"]);
+    assert_eq!((listed(&quiet), run(&["digest", "watches", "--history"])), (kept, digest));
+
+    let exports = ["accounts", "changes.accounts", "changes.watches"].map(|topic| run(&["export", topic, "--all"]));
+    assert!(exports[0].contains("\"webhook\"") && exports[2].contains("\"webhook\""));
+    assert_eq!(quiet.server.terminate().code(), Some(0));
+    let said = quiet.said.lock().unwrap().clone();
+    assert!(said.iter().any(|line| line.contains("answered")), "the log says much");
+    for text in said.iter().chain(&exports).chain(&answers) {
+        assert!(!text.contains("s3cr3t"), "{text}");
+    }
+}
