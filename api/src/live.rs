@@ -93,8 +93,6 @@ impl Live {
             tracing::warn!(upstream = name, %error, "an upstream must not be asked");
             "it must not be asked with these settings".to_owned()
         })?;
-        // Turns are of real seconds, whatever clock answers go by.
-        let now_ms = Clock::System.now_ms();
         let coordination = store.coordination();
         let unknown = |error: view_store::Error| {
             tracing::warn!(error = schemas::reason::reason(&error), "whether an upstream may be asked cannot be told");
@@ -105,11 +103,17 @@ impl Live {
         if coordination.holder(&left_alone).await.map_err(unknown)?.is_some() {
             return Err("it asked to be left alone".to_owned());
         }
-        let second = now_ms.div_euclid(1_000);
-        let turns = format!("live/{name}/{second}");
-        let turn = coordination.take(&turns, 1, A_SECOND, now_ms, (second + 60) * 1_000);
-        if turn.await.map_err(unknown)? == 0 {
-            return Err("too many look-ups at once; ask again in a second".to_owned());
+        loop {
+            // Turns are of real seconds, whatever clock answers go by.
+            let now_ms = Clock::System.now_ms();
+            let second = now_ms.div_euclid(1_000);
+            let turns = format!("live/{name}/{second}");
+            let turn = coordination.take(&turns, 1, A_SECOND, now_ms, (second + 60) * 1_000);
+            if turn.await.map_err(unknown)? > 0 {
+                break;
+            }
+            let rest_ms = u64::try_from((second + 1) * 1_000 - now_ms).unwrap_or(1);
+            tokio::time::sleep(Duration::from_millis(rest_ms)).await;
         }
         let fetched = match client.fetch(door, &request, None).await {
             Ok(fetched) => fetched,

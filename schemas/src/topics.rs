@@ -52,10 +52,10 @@ pub const CHANGES_FILINGS: Topic = Topic { name: "changes.filings", kind: TopicK
 pub const CHANGES_RECALLS: Topic = Topic { name: "changes.recalls", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The research service's changes.
 pub const CHANGES_RESEARCH: Topic = Topic { name: "changes.research", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The changes of what accounts keep: saved filters and watches.
-pub const CHANGES_WATCHES: Topic = Topic { name: "changes.watches", kind: TopicKind::Changes, partitions: 1, private: true };
 /// The accounts' changes.
 pub const CHANGES_ACCOUNTS: Topic = Topic { name: "changes.accounts", kind: TopicKind::Changes, partitions: 1, private: true };
+/// The changes of what accounts keep: saved filters and watches.
+pub const CHANGES_WATCHES: Topic = Topic { name: "changes.watches", kind: TopicKind::Changes, partitions: 1, private: true };
 /// When copying records of another log into this one began and ended.
 pub const IMPORTS: Topic = Topic { name: "imports", kind: TopicKind::Imports, partitions: 1, private: true };
 
@@ -73,8 +73,8 @@ pub const ALL: &[Topic] = &[
     CHANGES_FILINGS,
     CHANGES_RECALLS,
     CHANGES_RESEARCH,
-    CHANGES_WATCHES,
     CHANGES_ACCOUNTS,
+    CHANGES_WATCHES,
     IMPORTS,
 ];
 

@@ -539,7 +539,7 @@ pub async fn notes(call: &Call, source: &Source, at: &Position) -> Result<Told, 
 pub(super) async fn sample(call: &Call, source: &Source, at: &Position, after: Seq, notes: &mut Vec<String>) -> Result<Seq, Problem> {
     let Some(days) = source.sample_days.filter(|_| call.caller.key_id.is_empty()) else { return Ok(after) };
     let reader = call.context.feeds.reader(source, Arc::clone(&at.view));
-    let begin = reader.seq_at(call.context.clock.now_ms() - days * DAY_MS - 1, at.seq).await.map_err(store_problem)?;
+    let begin = reader.seq_at(at.now.as_millisecond() - days * DAY_MS - 1, at.seq).await.map_err(store_problem)?;
     notes.push(format!("without a key the last {days} days are shown; a key opens the rest"));
     Ok(after.max(begin))
 }

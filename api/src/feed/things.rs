@@ -80,10 +80,10 @@ impl Wants {
     pub(crate) fn takes(&self, thing: &Thing) -> bool {
         let name = thing.name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
         let kind = thing.kind.to_lowercase();
-        !self.kind.as_ref().is_some_and(|wanted| wanted.to_lowercase() != kind)
-            && !self.name.as_ref().is_some_and(|part| !name.contains(&part.to_lowercase()))
-            && !self.prefix.as_ref().is_some_and(|prefix| !name.starts_with(&prefix.to_lowercase()))
-            && !self.size.is_some_and(|least| thing.size < least)
+        self.kind.as_ref().is_none_or(|wanted| wanted.to_lowercase() == kind)
+            && self.name.as_ref().is_none_or(|part| name.contains(&part.to_lowercase()))
+            && self.prefix.as_ref().is_none_or(|prefix| name.starts_with(&prefix.to_lowercase()))
+            && self.size.is_none_or(|least| thing.size >= least)
     }
 }
 

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use crate::engine::Engine;
 use crate::page::api_context;
 use crate::report::{figure, heading, line, median, ratio, spawn};
-use crate::{Failure, Settings, facts};
+use crate::{Failure, Settings, facts, ingest};
 
 /// Readers at once.
 const READERS: usize = 2_000;
@@ -81,6 +81,7 @@ fn now_ms() -> f64 {
 /// Opens the readers, waits, and has facts appended.
 pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     heading(&format!("stream: {READERS} readers of events at one node, one worker thread"));
+    ingest::prepare(settings)?;
     let mut node = Node::start(settings)?;
     let says = node.says()?;
     let text = |name: &str| says.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();

@@ -169,15 +169,16 @@ struct Search {
     phrases: Vec<(String, String)>,
 }
 
-fn search(text: &str) -> Result<Search, Box<Answer>> {
+/// What a search asks for; or the status, code and words by which it is refused.
+fn search(text: &str) -> Result<Search, (u16, &'static str, &'static str)> {
     let mut out = Search::default();
     for clause in text.split(" AND ").map(str::trim).filter(|clause| !clause.is_empty()) {
-        let Some((field, value)) = clause.split_once(':') else { return Err(error(400, "BAD_REQUEST", "Search not supported").into()) };
+        let Some((field, value)) = clause.split_once(':') else { return Err((400, "BAD_REQUEST", "Search not supported")) };
         if field == "report_date" && value.starts_with('[') {
             let range = value.trim_start_matches('[').trim_end_matches(']').split_once(" TO ");
             let dates = range.and_then(|(from, to)| Some((fda_date(from)?, fda_date(to)?)));
             let Some((from, to)) = dates.filter(|_| value.ends_with(']')) else {
-                return Err(error(500, "SERVER_ERROR", "token_mgr_error: Lexical error").into());
+                return Err((500, "SERVER_ERROR", "token_mgr_error: Lexical error"));
             };
             (out.from, out.to) = (Some(from), Some(to));
         } else {
@@ -230,7 +231,7 @@ pub(crate) fn answer(world: &World, feed: Feed, query: &Query, plan: &Plan) -> A
     };
     let search = match search(query.get("search").unwrap_or("")) {
         Ok(search) => search,
-        Err(answer) => return *answer,
+        Err((status, code, words)) => return error(status, code, words),
     };
     let after = match query.get("search_after") {
         None => None,

@@ -129,7 +129,10 @@ pub(super) fn event_of(change: &Change) -> &'static str {
     let is_new = change.event == "new"
         && match &change.action {
             Some(action) => matches!(action.modification.as_str(), "" | "0"),
-            None => day_of(&change.recorded_at[..change.recorded_at.len().min(10)]) - day_of(&change.record.signed) <= NEW_DAYS,
+            None => {
+                let (recorded, signed) = (change.recorded_at.get(..10).unwrap_or_default(), change.record.signed.as_str());
+                signed.is_empty() || day_of(recorded) - day_of(signed) <= NEW_DAYS
+            }
         };
     if is_new { "new" } else { "modified" }
 }
