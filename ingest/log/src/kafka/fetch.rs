@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 
 use super::settings::{Told, failed};
 use super::tail::list;
-use super::{ANSWER_MAX, Place, Shared};
+use super::{ANEW_PAUSE, ANSWER_MAX, Place, Shared};
 use crate::{Error, Headers, Record, Stored};
 
 /// How many may read older records at once; others wait.
@@ -95,9 +95,7 @@ impl Fetchers {
             return Ok(idle.remove(found));
         }
         drop(idle);
-        let made = self.shared.options.consumer().create_with_context(Told);
-        let consumer = made.map_err(|error| failed(&self.shared.options, "the consumer cannot be made", Some(error)))?;
-        Ok(Fetcher { consumer, at: None })
+        Ok(Fetcher { consumer: self.shared.consumer()?, at: None })
     }
 }
 
@@ -120,14 +118,20 @@ impl Fetcher {
     fn read_at(&mut self, shared: &Shared, place: &Place, index: usize, limits: Limits) -> Result<Vec<Stored>, Error> {
         let Place { topic, name, partition, .. } = place;
         let what = |reason: &str| format!("{name}/{partition} cannot be read from offset {}: {reason}", limits.from);
-        if self.at != Some((index, limits.from)) {
-            let assigned = list(name, place.partition_i32(), limits.from).and_then(|list| self.consumer.assign(&list));
-            assigned.map_err(|error| failed(&shared.options, &what("the client refuses"), Some(error)))?;
-        }
         let (mut out, mut bytes, mut next, mut last) = (Vec::new(), 0, limits.from, Instant::now());
+        let mut is_there = self.at == Some((index, next));
         while next < limits.end {
             if *shared.closed.borrow() {
                 return Err(shared.closed());
+            }
+            if self.consumer.context().is_lost() {
+                std::thread::sleep(ANEW_PAUSE);
+                (self.consumer, is_there) = (shared.consumer()?, false);
+            }
+            if !is_there {
+                let assigned = list(name, place.partition_i32(), next).and_then(|list| self.consumer.assign(&list));
+                assigned.map_err(|error| failed(&shared.options, &what("the client refuses"), Some(error)))?;
+                is_there = true;
             }
             match self.consumer.poll(POLL) {
                 Some(Ok(message)) => {
@@ -161,7 +165,7 @@ impl Fetcher {
                     return Err(failed(&shared.options, &what("no record came"), Some(error)));
                 }
                 None if last.elapsed() > ANSWER_MAX => return Err(failed(&shared.options, &what("no record came"), None)),
-                // The client finds its brokers again by itself.
+                // Brokers are found again.
                 Some(Err(_)) | None => {}
             }
         }

@@ -6,6 +6,7 @@
 //! - An append whose answer was lost fails, and may stand in the log all the same; what repeats does not chain.
 //! - Read positions belong to the callers. No consumer group is ever joined.
 
+mod ask;
 mod connect;
 mod fetch;
 mod framed;
@@ -19,15 +20,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use rdkafka::consumer::BaseConsumer;
 use schemas::position::LogOffset;
 use schemas::topics::Topic;
 use tokio::sync::watch;
 
+use self::ask::Asker;
 use self::fetch::Fetchers;
 pub use self::framed::{FramedLog, Framing};
 use self::publish::Publisher;
 pub use self::settings::Options;
-use self::settings::failed;
+use self::settings::{Told, failed};
 use self::tail::Tail;
 use crate::{Append, Error, EventLog, Stored};
 
@@ -35,6 +38,9 @@ use crate::{Append, Error, EventLog, Stored};
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 /// How long the question whether they answer at all waits.
 const READY_MAX: Duration = Duration::from_secs(2);
+
+/// Before a client is replaced that was lately made, and before it is told anew what to follow.
+const ANEW_PAUSE: Duration = Duration::from_secs(1);
 
 /// One partition.
 struct Place {
@@ -75,6 +81,12 @@ impl Shared {
         found.ok_or(Error::NoPartition { topic: topic.name, partition })
     }
 
+    /// A new client that reads or asks.
+    fn consumer(&self) -> Result<BaseConsumer<Told>, Error> {
+        let made = self.options.consumer().create_with_context(Told::default());
+        made.map_err(|error| failed(&self.options, "the consumer cannot be made", Some(error)))
+    }
+
     fn closed(&self) -> Error {
         Error::Unavailable { what: format!("the log on kafka at {} is closed", self.options.brokers), source: None }
     }
@@ -84,6 +96,7 @@ impl Shared {
 pub struct KafkaLog {
     shared: Arc<Shared>,
     publisher: Publisher,
+    asker: Arc<Asker>,
     tail: Tail,
     fetchers: Fetchers,
 }
@@ -105,9 +118,10 @@ impl KafkaLog {
         }
         let shared = Arc::new(Shared { options, places, closed: watch::Sender::new(false) });
         let publisher = Publisher::new(&shared)?;
-        let tail = Tail::start(&shared)?;
+        let asker = Asker::new(&shared)?;
+        let tail = Tail::start(&shared, &asker)?;
         let fetchers = Fetchers::new(&shared);
-        Ok(Arc::new(Self { shared, publisher, tail, fetchers }))
+        Ok(Arc::new(Self { shared, publisher, asker, tail, fetchers }))
     }
 
     fn place(&self, topic: &'static Topic, partition: u32) -> Result<(usize, &Place), Error> {
@@ -118,7 +132,7 @@ impl KafkaLog {
 
     /// The partition's end, as the broker says it now.
     async fn ask_end(&self, index: usize) -> Result<u64, Error> {
-        let end = self.tail.ask_end(index).await?;
+        let end = self.asker.end(index).await?;
         if let Some(place) = self.shared.places.get(index) {
             place.raise_end(end);
             // An acknowledged record is there, whatever an older answer says.
@@ -178,7 +192,7 @@ impl EventLog for KafkaLog {
         if *self.shared.closed.borrow() {
             return Err(self.shared.closed());
         }
-        self.tail.ask_brokers().await
+        self.asker.brokers().await
     }
 
     async fn close(&self) -> Result<(), Error> {

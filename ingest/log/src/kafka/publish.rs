@@ -1,6 +1,6 @@
-//! Appending: an idempotent producer, replaced when the broker has fenced it off.
+//! Appending: an idempotent producer, replaced when the broker has fenced it off, and when it has lost its brokers.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rdkafka::error::KafkaError;
 use rdkafka::message::{Header, OwnedHeaders};
@@ -20,7 +20,7 @@ const RECORD_OVERHEAD_BYTES: usize = 256;
 /// The appending half.
 pub(super) struct Publisher {
     shared: Arc<Shared>,
-    producer: Mutex<FutureProducer<Told>>,
+    producer: Mutex<(FutureProducer<Told>, Told)>,
     /// Bytes that may still be put on their way.
     room: Arc<Semaphore>,
 }
@@ -49,6 +49,7 @@ impl Publisher {
         // A batch larger than the whole room takes all of it.
         let permits = u32::try_from(bytes.min(options.queue_bytes_max)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.room).acquire_many_owned(permits).await.map_err(|_| self.shared.closed())?;
+        self.replace_if_over(false)?;
         let (deliveries, refused) = match self.send(&batch, &places) {
             Ok(deliveries) => (deliveries, None),
             Err((deliveries, error)) => (deliveries, Some(error)),
@@ -76,7 +77,7 @@ impl Publisher {
         });
         let (offsets, lost) = acknowledged.await.map_err(|_| failed(options, "an append was interrupted", None))?;
         let Some((turn, error)) = lost else { return Ok(offsets) };
-        self.replace_if_fatal()?;
+        self.replace_if_over(true)?;
         Err(self.unacknowledged(&batch, offsets.len(), turn, error))
     }
 
@@ -98,7 +99,7 @@ impl Publisher {
     /// Puts a batch on its way, in order; on a refusal, what was taken so far comes with it.
     fn send(&self, batch: &[Append], places: &[usize]) -> Result<Vec<DeliveryFuture>, (Vec<DeliveryFuture>, KafkaError)> {
         // One batch at a time: its records stay together in their partitions.
-        let producer = self.producer.lock().unwrap_or_else(PoisonError::into_inner);
+        let (producer, _) = &*self.held();
         let mut deliveries = Vec::with_capacity(batch.len());
         for (append, place) in batch.iter().zip(places) {
             let Some(place) = self.shared.places.get(*place) else { continue };
@@ -121,19 +122,26 @@ impl Publisher {
         Ok(deliveries)
     }
 
-    /// A fatal error (fenced off, out of sequence) ends a producer for good: the next append begins with a new one.
-    fn replace_if_fatal(&self) -> Result<(), Error> {
-        let mut current = self.producer.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((code, reason)) = current.client().fatal_error() {
-            tracing::warn!(%code, reason, "the producer is replaced");
-            *current = producer(&self.shared)?;
+    fn held(&self) -> MutexGuard<'_, (FutureProducer<Told>, Told)> {
+        self.producer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A fatal error (fenced off, out of sequence) ends a producer for good: the next append begins with a new one. So does the loss of all
+    /// brokers, but what is on its way may still find them: until an append failed it is waited for.
+    fn replace_if_over(&self, has_failed: bool) -> Result<(), Error> {
+        let mut held = self.held();
+        let (current, told) = &*held;
+        let fatal = current.client().fatal_error();
+        if fatal.is_some() || (told.is_lost() && (has_failed || current.in_flight_count() == 0)) {
+            tracing::warn!(?fatal, "the producer is replaced");
+            *held = producer(&self.shared)?;
         }
         Ok(())
     }
 
     /// Waits for what is on its way.
     pub(super) async fn close(&self) -> Result<(), Error> {
-        let producer = self.producer.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let producer = self.held().0.clone();
         let flushed = tokio::task::spawn_blocking(move || producer.flush(Timeout::After(ANSWER_MAX))).await;
         match flushed {
             Ok(Ok(())) => Ok(()),
@@ -143,9 +151,10 @@ impl Publisher {
     }
 }
 
-fn producer(shared: &Shared) -> Result<FutureProducer<Told>, Error> {
-    let made = shared.options.producer().create_with_context(Told);
-    made.map_err(|error| failed(&shared.options, "the producer cannot be made", Some(error)))
+fn producer(shared: &Shared) -> Result<(FutureProducer<Told>, Told), Error> {
+    let told = Told::default();
+    let made = shared.options.producer().create_with_context(told.clone());
+    Ok((made.map_err(|error| failed(&shared.options, "the producer cannot be made", Some(error)))?, told))
 }
 
 fn size_of(record: &Record) -> usize {

@@ -1,9 +1,13 @@
 //! What the log is told about the brokers, and the client settings that its promises need.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use rdkafka::ClientContext;
 use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::consumer::ConsumerContext;
 use rdkafka::error::KafkaError;
+use rdkafka::types::RDKafkaErrorCode;
 use schemas::topics::{self, Topic};
 
 use crate::Error;
@@ -124,8 +128,21 @@ impl Options {
     }
 }
 
-/// What the client says of itself goes to our log.
-pub(super) struct Told;
+/// What the client says of itself goes to our log; that it lost all its brokers is kept.
+///
+/// Such a client may stay so for good: a broker that was away for longer than its session may name no brokers at all, at which librdkafka
+/// forgets even those of its settings (its issue 5301). So its owner makes a new one.
+#[derive(Clone, Default)]
+pub(super) struct Told {
+    is_lost: Arc<AtomicBool>,
+}
+
+impl Told {
+    /// Whether the client has once lost all its brokers.
+    pub(super) fn is_lost(&self) -> bool {
+        self.is_lost.load(Ordering::Relaxed)
+    }
+}
 
 impl ClientContext for Told {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
@@ -139,6 +156,9 @@ impl ClientContext for Told {
 
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::warn!(%error, reason, "kafka client");
+        if error.rdkafka_error_code() == Some(RDKafkaErrorCode::AllBrokersDown) {
+            self.is_lost.store(true, Ordering::Relaxed);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rdkafka::Message;
 use rdkafka::consumer::{BaseConsumer, Consumer};
@@ -13,27 +13,18 @@ use rdkafka::error::KafkaError;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use rdkafka::types::RDKafkaErrorCode;
 use schemas::position::LogOffset;
-use tokio::sync::{OnceCell, Semaphore, watch};
+use tokio::sync::{OnceCell, watch};
 
+use super::ask::Asker;
 use super::fetch::{Limits, stored};
 use super::settings::{Told, failed};
-use super::{ANSWER_MAX, READY_MAX, Shared};
+use super::{ANEW_PAUSE, Shared};
 use crate::{Error, Stored};
 
 /// How soon the thread sees that the log was closed.
 const POLL: Duration = Duration::from_millis(100);
-/// How long a partition may be without a leader before that is an error.
-const LEADER_MAX: Duration = Duration::from_secs(5);
-/// How long brokers may be away before that is an error.
-const AWAY_MAX: Duration = Duration::from_secs(3);
-/// Before it is asked again.
-const LEADER_PAUSE: Duration = Duration::from_millis(50);
 /// How long records that are acknowledged may be on their way here.
 const ON_THEIR_WAY_MAX: Duration = Duration::from_secs(5);
-/// Before partitions are followed anew.
-const ANEW_PAUSE: Duration = Duration::from_secs(1);
-/// Questions to the brokers at once. Each holds a thread until it is answered, also when its asker has gone; others wait.
-const QUESTIONS_MAX: usize = 16;
 /// What one partition may keep at least.
 const PARTITION_BYTES_MIN: usize = 1024 * 1024;
 
@@ -86,47 +77,47 @@ impl Slot {
     }
 }
 
+/// The client, and the places that it was told to follow, by index.
+struct Following {
+    consumer: Arc<BaseConsumer<Told>>,
+    places: Vec<usize>,
+}
+
+fn held(following: &Mutex<Following>) -> MutexGuard<'_, Following> {
+    following.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The follower of all partitions.
 pub(super) struct Tail {
     shared: Arc<Shared>,
-    consumer: Arc<BaseConsumer<Told>>,
-    /// Who asks questions. Not the follower: a broker answers each connection in order, and its fetches wait there until something comes.
-    asker: Arc<BaseConsumer<Told>>,
+    asker: Arc<Asker>,
     /// One for each of the shared places.
     slots: Arc<Vec<Slot>>,
-    /// The places that the client was told to follow, by index; held while it is told.
-    assigned: Arc<Mutex<Vec<usize>>>,
-    questions: Arc<Semaphore>,
+    /// Held while the client is told what to follow.
+    following: Arc<Mutex<Following>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Tail {
-    pub(super) fn start(shared: &Arc<Shared>) -> Result<Self, Error> {
-        let make = || {
-            let made: Result<BaseConsumer<Told>, KafkaError> = shared.options.consumer().create_with_context(Told);
-            made.map(Arc::new).map_err(|error| failed(&shared.options, "the consumer cannot be made", Some(error)))
-        };
-        let (consumer, asker) = (make()?, make()?);
+    pub(super) fn start(shared: &Arc<Shared>, asker: &Arc<Asker>) -> Result<Self, Error> {
         let slot = || Slot { ring: Mutex::default(), seen: watch::Sender::new(0), followed: OnceCell::new() };
         let slots: Arc<Vec<Slot>> = Arc::new(shared.places.iter().map(|_| slot()).collect());
-        let assigned: Arc<Mutex<Vec<usize>>> = Arc::default();
-        let following = {
-            let (shared, consumer, slots, assigned) =
-                (Arc::clone(shared), Arc::clone(&consumer), Arc::clone(&slots), Arc::clone(&assigned));
-            move || follow(&shared, &consumer, &slots, &assigned)
+        let following = Arc::new(Mutex::new(Following { consumer: Arc::new(shared.consumer()?), places: Vec::new() }));
+        let taking = {
+            let (shared, slots, following) = (Arc::clone(shared), Arc::clone(&slots), Arc::clone(&following));
+            move || follow(&shared, &slots, &following)
         };
-        let thread = std::thread::Builder::new().name("kafka-tail".to_owned()).spawn(following);
+        let thread = std::thread::Builder::new().name("kafka-tail".to_owned()).spawn(taking);
         let thread =
             thread.map_err(|error| Error::Unavailable { what: "a thread cannot be started".to_owned(), source: Some(Box::new(error)) })?;
-        let questions = Arc::new(Semaphore::new(QUESTIONS_MAX));
-        Ok(Self { shared: Arc::clone(shared), consumer, asker, slots, assigned, questions, thread: Mutex::new(Some(thread)) })
+        Ok(Self { shared: Arc::clone(shared), asker: Arc::clone(asker), slots, following, thread: Mutex::new(Some(thread)) })
     }
 
     /// Follows a partition from its end on, unless it is followed already.
     pub(super) async fn follow(&self, index: usize) -> Result<(), Error> {
         let (Some(slot), Some(place)) = (self.slots.get(index), self.shared.places.get(index)) else { return Ok(()) };
         let begin = async || {
-            let end = self.ask_end(index).await?;
+            let end = self.asker.end(index).await?;
             place.raise_end(end);
             {
                 let mut ring = slot.ring();
@@ -135,60 +126,13 @@ impl Tail {
             slot.seen.send_replace(end);
             let wrong =
                 |error| failed(&self.shared.options, &format!("{}/{} cannot be followed", place.name, place.partition), Some(error));
-            let mut assigned = self.assigned.lock().unwrap_or_else(PoisonError::into_inner);
-            list(&place.name, place.partition_i32(), end).and_then(|list| self.consumer.incremental_assign(&list)).map_err(wrong)?;
-            assigned.push(index);
+            let mut following = held(&self.following);
+            list(&place.name, place.partition_i32(), end).and_then(|list| following.consumer.incremental_assign(&list)).map_err(wrong)?;
+            following.places.push(index);
             Ok(())
         };
         slot.followed.get_or_try_init(begin).await?;
         Ok(())
-    }
-
-    /// The partition's end, as the broker says it now.
-    pub(super) async fn ask_end(&self, index: usize) -> Result<u64, Error> {
-        self.ask(move |shared, consumer| {
-            let Some(place) = shared.places.get(index) else { return Ok(0) };
-            let wrong =
-                |error| failed(&shared.options, &format!("the end of {}/{} is not known", place.name, place.partition), Some(error));
-            let begun = Instant::now();
-            loop {
-                match consumer.fetch_watermarks(&place.name, place.partition_i32(), ANSWER_MAX) {
-                    Ok((_, end)) => return Ok(u64::try_from(end).unwrap_or(0)),
-                    // A topic that was just made, or a broker that just came back, has its leader soon.
-                    Err(error) if is_leaderless(&error) && begun.elapsed() < LEADER_MAX => std::thread::sleep(LEADER_PAUSE),
-                    // Nobody fetches over this connection, so only a question finds out that the broker is back.
-                    Err(error) if is_away(&error) && begun.elapsed() < AWAY_MAX => std::thread::sleep(LEADER_PAUSE),
-                    Err(error) => return Err(wrong(error)),
-                }
-            }
-        })
-        .await
-    }
-
-    /// Whether some broker answers.
-    pub(super) async fn ask_brokers(&self) -> Result<(), Error> {
-        self.ask(|shared, consumer| {
-            let Some(place) = shared.places.first() else { return Ok(()) };
-            let answered = consumer.fetch_metadata(Some(&place.name), READY_MAX);
-            answered.map(|_| ()).map_err(|error| failed(&shared.options, "no broker answers", Some(error)))
-        })
-        .await
-    }
-
-    /// Asks the brokers on a thread that may wait for them.
-    async fn ask<T, F>(&self, question: F) -> Result<T, Error>
-    where
-        T: Send + 'static,
-        F: FnOnce(&Shared, &BaseConsumer<Told>) -> Result<T, Error> + Send + 'static,
-    {
-        let turn = Arc::clone(&self.questions).acquire_owned().await.map_err(|_| self.shared.closed())?;
-        let (shared, asker) = (Arc::clone(&self.shared), Arc::clone(&self.asker));
-        let asked = move || {
-            let answer = question(&shared, &asker);
-            drop(turn);
-            answer
-        };
-        tokio::task::spawn_blocking(asked).await.map_err(|_| failed(&self.shared.options, "a question was interrupted", None))?
     }
 
     /// The records asked for, if they are among the newest; waits for those that are acknowledged and still on their way here. `None` if
@@ -227,21 +171,6 @@ impl Tail {
     }
 }
 
-/// Whether the broker that was asked does not lead the partition, or not yet.
-fn is_leaderless(error: &KafkaError) -> bool {
-    use RDKafkaErrorCode::{LeaderNotAvailable, NotLeaderForPartition, UnknownPartition, UnknownTopic, UnknownTopicOrPartition};
-    matches!(
-        error.rdkafka_error_code(),
-        Some(LeaderNotAvailable | NotLeaderForPartition | UnknownPartition | UnknownTopic | UnknownTopicOrPartition)
-    )
-}
-
-/// Whether there is no connection to any broker now.
-fn is_away(error: &KafkaError) -> bool {
-    use RDKafkaErrorCode::{AllBrokersDown, BrokerTransportFailure};
-    matches!(error.rdkafka_error_code(), Some(AllBrokersDown | BrokerTransportFailure))
-}
-
 /// One partition from an offset on.
 pub(super) fn list(name: &str, partition: i32, from: u64) -> Result<TopicPartitionList, KafkaError> {
     let mut list = TopicPartitionList::with_capacity(1);
@@ -249,32 +178,44 @@ pub(super) fn list(name: &str, partition: i32, from: u64) -> Result<TopicPartiti
     Ok(list)
 }
 
-/// Tells the client anew to follow all that it was told to follow, each partition from where it stands.
-fn follow_anew(shared: &Shared, consumer: &BaseConsumer<Told>, slots: &[Slot], assigned: &Mutex<Vec<usize>>) {
+/// Tells the client anew to follow all that it was told to follow, each partition from where it stands; a new client, if this one is lost.
+fn follow_anew(shared: &Shared, slots: &[Slot], following: &Mutex<Following>) -> Arc<BaseConsumer<Told>> {
     // Not at once: what the broker does not know now it may not know for a while.
     std::thread::sleep(ANEW_PAUSE);
-    let assigned = assigned.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut following = held(following);
+    if following.consumer.context().is_lost() {
+        match shared.consumer() {
+            Ok(consumer) => following.consumer = Arc::new(consumer),
+            Err(error) => tracing::warn!(%error, "following topics"),
+        }
+    }
     let mut all = TopicPartitionList::new();
-    let added = assigned.iter().filter_map(|index| shared.places.get(*index).zip(slots.get(*index))).try_for_each(|(place, slot)| {
-        let next = Offset::Offset(i64::try_from(slot.ring().next).unwrap_or(i64::MAX));
-        all.add_partition_offset(&place.name, place.partition_i32(), next)
-    });
-    if let Err(error) = added.and_then(|()| consumer.assign(&all)) {
+    let added =
+        following.places.iter().filter_map(|index| shared.places.get(*index).zip(slots.get(*index))).try_for_each(|(place, slot)| {
+            let next = Offset::Offset(i64::try_from(slot.ring().next).unwrap_or(i64::MAX));
+            all.add_partition_offset(&place.name, place.partition_i32(), next)
+        });
+    if let Err(error) = added.and_then(|()| following.consumer.assign(&all)) {
         tracing::warn!(%error, "topics cannot be followed anew");
     }
+    Arc::clone(&following.consumer)
 }
 
 /// The thread: takes records until the log is closed.
-fn follow(shared: &Shared, consumer: &BaseConsumer<Told>, slots: &[Slot], assigned: &Mutex<Vec<usize>>) {
+fn follow(shared: &Shared, slots: &[Slot], following: &Mutex<Following>) {
     let bytes_max = (shared.options.tail_bytes_max / shared.places.len().max(1)).max(PARTITION_BYTES_MIN);
+    let mut consumer = Arc::clone(&held(following).consumer);
     while !*shared.closed.borrow() {
+        if consumer.context().is_lost() {
+            consumer = follow_anew(shared, slots, following);
+        }
         let message = match consumer.poll(POLL) {
             None => continue,
             Some(Err(error)) => {
                 tracing::warn!(%error, "following topics");
                 // A partition whose offset the broker did not know is no longer followed by the client; from all else it recovers.
                 if matches!(error, KafkaError::MessageConsumption(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange)) {
-                    follow_anew(shared, consumer, slots, assigned);
+                    consumer = follow_anew(shared, slots, following);
                 }
                 continue;
             }

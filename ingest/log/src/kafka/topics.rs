@@ -14,7 +14,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// Makes the topics that are missing, then checks all of them.
 pub(super) async fn make(options: &Options) -> Result<(), Error> {
     let admin: AdminClient<Told> =
-        options.client().create_with_context(Told).map_err(|error| failed(options, "the client cannot be made", Some(error)))?;
+        options.client().create_with_context(Told::default()).map_err(|error| failed(options, "the client cannot be made", Some(error)))?;
     let admin = Arc::new(admin);
     let asked = AdminOptions::new().request_timeout(Some(ANSWER_MAX)).operation_timeout(Some(ANSWER_MAX));
     let names: Vec<String> = options.topics.iter().map(|topic| options.name_of(topic)).collect();
