@@ -9,8 +9,10 @@ use std::time::Instant;
 use event_log::kafka::{KafkaLog, Options};
 use schemas::clock::Clock;
 use tempfile::TempDir;
+use view_store::ScyllaStore;
+use view_store::scylla::Options as ScyllaOptions;
 
-use crate::engine::{Played, upstream_names};
+use crate::engine::{Engine, Played, upstream_names};
 use crate::process::{Server, get, highwater, stdout, wait_for};
 use crate::reader::Reader;
 use crate::rivals::holding;
@@ -72,6 +74,12 @@ impl Cluster {
     /// Its log, past the engine.
     pub(crate) async fn log(&self) -> Arc<KafkaLog> {
         KafkaLog::open(Options { prefix: self.prefix(), ..Options::new(&self.kafka) }).await.unwrap()
+    }
+
+    /// An engine on it in this process.
+    pub(crate) async fn engine(&self, clock: Clock) -> Engine {
+        let store = ScyllaOptions { contact_points: vec![self.cql.clone()], keyspace: self.name.clone(), ..ScyllaOptions::default() };
+        Engine::over(self.log().await, ScyllaStore::open(store).await.unwrap(), clock).await
     }
 
     /// Starts nodes, named by role and number, all at once: whichever comes first makes the topics and tables.

@@ -31,7 +31,7 @@ fn feeds() -> Vec<Feed> {
     let mut all: Vec<Feed> = SERVICES.iter().map(|service| feed(service, "changes", json!({}), "")).collect();
     all.extend([
         feed("research", "whats_changed_since", json!({}), ""),
-        feed("research", "whats_changed_since", json!({ "state": "TX" }), r#"{"state":"TX"}"#),
+        feed("research", "whats_changed_since", json!({ "state": "TX" }), r#"{"state":"tx"}"#),
         feed("filings", "whats_new_since", json!({}), ""),
         feed("filings", "whats_new_since", json!({ "form": "8-K" }), r#"{"form":["8-K"]}"#),
         feed("awards", "whats_changed_since", json!({}), ""),

@@ -120,7 +120,11 @@ impl Engine {
         std::fs::create_dir_all(dir).unwrap();
         let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default()).unwrap();
         let store = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default()).unwrap();
-        let store: Arc<dyn ViewStore> = store;
+        Self::over(log, store, clock).await
+    }
+
+    /// The same over any log and store.
+    pub(crate) async fn over(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>, clock: Clock) -> Self {
         let engine = store.live(&ENGINE_VIEW).await.unwrap();
         let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine, clock };
         let projector = Arc::new(Projector::open(parts.clone()).await.unwrap());

@@ -78,7 +78,11 @@ pub(crate) struct Fed {
 impl Fed {
     /// Opens a directory. Where an address of upstreams is given, these can be asked for an answer.
     pub(crate) async fn open(dir: &Path, clock: Clock, base_url: Option<&str>) -> Self {
-        let engine = Engine::open_still(dir, clock).await;
+        Self::over(Engine::open_still(dir, clock).await, clock, base_url)
+    }
+
+    /// The same over any engine on which no projector runs.
+    pub(crate) fn over(engine: Engine, clock: Clock, base_url: Option<&str>) -> Self {
         let context = context(&engine, clock, base_url, SocketAddr::from(([127, 0, 0, 1], 8080)));
         let mounted = |service: Service| {
             let checkers = service.operations.iter().map(|operation| Checker::new(operation).unwrap()).collect();

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -102,14 +103,15 @@ fn says(answer: &Value) -> bool {
     answer.as_object().unwrap().values().any(|value| value.as_array().is_some_and(|items| !items.is_empty()))
 }
 
-/// Proves that the example of every operation of every service is answered over REST, and over MCP where it is a tool, with the same; and that
-/// none of them is an empty one.
+/// Proves that the example of every operation of every service is answered over REST, and over MCP where it is a tool, with the same, also by
+/// the official clients; and that none of them is an empty one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_example_is_answered() {
     let dir = tempfile::tempdir().unwrap();
     let story = Story::begin(dir.path(), 71).await;
-    let (mut operations, mut tools) = (0, 0);
+    let (mut operations, mut tools, mut offered) = (0, 0, Vec::new());
     for service in api::services::all() {
+        let mut calls = Vec::new();
         for operation in &service.operations {
             let shown = format!("{} {}", service.name, operation.name);
             if operation.path.contains('{') {
@@ -140,10 +142,26 @@ async fn every_example_is_answered() {
             let result = serde_json::from_slice::<Value>(&answer.body).unwrap()["result"].take();
             assert_eq!((answer.status, result["isError"].as_bool().unwrap_or(false)), (200, false), "{shown}: {result}");
             assert!(!is_read || result["structuredContent"] == direct, "{shown}: {result} is not {direct}");
+            if is_read {
+                calls.push(json!({ "tool": operation.name, "arguments": operation.example, "answer": direct }));
+            }
         }
+        offered.push(json!({ "url": format!("http://{}/{}/mcp", story.served.address, service.name), "calls": calls }));
     }
     assert!(operations > tools && tools > 15, "{operations} operations, {tools} tools");
+    print!("{}", official_clients(dir.path(), &story.key, &Value::Array(offered)).await);
     story.end().await;
+}
+
+/// Calls tools with the official MCP clients, where they are installed; answers what they say.
+async fn official_clients(dir: &Path, key: &str, offered: &Value) -> String {
+    let file = dir.join("calls.json");
+    std::fs::write(&file, offered.to_string()).unwrap();
+    let mut check = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/mcp"));
+    check.arg(file).env("HIGHWATER_KEY", key);
+    let output = tokio::task::spawn_blocking(move || check.output().unwrap()).await.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// The operations that ask upstreams, each with the upstreams, and with arguments that are asked for the n-th time.

@@ -23,12 +23,15 @@ use schemas::views::records::Note;
 use serde_json::{Value, json};
 
 use crate::chance::{Chance, number, seed};
-use crate::engine::fixed_clock;
+use crate::cluster::Cluster;
+use crate::engine::{NOW, fixed_clock};
 use crate::fed::{Fed, Writer};
 use crate::rivals::{copy, whole};
 
 /// How long it goes on where no number of steps is asked for.
 const TIME: Duration = Duration::from_secs(12);
+/// The same on servers, where a step takes longer.
+const TIME_ON_SERVERS: Duration = Duration::from_secs(20);
 const AT_MS: i64 = 1_795_000_000_000;
 const AWARDS_MAX: u64 = 400;
 const RECIPIENTS: &[&str] = &["ACME FEDERAL LLC", "Acme Holdings", "Borealis Systems Inc", "Cobalt & Sons", "Delta  Marine"];
@@ -167,9 +170,14 @@ impl Model {
         let is_new = !self.known.contains_key(&award);
         let known = self.known.entry(award.clone()).or_default();
         let before = known.clone();
+        // What the change tells is its own action's, wherever that stands among the others.
+        let mut action = None;
         match said {
             Said::State(state) => known.state = Some(state),
-            Said::Action(number, day, cents) => drop(known.actions.insert(number, (day, cents))),
+            Said::Action(number, day, cents) => {
+                action = Some((number, day.clone()));
+                known.actions.insert(number, (day, cents));
+            }
         }
         // Actions behind the last one show by their sum alone.
         let shown = |known: &Known| {
@@ -180,7 +188,8 @@ impl Model {
             assert_eq!(change.event, ChangeKind::Noted, "{award}: what shows nothing is told to nobody");
             return;
         }
-        let (number, state) = (known.last().map_or("", |(_, _, number, _)| number), known.state.as_ref());
+        let last = || known.last().map_or_else(Default::default, |(day, _, number, _)| (number, day.to_owned()));
+        let ((number, day), state) = (action.unwrap_or_else(last), known.state.as_ref());
         let event = if is_new && matches!(number, "" | "0") { "new" } else { "modified" };
         assert_eq!(change.event, if is_new { ChangeKind::New } else { ChangeKind::Modified }, "{award}");
         let item = json!({
@@ -192,7 +201,8 @@ impl Model {
             "naics": state.map_or("", |state| state.naics),
             "amount": known.dollars(),
             "amountDelta": dollars(known.sum() - before.sum()),
-            "date": known.last().map_or("", |(day, ..)| day),
+            "date": day,
+            "modification": number,
         });
         self.expected.push(Expected { seq, item, dollars: known.dollars() });
     }
@@ -291,20 +301,37 @@ async fn digest_afresh(fed: &Fed, dir: &Path) -> String {
     digest
 }
 
-/// Proves that whatever facts come in whatever order, and whatever becomes of the engine meanwhile, each change is told once and in order, as
-/// a plain fold says, to every reader that it fits; that page ranges join; that digests outlast replays, and that deciding again, or anew,
-/// comes to the same.
+/// Proves that whatever facts come in whatever order, in however many partitions, and whatever becomes of the engine meanwhile, each change is
+/// told once and in order, as a plain fold says, to every reader that it fits; that page ranges join; that digests outlast replays, and that
+/// deciding again, or anew, comes to the same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_engine_does_as_the_model() {
-    let (seed, steps_max, begun) = (seed("MODEL_SEED"), number("MODEL_STEPS"), Instant::now());
-    println!("MODEL_SEED={seed}");
     let dir = tempfile::tempdir().unwrap();
+    let (data, seed, steps_max) = (dir.path().join("data"), seed("MODEL_SEED"), number("MODEL_STEPS"));
+    println!("MODEL_SEED={seed}");
+    println!("{}", play(seed, dir.path(), TIME, steps_max, async || Fed::open(&data, fixed_clock(), None).await).await);
+}
+
+/// Proves the same on a real Kafka broker and a real CQL node, and that deciding anew on the embedded pair comes to the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_do_as_the_model() {
+    let Some(cluster) = Cluster::new("the model on Kafka and CQL", "", NOW) else { return };
+    let (dir, seed) = (tempfile::tempdir().unwrap(), seed("MODEL_SEED"));
+    println!("MODEL_SEED={seed}");
+    let open = async || Fed::over(cluster.engine(fixed_clock()).await, fixed_clock(), None);
+    println!("{}", play(seed, dir.path(), TIME_ON_SERVERS, None, open).await);
+}
+
+/// Plays so many steps, or so long; answers what it was.
+async fn play(seed: u64, dir: &Path, time: Duration, steps_max: Option<u64>, open: impl AsyncFn() -> Fed) -> String {
     let (mut chance, mut writer, mut model) = (Chance(seed), Writer::default(), Model::default());
-    let mut fed = Fed::open(&dir.path().join("data"), fixed_clock(), None).await;
+    let (mut fed, begun) = (open().await, Instant::now());
+    // Only keys of the first so many.
+    let partitions = 1 + u32::try_from(chance.below(u64::from(AWARDS.partitions))).unwrap();
     let mut readers: Vec<Reader> = (0..8).map(|_| Reader::by_chance(&mut chance)).collect();
     let (mut steps, mut written): (u64, Vec<Append>) = (0, Vec::new());
     let mut lived = [0_u64; 4];
-    let goes_on = |steps: u64| steps_max.map_or_else(|| begun.elapsed() < TIME, |most| steps < most);
+    let goes_on = |steps: u64| steps_max.map_or_else(|| begun.elapsed() < time, |most| steps < most);
     while goes_on(steps) {
         // Facts, some of them a second time: those chain no more.
         let (mut batch, mut said) = (Vec::new(), Vec::new());
@@ -316,9 +343,15 @@ async fn the_engine_does_as_the_model() {
                 said.push(None);
                 continue;
             }
-            let award = format!("CONT_AWD_{:03}_8000_-NONE-_-NONE-", chance.below(AWARDS_MAX));
             let own = Said::by_chance(&mut chance);
-            let append = writer.observe(&own.key(&award), &own.fact(&award), AT_MS);
+            let (award, key) = loop {
+                let award = format!("CONT_AWD_{:03}_8000_-NONE-_-NONE-", chance.below(AWARDS_MAX));
+                let key = own.key(&award);
+                if AWARDS.partition_of(key.as_bytes()) < partitions {
+                    break (award, key);
+                }
+            };
+            let append = writer.observe(&key, &own.fact(&award), AT_MS);
             if written.len() < 500 {
                 written.push(append.clone());
             } else {
@@ -368,7 +401,7 @@ async fn the_engine_does_as_the_model() {
         }
         if chance.below(60) == 0 {
             fed.close().await;
-            fed = Fed::open(&dir.path().join("data"), fixed_clock(), None).await;
+            fed = open().await;
             lived[2] += 1;
         }
     }
@@ -386,7 +419,10 @@ async fn the_engine_does_as_the_model() {
     let before = digests(&fed).await;
     awards.replay(&quiet()).await.unwrap();
     assert_eq!(digests(&fed).await, before);
-    assert_eq!(digest_afresh(&fed, &dir.path().join("fresh")).await, before[0]);
+    assert_eq!(digest_afresh(&fed, &dir.join("fresh")).await, before[0]);
     fed.close().await;
-    println!("{steps} steps, {} changes told, replays, redecisions, restarts, last pages: {lived:?}", model.expected.len());
+    format!(
+        "{steps} steps in {partitions} partitions, {} changes told, replays, redecisions, restarts, last pages: {lived:?}",
+        model.expected.len()
+    )
 }

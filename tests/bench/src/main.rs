@@ -2,7 +2,7 @@
 //! the two taken in turn, so that a busy machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|sizes|stream|kafka|cql|visible [--records N] [--dir DIR]
+//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|sizes|stream|kafka|cql|visible [--records N] [--dir DIR]
 //! ```
 //!
 //! `kafka`, `cql` and `visible` need a broker and a CQL node: those of `--kafka` and `--cql`, else of `HIGHWATER_TEST_KAFKA` and
@@ -15,6 +15,7 @@ mod append;
 mod cql;
 mod engine;
 mod facts;
+mod filters;
 mod ingest;
 mod kafka;
 mod load;
@@ -84,6 +85,8 @@ enum Command {
     Replay,
     /// Pages of 200 changes over HTTP against a ready-made body and against PostgreSQL behind the same server.
     Page,
+    /// Pages of feeds and of filters that few changes fit, with a tenth of the records and with all.
+    Filters,
     /// Bytes of records and rows, for a plan of capacity.
     Sizes,
     /// Thousands of idle readers of events at one node: their memory, and how soon a change has reached all.
@@ -112,7 +115,7 @@ enum Command {
     /// The process whose feed is followed, measured by `stream`.
     #[command(hide = true)]
     StreamChild,
-    /// The process that serves changes, a ready-made body or PostgreSQL's rows, measured by `page`.
+    /// The process that serves changes, a ready-made body or PostgreSQL's rows, measured by `page` and `filters`.
     #[command(hide = true)]
     ServeChild,
 }
@@ -162,6 +165,9 @@ fn main() -> Result<(), Failure> {
             }
             if wanted(Command::Page) {
                 page::run(&settings)?;
+            }
+            if wanted(Command::Filters) {
+                filters::run(&settings)?;
             }
             if wanted(Command::Sizes) {
                 sizes::run(&settings)?;

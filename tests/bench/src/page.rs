@@ -28,7 +28,7 @@ use warp::Filter;
 use crate::engine::Engine;
 use crate::load::{Round, Target};
 use crate::report::{figure, heading, line, median, number, ratio, spawn};
-use crate::{Failure, Settings, ingest, postgres};
+use crate::{Failure, Settings, filters, ingest, postgres};
 
 const MODE: &str = "BENCH_MODE";
 const SOCKET: &str = "BENCH_SOCKET";
@@ -46,13 +46,13 @@ const CONNECTIONS: usize = 16;
 const CONNECTIONS_FEW: usize = 4;
 
 /// A server of this program; ended when dropped.
-struct Running {
+pub(crate) struct Running {
     child: Child,
     says: Value,
 }
 
 impl Running {
-    fn start(settings: &Settings, mode: &str, variables: &[(&str, String)]) -> Result<Self, Failure> {
+    pub(crate) fn start(settings: &Settings, mode: &str, variables: &[(&str, String)]) -> Result<Self, Failure> {
         let variables: Vec<_> = [(MODE, mode.to_owned())].into_iter().chain(variables.iter().cloned()).collect();
         let mut child = spawn(settings, "serve-child", &variables)?;
         let mut first = String::new();
@@ -68,12 +68,12 @@ impl Running {
         }
     }
 
-    fn texts(&self, name: &str) -> Vec<String> {
+    pub(crate) fn texts(&self, name: &str) -> Vec<String> {
         let items = self.says.get(name).and_then(Value::as_array).into_iter().flatten();
         items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
     }
 
-    fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         self.says.get("address").and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
@@ -181,6 +181,7 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
     runtime.block_on(async {
         match std::env::var(MODE)?.as_str() {
             "api" => serve_api(settings).await,
+            filters::MODE => filters::serve(settings).await,
             "ready" => serve_ready(std::env::var(BODY_BYTES)?.parse()?).await,
             _ => serve_postgres(Path::new(&std::env::var(SOCKET)?)).await,
         }
@@ -193,11 +194,7 @@ async fn serve_api(settings: &Settings) -> Result<(), Failure> {
     let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
     let address = server.address();
     let context = api_context(&engine, &dir, address)?;
-    let mut keys = Vec::new();
-    for _ in 0..KEYS {
-        let minted = context.access.mint(&context, Tier::FleetPlus, "bench@example.com").await;
-        keys.push(minted.map_err(|problem| format!("no key: {problem:?}"))?.key.reveal().to_owned());
-    }
+    let keys = keys(&context).await?;
     let last = engine.store.live(&recalls::VIEW).await?.checkpoint().await?.seq;
     let cursors = |among| -> Vec<String> {
         seqs(last, among).into_iter().map(|seq| cursor::encode(context.access.secrets(), "recalls", Seq(seq), "")).collect()
@@ -208,6 +205,16 @@ async fn serve_api(settings: &Settings) -> Result<(), Failure> {
     );
     server.run(Arc::clone(&context), api::services::all(), Arc::new(|| Ok(())), std::future::pending()).await?;
     Ok(())
+}
+
+/// Keys to ask with in turn.
+pub(crate) async fn keys(context: &Context) -> Result<Vec<String>, Failure> {
+    let mut keys = Vec::new();
+    for _ in 0..KEYS {
+        let minted = context.access.mint(context, Tier::FleetPlus, "bench@example.com").await;
+        keys.push(minted.map_err(|problem| format!("no key: {problem:?}"))?.key.reveal().to_owned());
+    }
+    Ok(keys)
 }
 
 /// What the API is given, at an address.

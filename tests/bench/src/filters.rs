@@ -1,0 +1,246 @@
+//! What a feed costs as its history grows, and what a filter costs that few changes fit: pages of the awards and filings services with a
+//! tenth of the records and with all of them, each served by a process of its own and asked in turn, so that a busy machine slows both.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use api::context::Context;
+use api::feed::cursor;
+use api::server::Server;
+use bytes::Bytes;
+use event_log::{Append, Record};
+use schemas::avro::Encoder;
+use schemas::clock::Clock;
+use schemas::event::{Fact, FactKind, Head, content_hash, fact_id};
+use schemas::facts::awards::{AwardFact, kind};
+use schemas::facts::filings::FilingFact;
+use schemas::facts::{self, FactData};
+use schemas::position::Seq;
+use schemas::tables::ViewDef;
+use schemas::views::{awards, filings};
+use serde_json::json;
+
+use crate::engine::Engine;
+use crate::load::{Round, Target};
+use crate::page::{Running, api_context, keys};
+use crate::report::{figure, heading, line, median, ratio};
+use crate::{Failure, Settings};
+
+/// The mode of `serve-child`.
+pub(crate) const MODE: &str = "filters";
+/// How many records of each service a server has.
+const RECORDS: &str = "BENCH_FILTERED_RECORDS";
+/// Different questions of a kind.
+const QUESTIONS: u64 = 2_000;
+const APPENDED_AT_ONCE: u64 = 2_000;
+/// Facts after which it is waited until they are decided.
+const AHEAD_MAX: u64 = 100_000;
+const LIMIT: u64 = 200;
+const P99_MS_MAX: f64 = 20.0;
+/// What values the records are spread over.
+const COMPANIES: u64 = 200_000;
+const RECIPIENTS: u64 = 100_000;
+const INDUSTRIES: u64 = 1_000;
+/// The recipient of one award.
+const SINGULAR: &str = "SINGULAR WORKS INC";
+
+/// What is asked: its name, and what it is.
+const KINDS: [(&str, &str); 7] = [
+    (ALL, "all changes, cursors anywhere"),
+    ("company", "filings of one company of 200,000, from the beginning"),
+    ("recipient", "awards of one recipient of 100,000, from the beginning"),
+    ("singular", "the one award of a recipient, from the beginning"),
+    ("industry", "one industry of 1,000, cursors anywhere"),
+    ("industries", "a prefix of ten industries, cursors anywhere"),
+    ("sector", "a prefix of a hundred industries, cursors anywhere"),
+];
+const ALL: &str = "all";
+
+/// Fills what is missing, then loads the servers in turn.
+pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
+    let sizes = [settings.records / 10, settings.records];
+    heading(&format!("filters: pages of {LIMIT}, {} and {} records of each service, one connection", sizes[0], sizes[1]));
+    let mut servers = Vec::new();
+    for records in sizes {
+        servers.push(Running::start(settings, MODE, &[(RECORDS, records.to_string())])?);
+    }
+    for (name, what) in KINDS {
+        let mut targets = Vec::new();
+        for server in &servers {
+            let dir = tempfile::tempdir()?;
+            let own = server.texts("keys");
+            let asked: Vec<String> =
+                server.texts(name).into_iter().zip(own.iter().cycle()).map(|(path, key)| format!("{path} {key}")).collect();
+            let target = Target::new(name, server.address(), dir.path(), &asked)?;
+            target.load(dir.path(), 1, 1)?;
+            targets.push((target, dir, Vec::<Round>::new()));
+        }
+        for _ in 0..settings.rounds {
+            for (target, dir, rounds) in &mut targets {
+                rounds.push(target.load(dir.path(), 1, settings.seconds)?);
+            }
+        }
+        figure(what, "");
+        let of = |rounds: &[Round], field: fn(&Round) -> f64| median(rounds.iter().map(field).collect());
+        let figures: Vec<_> =
+            targets.iter().map(|(_, _, rounds)| (of(rounds, |round| round.p50_ms), of(rounds, |round| round.p99_ms))).collect();
+        let bytes: Vec<String> = targets.iter().map(|(_, _, rounds)| format!("{:.0}", of(rounds, |round| round.bytes_per_page))).collect();
+        figure("... bytes of an answer", bytes.join(" / "));
+        let [(few, few_p99), (many, many_p99)] = figures[..] else { return Err("two servers are asked".into()) };
+        figure("... p50 ms", format!("{few:.2} / {many:.2}"));
+        figure("... p99 ms", format!("{few_p99:.2} / {many_p99:.2}"));
+        if name == ALL {
+            ratio("... p50, all records / a tenth", many / few, many / few <= 1.1, "<= 1.1");
+        } else {
+            ratio("... p99 ms with all records", many_p99, many_p99 < P99_MS_MAX, "< 20");
+        }
+    }
+    Ok(())
+}
+
+/// Serves so many records, which are kept for the next run.
+pub(crate) async fn serve(settings: &Settings) -> Result<(), Failure> {
+    let records: u64 = std::env::var(RECORDS)?.parse()?;
+    let dir = settings.dir.join(format!("filtered-{records}"));
+    let engine = Engine::open(&dir).await?;
+    for (view, fact) in [(awards::TABLES.view, award as fn(u64, u64) -> (String, FactData)), (filings::TABLES.view, filing)] {
+        fill(&engine, view, records, fact).await?;
+    }
+    let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+    let address = server.address();
+    let context = api_context(&engine, &dir, address)?;
+    let mut said = questions(&context, records);
+    said["address"] = json!(address.to_string());
+    said["keys"] = json!(keys(&context).await?);
+    line(&said.to_string());
+    server.run(Arc::clone(&context), api::services::all(), Arc::new(|| Ok(())), std::future::pending()).await?;
+    Ok(())
+}
+
+/// Paths to ask for, by kind.
+fn questions(context: &Context, records: u64) -> serde_json::Value {
+    let seqs = || (0..QUESTIONS).map(|n| Seq(scattered(n) % records.saturating_sub(LIMIT).max(1)));
+    let cursor = |seq: Seq, filter: &str| cursor::encode(context.access.secrets(), "awards", seq, filter);
+    let since = "/awards/v1/whats_changed_since?limit=200";
+    let anywhere = |code: &dyn Fn(u64) -> String| -> Vec<String> {
+        let of = |seq: Seq| {
+            let code = code(seq.0);
+            format!("{since}&naics={code}&cursor={}", cursor(seq, &json!({ "naics": [&code] }).to_string()))
+        };
+        seqs().map(of).collect()
+    };
+    let from_the_beginning = |of: &dyn Fn(u64) -> String| -> Vec<String> { (0..QUESTIONS).map(|n| of(scattered(n))).collect() };
+    let prefix = |n: u64, digits: usize| industry(scattered(n))[..digits].to_owned();
+    json!({
+        ALL: seqs().map(|seq| format!("{since}&cursor={}", cursor(seq, ""))).collect::<Vec<_>>(),
+        "company": from_the_beginning(&|n| format!("/filings/v1/whats_new_since?limit=200&start=earliest&cik={}", company(n))),
+        "recipient": from_the_beginning(&|n| format!("{since}&start=earliest&recipient={}", recipient(n).replace(' ', "%20"))),
+        "singular": [format!("{since}&start=earliest&recipient={}", SINGULAR.replace(' ', "%20"))],
+        "industry": anywhere(&|n| prefix(n, 6)),
+        "industries": anywhere(&|n| prefix(n, 5)),
+        "sector": anywhere(&|n| prefix(n, 4)),
+    })
+}
+
+/// Appends what is missing of a service's facts, and waits until all are decided.
+async fn fill(engine: &Engine, view: &'static ViewDef, records: u64, fact: fn(u64, u64) -> (String, FactData)) -> Result<(), Failure> {
+    let live = engine.store.live(view).await?;
+    let topic = fact(0, records).1.topic();
+    let mut encoder = Encoder::new(topic.name)?;
+    let mut n = 0;
+    for partition in 0..topic.partitions {
+        n += engine.log.end(topic, partition).await?.0;
+    }
+    while n < records {
+        let upto = records.min(n + APPENDED_AT_ONCE);
+        let batch: Result<Vec<Append>, Failure> = (n..upto).map(|n| append(&mut encoder, &fact(n, records))).collect();
+        engine.log.append(batch?).await?;
+        n = upto;
+        if n % AHEAD_MAX == 0 || n == records {
+            for partition in 0..topic.partitions {
+                view_store::engine::wait_past(&*live, topic, partition, engine.log.end(topic, partition).await?).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The first fact of a key.
+fn append(encoder: &mut Encoder, (key, data): &(String, FactData)) -> Result<Append, Failure> {
+    let (topic, kind, at_ms) = (data.topic(), FactKind::Observed, Clock::System.now().as_millisecond());
+    let (head, content_hash) = (Head::default(), content_hash(kind, &data.canonical()));
+    let id = fact_id(topic.name, key, 1, &head.id, &content_hash);
+    let fact = Fact {
+        id,
+        kind,
+        key: key.as_str(),
+        version: 1,
+        prev_hash: head.id,
+        content_hash,
+        upstream: "bench",
+        observed_at: at_ms,
+        superseded_by: "",
+        data: Some(data),
+        run: None,
+    };
+    let value = Bytes::from(facts::encode(encoder, fact)?);
+    let partition = topic.partition_of(key.as_bytes());
+    Ok(Append { topic, partition, record: Record { key: Bytes::from(key.clone()), value, at_ms, ..Record::default() } })
+}
+
+/// The n-th award.
+fn award(n: u64, records: u64) -> (String, FactData) {
+    let id = format!("CONT_AWD_{n:010}_8900_-NONE-_-NONE-");
+    let own = scattered(n);
+    let fact = AwardFact {
+        door: "usaspending.awards".to_owned(),
+        kind: kind::AWARD.to_owned(),
+        award_id: id.clone(),
+        piid: format!("{n:010}"),
+        description: "Support of systems and of those who use them, as ordered".to_owned(),
+        recipient: if n == records / 3 { SINGULAR.to_owned() } else { recipient(own) },
+        agency: format!("Department {:02}", own % 20),
+        naics: industry(own),
+        amount_cents: i64::try_from(own % 1_000_000_000).ok(),
+        signed: "2026-10-01".to_owned(),
+        start: "2026-10-01".to_owned(),
+        end: format!("2027-{:02}-28", 1 + own % 12),
+        url: format!("https://www.usaspending.gov/award/{id}"),
+        ..AwardFact::default()
+    };
+    (format!("usaspending.awards/{id}"), FactData::Award(Box::new(fact)))
+}
+
+/// The n-th filing.
+fn filing(n: u64, _records: u64) -> (String, FactData) {
+    let cik = company(scattered(n));
+    let accession = format!("{:010}-26-{:06}", n / 1_000_000, n % 1_000_000);
+    let fact = FilingFact {
+        door: "edgar.index".to_owned(),
+        accession: accession.clone(),
+        company: format!("COMPANY {cik}"),
+        form: "8-K".to_owned(),
+        base_form: "8-K".to_owned(),
+        filing_date: "2026-10-01".to_owned(),
+        cik: cik.clone(),
+        ..FilingFact::default()
+    };
+    (format!("edgar.index/{accession}/{cik}"), FactData::Filing(Box::new(fact)))
+}
+
+fn company(n: u64) -> String {
+    format!("{:010}", n % COMPANIES + 1)
+}
+
+fn recipient(n: u64) -> String {
+    format!("CONTRACTOR {:06} LLC", n % RECIPIENTS)
+}
+
+fn industry(n: u64) -> String {
+    format!("{}", 541_000 + n / RECIPIENTS % INDUSTRIES)
+}
+
+/// Numbers without order, the same in every run.
+fn scattered(n: u64) -> u64 {
+    (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) >> 8
+}
