@@ -68,6 +68,9 @@ struct Cli {
     /// Copies of each topic of `kafka` and `visible`.
     #[arg(long, global = true, default_value_t = 1)]
     replication: i32,
+    /// One of the services that `filters` asks, alone: `awards` or `filings`. Ten million records of each take some 30 GB.
+    #[arg(long, global = true)]
+    only: Option<String>,
     /// Rounds; figures are medians.
     #[arg(long, global = true, default_value_t = 5)]
     rounds: usize,
@@ -128,6 +131,7 @@ struct Settings {
     rounds: usize,
     partitions: Vec<u32>,
     replication: i32,
+    only: Option<String>,
 }
 
 fn main() -> Result<(), Failure> {
@@ -142,6 +146,7 @@ fn main() -> Result<(), Failure> {
         rounds: cli.rounds.max(1),
         partitions: cli.partitions.clone(),
         replication: cli.replication,
+        only: cli.only.clone(),
     };
     match cli.command {
         Command::IngestChild => ingest::child(&settings),
