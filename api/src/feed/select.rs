@@ -4,6 +4,7 @@
 //! (backwards) say how far it has come, and every change between that fits is in it.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
@@ -29,10 +30,14 @@ const VALUES_MAX: usize = 48;
 const LOOKED_AT_MAX: usize = 2_000;
 /// How often one call looks for more of them.
 const ROUNDS_MAX: usize = 64;
-/// Rows of a term read at once.
+/// Rows of a term read at once, at most.
 const TERM_ROWS: usize = 256;
-/// Partitions of a term that are read side by side.
+/// And at least.
+const TERM_ROWS_MIN: usize = 64;
+/// Partitions of a term that are read side by side, at most: the first of a common term holds more than a page, a rare one is in few of many.
 const BUCKETS_AT_ONCE: i64 = 16;
+/// How many times more partitions each look for more reads than the one before, from one on.
+const BUCKETS_GROW: i64 = 4;
 
 /// What was found.
 #[derive(Clone, Debug)]
@@ -111,26 +116,33 @@ impl<'a, F: Filter> Selection<'a, F> {
     pub async fn find(&self, after: Seq, upto: Seq, limit: usize, way: Way) -> Result<Found<F::Record>, Problem> {
         let mut found = Found { changes: Vec::new(), to: if way == Way::Forwards { after.0 } else { upto.0 + 1 } };
         let (mut low, mut high) = (after.0 + 1, upto.0);
-        let (mut looked_at, mut rounds) = (0, 0);
-        let mut open: Option<(u64, Arc<FeedBlock>)> = None;
+        let (mut looked_at, mut rounds, mut buckets) = (0, 0, 1);
         while low <= high && found.changes.len() < limit && looked_at < LOOKED_AT_MAX && rounds < ROUNDS_MAX {
             rounds += 1;
             // Some changes to look at, in the order of reading, and the end up to which these are all.
-            let (seqs, covered) = self.candidates(low, high, way).await?;
-            for seq in seqs {
-                looked_at += 1;
-                let number = block_of(Seq(seq));
-                let block = match open.take().filter(|(open, _)| *open == number) {
-                    Some((_, block)) => block,
-                    None => self.reader.block(Seq(seq)).await.map_err(store_problem)?,
-                };
-                let block = &open.insert((number, block)).1;
-                if let Some(change) = change_in(block, seq)?
-                    && self.filters.iter().any(|filter| filter.fits(&change))
-                {
-                    found.changes.push(change);
+            let rows_max = (2 * (limit - found.changes.len())).clamp(TERM_ROWS_MIN, TERM_ROWS);
+            let (seqs, covered) = self.candidates(low, high, way, buckets, rows_max).await?;
+            buckets = (buckets * BUCKETS_GROW).min(BUCKETS_AT_ONCE);
+            let mut seqs = seqs.as_slice();
+            while !seqs.is_empty() {
+                // As many as may still be shown, with their blocks.
+                let (next, rest) = seqs.split_at(seqs.len().min(limit - found.changes.len()).min(LOOKED_AT_MAX - looked_at));
+                seqs = rest;
+                let mut numbers: Vec<u64> = next.iter().map(|seq| block_of(Seq(*seq))).collect();
+                numbers.dedup();
+                let blocks = self.reader.blocks(&numbers).await.map_err(store_problem)?;
+                let mut blocks = numbers.into_iter().zip(blocks).peekable();
+                for seq in next {
+                    looked_at += 1;
+                    while blocks.next_if(|(number, _)| *number != block_of(Seq(*seq))).is_some() {}
+                    if let Some((_, block)) = blocks.peek()
+                        && let Some(change) = change_in(block, *seq)?
+                        && self.filters.iter().any(|filter| filter.fits(&change))
+                    {
+                        found.changes.push(change);
+                    }
+                    found.to = *seq;
                 }
-                found.to = seq;
                 if found.changes.len() == limit || looked_at == LOOKED_AT_MAX {
                     return Ok(found);
                 }
@@ -144,8 +156,9 @@ impl<'a, F: Filter> Selection<'a, F> {
         Ok(found)
     }
 
-    /// Seqs within `low..=high` that may fit, in the order of reading, and how far these are all that do.
-    async fn candidates(&self, low: u64, high: u64, way: Way) -> Result<(Vec<u64>, u64), Problem> {
+    /// Seqs within `low..=high` that may fit, in the order of reading, and how far these are all that do: from so many partitions of each term,
+    /// and so many rows of each.
+    async fn candidates(&self, low: u64, high: u64, way: Way, buckets: i64, rows_max: usize) -> Result<(Vec<u64>, u64), Problem> {
         let Some(terms) = &self.terms else {
             let count = TERM_ROWS as u64 - 1;
             return Ok(match way {
@@ -157,21 +170,21 @@ impl<'a, F: Filter> Selection<'a, F> {
         let bucket_of = |seq: u64| i64::try_from(seq).unwrap_or(i64::MAX) / term_bucket;
         // The partitions that are read now: some of those that the range touches, from where reading begins.
         let (first, last) = match way {
-            Way::Forwards => (bucket_of(low), bucket_of(high).min(bucket_of(low) + BUCKETS_AT_ONCE - 1)),
-            Way::Backwards => (bucket_of(low).max(bucket_of(high) - BUCKETS_AT_ONCE + 1), bucket_of(high)),
+            Way::Forwards => (bucket_of(low), bucket_of(high).min(bucket_of(low) + buckets - 1)),
+            Way::Backwards => (bucket_of(low).max(bucket_of(high) - buckets + 1), bucket_of(high)),
         };
         let begin_of = |bucket: i64| u64::try_from(bucket * term_bucket).unwrap_or(0);
         let (low, high) = (low.max(begin_of(first)), high.min(begin_of(last + 1) - 1));
         let mut reads = Vec::new();
         for term in terms {
             for bucket in first..=last {
-                reads.push(self.rows(term, bucket, low, high, way));
+                reads.push(self.rows(term, bucket, low..=high, way, rows_max));
             }
         }
         let mut seqs = BTreeSet::new();
         let mut covered = if way == Way::Forwards { high } else { low };
         for rows in try_join_all(reads).await? {
-            if rows.len() == TERM_ROWS
+            if rows.len() == rows_max
                 && let Some(end) = rows.last()
             {
                 covered = if way == Way::Forwards { covered.min(*end) } else { covered.max(*end) };
@@ -187,16 +200,16 @@ impl<'a, F: Filter> Selection<'a, F> {
     }
 
     /// Seqs of one term within one partition, in the order of reading.
-    async fn rows(&self, term: &str, bucket: i64, low: u64, high: u64, way: Way) -> Result<Vec<u64>, Problem> {
-        let begin = i64::try_from(if way == Way::Forwards { low } else { high }).unwrap_or(i64::MAX);
+    async fn rows(&self, term: &str, bucket: i64, seqs: RangeInclusive<u64>, way: Way, rows_max: usize) -> Result<Vec<u64>, Problem> {
+        let begin = i64::try_from(*if way == Way::Forwards { seqs.start() } else { seqs.end() }).unwrap_or(i64::MAX);
         let (prefix, from) = (key![term, bucket], Some(key![term, bucket, begin]));
-        let range = Range { prefix, after: None, from, limit: TERM_ROWS, reverse: way == Way::Backwards };
+        let range = Range { prefix, after: None, from, limit: rows_max, reverse: way == Way::Backwards };
         let rows = self.reader.view().range(self.tables.terms, range).await.map_err(store_problem)?;
-        let seqs = rows.iter().filter_map(|(key, _)| match key.get(2) {
+        let found = rows.iter().filter_map(|(key, _)| match key.get(2) {
             Some(Datum::Int(seq)) => u64::try_from(*seq).ok(),
             _ => None,
         });
-        Ok(seqs.take_while(|seq| (low..=high).contains(seq)).collect())
+        Ok(found.take_while(|seq| seqs.contains(seq)).collect())
     }
 }
 

@@ -14,6 +14,7 @@ mod tail;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::future::try_join_all;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::{Column, Table, int};
@@ -25,6 +26,8 @@ use crate::store::{Error, View};
 
 /// Changes in a full block. Few, so that a page that begins anywhere reads little beside itself; and enough that it reads few blocks.
 pub const FEED_BLOCK_LEN: usize = 50;
+/// Blocks that one read takes of those that are wanted at once: each may cost a look at the disk.
+const BLOCKS_A_READ: usize = 24;
 /// The key columns of every feed table.
 pub const FEED_KEY: &[Column] = &[int("block")];
 
@@ -120,12 +123,22 @@ impl FeedReader {
         self.source().seq_at(at_ms, upto).await
     }
 
-    /// The block that holds a change, for callers that filter elements one by one.
+    /// The block that holds a change.
     ///
     /// # Errors
     /// As [`read_page`].
     pub async fn block(&self, seq: Seq) -> Result<Arc<FeedBlock>, Error> {
         self.source().block(block_of(seq)).await
+    }
+
+    /// The blocks of these numbers, in their order, for callers that filter elements one by one. Those that are not in memory are read side
+    /// by side.
+    ///
+    /// # Errors
+    /// As [`read_page`].
+    pub async fn blocks(&self, numbers: &[u64]) -> Result<Vec<Arc<FeedBlock>>, Error> {
+        let read = numbers.chunks(BLOCKS_A_READ).map(|numbers| async move { self.source().blocks(numbers).await });
+        Ok(try_join_all(read).await?.concat())
     }
 
     fn source(&self) -> Source<'_> {
@@ -142,11 +155,30 @@ struct Source<'a> {
 
 impl Source<'_> {
     async fn block(&self, number: u64) -> Result<Arc<FeedBlock>, Error> {
-        let id = (self.table.name, self.view.generation(), number);
-        if let Some(block) = self.cache.and_then(|cache| cache.get(&id)) {
-            return Ok(block);
+        match self.cached(number) {
+            Some(block) => Ok(block),
+            None => self.read(number, self.view.get(self.table, &block_key(number)).await?),
         }
-        let stored = self.view.get(self.table, &block_key(number)).await?;
+    }
+
+    async fn blocks(&self, numbers: &[u64]) -> Result<Vec<Arc<FeedBlock>>, Error> {
+        let cached: Vec<_> = numbers.iter().map(|number| self.cached(*number)).collect();
+        let missing: Vec<_> =
+            numbers.iter().zip(&cached).filter(|(_, cached)| cached.is_none()).map(|(number, _)| block_key(*number)).collect();
+        let mut stored = if missing.is_empty() { Vec::new() } else { self.view.get_many(self.table, &missing).await? }.into_iter();
+        let block = |(number, cached): (&u64, Option<_>)| match cached {
+            Some(block) => Ok(block),
+            None => self.read(*number, stored.next().flatten()),
+        };
+        numbers.iter().zip(cached).map(block).collect()
+    }
+
+    fn cached(&self, number: u64) -> Option<Arc<FeedBlock>> {
+        self.cache?.get(&(self.table.name, self.view.generation(), number))
+    }
+
+    /// A block as it is stored, checked, and kept if it is full.
+    fn read(&self, number: u64, stored: Option<Bytes>) -> Result<Arc<FeedBlock>, Error> {
         let bytes = stored.ok_or_else(|| self.damaged(format!("feed block {number} is missing")))?;
         let block = Arc::new(FeedBlock::decode(bytes)?);
         if block.first_seq() != first_seq_of(number) {
@@ -155,7 +187,7 @@ impl Source<'_> {
         if let Some(cache) = self.cache
             && block.len() == FEED_BLOCK_LEN
         {
-            cache.put(id, Arc::clone(&block));
+            cache.put((self.table.name, self.view.generation(), number), Arc::clone(&block));
         }
         Ok(block)
     }

@@ -30,6 +30,8 @@ use crate::{Failure, Settings};
 pub(crate) const MODE: &str = "filters";
 /// How many records of each service a server has.
 const RECORDS: &str = "BENCH_FILTERED_RECORDS";
+/// How many records the smaller one has.
+const ASKED: &str = "BENCH_FILTERED_ASKED";
 /// The one service that it has; all if it is not set.
 const ONLY: &str = "BENCH_FILTERED_ONLY";
 /// Different questions of a kind.
@@ -46,17 +48,23 @@ const INDUSTRIES: u64 = 1_000;
 /// The recipient of one award.
 const SINGULAR: &str = "SINGULAR WORKS INC";
 
-/// What is asked: of which service, its name, and what it is.
-const KINDS: [(&str, &str, &str); 7] = [
+/// What is asked: of which service, its name, and what it is. A selective page of 200 lies in 200 places, one of the default size in 50.
+const KINDS: [(&str, &str, &str); 11] = [
     ("awards", ALL, "all changes, cursors anywhere"),
+    ("awards", FIRST, "all changes, cursors anywhere in as many as the smaller one has"),
     ("filings", "company", "filings of one company of 200,000, from the beginning"),
     ("awards", "recipient", "awards of one recipient of 100,000, from the beginning"),
     ("awards", "singular", "the one award of a recipient, from the beginning"),
-    ("awards", "industry", "one industry of 1,000, cursors anywhere"),
-    ("awards", "industries", "a prefix of ten industries, cursors anywhere"),
-    ("awards", "sector", "a prefix of a hundred industries, cursors anywhere"),
+    ("awards", "industry", "one industry of 1,000, cursors anywhere, pages of the default size"),
+    ("awards", "industries", "a prefix of ten industries, cursors anywhere, pages of the default size"),
+    ("awards", "sector", "a prefix of a hundred industries, cursors anywhere, pages of the default size"),
+    ("awards", "industry 200", "one industry of 1,000, cursors anywhere"),
+    ("awards", "industries 200", "a prefix of ten industries, cursors anywhere"),
+    ("awards", "sector 200", "a prefix of a hundred industries, cursors anywhere"),
 ];
 const ALL: &str = "all";
+/// The same where both read equally much.
+const FIRST: &str = "first";
 
 /// Fills what is missing, then loads the servers in turn.
 pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
@@ -65,7 +73,8 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let mut servers = Vec::new();
     for records in sizes {
         let only = settings.only.iter().map(|only| (ONLY, only.clone()));
-        servers.push(Running::start(settings, MODE, &[(RECORDS, records.to_string())].into_iter().chain(only).collect::<Vec<_>>())?);
+        let set = [(RECORDS, records.to_string()), (ASKED, sizes[0].to_string())];
+        servers.push(Running::start(settings, MODE, &set.into_iter().chain(only).collect::<Vec<_>>())?);
     }
     for (service, name, what) in KINDS {
         if settings.only.as_ref().is_some_and(|only| only != service) {
@@ -95,7 +104,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         let [(few, few_p99), (many, many_p99)] = figures[..] else { return Err("two servers are asked".into()) };
         figure("... p50 ms", format!("{few:.2} / {many:.2}"));
         figure("... p99 ms", format!("{few_p99:.2} / {many_p99:.2}"));
-        if name == ALL {
+        if [ALL, FIRST].contains(&name) {
             ratio("... p50, all records / a tenth", many / few, many / few <= 1.1, "<= 1.1");
         } else {
             ratio("... p99 ms with all records", many_p99, many_p99 < P99_MS_MAX, "< 20");
@@ -117,7 +126,7 @@ pub(crate) async fn serve(settings: &Settings) -> Result<(), Failure> {
     let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
     let address = server.address();
     let context = api_context(&engine, &dir, address)?;
-    let mut said = questions(&context, records);
+    let mut said = questions(&context, records, std::env::var(ASKED)?.parse()?);
     said["address"] = json!(address.to_string());
     said["keys"] = json!(keys(&context).await?);
     line(&said.to_string());
@@ -126,27 +135,33 @@ pub(crate) async fn serve(settings: &Settings) -> Result<(), Failure> {
 }
 
 /// Paths to ask for, by kind.
-fn questions(context: &Context, records: u64) -> serde_json::Value {
-    let seqs = || (0..QUESTIONS).map(|n| Seq(scattered(n) % records.saturating_sub(LIMIT).max(1)));
+fn questions(context: &Context, records: u64, few: u64) -> serde_json::Value {
+    let seqs = |of: u64| (0..QUESTIONS).map(move |n| Seq(scattered(n) % of.saturating_sub(LIMIT).max(1)));
     let cursor = |seq: Seq, filter: &str| cursor::encode(context.access.secrets(), "awards", seq, filter);
-    let since = "/awards/v1/whats_changed_since?limit=200";
-    let anywhere = |code: &dyn Fn(u64) -> String| -> Vec<String> {
+    let since = "/awards/v1/whats_changed_since?";
+    let all = |of: u64| -> Vec<String> { seqs(of).map(|seq| format!("{since}limit={LIMIT}&cursor={}", cursor(seq, ""))).collect() };
+    // Industries by their first digits.
+    let anywhere = |digits: usize, limit: &str| -> Vec<String> {
         let of = |seq: Seq| {
-            let code = code(seq.0);
-            format!("{since}&naics={code}&cursor={}", cursor(seq, &json!({ "naics": [&code] }).to_string()))
+            let code = &industry(scattered(seq.0))[..digits];
+            format!("{since}{limit}naics={code}&cursor={}", cursor(seq, &json!({ "naics": [code] }).to_string()))
         };
-        seqs().map(of).collect()
+        seqs(records).map(of).collect()
     };
     let from_the_beginning = |of: &dyn Fn(u64) -> String| -> Vec<String> { (0..QUESTIONS).map(|n| of(scattered(n))).collect() };
-    let prefix = |n: u64, digits: usize| industry(scattered(n))[..digits].to_owned();
+    let large = format!("limit={LIMIT}&");
     json!({
-        ALL: seqs().map(|seq| format!("{since}&cursor={}", cursor(seq, ""))).collect::<Vec<_>>(),
-        "company": from_the_beginning(&|n| format!("/filings/v1/whats_new_since?limit=200&start=earliest&cik={}", company(n))),
-        "recipient": from_the_beginning(&|n| format!("{since}&start=earliest&recipient={}", recipient(n).replace(' ', "%20"))),
-        "singular": [format!("{since}&start=earliest&recipient={}", SINGULAR.replace(' ', "%20"))],
-        "industry": anywhere(&|n| prefix(n, 6)),
-        "industries": anywhere(&|n| prefix(n, 5)),
-        "sector": anywhere(&|n| prefix(n, 4)),
+        ALL: all(records),
+        FIRST: all(few),
+        "company": from_the_beginning(&|n| format!("/filings/v1/whats_new_since?limit={LIMIT}&start=earliest&cik={}", company(n))),
+        "recipient": from_the_beginning(&|n| format!("{since}{large}start=earliest&recipient={}", recipient(n).replace(' ', "%20"))),
+        "singular": [format!("{since}{large}start=earliest&recipient={}", SINGULAR.replace(' ', "%20"))],
+        "industry": anywhere(6, ""),
+        "industries": anywhere(5, ""),
+        "sector": anywhere(4, ""),
+        "industry 200": anywhere(6, &large),
+        "industries 200": anywhere(5, &large),
+        "sector 200": anywhere(4, &large),
     })
 }
 

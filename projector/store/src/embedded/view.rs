@@ -21,6 +21,8 @@ use crate::store::{Checkpoint, Error, Range, Scan, Span, View};
 
 /// Reads of more rows than this go to a thread that may block.
 const ROWS_INLINE_MAX: usize = 256;
+/// Scanned rows that a point read counts as.
+const POINT_READ_ROWS: usize = 16;
 /// Values up to this size are copied out of the engine's blocks, so that a kept row does not keep a block.
 const COPIED_BYTES_MAX: usize = 1_024;
 
@@ -350,8 +352,8 @@ impl View for EmbeddedView {
 
     async fn get_many(&self, table: &'static Table, keys: &[Key]) -> Result<Vec<Option<Bytes>>, Error> {
         let keys = keys.iter().map(|key| encode_whole(table, key)).collect::<Result<Vec<_>, _>>()?;
-        // A point read costs several times a scanned row.
-        self.read(keys.len() * 4, move |tables| tables.get_many(table, &keys)).await
+        // A point read costs several times a scanned row, and a look at the disk if it is of old.
+        self.read(keys.len() * POINT_READ_ROWS, move |tables| tables.get_many(table, &keys)).await
     }
 
     async fn range(&self, table: &'static Table, range: Range) -> Result<Vec<(Key, Bytes)>, Error> {
