@@ -1,74 +1,31 @@
 //! Saved filters and watches: kept through the log, used in feeds, matched by what the upstreams bring, and nobody else's business.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use api::access::Access;
-use api::access::secrets::Secrets;
-use api::context::{Context, ServiceSettings, Settings};
 use api::feed::Source;
-use api::services::recalls::search::Search;
 use api::services::{awards, filings, research};
 use jiff::civil::date;
 use schemas::clock::Clock;
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
 use crate::commands::NOWHERE;
 use crate::engine::{Engine, Played, fixed_clock};
+use crate::fed::Served;
 use crate::process::{Answer, Server, highwater, send, stdout};
 
 /// The services that keep something, as the API has them.
 const SOURCES: [Source; 3] = [research::SOURCE, filings::SOURCE, awards::SOURCE];
 
-/// The API over an engine in this process.
-struct Api {
-    address: SocketAddr,
-    context: Arc<Context>,
-    stop: oneshot::Sender<()>,
-    serving: JoinHandle<()>,
-}
+/// The API over an engine, and what is asked of it.
+struct Api(Served);
 
 impl Api {
-    async fn start(engine: &Engine, clock: Clock) -> Self {
-        let server = api::server::Server::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-        let address = server.address();
-        let service = |name: &'static str| {
-            let prefix = format!("/{name}");
-            (name.to_owned(), ServiceSettings { enabled: true, base_url: format!("http://{address}{prefix}"), prefix })
-        };
-        let settings = Settings {
-            services: api::services::all().iter().map(|own| service(own.name)).collect(),
-            trusted_proxies: Vec::new(),
-            request_timeout_s: 10,
-            body_bytes_max: 65_536,
-            allowed_hosts: Vec::new(),
-            public_brokers: Vec::new(),
-            registry: None,
-            private_targets: false,
-        };
-        let access = Access::new(Secrets::from_master(&[7; 32]).unwrap());
-        let context =
-            Arc::new(Context::new(settings, clock, Arc::clone(&engine.log), Arc::clone(&engine.store), access, Search::open(None)));
-        let (stop, stopped) = oneshot::channel::<()>();
-        let (own, ready) = (Arc::clone(&context), Arc::new(|| Ok(())));
-        let serving = tokio::spawn(async move {
-            server.run(own, api::services::all(), ready, async move { drop(stopped.await) }).await.unwrap();
-        });
-        Self { address, context, stop, serving }
-    }
-
-    async fn key(&self, tier: Tier) -> String {
-        self.context.access.mint(&self.context, tier, "").await.unwrap().key.reveal().to_owned()
-    }
-
     /// Asks for JSON; the body may be null.
     fn ask(&self, method: &str, path: &str, key: &str, body: &Value) -> (u16, Value) {
         let body = if body.is_null() { String::new() } else { body.to_string() };
-        let answer = tokio::task::block_in_place(|| send(self.address, method, path, &[("x-api-key", key)], &body));
+        let answer = tokio::task::block_in_place(|| send(self.0.address, method, path, &[("x-api-key", key)], &body));
         (answer.status, serde_json::from_slice(&answer.body).unwrap())
     }
 
@@ -109,11 +66,6 @@ impl Api {
             }
         }
     }
-
-    async fn close(self) {
-        self.stop.send(()).unwrap();
-        self.serving.await.unwrap();
-    }
 }
 
 /// Waits until the three services have passed all facts.
@@ -148,8 +100,8 @@ async fn watches_match_what_comes() {
     let engine = Engine::open(dir.path(), fixed_clock()).await;
     engine.run_all(&played.settings()).await;
     projected(&engine).await;
-    let api = Api::start(&engine, fixed_clock()).await;
-    let key = api.key(Tier::Pro).await;
+    let api = Api(Served::start(&engine, fixed_clock(), None));
+    let key = api.0.key(Tier::Pro).await;
 
     let make = |service: &str, body: Value| -> String {
         let watch = api.want(201, "POST", &format!("/{service}/v1/watchlist"), &key, &body);
@@ -185,7 +137,7 @@ async fn watches_match_what_comes() {
     api.want(201, "POST", "/awards/v1/filters", &key, &json!({"name": "my codes", "filter": {"naics": ["54"]}}));
     assert_eq!(on("&filter=my%20codes").1["code"], "filter-changed");
     assert_eq!(on("&filter=my%20codes&rebase=true").0, 200);
-    api.close().await;
+    api.0.stop().await;
     engine.close().await;
 
     // From a Friday to a Monday.
@@ -194,7 +146,7 @@ async fn watches_match_what_comes() {
     let engine = Engine::open(dir.path(), monday).await;
     engine.run_all(&played.settings()).await;
     projected(&engine).await;
-    let api = Api::start(&engine, monday).await;
+    let api = Api(Served::start(&engine, monday, None));
     let [research, filings, awards] = SOURCES
         .map(|source| source.service)
         .iter()
@@ -231,7 +183,7 @@ async fn watches_match_what_comes() {
     assert_eq!((answer.0, &answer.1["code"]), (400, &json!("cursor-invalid")));
     api.want(200, "DELETE", &format!("/filings/v1/watchlist/{second}"), &key, &Value::Null);
     assert_eq!(api.get("/filings/v1/watchlist", &key)["watches"].as_array().unwrap().len(), companies.len() - 1);
-    api.close().await;
+    api.0.stop().await;
     engine.close().await;
 }
 

@@ -4,55 +4,28 @@
 //! before its body.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 use view_store::feed::{FeedReader, Page};
 
-use super::position::{self, LAG_WITHIN, Position, lagging, log_end, parse_date, start_ms};
-use super::query::{WAIT_S_MAX, later, no_stream_of_the_past, sample};
+use super::position::{self, DAY_MS, LAG_WITHIN, Position, lagging, log_end, parse_date, start_ms};
+use super::query::{Place, later};
+use super::reading::Reading;
+use super::told::sample;
 use super::{Source, cursor, etag, has_it, history_from, shallow_note};
-use crate::access::tiers;
 use crate::context::{Context, store_problem};
 use crate::operation::{Answer, Body, Call, Event, Form, Method, Operation, Price, Words};
 use crate::problem::Problem;
 use crate::surfaces::metrics;
 
-const LIMIT_MAX: usize = 200;
-const RECENT_MS: i64 = 7 * 86_400_000;
+const RECENT_MS: i64 = 7 * DAY_MS;
 /// Changes whenever the same positions are answered with other bytes.
 const RENDERING: &str = "1";
-
-/// Arguments of `changes`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Arguments {
-    /// Where to go on: the `cursor` of an earlier answer. It never expires. Without it the feed starts at `start`.
-    pub cursor: Option<String>,
-    /// Where to start without a cursor: `earliest`, `latest` (only what comes from now on), or a date YYYY-MM-DD (changes recorded
-    /// from that day on, in UTC). By default the last 7 days.
-    pub start: Option<String>,
-    /// How many changes to give at most.
-    #[serde(default = "limit_default")]
-    #[schemars(range(min = 1, max = 200))]
-    pub limit: usize,
-    /// Seconds to wait for something new when there is nothing.
-    #[serde(default)]
-    #[schemars(range(min = 0, max = 30))]
-    pub wait: u64,
-    /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
-    pub as_of: Option<String>,
-}
-
-fn limit_default() -> usize {
-    50
-}
 
 /// One change.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -74,21 +47,9 @@ pub struct Change<R> {
 pub struct Changes<R> {
     /// The changes, oldest first.
     pub changes: Vec<Change<R>>,
-    /// Stands after the last change of this page: give it back as `cursor` to go on.
-    pub cursor: String,
-    /// Whether more is recorded after this page.
-    pub has_more: bool,
-    /// The first `seq` that this page covers. The next page's `from` is this one's `to` plus 1.
-    pub from: u64,
-    /// The last `seq` that this page covers, shown or not; `from` minus 1 for a page that covers none.
-    pub to: u64,
-    /// The last day up to which every upstream has been read completely, as of `to`; empty before the first complete reading.
-    pub through_date: String,
-    /// How many complete readings of upstreams stand behind that, as of `to`.
-    pub snapshot_count: u64,
-    /// What to know about the data while its history is shallow.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
+    /// Where the page stands.
+    #[serde(flatten)]
+    pub place: Place,
 }
 
 /// The operation for one service, whose records are `R`.
@@ -111,7 +72,7 @@ pub fn operation<R: JsonSchema + 'static>(source: Source, example: Value) -> Ope
         example,
         aliases: &[],
     };
-    Operation::define::<Arguments, Changes<R>, _, _>(words, move |call, arguments| answer(source, call, arguments))
+    Operation::define::<Reading, Changes<R>, _, _>(words, move |call, arguments| answer(source, call, arguments))
 }
 
 /// An example that gives an answer for every service.
@@ -120,38 +81,23 @@ pub fn example() -> Value {
     json!({ "start": "earliest", "limit": 10 })
 }
 
-async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let ctx = &call.context;
-    let limit = arguments.limit;
-    if limit == 0 || limit > LIMIT_MAX {
-        return Err(Problem::parameter("limit", format!("{limit} is not between 1 and {LIMIT_MAX}")));
-    }
-    if arguments.wait > WAIT_S_MAX {
-        return Err(Problem::parameter("wait", format!("{} is not between 0 and {WAIT_S_MAX}", arguments.wait)));
-    }
-    if arguments.as_of.is_some() && call.form == Form::Events {
-        return Err(no_stream_of_the_past());
-    }
-    if arguments.cursor.is_some() && arguments.start.is_some() {
-        return Err(Problem::parameter("start", "give either a cursor or a start"));
-    }
-    let rows_max = tiers::limits(call.caller.tier).rows_max;
-    let short = limit > rows_max;
-    let limit = limit.min(rows_max);
-    let mut at = position::position(ctx, &source, arguments.as_of.as_deref()).await?;
-    let after = match &arguments.cursor {
+async fn answer(source: Source, call: Call, reading: Reading) -> Result<Answer, Problem> {
+    let (ctx, mut notes) = (&call.context, Vec::new());
+    reading.check(&call)?;
+    let limit = reading.limit_of(&call, &mut notes);
+    let mut at = position::position(ctx, &source, reading.as_of.as_deref()).await?;
+    let after = match &reading.cursor {
         Some(text) => {
             let seq = cursor::decode(ctx.access.secrets(), source.service, "", text)?;
             if seq > at.last {
-                at = catch_up(ctx, &source, seq, at, arguments.as_of.is_some()).await?;
+                at = catch_up(ctx, &source, seq, at, reading.as_of.is_some()).await?;
             }
             seq
         }
-        None => start(ctx, &source, arguments.start.as_deref(), &at).await?,
+        None => start(ctx, &source, reading.start.as_deref(), &at).await?,
     };
-    let mut sampled = Vec::new();
-    let after = sample(&call, &source, &at, after, &mut sampled).await?;
-    let deadline = Instant::now() + Duration::from_secs(if arguments.as_of.is_some() { 0 } else { arguments.wait });
+    let after = sample(&call, &source, &at, after, &mut notes).await?;
+    let deadline = reading.deadline();
     let (reader, page) = loop {
         let reader = ctx.feeds.reader(&source, Arc::clone(&at.view));
         let page = reader.page(after, at.seq, limit).await.map_err(store_problem)?;
@@ -166,12 +112,7 @@ async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answ
     };
     let has_more = page.to < at.seq.0;
     let from_ms = history_from(ctx, &source, &at.view, at.last.0).await?;
-    let mut notes: Vec<String> =
-        shallow_note(from_ms.filter(|_| at.seq.0 > 0), at.now.as_millisecond()).map(str::to_owned).into_iter().collect();
-    notes.extend(sampled);
-    if short {
-        notes.push(format!("this tier gets at most {rows_max} changes a page; a paid key gets up to {LIMIT_MAX}"));
-    }
+    notes.extend(shallow_note(from_ms.filter(|_| at.seq.0 > 0), at.now.as_millisecond()).map(str::to_owned));
     let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
     let etag = etag(&[
         RENDERING,
@@ -197,16 +138,16 @@ async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answ
         metrics::published(source.service, page.shown);
         // A cursor may stand ahead of what is asked for with `asOf`.
         let standing = ctx.feeds.standing(&source, at.view.as_ref(), Seq(page.to.min(at.last.0)), at.last).await?;
-        let tail = Tail {
-            cursor: &next_cursor,
+        let place = Place {
+            cursor: next_cursor.clone(),
             has_more,
             from: page.from,
             to: page.to,
-            through_date: &standing.through_date,
+            through_date: standing.through_date,
             snapshot_count: standing.snapshot_count,
-            note: note.as_deref(),
+            note,
         };
-        Body::Parts(splice(page, &tail)?)
+        Body::Parts(splice(page, &place)?)
     };
     Ok(Answer { body, etag, next_cursor, status: 200 })
 }
@@ -237,22 +178,8 @@ pub(super) async fn start(ctx: &Context, source: &Source, start: Option<&str>, a
     reader.seq_at(from_ms - 1, at.seq).await.map_err(store_problem)
 }
 
-/// What follows the array.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Tail<'a> {
-    cursor: &'a str,
-    has_more: bool,
-    from: u64,
-    to: u64,
-    through_date: &'a str,
-    snapshot_count: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'a str>,
-}
-
 /// The answer in pieces: the stored bytes of the page between what frames them.
-fn splice(page: Page, tail: &Tail<'_>) -> Result<Vec<Bytes>, Problem> {
+fn splice(page: Page, place: &Place) -> Result<Vec<Bytes>, Problem> {
     let mut parts = Vec::with_capacity(page.parts.len() * 2 + 2);
     parts.push(Bytes::from_static(b"{\"changes\":["));
     for (i, part) in page.parts.into_iter().enumerate() {
@@ -262,7 +189,7 @@ fn splice(page: Page, tail: &Tail<'_>) -> Result<Vec<Bytes>, Problem> {
         parts.push(part);
     }
     let mut rest = vec![b']', b','];
-    let written = serde_json::to_vec(tail).map_err(|error| {
+    let written = serde_json::to_vec(place).map_err(|error| {
         tracing::error!(%error, "an answer cannot be written as JSON");
         Problem::new(ErrorCode::Internal, "the answer could not be written")
     })?;

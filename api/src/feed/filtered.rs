@@ -9,10 +9,13 @@ use schemas::position::Seq;
 use serde_json::{Value, json};
 
 use super::position::position;
+use super::query::Query;
 use super::query::newest;
 use super::select::{Selection, Way};
 use super::testing::{Chance, call};
-use super::things::{LARGE, SMALL, Thing, Things, Wants, after, answer, at_ms, filters, keyed, page, query, seqs, thing_by_chance};
+use super::things::{
+    LARGE, SMALL, Thing, Things, Wants, after, answer, at_cursor, at_ms, filters, keyed, page, query, seqs, thing_by_chance,
+};
 use super::{cursor, names};
 use crate::operation::{Body, Call, Form};
 
@@ -32,24 +35,27 @@ async fn pages_join_under_every_filter() {
                     json!({ "event": event, "seq": told.seq, "record": told.after, "before": told.before })
                 })
                 .collect();
-            let (mut got, mut to, mut asked) = (Vec::new(), 0, query(wants.clone()));
-            asked.before = true;
+            let (mut got, mut to, mut question) = (Vec::new(), 0, query(wants.clone()));
+            question.asked.before = true;
             loop {
-                asked.limit = 1 + chance.below(200);
-                let page = page(&keyed(&ctx), &feed, asked.clone()).await;
+                question.asked.reading.limit = 1 + chance.below(200);
+                let page = page(&keyed(&ctx), &feed, question.clone()).await;
                 assert_eq!(page["from"], to + 1, "{wants:?}");
                 let (end, own) = (page["to"].as_u64().unwrap(), seqs(&page));
-                assert!(own.len() <= asked.limit && own.iter().all(|seq| (to + 1..=end).contains(seq)), "{wants:?}: {page}");
+                assert!(
+                    own.len() <= question.asked.reading.limit && own.iter().all(|seq| (to + 1..=end).contains(seq)),
+                    "{wants:?}: {page}"
+                );
                 assert_eq!(page["hasMore"], end < things.checkpoint.seq);
                 assert!(end > to, "a page gets on: {wants:?}");
                 got.extend(page["things"].as_array().unwrap().clone());
-                (to, asked) = (end, after(asked, &page));
+                (to, question) = (end, after(question, &page));
                 if page["hasMore"] == false {
                     break;
                 }
             }
             assert_eq!(got, expected, "{wants:?}");
-            let end = page(&keyed(&ctx), &feed, asked).await;
+            let end = page(&keyed(&ctx), &feed, question).await;
             assert_eq!((&end["from"], &end["to"], seqs(&end).len()), (&json!(to + 1), &json!(to), 0));
         }
     }
@@ -126,20 +132,20 @@ async fn a_changed_filter_tells_the_difference() {
         let (old, new) = (all[chance.below(all.len())].clone(), all[chance.below(all.len())].clone());
         let at = [0, last, chance.below(1_200) as u64][chance.below(3)];
         let stands = cursor::encode(ctx.access.secrets(), "things", Seq(at), &crate::feed::filter::Filter::canonical(&old));
-        let mut asked = super::query::Query { cursor: Some(stands), start: None, ..query(new.clone()) };
+        let mut question = at_cursor(query(new.clone()), stands);
         if old == new {
-            asked.rebase = chance.below(2) == 0;
+            question.asked.rebase = chance.below(2) == 0;
         } else {
-            let problem = answer(&keyed(&ctx), &feed, asked.clone()).await.unwrap_err();
+            let problem = answer(&keyed(&ctx), &feed, question.clone()).await.unwrap_err();
             assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::FilterChanged, "cursor"));
-            asked.rebase = true;
+            question.asked.rebase = true;
             let mut events = keyed(&ctx);
             events.form = Form::Events;
-            assert_eq!(answer(&events, &feed, asked.clone()).await.unwrap_err().parameter, "rebase");
+            assert_eq!(answer(&events, &feed, question.clone()).await.unwrap_err().parameter, "rebase");
             let mut told: BTreeMap<String, (String, Value)> = BTreeMap::new();
             loop {
-                asked.limit = 1 + chance.below(90);
-                let page = page(&keyed(&ctx), &feed, asked.clone()).await;
+                question.asked.reading.limit = 1 + chance.below(90);
+                let page = page(&keyed(&ctx), &feed, question.clone()).await;
                 assert_eq!((&page["from"], &page["to"]), (&json!(at + 1), &json!(at)), "nothing behind the cursor is covered yet");
                 for item in page["things"].as_array().unwrap() {
                     let told = told.insert(
@@ -148,17 +154,19 @@ async fn a_changed_filter_tells_the_difference() {
                     );
                     assert_eq!(told, None, "each once");
                 }
-                asked = after(asked, &page);
+                question = after(question, &page);
                 // It goes on by itself, once it was begun; under a third filter it does not.
-                asked.rebase = chance.below(2) == 0;
-                let made_under = cursor::read(ctx.access.secrets(), "things", asked.cursor.as_deref().unwrap()).unwrap().1;
+                question.asked.rebase = chance.below(2) == 0;
+                let made_under = cursor::read(ctx.access.secrets(), "things", question.asked.reading.cursor.as_deref().unwrap()).unwrap().1;
                 if !made_under.starts_with('\u{1}') {
                     assert_eq!(page["hasMore"], at < last);
                     break;
                 }
                 assert_eq!(page["hasMore"], true);
                 let third = Wants { kind: Some("third".to_owned()), ..Wants::default() };
-                let refused = answer(&keyed(&ctx), &feed, super::query::Query { filter: third, rebase: true, ..asked.clone() }).await;
+                let mut other = Query { filter: third, ..question.clone() };
+                other.asked.rebase = true;
+                let refused = answer(&keyed(&ctx), &feed, other).await;
                 assert_eq!(refused.unwrap_err().code, ErrorCode::FilterChanged);
             }
             let standing = things.standing(at);
@@ -169,7 +177,8 @@ async fn a_changed_filter_tells_the_difference() {
             });
             assert_eq!(told, differ.collect(), "{old:?} to {new:?} at {at}");
         }
-        let goes_on = page(&keyed(&ctx), &feed, super::query::Query { limit: 7, ..asked }).await;
+        question.asked.reading.limit = 7;
+        let goes_on = page(&keyed(&ctx), &feed, question).await;
         let next: Vec<u64> = things.shown(&new, u64::MAX).into_iter().map(|told| told.seq).filter(|seq| *seq > at).take(7).collect();
         assert_eq!((&goes_on["from"], seqs(&goes_on)), (&json!(at + 1), next), "{new:?} after {at}");
     }
@@ -183,16 +192,16 @@ async fn without_a_key_the_last_days_are_shown() {
     // One change every ten minutes; now is ten minutes after the last.
     let begin = last + 1 - 7 * 144;
     let wants = Wants { kind: Some("b".to_owned()), ..Wants::default() };
-    let mut asked = query(wants.clone());
+    let mut question = query(wants.clone());
     let (mut got, mut from) = (Vec::new(), begin);
     loop {
-        let page = page(&call(&ctx), &feed, asked.clone()).await;
+        let page = page(&call(&ctx), &feed, question.clone()).await;
         assert_eq!(page["from"], from);
         assert!(page["note"].as_str().unwrap().contains("7 days") && page["note"].as_str().unwrap().contains("25"), "{page}");
         assert!(seqs(&page).len() <= 25);
         got.extend(seqs(&page));
         from = page["to"].as_u64().unwrap() + 1;
-        asked = after(asked, &page);
+        question = after(question, &page);
         if page["hasMore"] == false {
             break;
         }
@@ -200,14 +209,14 @@ async fn without_a_key_the_last_days_are_shown() {
     let expected: Vec<u64> = things.shown(&wants, u64::MAX).into_iter().map(|told| told.seq).filter(|seq| *seq >= begin).collect();
     assert_eq!(got, expected);
 
-    asked.filter = Wants { kind: Some("c".to_owned()), ..Wants::default() };
-    asked.rebase = true;
+    question.filter = Wants { kind: Some("c".to_owned()), ..Wants::default() };
+    question.asked.rebase = true;
     let mut told = 0;
     loop {
-        let page = page(&call(&ctx), &feed, asked.clone()).await;
+        let page = page(&call(&ctx), &feed, question.clone()).await;
         assert!(seqs(&page).iter().all(|seq| *seq >= begin), "{page}");
         told += seqs(&page).len();
-        asked = after(asked, &page);
+        question = after(question, &page);
         if page["hasMore"] == false {
             break;
         }
@@ -223,23 +232,24 @@ async fn as_of_ends_where_it_says() {
     for wants in filters() {
         let seq = 1 + chance.below(usize::try_from(things.checkpoint.seq).unwrap()) as u64;
         let as_of = schemas::clock::rfc3339(at_ms(seq) + i64::try_from(chance.below(600_000)).unwrap());
-        let mut asked = super::query::Query { as_of: Some(as_of), wait: 30, ..query(wants.clone()) };
+        let mut question = query(wants.clone());
+        (question.asked.reading.as_of, question.asked.reading.wait) = (Some(as_of), 30);
         let mut got = Vec::new();
         let (mut to, mut more) = (0, true);
         while more {
-            let page = page(&keyed(&ctx), &feed, asked.clone()).await;
+            let page = page(&keyed(&ctx), &feed, question.clone()).await;
             got.extend(seqs(&page));
             (to, more) = (page["to"].as_u64().unwrap(), page["hasMore"] == true);
-            asked = after(asked, &page);
+            question = after(question, &page);
         }
         assert_eq!((to, got), (seq, things.shown(&wants, seq).into_iter().map(|told| told.seq).collect()), "{wants:?}");
         let beyond =
             cursor::encode(ctx.access.secrets(), "things", Seq(things.checkpoint.seq), &crate::feed::filter::Filter::canonical(&wants));
-        let page = page(&keyed(&ctx), &feed, super::query::Query { cursor: Some(beyond), ..asked.clone() }).await;
+        let page = page(&keyed(&ctx), &feed, at_cursor(question.clone(), beyond)).await;
         assert_eq!((seqs(&page).len(), &page["hasMore"]), (0, &json!(false)));
         let mut events = keyed(&ctx);
         events.form = Form::Events;
-        assert_eq!(answer(&events, &feed, asked).await.unwrap_err().parameter, "asOf");
+        assert_eq!(answer(&events, &feed, question).await.unwrap_err().parameter, "asOf");
     }
 }
 
@@ -251,10 +261,11 @@ async fn a_reader_that_waits_is_woken() {
     let wants = Wants { kind: Some("awaited".to_owned()), ..Wants::default() };
     let begun = page(&keyed(&ctx), &feed, query(wants.clone())).await;
     assert_eq!(begun["to"], things.checkpoint.seq);
-    let mut asked = super::query::Query { wait: 30, ..after(query(wants), &begun) };
+    let mut question = after(query(wants), &begun);
+    question.asked.reading.wait = 30;
     for form in [Form::Json, Form::Events] {
         let caller = Call { form, ..keyed(&ctx) };
-        let mut waiting = std::pin::pin!(answer(&caller, &feed, asked.clone()));
+        let mut waiting = std::pin::pin!(answer(&caller, &feed, question.clone()));
         let is_waiting = futures_util::poll!(waiting.as_mut());
         assert!(matches!(is_waiting, Poll::Pending));
         for _ in 0..3 {
@@ -266,7 +277,7 @@ async fn a_reader_that_waits_is_woken() {
         let seq = things.change(&awaited);
         things.commit().await;
         let answered = waiting.await.unwrap();
-        asked.cursor = Some(answered.next_cursor.clone());
+        question.asked.reading.cursor = Some(answered.next_cursor.clone());
         match answered.body {
             Body::Json(page) => {
                 assert_eq!((&page["from"], seqs(&page)), (&json!(begun["to"].as_u64().unwrap() + 1), vec![seq]));
@@ -282,7 +293,7 @@ async fn a_reader_that_waits_is_woken() {
     }
     // Behind both there is nothing: whoever waits there is answered at the stop.
     let caller = keyed(&ctx);
-    let mut waiting = std::pin::pin!(answer(&caller, &feed, asked));
+    let mut waiting = std::pin::pin!(answer(&caller, &feed, question));
     assert!(matches!(futures_util::poll!(waiting.as_mut()), Poll::Pending));
     ctx.stopping.send_replace(true);
     let Body::Json(page) = waiting.await.unwrap().body else { panic!() };

@@ -10,6 +10,7 @@ mod filtered;
 pub mod names;
 pub mod position;
 pub mod query;
+pub mod reading;
 pub mod select;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -18,6 +19,7 @@ mod tests;
 #[cfg(test)]
 mod things;
 pub mod through;
+pub mod told;
 
 use std::any::Any;
 use std::collections::HashMap;

@@ -17,6 +17,8 @@ use super::Source;
 use crate::context::{Context, store_problem};
 use crate::problem::Problem;
 
+/// A day in milliseconds.
+pub(super) const DAY_MS: i64 = 86_400_000;
 /// How long a view that lags is waited for.
 pub(crate) const LAG_WITHIN: Duration = Duration::from_secs(2);
 /// Records of the log that are looked at for what a view lacks.

@@ -6,7 +6,6 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -21,46 +20,30 @@ use view_store::{Range, View};
 
 use super::changes::{catch_up, start};
 use super::filter::{Element, Filter};
-use super::position::{self, Position, day_text, start_ms};
+use super::position::{self, DAY_MS, Position, day_text, start_ms};
+use super::reading::Filtered;
 use super::select::{Selection, Way};
+use super::told::sample;
 use super::{Source, cursor, etag, has_it, history_from, shallow_note};
-use crate::access::tiers;
 use crate::context::{Context, store_problem};
 use crate::operation::{Answer, Body, Call, Event, Form};
 use crate::problem::Problem;
 use crate::surfaces::metrics;
 
-/// Items that a page has at most.
-pub const LIMIT_MAX: usize = 200;
 /// Changes that a digest looks at, at most.
 pub const DIGEST_MAX: usize = 2_000;
-/// Seconds that a page may be waited for at most.
-pub const WAIT_S_MAX: u64 = 30;
 /// How often [`newest`] reads on.
 const ROUNDS_MAX: usize = 5;
 /// Stands before each part of a cursor's filter while the reader is told what a new filter changes; it is in no JSON text.
 const REBASE: char = '\u{1}';
 /// Changes whenever the same positions are answered with other bytes.
 const RENDERING: &str = "1";
-const DAY_MS: i64 = 86_400_000;
 
 /// What is asked of a feed.
 #[derive(Clone, Debug)]
 pub struct Query<F> {
-    /// Where to go on.
-    pub cursor: Option<String>,
-    /// Where to start without a cursor.
-    pub start: Option<String>,
-    /// How many items at most.
-    pub limit: usize,
-    /// As of when.
-    pub as_of: Option<String>,
-    /// Seconds to wait for something new.
-    pub wait: u64,
-    /// Whether modified records come with what they were before.
-    pub before: bool,
-    /// Whether a cursor of another filter is taken.
-    pub rebase: bool,
+    /// Where it goes on or starts, how much of it, and what comes with it.
+    pub asked: Filtered,
     /// What is shown.
     pub filter: F,
 }
@@ -117,34 +100,19 @@ impl Feed {
         show: impl Fn(Item<F::Record>) -> T,
     ) -> Result<Answer, Problem> {
         let (ctx, filter) = (&call.context, query.filter.canonical());
-        if query.limit == 0 || query.limit > LIMIT_MAX {
-            return Err(Problem::parameter("limit", format!("{} is not between 1 and {LIMIT_MAX}", query.limit)));
-        }
-        if query.wait > WAIT_S_MAX {
-            return Err(Problem::parameter("wait", format!("{} is not between 0 and {WAIT_S_MAX}", query.wait)));
-        }
-        if query.as_of.is_some() && call.form == Form::Events {
-            return Err(no_stream_of_the_past());
-        }
-        if query.cursor.is_some() && query.start.is_some() {
-            return Err(Problem::parameter("start", "give either a cursor or a start"));
-        }
-        let rows_max = tiers::limits(call.caller.tier).rows_max;
-        let limit = query.limit.min(rows_max);
-        let mut notes = Vec::new();
-        if limit < query.limit {
-            notes.push(format!("this tier gets at most {rows_max} items a page; a paid key gets up to {LIMIT_MAX}"));
-        }
-        let mut at = position::position(ctx, &self.source, query.as_of.as_deref()).await?;
+        let (mut notes, reading) = (Vec::new(), &query.asked.reading);
+        reading.check(call)?;
+        let limit = reading.limit_of(call, &mut notes);
+        let mut at = position::position(ctx, &self.source, reading.as_of.as_deref()).await?;
         let mut meant = query.filter.look_up(ctx, &at).await?;
-        let mut after = match &query.cursor {
+        let mut after = match &reading.cursor {
             Some(text) => {
                 let (seq, made_under) = cursor::read(ctx.access.secrets(), self.source.service, text)?;
                 if seq > at.last {
-                    at = catch_up(ctx, &self.source, seq, at, query.as_of.is_some()).await?;
+                    at = catch_up(ctx, &self.source, seq, at, reading.as_of.is_some()).await?;
                     meant = query.filter.look_up(ctx, &at).await?;
                 }
-                if let Some(mut rebase) = Rebase::<F>::of(&made_under, &filter, query.rebase)? {
+                if let Some(mut rebase) = Rebase::<F>::of(&made_under, &filter, query.asked.rebase)? {
                     if call.form == Form::Events {
                         return Err(Problem::parameter("rebase", "what a new filter changes is told in pages, not in a stream"));
                     }
@@ -155,10 +123,10 @@ impl Feed {
                 }
                 seq
             }
-            None => start(ctx, &self.source, query.start.as_deref(), &at).await?,
+            None => start(ctx, &self.source, reading.start.as_deref(), &at).await?,
         };
         after = sample(call, &self.source, &at, after, &mut notes).await?;
-        let deadline = Instant::now() + Duration::from_secs(if query.as_of.is_some() { 0 } else { query.wait });
+        let deadline = reading.deadline();
         let mut page = self.page(ctx, &at, &query, after, after, limit).await?;
         while page.items.is_empty() && page.to >= at.seq.0 {
             let Some(later) = later(ctx, &self.source, &at, deadline).await? else { break };
@@ -232,7 +200,7 @@ impl Feed {
         let found = selection.find(from_here, at.seq, limit, Way::Forwards).await?;
         let mut items = Vec::with_capacity(found.changes.len());
         for change in found.changes {
-            let before = if query.before && change.event == "modified" {
+            let before = if query.asked.before && change.event == "modified" {
                 record_at(&*at.view, self.tables, change.record.id(), change.seq.saturating_sub(1)).await?.map(|row| row.record)
             } else {
                 None
@@ -310,7 +278,7 @@ impl Feed {
             &cursor,
             if page.has_more { "more" } else { "end" },
             &seqs.join(","),
-            if query.before { "before" } else { "" },
+            if query.asked.before { "before" } else { "" },
             note.as_deref().unwrap_or_default(),
             call.caller.tier.as_str(),
             call.form.as_str(),
@@ -352,11 +320,6 @@ struct Page<R> {
     from: u64,
     to: u64,
     has_more: bool,
-}
-
-/// What is refused to a stream: it would end at once, again and again.
-pub(super) fn no_stream_of_the_past() -> Problem {
-    Problem::parameter("asOf", "a stream tells what comes; what was is told in pages")
 }
 
 /// Where telling what a new filter changes has come.
@@ -489,59 +452,6 @@ pub async fn newest<F: Filter>(
         }
     }
     Ok(Newest { changes, cut: Some(Cut::Tired(upto.0 + 1)) })
-}
-
-/// What is said beside an answer that is no page, and what bounds it.
-#[derive(Clone, Debug)]
-pub struct Told {
-    /// Nothing up to this change is shown.
-    pub after: Seq,
-    rows_max: usize,
-    notes: Vec<String>,
-}
-
-impl Told {
-    /// How many rows the caller may have of those asked for.
-    #[must_use]
-    pub fn limit(&mut self, limit: usize) -> usize {
-        if limit > self.rows_max {
-            self.notes.push(format!("this tier gets at most {} rows an answer; a paid key gets up to {LIMIT_MAX}", self.rows_max));
-        }
-        limit.min(self.rows_max)
-    }
-
-    /// Says something more.
-    pub fn add(&mut self, note: Option<String>) {
-        self.notes.extend(note);
-    }
-
-    /// All that is said.
-    #[must_use]
-    pub fn note(self) -> Option<String> {
-        Some(self.notes.join("; ")).filter(|note| !note.is_empty())
-    }
-}
-
-/// What must be said of an answer at a position: that history is shallow, and what a key would open.
-///
-/// # Errors
-/// When the feed cannot be read.
-pub async fn notes(call: &Call, source: &Source, at: &Position) -> Result<Told, Problem> {
-    let ctx = &call.context;
-    let mut notes = Vec::new();
-    let after = sample(call, source, at, Seq(0), &mut notes).await?;
-    let from_ms = history_from(ctx, source, &at.view, at.last.0).await?.filter(|_| at.seq.0 > 0);
-    notes.extend(shallow_note(from_ms, at.now.as_millisecond()).map(str::to_owned));
-    Ok(Told { after, rows_max: tiers::limits(call.caller.tier).rows_max, notes })
-}
-
-/// Where a reader without a key may begin.
-pub(super) async fn sample(call: &Call, source: &Source, at: &Position, after: Seq, notes: &mut Vec<String>) -> Result<Seq, Problem> {
-    let Some(days) = source.sample_days.filter(|_| call.caller.key_id.is_empty()) else { return Ok(after) };
-    let reader = call.context.feeds.reader(source, Arc::clone(&at.view));
-    let begin = reader.seq_at(at.now.as_millisecond() - days * DAY_MS - 1, at.seq).await.map_err(store_problem)?;
-    notes.push(format!("without a key the last {days} days are shown; a key opens the rest"));
-    Ok(after.max(begin))
 }
 
 /// A later position, once there is one; `None` when there is none in time, or the server stops.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use schemas::views::accounts::Tier;
+use schemas::views::recalls::Recall;
 use serde_json::{Value, json};
 
 use super::testing::{Chance, HOUR_MS, START_MS, World, call as anonymous, fill, record_by_chance};
@@ -12,7 +13,7 @@ use super::{changes, cursor};
 use crate::context::Context;
 use crate::operation::{Answer, Body, Call, Form, Operation};
 use crate::problem::Problem;
-use crate::services::recalls::{Record, SOURCE};
+use crate::services::recalls::SOURCE;
 
 /// A call with a paid key, whose pages are of full length.
 fn call(ctx: &Arc<Context>) -> Call {
@@ -35,7 +36,7 @@ async fn value(ctx: &Arc<Context>, operation: &Operation, arguments: Value) -> V
 const DAY_MS: i64 = 24 * HOUR_MS;
 
 fn operation() -> Operation {
-    changes::operation::<Record>(SOURCE, changes::example())
+    changes::operation::<Recall>(SOURCE, changes::example())
 }
 
 /// Proves that pages of any size join without a gap and give every change once, as JSON and as NDJSON.

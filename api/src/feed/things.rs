@@ -19,6 +19,7 @@ use view_store::{Checkpoint, View, ViewStore};
 use super::Source;
 use super::filter::{Element, Filter, Wanted, contains};
 use super::query::{Feed, Item, Query};
+use super::reading::{Filtered, Reading};
 use super::testing::{Chance, START_MS, World, call};
 use crate::context::Context;
 use crate::operation::{Answer, Body, Call};
@@ -273,12 +274,19 @@ pub(crate) fn thing_by_chance(chance: &mut Chance) -> Thing {
 }
 
 pub(crate) fn query(filter: Wants) -> Query<Wants> {
-    Query { cursor: None, start: Some("earliest".to_owned()), limit: 200, as_of: None, wait: 0, before: false, rebase: false, filter }
+    let reading = Reading { cursor: None, start: Some("earliest".to_owned()), limit: 200, wait: 0, as_of: None };
+    Query { asked: Filtered { reading, before: false, rebase: false }, filter }
 }
 
 /// The query that goes on behind a page.
 pub(crate) fn after(query: Query<Wants>, page: &Value) -> Query<Wants> {
-    Query { cursor: Some(page["cursor"].as_str().unwrap().to_owned()), start: None, ..query }
+    at_cursor(query, page["cursor"].as_str().unwrap().to_owned())
+}
+
+/// The query that goes on at a cursor.
+pub(crate) fn at_cursor(mut query: Query<Wants>, cursor: String) -> Query<Wants> {
+    (query.asked.reading.cursor, query.asked.reading.start) = (Some(cursor), None);
+    query
 }
 
 /// A caller with a paid key, whose pages are of full length.

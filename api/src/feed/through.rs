@@ -13,12 +13,11 @@ use tokio::sync::Mutex as Turn;
 use view_store::{Range, View};
 
 use super::Source;
-use super::position::day_text;
+use super::position::{DAY_MS, day_text};
 use crate::context::store_problem;
 use crate::problem::Problem;
 
 const PAGE_ROWS: usize = 500;
-const DAY_MS: i64 = 86_400_000;
 
 /// How complete the data is at a position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! A trade that an insider reported on form 3, 4 or 5.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::canonical::Canonical;
@@ -60,7 +61,7 @@ pub struct InsiderTradeFact {
 }
 
 /// Who reports a trade.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Owner {
     /// 10 digits.

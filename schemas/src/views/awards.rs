@@ -1,11 +1,12 @@
 //! The awards service's rows: federal contract awards, one record each.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Term};
 
 /// An award as readers see it, with the action that was last taken on it. `""` and `None` stand for unknown; amounts are US cents.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Award {
     /// The award's lasting id.

@@ -1,12 +1,13 @@
 //! The filings service's rows: filings, one record a filer, and the trades that insiders reported.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Term};
 use crate::facts::insider_trades::Owner;
 
 /// A filing of one filer, or one trade of an insider, as readers see it. `""` and empty lists stand for unknown.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Filing {
     /// `filing/ACCESSION/CIK`, or `trade/ACCESSION/TABLE/ROW`.

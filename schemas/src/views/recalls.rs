@@ -1,5 +1,6 @@
 //! The recalls service's rows: one record per real-world recall.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
@@ -7,7 +8,7 @@ use crate::facts::recalls::RecallFact;
 use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
 
 /// A recall as readers see it. The first eight fields after `id` are the contract's record, in its order. `""` is unknown.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Recall {
     /// `AGENCY:number`, the smallest of its members when agencies' duplicates are one record.

@@ -1,5 +1,6 @@
 //! The research service's rows: grants and clinical trials, one record each.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Term};
@@ -10,7 +11,7 @@ const INSTITUTIONS_MAX: usize = 50;
 pub const MANY: &str = "+";
 
 /// A grant or a trial as readers see it. `""`, empty lists and `None` stand for unknown.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Funding {
     /// `grant/` and the funder's number, `trial/` and the registry's.
@@ -84,7 +85,7 @@ pub struct Funding {
 }
 
 /// A topic that a record is about.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Topic {
     /// `oncology`.

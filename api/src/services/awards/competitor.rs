@@ -16,10 +16,11 @@ use upstreams::live::AwardOrder;
 
 use super::filter::Filter;
 use super::records::{Changed, Shown, dollars};
-use super::search::question;
+use super::search::{USASPENDING, question};
 use super::{FEED, SOURCE};
 use crate::feed::position::position;
-use crate::feed::query::{DIGEST_MAX, Item, newest, notes};
+use crate::feed::query::{DIGEST_MAX, Item, newest};
+use crate::feed::told::notes;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 
@@ -134,16 +135,14 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         // Older awards, which no action has brought here yet.
         let today = at.now.to_zoned(TimeZone::UTC).date();
         let first = today.saturating_sub(BACKFILL_YEARS.years());
-        match ctx.ask(question(&[], &arguments.contractor, first, today, AwardOrder::Largest), at.now).await {
-            Ok(facts) => {
-                live = true;
-                let known: HashSet<String> = awards.iter().map(|award| award.id.clone()).collect();
-                awards.extend(facts.iter().filter_map(|fact| match fact {
-                    FactData::Award(award) if !known.contains(&award.award_id) => Some(of_fact(award)),
-                    _ => None,
-                }));
-            }
-            Err(why) => told.add(Some(format!("USAspending: {why}"))),
+        let question = question(&[], &arguments.contractor, first, today, AwardOrder::Largest);
+        if let Some(facts) = told.ask(&call, USASPENDING, question, &at).await {
+            live = true;
+            let known: HashSet<String> = awards.iter().map(|award| award.id.clone()).collect();
+            awards.extend(facts.iter().filter_map(|fact| match fact {
+                FactData::Award(award) if !known.contains(&award.award_id) => Some(of_fact(award)),
+                _ => None,
+            }));
         }
     }
     awards.sort_by(|a, b| b.amount_cents.cmp(&a.amount_cents).then_with(|| a.id.cmp(&b.id)));

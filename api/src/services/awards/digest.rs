@@ -15,11 +15,12 @@ use upstreams::live::AwardOrder;
 
 use super::filter::{Codes, Filter};
 use super::records::{Changed, Shown, day_told, event_of};
-use super::search::{question, shown};
+use super::search::{USASPENDING, question, shown};
 use super::{Change, FEED, SOURCE};
 use crate::feed::filter::{self, Wanted};
 use crate::feed::position::{day_text, position};
-use crate::feed::query::{DIGEST_MAX, Item, newest, notes, since_days};
+use crate::feed::query::{DIGEST_MAX, Item, newest, since_days};
+use crate::feed::told::notes;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 
@@ -165,17 +166,15 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let mut asked: Option<Vec<Shown>> = None;
     if arguments.as_of.is_none() {
         let first = today.saturating_sub(TOUCHED_YEARS.years());
-        match ctx.ask(question(&expiring.filter.naics, "", first, today, AwardOrder::EndingAfter(today)), at.now).await {
-            Ok(facts) => {
-                let is_within = |award: &Shown| expiring.from <= award.end && award.end <= expiring.to;
-                // One that goes on elsewhere than it was told to is not believed.
-                let is_right = facts.is_empty() || shown(&facts).any(|award| award.end >= expiring.from);
-                asked = is_right.then(|| shown(&facts).filter(is_within).collect());
-                if !is_right {
-                    told.add(Some("USAspending: its answer does not fit the question".to_owned()));
-                }
+        let question = question(&expiring.filter.naics, "", first, today, AwardOrder::EndingAfter(today));
+        if let Some(facts) = told.ask(&call, USASPENDING, question, &at).await {
+            let is_within = |award: &Shown| expiring.from <= award.end && award.end <= expiring.to;
+            // One that goes on elsewhere than it was told to is not believed.
+            let is_right = facts.is_empty() || shown(&facts).any(|award| award.end >= expiring.from);
+            asked = is_right.then(|| shown(&facts).filter(is_within).collect());
+            if !is_right {
+                told.add(Some(format!("{USASPENDING}: its answer does not fit the question")));
             }
-            Err(why) => told.add(Some(format!("USAspending: {why}"))),
         }
     }
     let live = asked.is_some();

@@ -43,7 +43,7 @@ pub fn service() -> Service {
         operations: [
             vec![changes_since::operation(), digest::operation(), competitor::operation(), search::operation()],
             operations::<followed::Awards>(),
-            vec![keys::operation(), changes::operation::<records::Record>(SOURCE, changes::example()), health::operation(SOURCE)],
+            vec![keys::operation(), changes::operation::<Award>(SOURCE, changes::example()), health::operation(SOURCE)],
         ]
         .into_iter()
         .flatten()

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use schemas::facts::awards::AwardFact;
 use schemas::views::awards::Award;
 use schemas::views::recalls::day_of;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Change;
 use crate::feed::query::Item;
@@ -237,82 +237,4 @@ impl From<Item<Award>> for Changed {
             before: before.map(Shown::from),
         }
     }
-}
-
-/// An award with everything that is kept of it, as the feed of changes shows it; amounts are US cents.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Record {
-    /// The award's lasting id.
-    pub id: String,
-    /// The agency's own number.
-    pub piid: String,
-    /// Number of the vehicle it was ordered under.
-    pub parent_piid: String,
-    /// The upstream's words for its type.
-    pub award_type: String,
-    /// Whether it is a vehicle for orders.
-    pub vehicle: bool,
-    /// What is bought.
-    pub description: String,
-    /// Legal name of the recipient.
-    pub recipient: String,
-    /// Its unique entity id.
-    pub recipient_uei: String,
-    /// Legal name of its parent.
-    pub parent_recipient: String,
-    /// Unique entity id of its parent.
-    pub parent_recipient_uei: String,
-    /// The awarding department.
-    pub agency: String,
-    /// The agency within it.
-    pub sub_agency: String,
-    /// The awarding office.
-    pub office: String,
-    /// Industry code.
-    pub naics: String,
-    /// Its words.
-    pub naics_description: String,
-    /// Product or service code.
-    pub psc: String,
-    /// Its words.
-    pub psc_description: String,
-    /// Cents obligated in total.
-    pub amount_cents: Option<i64>,
-    /// Cents with all options.
-    pub ceiling_cents: Option<i64>,
-    /// Day of the base action.
-    pub signed: String,
-    /// First day of performance.
-    pub start: String,
-    /// Last day of the periods exercised so far.
-    pub end: String,
-    /// Last day if all options are used.
-    pub potential_end: String,
-    /// State where the work is done.
-    pub place_state: String,
-    /// How far it was competed.
-    pub extent_competed: String,
-    /// How many offers came.
-    pub offers: String,
-    /// Whom it was set aside for.
-    pub set_aside: String,
-    /// Page.
-    pub url: String,
-    /// Day of the last action known.
-    pub action_date: String,
-    /// Number of that action: `0` for the base.
-    pub modification: String,
-    /// What that action does, one letter.
-    pub action_type: String,
-    /// Cents that it adds to the obligation, or takes from it.
-    pub action_cents: Option<i64>,
-    /// What it says it does.
-    pub action_description: String,
-    /// Cents that all actions known add up to.
-    pub actions_cents: i64,
-    /// Whether its base action is known.
-    pub base_known: bool,
-    /// Gone from its upstream.
-    pub withdrawn: bool,
 }

@@ -16,10 +16,13 @@ use super::records::{Shown, date_of};
 use super::{Change, FEED, SOURCE};
 use crate::feed::filter::{self, Wanted, contains};
 use crate::feed::position::{parse_date, position};
-use crate::feed::query::{DIGEST_MAX, newest, notes};
+use crate::feed::query::{DIGEST_MAX, newest};
+use crate::feed::told::notes;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 
+/// What the upstream is called.
+pub(super) const USASPENDING: &str = "USAspending";
 /// Days back without a start.
 const DAYS_DEFAULT: i64 = 30;
 
@@ -36,15 +39,11 @@ pub struct Arguments {
     /// The first day of an action, YYYY-MM-DD, inclusive. By default 30 days ago.
     pub start: Option<String>,
     /// How many awards to give at most.
-    #[serde(default = "limit_default")]
+    #[serde(default = "crate::feed::reading::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time, from what was recorded then: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
     pub as_of: Option<String>,
-}
-
-fn limit_default() -> usize {
-    50
 }
 
 /// What was found.
@@ -122,15 +121,9 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let mut awards: Option<Vec<Shown>> = None;
     if arguments.as_of.is_none() {
         let question = question(&since.filter.naics, "", start, today, AwardOrder::Newest);
-        match ctx.ask(question, at.now).await {
-            Ok(facts) => {
-                let agency = since.filter.agency.as_deref();
-                let is_of =
-                    |shown: &Shown| agency.is_none_or(|part| contains(&shown.agency, part) || contains(&shown.more.sub_agency, part));
-                awards = Some(shown(&facts).filter(is_of).collect());
-            }
-            Err(why) => told.add(Some(format!("USAspending: {why}"))),
-        }
+        let agency = since.filter.agency.as_deref();
+        let is_of = |shown: &Shown| agency.is_none_or(|part| contains(&shown.agency, part) || contains(&shown.more.sub_agency, part));
+        awards = told.ask(&call, USASPENDING, question, &at).await.map(|facts| shown(&facts).filter(is_of).collect());
     }
     let live = awards.is_some();
     let mut awards = match awards {

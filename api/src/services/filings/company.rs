@@ -4,7 +4,6 @@ use jiff::ToSpan;
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::facts::FactData;
 use schemas::views::filings::Filing;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -13,9 +12,11 @@ use upstreams::live::Question;
 use super::clusters::{Cluster, clusters};
 use super::filter::{Filter, Trades, padded};
 use super::records::{Filed, Trade};
+use super::search::{EDGAR, filed};
 use super::{FEED, SOURCE};
 use crate::feed::position::position;
-use crate::feed::query::{newest, notes};
+use crate::feed::query::newest;
+use crate::feed::told::notes;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 
@@ -114,16 +115,8 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let today = at.now.to_zoned(TimeZone::UTC).date();
     let mut listed: Option<Vec<Filed>> = None;
     if arguments.as_of.is_none() {
-        match ctx.ask(Question::Company { cik: cik.clone() }, at.now).await {
-            Ok(facts) => {
-                let filed = facts.iter().filter_map(|fact| match fact {
-                    FactData::Filing(filing) => Some(Filed::from(&**filing)),
-                    _ => None,
-                });
-                listed = Some(filed.collect());
-            }
-            Err(why) => told.add(Some(format!("EDGAR: {why}"))),
-        }
+        let question = Question::Company { cik: cik.clone() };
+        listed = told.ask(&call, EDGAR, question, &at).await.map(|facts| filed(&facts).collect());
     }
     let live = listed.is_some();
     let mut filings = listed.unwrap_or_else(|| recorded.into_iter().map(Filed::from).collect());

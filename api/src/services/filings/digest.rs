@@ -13,7 +13,8 @@ use super::records::{Filed, Trade};
 use super::{Change, FEED, SOURCE};
 use crate::feed::filter::{self, Wanted};
 use crate::feed::position::{day_text, position};
-use crate::feed::query::{DIGEST_MAX, newest, notes, since_days};
+use crate::feed::query::{DIGEST_MAX, newest, since_days};
+use crate::feed::told::notes;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 

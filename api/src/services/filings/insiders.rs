@@ -11,7 +11,8 @@ use super::filter::Trades;
 use super::records::Trade;
 use super::{FEED, SOURCE};
 use crate::feed::position::{day_text, position};
-use crate::feed::query::{DIGEST_MAX, newest, notes, since_days};
+use crate::feed::query::{DIGEST_MAX, newest, since_days};
+use crate::feed::told::notes;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 
@@ -27,7 +28,7 @@ pub struct Arguments {
     #[schemars(length(min = 1, max = 12))]
     pub ticker: Option<String>,
     /// How many trades to give at most.
-    #[serde(default = "limit_default")]
+    #[serde(default = "crate::feed::reading::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
@@ -36,10 +37,6 @@ pub struct Arguments {
 
 fn days_default() -> i64 {
     7
-}
-
-fn limit_default() -> usize {
-    50
 }
 
 /// Insiders' trades.

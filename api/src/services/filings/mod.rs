@@ -46,7 +46,7 @@ pub fn service() -> Service {
         operations: [
             vec![new_since::operation(), digest::operation(), company::operation(), insiders::operation(), search::operation()],
             operations::<followed::Filings>(),
-            vec![keys::operation(), changes::operation::<records::Record>(SOURCE, changes::example()), health::operation(SOURCE)],
+            vec![keys::operation(), changes::operation::<Filing>(SOURCE, changes::example()), health::operation(SOURCE)],
         ]
         .into_iter()
         .flatten()

@@ -10,16 +10,18 @@ use super::filter::Filter;
 use super::followed;
 use super::records::Changed;
 use crate::feed::query::{Place, Query};
+use crate::feed::reading::Filtered;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 use crate::services::common::filters::merged;
 
 /// Arguments of `whats_new_since`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct Arguments {
-    /// Where to go on: the `cursor` of an earlier answer. It never expires. Without it the feed starts at `start`.
-    pub cursor: Option<String>,
+    /// Where the feed goes on or starts, and what comes with its changes.
+    #[serde(flatten)]
+    pub asked: Filtered,
     /// Form types, separated by commas: `8-K,10-K`. `8-K` takes `8-K/A` as well.
     #[schemars(length(min = 1, max = 200), regex(pattern = "[A-Za-z0-9]"))]
     pub form: Option<String>,
@@ -38,30 +40,6 @@ pub struct Arguments {
     /// The name of a saved filter. Parameters given beside it count instead of the filter's.
     #[schemars(length(min = 1, max = 100))]
     pub filter: Option<String>,
-    /// Where to start without a cursor: `earliest`, `latest` (only what comes from now on), or a date YYYY-MM-DD (changes recorded
-    /// from that day on, in UTC). By default the last 7 days.
-    pub start: Option<String>,
-    /// How many filings to give at most.
-    #[serde(default = "limit_default")]
-    #[schemars(range(min = 1, max = 200))]
-    pub limit: usize,
-    /// Seconds to wait for something new when there is nothing.
-    #[serde(default)]
-    #[schemars(range(min = 0, max = 30))]
-    pub wait: u64,
-    /// Whether modified records come with what they were before.
-    #[serde(default)]
-    pub before: bool,
-    /// Whether a cursor that was made under another filter is taken: then the answers first tell which filings come in (`added`) and which
-    /// go out (`removed`).
-    #[serde(default)]
-    pub rebase: bool,
-    /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
-    pub as_of: Option<String>,
-}
-
-fn limit_default() -> usize {
-    50
 }
 
 /// A page of filings.
@@ -99,10 +77,10 @@ pub fn operation() -> Operation {
 }
 
 async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let Arguments { cursor, form, ticker, cik, item, min_event_score, filter, start, limit, wait, before, rebase, as_of } = arguments;
+    let Arguments { asked, form, ticker, cik, item, min_event_score, filter } = arguments;
     let form = form.iter().flat_map(|forms| forms.split(',')).map(str::to_owned).collect();
     let given = Filter { form, ticker, cik, item, min_event_score, companies: Vec::new() }.checked()?;
     let filter = merged::<followed::Filings>(&call, filter.as_deref(), given).await?;
-    let query = Query { cursor, start, limit, as_of, wait, before, rebase, filter };
+    let query = Query { asked, filter };
     FEED.answer(&call, query, Changed::from).await
 }

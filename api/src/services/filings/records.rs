@@ -5,7 +5,7 @@ use schemas::facts::filing_events::WEIGHTS;
 use schemas::facts::filings::FilingFact;
 use schemas::facts::insider_trades::Owner;
 use schemas::views::filings::Filing;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::feed::query::Item;
 
@@ -116,33 +116,6 @@ impl From<Item<Filing>> for Changed {
     }
 }
 
-/// Who reports a trade.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Insider {
-    /// 10 digits.
-    pub cik: String,
-    /// Name; a company may be one, too.
-    pub name: String,
-    /// A director.
-    pub director: bool,
-    /// An officer.
-    pub officer: bool,
-    /// Holds more than a tenth.
-    pub ten_percent: bool,
-    /// Something else.
-    pub other: bool,
-    /// Title of the officer, or what else it is.
-    pub title: String,
-}
-
-impl From<Owner> for Insider {
-    fn from(owner: Owner) -> Self {
-        let Owner { cik, name, director, officer, ten_percent, other, title } = owner;
-        Self { cik, name, director, officer, ten_percent, other, title }
-    }
-}
-
 /// A trade that insiders reported, or a filing of theirs without any (form 3).
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -158,7 +131,7 @@ pub struct Trade {
     /// The issuer's ticker.
     pub ticker: String,
     /// Who reports it; several for one trade when a fund and its manager file together.
-    pub owners: Vec<Insider>,
+    pub owners: Vec<Owner>,
     /// Day of the trade, YYYY-MM-DD.
     pub date: String,
     /// `P` bought and `S` sold on the market; `A`, `M`, `F`, `G` … are no market decisions.
@@ -195,7 +168,7 @@ impl From<Filing> for Trade {
             company: record.company,
             cik: record.cik,
             ticker: record.ticker,
-            owners: record.owners.into_iter().map(Insider::from).collect(),
+            owners: record.owners,
             date: record.trade_date,
             code: record.code,
             acquired_disposed: record.acquired_disposed,
@@ -210,64 +183,4 @@ impl From<Filing> for Trade {
             url: record.url,
         }
     }
-}
-
-/// A filing or a trade with everything that is kept of it, as the feed of changes shows it. Fields of the other kind are empty.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Record {
-    /// `filing/ACCESSION/CIK`, or `trade/ACCESSION/TABLE/ROW`.
-    pub id: String,
-    /// `filing` or `trade`.
-    pub kind: String,
-    /// Form type as published.
-    pub form: String,
-    /// Without its amendment mark, under one name for all its names.
-    pub base_form: String,
-    /// Filing date, YYYY-MM-DD.
-    pub filing_date: String,
-    /// The filer's name; of a trade the issuer's.
-    pub company: String,
-    /// The filer; of a trade the issuer: 10 digits.
-    pub cik: String,
-    /// Accession number.
-    pub accession: String,
-    /// Page.
-    pub url: String,
-    /// Filing: item codes of an 8-K.
-    pub items: Vec<String>,
-    /// Filing: the item that weighs most.
-    pub top_item: String,
-    /// Filing: what that item is.
-    pub top_label: String,
-    /// Filing: how much it weighs, 0 to 100.
-    pub event_score: i64,
-    /// Filing: what the filer is in it.
-    pub roles: Vec<String>,
-    /// Filing: the day or period reported.
-    pub report_date: String,
-    /// Filing: accession number of the filing that this one amends.
-    pub amends: String,
-    /// Trade: the issuer's ticker.
-    pub ticker: String,
-    /// Trade: who reports it.
-    pub owners: Vec<Insider>,
-    /// Trade: what was traded.
-    pub security: String,
-    /// Trade: its day.
-    pub trade_date: String,
-    /// Trade: its code.
-    pub code: String,
-    /// Trade: `A` acquired, `D` disposed.
-    pub acquired_disposed: String,
-    /// Trade: how many, a decimal number.
-    pub shares: String,
-    /// Trade: price of one in dollars, a decimal number.
-    pub price: String,
-    /// Trade: how many are held after it.
-    pub shares_after: String,
-    /// Trade: `D` held directly, `I` indirectly.
-    pub ownership: String,
-    /// Trade: made under a plan of before.
-    pub planned: bool,
 }

@@ -16,7 +16,8 @@ use super::records::Filed;
 use super::{Change, FEED, SOURCE};
 use crate::feed::filter::{self, Wanted};
 use crate::feed::position::{parse_date, position};
-use crate::feed::query::{DIGEST_MAX, newest, notes};
+use crate::feed::query::{DIGEST_MAX, newest};
+use crate::feed::told::notes;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 
@@ -35,15 +36,11 @@ pub struct Arguments {
     /// The last filing date, YYYY-MM-DD, inclusive. By default today.
     pub end: Option<String>,
     /// How many filings to give at most.
-    #[serde(default = "limit_default")]
+    #[serde(default = "crate::feed::reading::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time, from what was recorded then: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
     pub as_of: Option<String>,
-}
-
-fn limit_default() -> usize {
-    50
 }
 
 /// What was found.
@@ -124,16 +121,9 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let within = Within { filter, start: start.to_string(), end: end.to_string() };
     let mut filings: Option<Vec<Filed>> = None;
     if arguments.as_of.is_none() {
-        match ctx.ask(Question::Filings { forms: within.filter.form.clone(), start, end }, at.now).await {
-            Ok(facts) => {
-                let found = facts.iter().filter_map(|fact| match fact {
-                    FactData::Filing(filing) => Some(Filed::from(&**filing)),
-                    _ => None,
-                });
-                filings = Some(found.filter(|filing| within.start <= filing.filing_date && filing.filing_date <= within.end).collect());
-            }
-            Err(why) => told.add(Some(format!("EDGAR: {why}"))),
-        }
+        let question = Question::Filings { forms: within.filter.form.clone(), start, end };
+        let is_within = |filing: &Filed| within.start <= filing.filing_date && filing.filing_date <= within.end;
+        filings = told.ask(&call, EDGAR, question, &at).await.map(|facts| filed(&facts).filter(is_within).collect());
     }
     let live = filings.is_some();
     let mut filings = match filings {
@@ -147,6 +137,17 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     filings.sort_by(|a, b| (&b.filing_date, &b.accession).cmp(&(&a.filing_date, &a.accession)));
     filings.truncate(limit);
     Answer::json(&Found { count: filings.len(), filings, start: within.start, end: within.end, live, note: told.note() })
+}
+
+/// What the upstream is called.
+pub(super) const EDGAR: &str = "EDGAR";
+
+/// The filings that an upstream told.
+pub(super) fn filed(facts: &[FactData]) -> impl Iterator<Item = Filed> {
+    facts.iter().filter_map(|fact| match fact {
+        FactData::Filing(filing) => Some(Filed::from(&**filing)),
+        _ => None,
+    })
 }
 
 /// A day that was given.

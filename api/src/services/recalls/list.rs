@@ -65,15 +65,11 @@ pub struct Arguments {
     #[schemars(length(min = 1, max = 200))]
     pub keyword: Option<String>,
     /// How many recalls to give at most.
-    #[serde(default = "limit_default")]
+    #[serde(default = "crate::feed::reading::limit_default")]
     #[schemars(range(min = 1, max = 300))]
     pub limit: usize,
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
     pub as_of: Option<String>,
-}
-
-fn limit_default() -> usize {
-    50
 }
 
 /// A recall.

@@ -4,10 +4,8 @@ pub mod list;
 pub mod rows;
 pub mod search;
 
-use schemars::JsonSchema;
 use schemas::topics;
-use schemas::views::recalls::{FEED, THROUGH, VIEW};
-use serde::{Deserialize, Serialize};
+use schemas::views::recalls::{FEED, Recall, THROUGH, VIEW};
 
 use crate::feed::{Source, changes};
 use crate::operation::Service;
@@ -38,54 +36,10 @@ pub fn service() -> Service {
         operations: vec![
             list::operation(),
             keys::operation(),
-            changes::operation::<Record>(SOURCE, changes::example()),
+            changes::operation::<Recall>(SOURCE, changes::example()),
             health::operation(SOURCE),
         ],
     }
-}
-
-/// A recall in full, as the feed of changes shows it. `""` and empty lists stand for unknown.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Record {
-    /// The recall's identity, `AGENCY:number`.
-    pub id: String,
-    /// Issuing agency: CPSC, FDA, NHTSA, USDA.
-    pub agency: String,
-    /// food, drugs, vehicles, products, baby.
-    pub category: String,
-    /// Title of the notice.
-    pub title: String,
-    /// Brand or firm.
-    pub brand: String,
-    /// Why it was recalled.
-    pub hazard: String,
-    /// Recall date, YYYY-MM-DD.
-    pub date: String,
-    /// URL of the agency's notice.
-    pub url: String,
-    /// What the consumer gets or does.
-    pub remedy: String,
-    /// All agencies that issued it.
-    pub agencies: Vec<String>,
-    /// All numbers it goes by, `AGENCY:number`.
-    pub numbers: Vec<String>,
-    /// All notices of it.
-    pub urls: Vec<String>,
-    /// The words that decided the category.
-    pub category_evidence: String,
-    /// Status at the agency.
-    pub status: String,
-    /// Class I, II, III.
-    pub classification: String,
-    /// Units, as worded.
-    pub units: String,
-    /// A public health alert, not a recall.
-    pub alert: bool,
-    /// Gone from its upstream.
-    pub withdrawn: bool,
-    /// The id of the recall that this one turned out to be; lists show that one instead.
-    pub merged_into: String,
 }
 
 #[cfg(test)]

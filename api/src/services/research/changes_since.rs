@@ -10,16 +10,18 @@ use super::filter::{Filter, SponsorClass};
 use super::followed::Research;
 use super::records::Changed;
 use crate::feed::query::{Place, Query};
+use crate::feed::reading::Filtered;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 use crate::services::common::filters::merged;
 
 /// Arguments of `whats_changed_since`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct Arguments {
-    /// Where to go on: the `cursor` of an earlier answer. It never expires. Without it the feed starts at `start`.
-    pub cursor: Option<String>,
+    /// Where the feed goes on or starts, and what comes with its changes.
+    #[serde(flatten)]
+    pub asked: Filtered,
     /// Topic slug: oncology, neuroscience, cardiology, immunology, infectious-disease, metabolism-diabetes, mental-health, rare-disease,
     /// genomics, aging, pediatrics, respiratory.
     #[schemars(length(min = 1, max = 40))]
@@ -53,30 +55,6 @@ pub struct Arguments {
     /// The name of a saved filter. Parameters given beside it count instead of the filter's.
     #[schemars(length(min = 1, max = 100))]
     pub filter: Option<String>,
-    /// Where to start without a cursor: `earliest`, `latest` (only what comes from now on), or a date YYYY-MM-DD (changes recorded
-    /// from that day on, in UTC). By default the last 7 days.
-    pub start: Option<String>,
-    /// How many changes to give at most.
-    #[serde(default = "limit_default")]
-    #[schemars(range(min = 1, max = 200))]
-    pub limit: usize,
-    /// Seconds to wait for something new when there is nothing.
-    #[serde(default)]
-    #[schemars(range(min = 0, max = 30))]
-    pub wait: u64,
-    /// Whether modified records come with what they were before.
-    #[serde(default)]
-    pub before: bool,
-    /// Whether a cursor that was made under another filter is taken: then the answers first tell which records come in (`added`) and which
-    /// go out (`removed`).
-    #[serde(default)]
-    pub rebase: bool,
-    /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
-    pub as_of: Option<String>,
-}
-
-fn limit_default() -> usize {
-    50
 }
 
 /// A page of changes.
@@ -113,28 +91,9 @@ pub fn operation() -> Operation {
 }
 
 async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let Arguments {
-        cursor,
-        topic,
-        state,
-        institution,
-        sponsor_class,
-        sponsor,
-        pi,
-        ic,
-        phase,
-        min_amount,
-        max_amount,
-        filter,
-        start,
-        limit,
-        wait,
-        before,
-        rebase,
-        as_of,
-    } = arguments;
+    let Arguments { asked, topic, state, institution, sponsor_class, sponsor, pi, ic, phase, min_amount, max_amount, filter } = arguments;
     let given = Filter { topic, state, institution, sponsor_class, sponsor, pi, ic, phase, min_amount, max_amount }.checked();
     let filter = merged::<Research>(&call, filter.as_deref(), given).await?;
-    let query = Query { cursor, start, limit, as_of, wait, before, rebase, filter };
+    let query = Query { asked, filter };
     FEED.answer(&call, query, Changed::from).await
 }

@@ -14,7 +14,8 @@ use super::new_funding::{Counts, New, split};
 use super::records::{Grant, Trial};
 use super::{FEED, SOURCE};
 use crate::feed::position::{day_text, position};
-use crate::feed::query::{DIGEST_MAX, newest, notes, since_days};
+use crate::feed::query::{DIGEST_MAX, newest, since_days};
+use crate::feed::told::notes;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 

@@ -9,7 +9,8 @@ use super::filter::Filter;
 use super::records::Changed;
 use super::{FEED, SOURCE};
 use crate::feed::position::position;
-use crate::feed::query::{DIGEST_MAX, Item, newest, notes};
+use crate::feed::query::{DIGEST_MAX, Item, newest};
+use crate::feed::told::notes;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 
@@ -25,15 +26,11 @@ pub struct Arguments {
     #[schemars(length(min = 2, max = 200))]
     pub value: String,
     /// How many changes to give at most.
-    #[serde(default = "limit_default")]
+    #[serde(default = "crate::feed::reading::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
     pub as_of: Option<String>,
-}
-
-fn limit_default() -> usize {
-    50
 }
 
 /// What is counted of an entity.

@@ -44,7 +44,7 @@ pub fn service() -> Service {
         operations: [
             vec![new_funding::operation(), changes_since::operation(), digest::operation(), entity::operation(), search::operation()],
             operations::<followed::Research>(),
-            vec![keys::operation(), changes::operation::<records::Record>(SOURCE, changes::example()), health::operation(SOURCE)],
+            vec![keys::operation(), changes::operation::<Funding>(SOURCE, changes::example()), health::operation(SOURCE)],
         ]
         .into_iter()
         .flatten()

@@ -11,7 +11,8 @@ use super::records::{Either, Grant, Trial};
 use super::{Change, FEED, SOURCE};
 use crate::feed::filter::{self, Wanted};
 use crate::feed::position::position;
-use crate::feed::query::{newest, notes};
+use crate::feed::query::newest;
+use crate::feed::told::notes;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 
@@ -47,15 +48,11 @@ pub struct Arguments {
     #[schemars(length(min = 1, max = 30))]
     pub phase: Option<String>,
     /// How many grants and trials to give at most, together.
-    #[serde(default = "limit_default")]
+    #[serde(default = "crate::feed::reading::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
     pub as_of: Option<String>,
-}
-
-fn limit_default() -> usize {
-    50
 }
 
 /// How many there are in the answer.

@@ -3,19 +3,10 @@
 use schemars::JsonSchema;
 use schemas::facts::grants::GrantFact;
 use schemas::facts::trials::{TrialFact, sponsor_class};
-use schemas::views::research::Funding;
-use serde::{Deserialize, Serialize};
+use schemas::views::research::{Funding, Topic};
+use serde::Serialize;
 
 use crate::feed::query::Item;
-
-/// A topic that a record is about.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Topic {
-    /// Its slug: `oncology`.
-    pub slug: String,
-    /// The words that say so, with where they stand.
-    pub evidence: String,
-}
 
 /// A grant: one award of one fiscal year.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -159,7 +150,6 @@ pub enum Either {
 
 impl From<Funding> for Either {
     fn from(record: Funding) -> Self {
-        let topics = record.topics.into_iter().map(|topic| Topic { slug: topic.slug, evidence: topic.evidence }).collect();
         if record.kind == "grant" {
             Self::Grant(Box::new(Grant {
                 kind: "grant",
@@ -177,7 +167,7 @@ impl From<Funding> for Either {
                 city: record.city,
                 state: record.states.into_iter().next().unwrap_or_default(),
                 published: record.published,
-                topics,
+                topics: record.topics,
                 withdrawn: record.withdrawn,
             }))
         } else {
@@ -197,7 +187,7 @@ impl From<Funding> for Either {
                 primary_completion: record.primary_completion,
                 enrollment: record.enrollment,
                 published: record.published,
-                topics,
+                topics: record.topics,
                 withdrawn: record.withdrawn,
             }))
         }
@@ -233,76 +223,4 @@ impl From<Item<Funding>> for Changed {
             before: before.map(Either::from),
         }
     }
-}
-
-/// A grant or a trial with everything that is kept of it, as the feed of changes shows it. Fields of the other kind are empty.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Record {
-    /// `grant/` and the funder's number, `trial/` and the registry's.
-    pub id: String,
-    /// `grant` or `trial`.
-    pub kind: String,
-    /// Title.
-    pub title: String,
-    /// Page.
-    pub url: String,
-    /// Day on which it was made public, YYYY-MM-DD.
-    pub published: String,
-    /// `INDUSTRY`, `NIH`, `OTHER_GOV`, `OTHER`.
-    pub sponsor_class: String,
-    /// Two-letter states: of a grant the organisation's, of a trial those of its sites.
-    pub states: Vec<String>,
-    /// What it is about.
-    pub topics: Vec<Topic>,
-    /// Gone from its upstream.
-    pub withdrawn: bool,
-    /// Grant: the contact principal investigator.
-    pub pi: String,
-    /// Grant: all of them.
-    pub investigators: Vec<String>,
-    /// Grant: the organisation that was funded.
-    pub org: String,
-    /// Grant: its city.
-    pub city: String,
-    /// Grant: code of the institute that administers it.
-    pub ic: String,
-    /// Grant: dollars of this fiscal year.
-    pub amount: Option<i64>,
-    /// Grant: day of the notice of award.
-    pub notice_date: String,
-    /// Grant: the number people write.
-    pub project_number: String,
-    /// Grant: `R01` …
-    pub activity_code: String,
-    /// Grant: the fiscal year.
-    pub fiscal_year: Option<i64>,
-    /// Grant: first day of the project.
-    pub project_start: String,
-    /// Grant: last day of the project.
-    pub project_end: String,
-    /// Trial: the lead sponsor.
-    pub sponsor: String,
-    /// Trial: who else pays.
-    pub collaborators: Vec<String>,
-    /// Trial: names of its sites.
-    pub institutions: Vec<String>,
-    /// Trial: `PHASE2` …
-    pub phase: String,
-    /// Trial: `RECRUITING` …
-    pub status: String,
-    /// Trial: `INTERVENTIONAL` …
-    pub study_type: String,
-    /// Trial: conditions.
-    pub conditions: Vec<String>,
-    /// Trial: what is tried.
-    pub interventions: Vec<String>,
-    /// Trial: when it starts.
-    pub start: String,
-    /// Trial: when the data of the primary outcome are taken.
-    pub primary_completion: String,
-    /// Trial: when it ends.
-    pub completion: String,
-    /// Trial: how many take part.
-    pub enrollment: Option<i64>,
 }

@@ -15,7 +15,8 @@ use super::records::{Grant, Trial};
 use super::{Change, FEED, SOURCE};
 use crate::feed::filter::{self, Wanted, has_words};
 use crate::feed::position::position;
-use crate::feed::query::{DIGEST_MAX, newest, notes};
+use crate::feed::query::{DIGEST_MAX, newest};
+use crate::feed::told::notes;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 
@@ -29,15 +30,11 @@ pub struct Arguments {
     /// Class of the sponsor. `NIH` and `OTHER_GOV` have grants and trials, the others trials alone.
     pub sponsor_class: Option<SponsorClass>,
     /// How many grants and trials to give at most, together.
-    #[serde(default = "limit_default")]
+    #[serde(default = "crate::feed::reading::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time, from what was recorded then: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
     pub as_of: Option<String>,
-}
-
-fn limit_default() -> usize {
-    50
 }
 
 /// What was found.

@@ -12,7 +12,8 @@ use crate::access::tiers::{self, KEEPS_FROM};
 use crate::feed::cursor;
 use crate::feed::filter::Filter;
 use crate::feed::position::position;
-use crate::feed::query::{Item, LIMIT_MAX};
+use crate::feed::query::Item;
+use crate::feed::reading::LIMIT_MAX;
 use crate::feed::select::{Selection, Way};
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
@@ -27,15 +28,11 @@ pub struct Arguments {
     #[schemars(length(min = 1, max = 64))]
     pub id: String,
     /// How many matches to give at most.
-    #[serde(default = "limit_default")]
+    #[serde(default = "crate::feed::reading::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Where to go on to older matches: the `cursor` of an earlier answer. Without it the newest come first.
     pub cursor: Option<String>,
-}
-
-fn limit_default() -> usize {
-    50
 }
 
 /// A watch with its matches.
