@@ -15,7 +15,7 @@ use crate::backend::is_shared;
 use crate::commands::{Command, KeysCommand};
 use crate::config::Config;
 use crate::output::{Output, Terminal};
-use crate::{control, demo, engine, import};
+use crate::{control, demo, engine, import, verify};
 
 /// Public records as change feeds: ingests upstreams, keeps every change in a log, serves feeds over REST and MCP.
 #[derive(Parser)]
@@ -130,6 +130,14 @@ enum Verb {
         #[arg(long, conflicts_with = "history")]
         at: Option<u64>,
     },
+    /// Checks a receipt, or an agent's receipts as they were listed, without asking anybody; exit 0 if valid, 1 if not.
+    Verify {
+        /// The receipt as JSON; `-` is standard input.
+        file: PathBuf,
+        /// The issuer's public key: it must be the one that signed.
+        #[arg(long, value_name = "HEX")]
+        pubkey: Option<String>,
+    },
     /// Shows upstreams, lag, depth and rejects.
     Status,
 }
@@ -181,6 +189,7 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
         }
         Verb::Import { files } => return runtime.block_on(import::import(&config, &files, &*terminal)),
         Verb::Digest { view, history, at } => Command::Digest { view, history, at },
+        Verb::Verify { file, pubkey } => return verify::verify(&file, pubkey.as_deref(), &*terminal),
         Verb::Status => Command::Status,
     };
     command.check()?;

@@ -18,6 +18,8 @@ use crate::cli::{Role, address};
 use crate::config::Config;
 use crate::engine::{self, Engine};
 
+/// An address of which nobody has the key.
+const NOBODY: &str = "0x000000000000000000000000000000000000dEaD";
 /// Days that a demo plays before today.
 const HISTORY_DAYS: i64 = 28;
 /// Changes of the recalls' upstreams on each of them.
@@ -112,6 +114,10 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
         config.set(&section, "requests_per_second", 1_000.0);
     }
     let address = server.address();
+    if config.text("payments.pay_to").is_empty() {
+        // Terms are shown, nothing is ever settled.
+        config.set(&["payments"], "pay_to", NOBODY);
+    }
     let engine = Engine::open(config, Some(address), Some(true)).await?;
     let beside: engine::Beside = Box::new(move |engine, ready| {
         Box::pin(async move {

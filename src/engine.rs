@@ -9,9 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use api::access::Access;
-use api::access::secrets::Secrets;
+use api::access::secrets::{self, Secrets};
 use api::context::{Context, ServiceSettings, Settings};
 use api::live::Live;
+use api::operation::Price;
+use api::payments::{Payments, Settings as PaymentSettings};
 use api::server::Server;
 use api::services::recalls::search::Search;
 use event_log::EventLog;
@@ -21,6 +23,7 @@ use ingest::Runner;
 use ingest::schedule::Schedule;
 use projector::rebuild::Parts;
 use projector::runtime::Projector;
+use schemas::receipt::SigningKeys;
 use schemas::topics::Topic;
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use tokio::sync::{mpsc, watch};
@@ -96,6 +99,8 @@ pub(crate) struct Engine {
     pub(crate) projector: Arc<Projector>,
     pub(crate) runner: Runner,
     pub(crate) context: Arc<Context>,
+    /// The public key that receipts are signed with if none is named yet.
+    receipt_key: String,
     holder: String,
     stop: watch::Sender<bool>,
     /// The projector stops after everything that waits for it.
@@ -126,7 +131,8 @@ impl Engine {
         }
         let store = backend::store(&config, &dir).await?;
         let engine = store.live(&ENGINE_VIEW).await?;
-        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock };
+        let (keys, receipt_key) = receipt_keys(&config, &dir)?;
+        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock, keys: Arc::new(keys) };
         let projector = Arc::new(Projector::open(parts.clone()).await?);
         let (stop, stopping) = watch::channel(false);
         let (stop_projector, _) = watch::channel(false);
@@ -139,8 +145,9 @@ impl Engine {
             upstreams::ALL.iter().map(|upstream| upstream.manifest().name).filter(|name| config.flag(&format!("upstreams.{name}.enabled")));
         let asked: Result<Vec<_>, crate::config::Error> = enabled.map(|name| Ok((name, upstream_settings(&config, name)?))).collect();
         let context = Context::new(settings, clock, Arc::clone(&log), Arc::clone(&store), access, search).with_live(Live::new(asked?)?);
+        let context = context.with_payments(payments(&config)?);
         let context = Arc::new(context);
-        Ok(Arc::new(Self { config, log, store, parts, projector, runner, context, holder, stop, stop_projector, _lock: lock }))
+        Ok(Arc::new(Self { config, log, store, parts, projector, runner, context, receipt_key, holder, stop, stop_projector, _lock: lock }))
     }
 
     /// What becomes true when the engine stops.
@@ -223,6 +230,24 @@ pub(crate) fn master_key(config: &Config, dir: &Path) -> PathBuf {
     }
 }
 
+/// The keys that receipts are signed with, and the public key of the first: `*.key` in their directory; the first is made if there is none.
+fn receipt_keys(config: &Config, dir: &Path) -> Result<(SigningKeys, String), Box<dyn StdError>> {
+    let dir = match config.text("receipt_keys_dir") {
+        "" => dir.join("receipt-keys"),
+        path => PathBuf::from(path),
+    };
+    let mut keys = SigningKeys::default();
+    let first = keys.add(&secrets::seed(&dir.join("first.key"))?);
+    let unreadable = |source| Error::Directory { path: dir.clone(), source };
+    for entry in fs::read_dir(&dir).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.extension().is_some_and(|extension| extension == "key") {
+            keys.add(&secrets::seed(&path)?);
+        }
+    }
+    Ok((keys, first))
+}
+
 /// Takes a data directory for this process alone.
 pub(crate) fn take_directory(dir: &Path) -> Result<File, Error> {
     let wrong = |source| Error::Directory { path: dir.to_owned(), source };
@@ -257,9 +282,12 @@ fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Result<Settin
                 url => url.trim_end_matches('/').to_owned(),
             };
             let enabled = config.flag(&format!("services.{name}.enabled"));
-            (name.to_owned(), ServiceSettings { enabled, base_url, prefix })
+            let sold = service.operations.iter().filter(|operation| matches!(operation.price, Price::PerCall { .. }));
+            let prices = sold.map(|operation| Ok((operation.name.to_owned(), price(config, name, operation.name)?)));
+            let prices = prices.collect::<Result<_, crate::config::Error>>()?;
+            Ok((name.to_owned(), ServiceSettings { enabled, base_url, prefix, prices }))
         })
-        .collect();
+        .collect::<Result<_, crate::config::Error>>()?;
     let mut trusted_proxies = Vec::new();
     for proxy in config.list("api.trusted_proxies")? {
         let (address, bits) = proxy.split_once('/').map_or((proxy.as_str(), None), |(address, bits)| (address, Some(bits)));
@@ -280,6 +308,30 @@ fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Result<Settin
         registry: (backend::framing(config)? == Framing::Confluent).then(|| config.text("api.public_registry").to_owned()),
         private_targets: config.flag("webhooks.allow_private_targets"),
     })
+}
+
+/// A price, in millionths of a US dollar.
+fn price(config: &Config, service: &str, operation: &str) -> Result<u64, crate::config::Error> {
+    let key = format!("prices.{service}.{operation}");
+    let micros = (config.rate(&key)? * 1e6).round();
+    if !(1.0..=1e12).contains(&micros) {
+        return Err(config.wrong(&key, "is not between a millionth of a dollar and a million dollars"));
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was just held against bounds")]
+    Ok(micros as u64)
+}
+
+/// What payments go through.
+fn payments(config: &Config) -> Result<Payments, crate::config::Error> {
+    let text = |key: &str| config.text(&format!("payments.{key}")).to_owned();
+    let settings = PaymentSettings {
+        facilitator_url: text("facilitator_url"),
+        pay_to: text("pay_to"),
+        network: text("network"),
+        asset: text("asset"),
+        rpc_url: text("rpc_url"),
+    };
+    Payments::new(&settings).map_err(|error| config.wrong(&format!("payments.{}", error.field), &error.reason))
 }
 
 /// `highwater serve`.
@@ -351,6 +403,24 @@ pub(crate) async fn run(
                 _ = stop.changed() => {}
             }
         });
+    }
+    if role.is(Role::Project) {
+        let (engine, mut stop) = (Arc::clone(&engine), engine.stopping());
+        tasks.spawn(async move {
+            let named = async {
+                while let Err(problem) = api::services::receipts::pubkey::name_first(&engine.context, &engine.receipt_key).await {
+                    tracing::warn!(reason = problem.detail, "the key of receipts is not named yet");
+                    tokio::time::sleep(WAIT_AGAIN).await;
+                }
+            };
+            tokio::select! {
+                () = named => {}
+                _ = stop.changed() => {}
+            }
+        });
+    }
+    if role.is(Role::Api) && engine.context.payments.till().is_some() {
+        tasks.spawn(api::payments::watch::run(Arc::clone(&engine.context), engine.holder.clone()));
     }
     tasks.spawn(observe(Arc::clone(&engine)));
     let (due, queue) = mpsc::channel(upstreams::ALL.len());

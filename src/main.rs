@@ -11,6 +11,7 @@ mod health;
 mod import;
 mod output;
 mod turns;
+mod verify;
 mod waiting;
 
 use std::process::ExitCode;

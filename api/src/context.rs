@@ -18,6 +18,8 @@ use view_store::{Checkpoint, View, ViewStore};
 use crate::access::Access;
 use crate::feed::Feeds;
 use crate::live::{Live, Said};
+use crate::operation::{Operation, Price};
+use crate::payments::Payments;
 use crate::problem::Problem;
 use crate::services::recalls::search::Search;
 
@@ -30,6 +32,17 @@ pub struct ServiceSettings {
     pub base_url: String,
     /// The path under which the listener serves it, `/recalls`.
     pub prefix: String,
+    /// Prices that are not those of the definitions: operation to millionths of a US dollar.
+    pub prices: BTreeMap<String, u64>,
+}
+
+impl ServiceSettings {
+    /// What a call of an operation costs, in millionths of a US dollar; `None` for one that is not paid for by the call.
+    #[must_use]
+    pub fn price_of(&self, operation: &Operation) -> Option<u64> {
+        let Price::PerCall { micros, .. } = operation.price else { return None };
+        Some(self.prices.get(operation.name).copied().unwrap_or(micros))
+    }
 }
 
 /// Settings of the API.
@@ -71,6 +84,8 @@ pub struct Context {
     pub search: Arc<Search>,
     /// The upstreams that may be asked for an answer.
     pub live: Live,
+    /// What payments go through.
+    pub payments: Payments,
     /// Whether the server stops: who waits for something new is answered at once then.
     pub stopping: watch::Sender<bool>,
 }
@@ -95,6 +110,7 @@ impl Context {
             feeds: Feeds::default(),
             search,
             live: Live::default(),
+            payments: Payments::default(),
             stopping: watch::Sender::new(false),
         }
     }
@@ -103,6 +119,12 @@ impl Context {
     #[must_use]
     pub fn with_live(self, live: Live) -> Self {
         Self { live, ..self }
+    }
+
+    /// The same with a till.
+    #[must_use]
+    pub fn with_payments(self, payments: Payments) -> Self {
+        Self { payments, ..self }
     }
 
     /// Asks an upstream, at the time of an answer.

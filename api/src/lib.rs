@@ -9,6 +9,7 @@ pub mod feed;
 pub mod live;
 pub mod operation;
 pub mod pages;
+pub mod payments;
 pub mod problem;
 pub mod server;
 pub mod services;

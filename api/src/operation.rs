@@ -34,6 +34,27 @@ pub enum Price {
     Free,
     /// Only from this tier on.
     Tier(Tier),
+    /// Paid for by the call, or free with a key of a tier.
+    PerCall {
+        /// Millionths of a US dollar, unless `[prices]` says otherwise.
+        micros: u64,
+        /// The first tier whose keys need not pay.
+        free_from: Tier,
+    },
+}
+
+/// What a call of a priced operation is run for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Stage {
+    /// Its caller need not pay.
+    #[default]
+    Whole,
+    /// What is shown for free, with the terms.
+    Preview,
+    /// What is sold: a read answers as ever, a write with [`Body::Effect`] and does nothing yet.
+    Order,
+    /// It is paid for: a write answers what its effect has made, under the id of the payment.
+    Paid(String),
 }
 
 /// Who calls.
@@ -93,6 +114,8 @@ pub struct Call {
     pub form: Form,
     /// `Idempotency-Key`, if given.
     pub idempotency_key: Option<String>,
+    /// What the call is run for; anything but the whole only where the operation is paid for by the call.
+    pub stage: Stage,
     /// `If-None-Match`, if given: a handler that knows its ETag before the body answers [`Body::NotModified`].
     pub if_none_match: Option<String>,
 }
@@ -110,6 +133,8 @@ pub enum Body {
     Events(Vec<Event>),
     /// The caller has it already.
     NotModified,
+    /// The command that a write asks for once it is paid for, as JSON.
+    Effect(String),
 }
 
 /// What a handler answers.

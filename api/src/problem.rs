@@ -16,13 +16,39 @@ pub struct Problem {
     pub retry_after_s: u64,
     /// Response headers that go with it (`Allow`, the `RateLimit` fields of a refused call): lower-case name, value.
     pub headers: Vec<(&'static str, String)>,
+    /// The terms under which the call is answered, where it must be paid for.
+    pub challenge: Option<Box<Challenge>>,
+}
+
+/// What an unpaid call is answered with beside the problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Challenge {
+    /// As version 1 of x402 has it: the body over REST.
+    pub v1: Value,
+    /// As version 2 has it: a header over REST, the result over MCP.
+    pub v2: Value,
+    /// What of the answer is free; null where the arguments give none.
+    pub preview: Value,
+}
+
+impl Challenge {
+    /// A body: the terms of a version, what is free, and the fields of the problem document, which no client of x402 looks at.
+    #[must_use]
+    pub fn body(&self, terms: &Value, document: &Value) -> Value {
+        let mut body = terms.clone();
+        if let (Some(fields), Some(document)) = (body.as_object_mut(), document.as_object()) {
+            fields.insert("preview".to_owned(), self.preview.clone());
+            fields.extend(document.clone());
+        }
+        body
+    }
 }
 
 impl Problem {
     /// A problem without a parameter.
     #[must_use]
     pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), parameter: String::new(), retry_after_s: 0, headers: Vec::new() }
+        Self { code, detail: detail.into(), parameter: String::new(), retry_after_s: 0, headers: Vec::new(), challenge: None }
     }
 
     /// A problem of one parameter.

@@ -22,6 +22,7 @@ use schemas::change::{Change, ChangeKind, Input, Through};
 use schemas::clock::Clock;
 use schemas::event::{Fact, FactKind};
 use schemas::position::{LogOffset, Seq};
+use schemas::receipt::SigningKeys;
 use schemas::topics::Topic;
 use tokio::task::JoinHandle;
 use view_store::feed::FeedTail;
@@ -92,6 +93,12 @@ impl<S: Service> Decider<S> {
         };
         this.resume().await?;
         Ok(this)
+    }
+
+    /// The same, with keys to sign with.
+    #[must_use]
+    pub fn with_keys(self, keys: Arc<SigningKeys>) -> Self {
+        Self { rows: Rows::signing(keys), ..self }
     }
 
     /// The view this decider writes.
@@ -317,6 +324,7 @@ impl<S: Service> Decider<S> {
             match S::decide(&mut self.rows, fact) {
                 Ok(drafts) => return Ok(drafts.into_iter().map(|draft| (draft, None, String::new())).collect()),
                 Err(Undecided::Miss) => self.rows.fetch_missing(&*self.view).await?,
+                Err(Undecided::Blocked(reason)) => return Err(Error::Refused(reason)),
                 Err(Undecided::Poison(reason)) => {
                     tracing::error!(service = S::NAME, key = fact.key, reason, "a fact is parked");
                     self.parked.entry(fact.key.clone()).or_default();

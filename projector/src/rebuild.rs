@@ -11,6 +11,7 @@ use event_log::EventLog;
 use schemas::clock::Clock;
 use schemas::hash::Hash32;
 use schemas::position::LogOffset;
+use schemas::receipt::SigningKeys;
 use schemas::tables::{Datum, Key, Table, TableKind};
 use tokio::sync::Mutex;
 use view_store::store::{Scan, Span};
@@ -39,11 +40,14 @@ pub struct Parts {
     pub engine: Arc<dyn View>,
     /// The clock.
     pub clock: Clock,
+    /// The keys that receipts are signed with, where this process decides.
+    pub keys: Arc<SigningKeys>,
 }
 
 impl Parts {
     pub(crate) async fn open<S: Service>(&self, view: Arc<dyn View>) -> Result<Decider<S>, Error> {
-        Decider::open(Arc::clone(&self.log), Arc::clone(&self.engine), view, self.clock).await
+        let decider = Decider::open(Arc::clone(&self.log), Arc::clone(&self.engine), view, self.clock).await?;
+        Ok(decider.with_keys(Arc::clone(&self.keys)))
     }
 }
 

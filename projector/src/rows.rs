@@ -1,9 +1,11 @@
 //! The rows a decision sees: those of the store, as the decisions before it in the same batch changed them.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::try_join_all;
+use schemas::receipt::SigningKeys;
 use schemas::tables::{Key, Table, Write};
 use serde::de::DeserializeOwned;
 use view_store::View;
@@ -22,9 +24,22 @@ pub struct Rows {
     /// Those of the batch before, which is being committed.
     committing: Known,
     missing: Vec<(&'static Table, Key)>,
+    keys: Arc<SigningKeys>,
 }
 
 impl Rows {
+    /// No rows yet, and the keys that decisions may sign with: what is signed follows from key and text alone.
+    #[must_use]
+    pub fn signing(keys: Arc<SigningKeys>) -> Self {
+        Self { keys, ..Self::default() }
+    }
+
+    /// The keys that decisions may sign with.
+    #[must_use]
+    pub fn keys(&self) -> &SigningKeys {
+        &self.keys
+    }
+
     /// One row.
     ///
     /// # Errors
@@ -80,12 +95,17 @@ impl Rows {
         Ok(())
     }
 
+    /// What decisions found missing.
+    pub fn take_missing(&mut self) -> Vec<(&'static Table, Key)> {
+        std::mem::take(&mut self.missing)
+    }
+
     /// Fetches what decisions found missing.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn fetch_missing(&mut self, view: &dyn View) -> Result<(), Error> {
-        let missing = std::mem::take(&mut self.missing);
+        let missing = self.take_missing();
         self.fetch(view, missing).await
     }
 

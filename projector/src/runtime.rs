@@ -234,8 +234,7 @@ impl Projector {
             ($service:ty) => {
                 let view = parts.store.live(<$service>::VIEW).await?;
                 not_ahead(&parts, &*view, Some(<$service>::CHANGES)).await?;
-                let decider: Decider<$service> =
-                    Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), view, parts.clock).await?;
+                let decider: Decider<$service> = parts.open(view).await?;
                 services.push(Arc::new(Running {
                     parts: parts.clone(),
                     trouble: Arc::clone(&trouble),

@@ -18,6 +18,8 @@ pub enum Undecided {
     Miss,
     /// The fact makes no sense to this service. It is parked with this reason, and so are later ones of its key.
     Poison(String),
+    /// Something is missing on this node without which nothing can be decided, with what to do about it. Everything waits.
+    Blocked(String),
 }
 
 /// What `decide` answers: a change without its place in the chain.
@@ -86,7 +88,8 @@ pub trait Service: Sized + Send + Sync + 'static {
     /// What a fact means, given the rows as all facts before it left them. Deterministic.
     ///
     /// # Errors
-    /// [`Undecided::Miss`] when a row is not at hand; [`Undecided::Poison`] when the fact makes no sense.
+    /// [`Undecided::Miss`] when a row is not at hand; [`Undecided::Poison`] when the fact makes no sense; [`Undecided::Blocked`] when this node cannot
+    /// decide it.
     fn decide(rows: &mut Rows, fact: &Fact<Self::Fact>) -> Decided<Self>;
 
     /// The rows that a change writes, without its feed entry. `record` is the record after it as JSON, written once for rows

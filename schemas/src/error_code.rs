@@ -38,6 +38,8 @@ codes! {
     RequestInvalid = ("request-invalid", 400, false);
     /// The key is unknown, revoked or mistyped.
     KeyInvalid = ("key-invalid", 401, false);
+    /// The operation is paid for by the call, and this call is not paid for.
+    PaymentRequired = ("payment-required", 402, false);
     /// The key's tier does not open this operation.
     TierTooLow = ("tier-too-low", 403, false);
     /// The request names a host or an origin that this endpoint does not answer under.
@@ -52,6 +54,8 @@ codes! {
     FilterChanged = ("filter-changed", 409, false);
     /// The account has as many of these as its tier may have.
     LimitReached = ("limit-reached", 409, false);
+    /// The idempotency key was used for another request.
+    IdempotencyMismatch = ("idempotency-mismatch", 409, false);
     /// The body is larger than the operation takes.
     BodyTooLarge = ("body-too-large", 413, false);
     /// The content type is not one the operation takes.

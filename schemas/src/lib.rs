@@ -12,6 +12,7 @@ pub mod hash;
 pub mod names;
 pub mod position;
 pub mod reason;
+pub mod receipt;
 pub mod tables;
 pub mod topics;
 pub mod views;

@@ -42,6 +42,10 @@ pub const RECALLS: Topic = Topic { name: "recalls", kind: TopicKind::Facts, part
 pub const TRIALS: Topic = Topic { name: "trials", kind: TopicKind::Facts, partitions: 4, private: false };
 /// What the API itself was asked to remember: keys, filters, watches.
 pub const ACCOUNTS: Topic = Topic { name: "accounts", kind: TopicKind::Commands, partitions: 1, private: true };
+/// Payments that were signed for an answer, and what became of them.
+pub const PAYMENTS: Topic = Topic { name: "payments", kind: TopicKind::Commands, partitions: 1, private: true };
+/// Requests to the receipt service.
+pub const RECEIPTS: Topic = Topic { name: "receipts", kind: TopicKind::Commands, partitions: 1, private: false };
 /// Records that no mapping fits, with their raw bytes.
 pub const REJECTED: Topic = Topic { name: "rejected", kind: TopicKind::Rejects, partitions: 1, private: true };
 /// The awards service's changes.
@@ -50,10 +54,14 @@ pub const CHANGES_AWARDS: Topic = Topic { name: "changes.awards", kind: TopicKin
 pub const CHANGES_FILINGS: Topic = Topic { name: "changes.filings", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The recalls service's changes.
 pub const CHANGES_RECALLS: Topic = Topic { name: "changes.recalls", kind: TopicKind::Changes, partitions: 1, private: false };
+/// The receipts: the leaves of their tree, in its order.
+pub const CHANGES_RECEIPTS: Topic = Topic { name: "changes.receipts", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The research service's changes.
 pub const CHANGES_RESEARCH: Topic = Topic { name: "changes.research", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The accounts' changes.
 pub const CHANGES_ACCOUNTS: Topic = Topic { name: "changes.accounts", kind: TopicKind::Changes, partitions: 1, private: true };
+/// The payments' changes.
+pub const CHANGES_PAYMENTS: Topic = Topic { name: "changes.payments", kind: TopicKind::Changes, partitions: 1, private: true };
 /// The changes of what accounts keep: saved filters and watches.
 pub const CHANGES_WATCHES: Topic = Topic { name: "changes.watches", kind: TopicKind::Changes, partitions: 1, private: true };
 /// When copying records of another log into this one began and ended.
@@ -68,12 +76,16 @@ pub const ALL: &[Topic] = &[
     RECALLS,
     TRIALS,
     ACCOUNTS,
+    PAYMENTS,
+    RECEIPTS,
     REJECTED,
     CHANGES_AWARDS,
     CHANGES_FILINGS,
     CHANGES_RECALLS,
+    CHANGES_RECEIPTS,
     CHANGES_RESEARCH,
     CHANGES_ACCOUNTS,
+    CHANGES_PAYMENTS,
     CHANGES_WATCHES,
     IMPORTS,
 ];

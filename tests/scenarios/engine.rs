@@ -126,7 +126,7 @@ impl Engine {
     /// The same over any log and store.
     pub(crate) async fn over(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>, clock: Clock) -> Self {
         let engine = store.live(&ENGINE_VIEW).await.unwrap();
-        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine, clock };
+        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine, clock, keys: Arc::default() };
         let projector = Arc::new(Projector::open(parts.clone()).await.unwrap());
         let (stop, stopping) = watch::channel(false);
         let runner = runner_of(&parts, clock, "runner", stopping);

@@ -10,7 +10,7 @@ use api::access::Access;
 use api::access::secrets::Secrets;
 use api::context::{Context, ServiceSettings, Settings};
 use api::live::Live;
-use api::operation::{Body, Call, Caller, Form, Service};
+use api::operation::{Body, Call, Caller, Form, Service, Stage};
 use api::problem::Problem;
 use api::server::Server;
 use api::services::recalls::search::Search;
@@ -126,7 +126,14 @@ impl Fed {
     async fn run(&self, service: &Service, at: usize, arguments: Value, tier: Tier) -> Result<Value, Problem> {
         let key_id = if tier == Tier::Anonymous { String::new() } else { "key_test".to_owned() };
         let caller = Caller { tier, key_id, account: String::new(), address: IpAddr::V4(Ipv4Addr::LOCALHOST) };
-        let call = Call { context: Arc::clone(&self.context), caller, form: Form::Json, idempotency_key: None, if_none_match: None };
+        let call = Call {
+            context: Arc::clone(&self.context),
+            caller,
+            form: Form::Json,
+            idempotency_key: None,
+            stage: Stage::Whole,
+            if_none_match: None,
+        };
         match (service.operations[at].run)(call, arguments).await?.body {
             Body::Json(value) => Ok(value),
             Body::Parts(parts) => Ok(serde_json::from_slice(&parts.concat()).unwrap()),
@@ -143,7 +150,10 @@ impl Fed {
 fn context(engine: &Engine, clock: Clock, base_url: Option<&str>, address: SocketAddr) -> Arc<Context> {
     let service = |service: Service| {
         let prefix = format!("/{}", service.name);
-        (service.name.to_owned(), ServiceSettings { enabled: true, base_url: format!("http://{address}{prefix}"), prefix })
+        (
+            service.name.to_owned(),
+            ServiceSettings { enabled: true, base_url: format!("http://{address}{prefix}"), prefix, prices: BTreeMap::new() },
+        )
     };
     let own = Settings {
         services: api::services::all().into_iter().map(service).collect::<BTreeMap<_, _>>(),

@@ -83,7 +83,6 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T 
 /// An answer as it came.
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// In lower case.
     head: String,
     pub(crate) body: Vec<u8>,
 }
@@ -91,7 +90,11 @@ pub(crate) struct Answer {
 impl Answer {
     /// A header's value, empty for none.
     pub(crate) fn header(&self, name: &str) -> &str {
-        self.head.lines().filter_map(|line| line.split_once(": ")).find(|(own, _)| *own == name).map_or("", |(_, value)| value)
+        self.head
+            .lines()
+            .filter_map(|line| line.split_once(": "))
+            .find(|(own, _)| own.eq_ignore_ascii_case(name))
+            .map_or("", |(_, value)| value)
     }
 }
 
@@ -194,6 +197,11 @@ impl Drop for Server {
 
 /// Sends a request, with a JSON body if one is given, and reads the whole answer. Headers without a value are left out.
 pub(crate) fn send(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    try_send(address, method, path, headers, body).unwrap()
+}
+
+/// The same; `None` when no whole answer came.
+pub(crate) fn try_send(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Option<Answer> {
     let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
     for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
         head.push_str(&format!("{name}: {value}\r\n"));
@@ -201,17 +209,20 @@ pub(crate) fn send(address: SocketAddr, method: &str, path: &str, headers: &[(&s
     if !body.is_empty() {
         head.push_str(&format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len()));
     }
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(DEADLINE)).unwrap();
-    stream.write_all(format!("{head}\r\n").as_bytes()).unwrap();
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(DEADLINE)).ok()?;
+    stream.write_all(format!("{head}\r\n").as_bytes()).ok()?;
     // A server that refuses a body may close before it has it all; what it said still comes.
     drop(stream.write_all(body.as_bytes()));
     let mut answer = Vec::new();
     drop(stream.read_to_end(&mut answer));
-    let head = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    let head = answer.windows(4).position(|four| four == b"\r\n\r\n")?;
     let body = answer.split_off(head + 4);
-    let head = String::from_utf8(answer).unwrap().to_lowercase();
-    Answer { status: head.split(' ').nth(1).unwrap().parse().unwrap(), head, body }
+    let head = String::from_utf8(answer).ok()?;
+    let answer = Answer { status: head.split(' ').nth(1)?.parse().ok()?, head, body };
+    // A body cut by a kill is no answer.
+    let is_whole = answer.header("content-length").trim().parse::<usize>().is_ok_and(|length| length == answer.body.len());
+    (is_whole || answer.header("content-length").is_empty()).then_some(answer)
 }
 
 /// One request over a connection of its own: status and body.
@@ -228,7 +239,7 @@ pub(crate) fn ask(address: SocketAddr, path: &str, key: &str) -> Option<Answer> 
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).ok()?;
     let body = answer.split_off(answer.windows(4).position(|four| four == b"\r\n\r\n")? + 4);
-    let head = String::from_utf8_lossy(&answer).to_lowercase();
+    let head = String::from_utf8_lossy(&answer).into_owned();
     let status = head.split(' ').nth(1)?.parse().ok()?;
     let announced = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse::<usize>().ok());
     // A body cut by a kill is no answer.

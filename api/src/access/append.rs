@@ -1,4 +1,4 @@
-//! Commands: what the API is asked to remember is appended to the `accounts` topic, and answered once the view that decides it has passed
+//! Commands: what the API is asked to remember is appended to a topic of commands, and answered once the view that decides it has passed
 //! it, so that a caller reads its own writes.
 //!
 //! Commands chain per subject like facts. Two that extend the same head: the engine takes the first, and the other tries again on top of it.
@@ -14,9 +14,12 @@ use schemas::event::{Fact, FactKind, Head, content_hash, fact_id};
 use schemas::hash::Hash32;
 use schemas::key;
 use schemas::tables::ViewDef;
-use schemas::topics::ACCOUNTS;
+use schemas::topics::{ACCOUNTS, PAYMENTS, RECEIPTS, Topic};
 use schemas::views::accounts::AccountCommand;
 use schemas::views::engine::{self, HeadRow};
+use schemas::views::payments::PaymentCommand;
+use schemas::views::receipts::ReceiptCommand;
+use serde::Serialize;
 use view_store::Checkpoint;
 
 use crate::context::{Context, store_problem};
@@ -29,9 +32,57 @@ const PROJECTED_WITHIN: Duration = Duration::from_secs(10);
 /// How often a command that lost to another one tries again.
 const TRIES: usize = 5;
 
+/// What the API may be asked to remember.
+pub(crate) trait Command: Serialize + Sync {
+    /// Where it is appended. Of one partition.
+    const TOPIC: &'static Topic;
+
+    /// What it asks for.
+    fn verb(&self) -> &str;
+
+    /// The form that is hashed.
+    fn canonical(&self) -> Vec<u8>;
+}
+
+impl Command for AccountCommand {
+    const TOPIC: &'static Topic = &ACCOUNTS;
+
+    fn verb(&self) -> &str {
+        &self.verb
+    }
+
+    fn canonical(&self) -> Vec<u8> {
+        self.canonical()
+    }
+}
+
+impl Command for ReceiptCommand {
+    const TOPIC: &'static Topic = &RECEIPTS;
+
+    fn verb(&self) -> &str {
+        &self.verb
+    }
+
+    fn canonical(&self) -> Vec<u8> {
+        self.canonical()
+    }
+}
+
+impl Command for PaymentCommand {
+    const TOPIC: &'static Topic = &PAYMENTS;
+
+    fn verb(&self) -> &str {
+        &self.verb
+    }
+
+    fn canonical(&self) -> Vec<u8> {
+        self.canonical()
+    }
+}
+
 /// Whether a subject takes one command only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Once {
+pub(crate) enum Once {
     /// The subject stands for the request: whatever was done for it before was done for this one, too.
     Yes,
     /// Each command is one more.
@@ -42,26 +93,24 @@ pub(super) enum Once {
 ///
 /// # Errors
 /// `unavailable` when it is not recorded, or not projected in time.
-pub(super) async fn command(
+pub(crate) async fn command<C: Command>(
     ctx: &Context,
     view: &'static ViewDef,
     subject: &str,
     once: Once,
-    command: &AccountCommand,
+    command: &C,
 ) -> Result<(), Problem> {
-    let place = format!("{}/0", ACCOUNTS.name);
+    let place = format!("{}/0", C::TOPIC.name);
     for _ in 0..TRIES {
-        let head = head_of(ctx, subject).await?;
+        let head = head_of(ctx, C::TOPIC, subject).await?;
         if once == Once::Yes && head.version > 0 {
-            let end = ctx.log.end(&ACCOUNTS, 0).await.map_err(|error| failed("read the end", &error))?;
-            let passed = |at: &Checkpoint| at.positions.get(&place).is_some_and(|next| *next >= end.0);
-            return ctx.wait_for(view, PROJECTED_WITHIN, passed).await?.map(|_| ()).ok_or_else(not_yet);
+            return caught_up(ctx, view, C::TOPIC).await;
         }
         let offset = append(ctx, subject, head, command).await?;
         let passed = |at: &Checkpoint| at.positions.get(&place).is_some_and(|next| *next > offset);
         ctx.wait_for(view, PROJECTED_WITHIN, passed).await?.ok_or_else(not_yet)?;
         let engine = ctx.live(&engine::VIEW).await?;
-        let dropped = key![ACCOUNTS.name, 0_i64, i64::try_from(offset).unwrap_or(i64::MAX)];
+        let dropped = key![C::TOPIC.name, 0_i64, i64::try_from(offset).unwrap_or(i64::MAX)];
         if engine.get(&engine::DROPPED, &dropped).await.map_err(store_problem)?.is_none() {
             return Ok(());
         }
@@ -69,9 +118,20 @@ pub(super) async fn command(
     Err(Problem::new(ErrorCode::Unavailable, "others change this at the same time; ask again").retry_after(1))
 }
 
-async fn head_of(ctx: &Context, subject: &str) -> Result<Head, Problem> {
+/// Waits until a view has passed the present end of a topic of commands.
+///
+/// # Errors
+/// `unavailable` when it has not in time.
+pub(crate) async fn caught_up(ctx: &Context, view: &'static ViewDef, topic: &'static Topic) -> Result<(), Problem> {
+    let place = format!("{}/0", topic.name);
+    let end = ctx.log.end(topic, 0).await.map_err(|error| failed("read the end", &error))?;
+    let passed = |at: &Checkpoint| end.0 == 0 || at.positions.get(&place).is_some_and(|next| *next >= end.0);
+    ctx.wait_for(view, PROJECTED_WITHIN, passed).await?.map(|_| ()).ok_or_else(not_yet)
+}
+
+async fn head_of(ctx: &Context, topic: &Topic, subject: &str) -> Result<Head, Problem> {
     let view = ctx.live(&engine::VIEW).await?;
-    let Some(bytes) = view.get(&engine::HEADS, &key![ACCOUNTS.name, subject]).await.map_err(store_problem)? else {
+    let Some(bytes) = view.get(&engine::HEADS, &key![topic.name, subject]).await.map_err(store_problem)? else {
         return Ok(Head::default());
     };
     HeadRow::from_bytes(&bytes).map(|row| row.head).ok_or_else(|| {
@@ -81,11 +141,12 @@ async fn head_of(ctx: &Context, subject: &str) -> Result<Head, Problem> {
 }
 
 /// Appends the command; answers its offset.
-async fn append(ctx: &Context, subject: &str, head: Head, command: &AccountCommand) -> Result<u64, Problem> {
+async fn append<C: Command>(ctx: &Context, subject: &str, head: Head, command: &C) -> Result<u64, Problem> {
     let now_ms = ctx.clock.now_ms();
     let content = content_hash(FactKind::Observed, &command.canonical());
     let version = head.version + 1;
-    let id: Hash32 = fact_id(ACCOUNTS.name, subject, version, &head.id, &content);
+    let topic = C::TOPIC;
+    let id: Hash32 = fact_id(topic.name, subject, version, &head.id, &content);
     let fact = Fact {
         id,
         kind: FactKind::Observed,
@@ -96,15 +157,15 @@ async fn append(ctx: &Context, subject: &str, head: Head, command: &AccountComma
         upstream: "api".to_owned(),
         observed_at: now_ms,
         superseded_by: String::new(),
-        data: Some(command.clone()),
+        data: Some(command),
         run: None,
     };
-    let value = Encoder::new(ACCOUNTS.name).and_then(|mut encoder| encoder.encode(&fact)).map_err(|error| failed("encode", &error))?;
-    let kind = format!("highwater.accounts.{}", command.verb);
-    let headers = Headers::cloud_event(&id.to_string(), &kind, "/accounts", &rfc3339(now_ms));
+    let value = Encoder::new(topic.name).and_then(|mut encoder| encoder.encode(&fact)).map_err(|error| failed("encode", &error))?;
+    let kind = format!("highwater.{}.{}", topic.name, command.verb());
+    let headers = Headers::cloud_event(&id.to_string(), &kind, &format!("/{}", topic.name), &rfc3339(now_ms));
     let record = Record { key: Bytes::from(subject.to_owned()), value: Bytes::from(value), headers, at_ms: now_ms };
-    let partition = ACCOUNTS.partition_of(subject.as_bytes());
-    let appended = ctx.log.append(vec![Append { topic: &ACCOUNTS, partition, record }]);
+    let partition = topic.partition_of(subject.as_bytes());
+    let appended = ctx.log.append(vec![Append { topic, partition, record }]);
     let appended = tokio::time::timeout(APPENDED_WITHIN, appended).await.map_err(|late| failed("append", &late))?;
     let offsets = appended.map_err(|error| failed("append", &error))?;
     offsets.first().map(|offset| offset.0).ok_or_else(|| Problem::new(ErrorCode::Internal, "the log gave no offset"))

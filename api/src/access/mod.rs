@@ -3,7 +3,7 @@
 //! Promises: a key is checked for its form before anything is looked up, and compared in constant time; a revoked key stops working
 //! within [`KEY_CACHED_FOR`] on every node, at once on the node that revoked it; quotas are exact (see [`quota`]).
 
-mod append;
+pub(crate) mod append;
 pub mod commands;
 pub(crate) mod kept;
 pub mod keys;
@@ -53,6 +53,8 @@ pub struct Admission {
     pub rate_limit: String,
     /// The header `RateLimit-Policy`; empty where nothing is counted.
     pub rate_limit_policy: String,
+    /// Whether the call is answered only if it is paid for.
+    pub must_pay: bool,
 }
 
 /// Keys, tiers, quotas, and the secrets behind cursors.
@@ -95,8 +97,13 @@ impl Access {
                 format!("{} needs a key of tier {} or above; this call is {}", operation.name, least.as_str(), caller.tier.as_str());
             return Err(Problem::new(ErrorCode::TierTooLow, detail));
         }
+        if let Price::PerCall { free_from, .. } = operation.price
+            && caller.tier < free_from
+        {
+            return Ok(Admission { caller, rate_limit: String::new(), rate_limit_policy: String::new(), must_pay: true });
+        }
         if !operation.counted || goes_on {
-            return Ok(Admission { caller, rate_limit: String::new(), rate_limit_policy: String::new() });
+            return Ok(Admission { caller, rate_limit: String::new(), rate_limit_policy: String::new(), must_pay: false });
         }
         let limits = tiers::limits(caller.tier);
         let subject = if caller.key_id.is_empty() { address_subject(address) } else { caller.key_id.clone() };
@@ -110,7 +117,16 @@ impl Access {
             spend(minute).await?;
         }
         let day = spend(limits.day).await?;
-        Ok(Admission { caller, rate_limit: format!("\"day\";r={};t={}", day.remaining, day.reset_s), rate_limit_policy: policy })
+        let rate_limit = format!("\"day\";r={};t={}", day.remaining, day.reset_s);
+        Ok(Admission { caller, rate_limit, rate_limit_policy: policy, must_pay: false })
+    }
+
+    /// Admits a call that must be paid for and is not: those are limited by address, generously.
+    ///
+    /// # Errors
+    /// `rate-limited`, `unavailable`.
+    pub(crate) async fn admit_unpaid(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
+        self.spend(ctx, &format!("unpaid/{}", address_subject(address)), tiers::UNPAID).await.map(|_| ())
     }
 
     /// Gives back what was leased and not used, for a clean stop.

@@ -17,12 +17,12 @@ pub(crate) type Keyed = Hmac<Sha256>;
 /// Generation of the cursor key that new cursors are made with.
 pub(crate) const CURSOR_GENERATION: u8 = 1;
 
-/// Why the master key cannot be used.
+/// Why a key file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The file cannot be read or made.
-    #[error("the master key file {path} cannot be {verb}")]
+    #[error("the key file {path} cannot be {verb}")]
     File {
         /// The file.
         path: PathBuf,
@@ -33,7 +33,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// Others than its owner may read the file.
-    #[error("the master key file {path} has mode {mode:04o}: others may read it; set it to 0600, and mint a new one if they did")]
+    #[error("the key file {path} has mode {mode:04o}: others may read it; set it to 0600, and mint a new one if they did")]
     Exposed {
         /// The file.
         path: PathBuf,
@@ -41,7 +41,7 @@ pub enum Error {
         mode: u32,
     },
     /// The file holds something else.
-    #[error("the master key file {path} does not hold 64 hex digits")]
+    #[error("the key file {path} does not hold 64 hex digits")]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -73,21 +73,7 @@ impl Secrets {
     /// # Errors
     /// When the file cannot be read or made, holds something else, or may be read by others than its owner.
     pub fn load_or_create(path: &Path) -> Result<Self, Error> {
-        let file_error = |verb| move |source| Error::File { path: path.to_owned(), verb, source };
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                create(path).map_err(file_error("made"))?;
-                std::fs::read_to_string(path).map_err(file_error("read"))?
-            }
-            Err(source) => return Err(Error::File { path: path.to_owned(), verb: "read", source }),
-        };
-        let mode = std::fs::metadata(path).map_err(file_error("read"))?.permissions().mode() & 0o7777;
-        if mode & 0o077 != 0 {
-            return Err(Error::Exposed { path: path.to_owned(), mode });
-        }
-        let master = schemas::hash::Hash32::from_hex(text.trim()).ok_or_else(|| Error::Malformed { path: path.to_owned() })?;
-        Self::from_master(&master.0)
+        Self::from_master(&seed(path)?)
     }
 
     /// The secrets that follow from a master key.
@@ -131,6 +117,28 @@ impl Secrets {
     pub(crate) fn repeat(&self, parts: &[&[u8]]) -> [u8; 32] {
         keyed(&self.repeat, parts)
     }
+}
+
+/// The 32 random bytes in a key file, which is made if there is none. Several processes may start at once: all get the same.
+///
+/// # Errors
+/// When the file cannot be read or made, holds something else, or may be read by others than its owner.
+pub fn seed(path: &Path) -> Result<[u8; 32], Error> {
+    let file_error = |verb| move |source| Error::File { path: path.to_owned(), verb, source };
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            create(path).map_err(file_error("made"))?;
+            std::fs::read_to_string(path).map_err(file_error("read"))?
+        }
+        Err(source) => return Err(Error::File { path: path.to_owned(), verb: "read", source }),
+    };
+    let mode = std::fs::metadata(path).map_err(file_error("read"))?.permissions().mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        return Err(Error::Exposed { path: path.to_owned(), mode });
+    }
+    let seed = schemas::hash::Hash32::from_hex(text.trim()).ok_or_else(|| Error::Malformed { path: path.to_owned() })?;
+    Ok(seed.0)
 }
 
 /// The keyed hash of parts, each preceded by its length.

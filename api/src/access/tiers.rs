@@ -48,6 +48,8 @@ pub const fn limits(tier: Tier) -> Limits {
     }
 }
 
+/// Calls of one address that must be paid for and are not.
+pub const UNPAID: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
 /// The first tier that may keep filters and watches.
 pub const KEEPS_FROM: Tier = Tier::Pro;
 /// Live keys of one e-mail address.

@@ -26,7 +26,7 @@ use view_store::{Checkpoint, EmbeddedStore, View, ViewStore};
 use crate::access::Access;
 use crate::access::secrets::Secrets;
 use crate::context::{Context, Settings};
-use crate::operation::{Answer, Body, Call, Caller, Form, Operation};
+use crate::operation::{Answer, Body, Call, Caller, Form, Operation, Stage};
 use crate::problem::Problem;
 use crate::services::recalls::search::Search;
 
@@ -306,7 +306,7 @@ pub(crate) async fn fill(world: &mut World, chance: &mut Chance, changes: usize,
 pub(crate) fn call(context: &Arc<Context>) -> Call {
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let caller = Caller { tier: Tier::Anonymous, key_id: String::new(), account: String::new(), address };
-    Call { context: Arc::clone(context), caller, form: Form::Json, idempotency_key: None, if_none_match: None }
+    Call { context: Arc::clone(context), caller, form: Form::Json, idempotency_key: None, stage: Stage::Whole, if_none_match: None }
 }
 
 pub(crate) async fn ask(context: &Arc<Context>, operation: &Operation, arguments: Value) -> Result<Answer, Problem> {

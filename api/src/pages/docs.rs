@@ -35,7 +35,7 @@ fn section(operation: &Operation, settings: &ServiceSettings) -> String {
         escape(operation.name),
         verb(operation),
         escape(operation.path),
-        escape(&price(operation)),
+        escape(&price(operation, settings)),
         words(operation.summary),
         words(operation.description),
     );

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use crate::context::ServiceSettings;
 use crate::operation::{Method, Operation, Price, Service};
+use crate::payments::terms::{Offer, Till, Version};
+use crate::surfaces::mcp::tool_resource;
 
 /// `GET`, `POST` or `DELETE`.
 pub(crate) fn verb(operation: &Operation) -> &'static str {
@@ -15,11 +17,30 @@ pub(crate) fn verb(operation: &Operation) -> &'static str {
 }
 
 /// Who may call, in a few words.
-pub(crate) fn price(operation: &Operation) -> String {
+pub(crate) fn price(operation: &Operation, settings: &ServiceSettings) -> String {
     match operation.price {
         Price::Free => "free".to_owned(),
         Price::Tier(tier) => format!("tier {} or higher", tier.as_str()),
+        Price::PerCall { free_from, .. } => {
+            format!("{} USD a call by x402, or tier {} or higher", dollars(settings.price_of(operation).unwrap_or(0)), free_from.as_str())
+        }
     }
+}
+
+/// The same as a sentence; empty for what is free.
+pub(crate) fn needs(operation: &Operation, settings: &ServiceSettings) -> String {
+    match operation.price {
+        Price::Free => String::new(),
+        Price::Tier(tier) => format!("Needs a key of tier {} or higher.", tier.as_str()),
+        Price::PerCall { .. } => format!("Costs {}.", price(operation, settings)),
+    }
+}
+
+/// Millionths of a dollar as dollars, with two digits at least: `0.01`.
+pub(crate) fn dollars(micros: u64) -> String {
+    let cents = format!("{:02}", micros / 10_000 % 100);
+    let rest = format!("{:04}", micros % 10_000);
+    format!("{}.{cents}{}", micros / 1_000_000, rest.trim_end_matches('0'))
 }
 
 /// The `llms.txt` of one service.
@@ -34,7 +55,7 @@ pub(crate) fn llms(service: &Service, settings: &ServiceSettings) -> String {
             operation.path,
             verb(operation),
             operation.summary,
-            price(operation)
+            price(operation, settings)
         );
         for (name, schema) in operation.input.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let words = schema.get("description").and_then(Value::as_str).unwrap_or_default().replace('\n', " ");
@@ -64,22 +85,65 @@ pub(crate) fn llms_of_all<'a>(services: impl Iterator<Item = (&'a Service, &'a S
     text
 }
 
-/// `/.well-known/x402`: the operations that can be paid for per call. Today's prices are tiers, none of which is paid per call.
-pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> Value {
-    let services: Vec<Value> = services
-        .map(|(service, settings)| {
-            let base = &settings.base_url;
-            json!({
-                "name": service.name, "title": service.title, "url": base, "openapi": format!("{base}/openapi.json"), "mcp": format!("{base}/mcp"),
-            })
-        })
-        .collect();
-    json!({
-        "version": 1,
-        "x402Version": 2,
-        "resources": [],
-        "items": [],
-        "services": services,
-        "instructions": "No operation is paid for per call: call it without a payment.",
-    })
+/// `/.well-known/x402`: the operations that can be paid for by the call, each with the terms that it answers with, over REST and over MCP.
+pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>, till: Option<&Till>) -> Value {
+    let (mut listed, mut items) = (Vec::new(), Vec::new());
+    for (service, settings) in services {
+        let base = &settings.base_url;
+        listed.push(json!({
+            "name": service.name, "title": service.title, "url": base, "openapi": format!("{base}/openapi.json"), "mcp": format!("{base}/mcp"),
+        }));
+        let Some(till) = till else { continue };
+        for operation in &service.operations {
+            let Some(micros) = settings.price_of(operation) else { continue };
+            let rest = format!("{base}{}", example_path(operation));
+            let mut sold = |resource: String, kind: &str, at: Value| {
+                let offer = Offer { resource: resource.clone(), description: operation.summary.to_owned(), micros };
+                let [v1, v2] = [Version::V1, Version::V2].map(|version| till.requirements(version, &offer));
+                items.push(json!({
+                    "resource": resource, "type": kind, "x402Version": 2, "accepts": [v2], "acceptsV1": [v1], "description": operation.summary,
+                    "call": at, "input": operation.input, "output": operation.output, "example": operation.example,
+                }));
+            };
+            sold(rest.clone(), "http", json!({ "method": verb(operation), "url": rest }));
+            if operation.tool {
+                let at = json!({ "method": "tools/call", "url": format!("{base}/mcp"), "tool": operation.name });
+                sold(tool_resource(base, operation.name), "mcp", at);
+            }
+        }
+    }
+    let resources: Vec<&Value> = items.iter().filter(|item| item["type"] == "http").map(|item| &item["resource"]).collect();
+    let instructions = match till {
+        Some(_) => {
+            "Call without a payment for the terms: 402, as version 1 has them in the body and as version 2 has them in PAYMENT-REQUIRED. Pay with \
+             X-PAYMENT (version 1) or PAYMENT-SIGNATURE (version 2), over MCP with _meta[\"x402/payment\"]. A payment buys one answer; the same \
+             payment with the same request gets it again. After a 503 send the same payment again."
+        }
+        None => "Payments are not configured here: use a key.",
+    };
+    json!({ "version": 1, "x402Version": 2, "resources": resources, "items": items, "services": listed, "instructions": instructions })
+}
+
+/// The path of an operation with its example in it.
+fn example_path(operation: &Operation) -> String {
+    let part = |part: &str| match part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+        Some(name) => match operation.example.get(name) {
+            Some(Value::String(text)) => text.clone(),
+            other => other.map(Value::to_string).unwrap_or_default(),
+        },
+        None => part.to_owned(),
+    };
+    operation.path.split('/').map(part).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that prices are told with two digits, and with more only where they are needed.
+    #[test]
+    fn prices() {
+        let told = [10_000, 500_000, 5_000_000, 2_500, 1_234_567].map(dollars);
+        assert_eq!(told, ["0.01", "0.50", "5.00", "0.0025", "1.234567"]);
+    }
 }

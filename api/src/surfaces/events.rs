@@ -58,7 +58,7 @@ pub(crate) async fn begin(
         arguments.remove("start");
     }
     arguments.insert("wait".to_owned(), json!(0));
-    let (answer, admitted) = mounted.call(context, index, Value::Object(arguments.clone()), incoming.clone()).await?;
+    let (answer, admitted) = mounted.call(context, index, Ok(Value::Object(arguments.clone())), incoming.clone()).await?;
     let mut begin = BytesMut::from(format!("retry: {RETRY_MS}\n\n").as_bytes());
     begin.extend_from_slice(&taken(answer, &mut arguments));
     arguments.insert("wait".to_owned(), json!(WAIT_S));
@@ -98,7 +98,7 @@ impl Following {
             return None;
         }
         let arguments = Value::Object(self.arguments.clone());
-        match self.mounted.call(&self.context, self.index, arguments, self.incoming.clone()).await {
+        match self.mounted.call(&self.context, self.index, Ok(arguments), self.incoming.clone()).await {
             Ok((answer, _)) => Some(taken(answer, &mut self.arguments)),
             Err(problem) => {
                 // The reader's client opens it again, and is told then, if it still holds.

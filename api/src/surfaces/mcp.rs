@@ -17,7 +17,7 @@ use http_body_util::{BodyExt, Full};
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
     ContentBlock, DiscoverResult, Implementation, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
-    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams,
     ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
@@ -30,15 +30,21 @@ use serde_json::{Map, Value, json};
 use warp::Reply;
 use warp::reply::Response;
 
-use crate::context::{Context, Settings};
+use crate::context::{Context, ServiceSettings, Settings};
 use crate::operation::{Answer, Body, Form, Method, Operation, Price};
+use crate::payments::sale::Settlement;
+use crate::payments::terms::Version;
 use crate::problem::Problem;
 use crate::surfaces::forwarded::CallerAddress;
 use crate::surfaces::mounted::{Incoming, Mounted};
-use crate::surfaces::{Request, body, credentials, reply, rest};
+use crate::surfaces::{Request, body, credentials, discovery, reply, rest};
 
 /// How long a client may keep the list of tools, in milliseconds.
 const TOOLS_TTL_MS: u64 = 300_000;
+
+/// Where a payment comes with a call, and where a result says that it was settled.
+const PAYMENT: &str = "x402/payment";
+const PAYMENT_RESPONSE: &str = "x402/payment-response";
 
 /// Names of this machine, under which anyone may serve any port.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -162,12 +168,19 @@ struct Tools {
 
 impl Tools {
     fn new(context: Arc<Context>, mounted: Arc<Mounted>) -> Self {
-        let tools = mounted.service.operations.iter().filter(|operation| operation.tool).map(tool).collect();
+        let offered = mounted.service.operations.iter().filter(|operation| operation.tool);
+        let tools = offered.map(|operation| tool(operation, &mounted.settings)).collect();
         Self { context, mounted, tools }
     }
 
     /// Checks, admits and runs one call of a tool.
-    async fn call(&self, index: usize, arguments: Map<String, Value>, parts: Option<&http::request::Parts>) -> Result<Value, Problem> {
+    async fn call(
+        &self,
+        index: usize,
+        arguments: Map<String, Value>,
+        payment: Option<Value>,
+        parts: Option<&http::request::Parts>,
+    ) -> Result<(Value, Option<Settlement>), Problem> {
         let missing = || Problem::new(ErrorCode::Internal, "the request's head is lost");
         let parts = parts.ok_or_else(missing)?;
         let address = parts.extensions.get::<CallerAddress>().ok_or_else(missing)?.0;
@@ -181,10 +194,12 @@ impl Tools {
             goes_on: false,
             idempotency_key: rest::idempotency_key(&parts.headers)?,
             if_none_match: None,
+            payment: payment.map(Ok),
+            resource: tool_resource(&self.mounted.settings.base_url, self.mounted.service.operations[index].name),
         };
-        let arguments = self.mounted.checkers[index].json(arguments, ErrorCode::ParameterInvalid)?;
-        let (answer, _) = self.mounted.call(&self.context, index, arguments, incoming).await?;
-        value(answer)
+        let arguments = self.mounted.checkers[index].json(arguments, ErrorCode::ParameterInvalid);
+        let (answer, admitted) = self.mounted.call(&self.context, index, arguments, incoming).await?;
+        Ok((value(answer)?, admitted.settlement))
     }
 }
 
@@ -196,7 +211,7 @@ fn value(answer: Answer) -> Result<Value, Problem> {
             tracing::error!(%error, "a spliced page is no JSON");
             Problem::new(ErrorCode::Internal, "the answer could not be written")
         }),
-        Body::Lines(_) | Body::Events(_) | Body::NotModified => {
+        Body::Lines(_) | Body::Events(_) | Body::NotModified | Body::Effect(_) => {
             tracing::error!("a handler gave a tool an answer for another surface");
             Err(Problem::new(ErrorCode::Internal, "the answer could not be written"))
         }
@@ -204,17 +219,40 @@ fn value(answer: Answer) -> Result<Value, Problem> {
 }
 
 /// An operation as a tool.
-fn tool(operation: &Operation) -> Tool {
+fn tool(operation: &Operation, settings: &ServiceSettings) -> Tool {
     let (read, delete) = (operation.method == Method::Get, operation.method == Method::Delete);
     let annotations = ToolAnnotations::new().read_only(read).destructive(delete).idempotent(read || delete).open_world(false);
-    let needs = match operation.price {
-        Price::Free => String::new(),
-        Price::Tier(tier) => format!(" Needs a key of tier {} or higher.", tier.as_str()),
+    let needs = match discovery::needs(operation, settings) {
+        needs if needs.is_empty() => needs,
+        needs => format!(" {needs}"),
     };
     let description = format!("{} {}{needs}", operation.summary, operation.description);
+    // Clients hold what is answered against the schema, a challenge as well.
+    let output = match operation.price {
+        Price::PerCall { .. } => json!({ "type": "object", "anyOf": [operation.output, { "required": ["x402Version", "accepts"] }] }),
+        Price::Free | Price::Tier(_) => operation.output.clone(),
+    };
     Tool::new(operation.name, description.trim().to_owned(), object(&operation.input))
-        .with_raw_output_schema(object(&operation.output))
+        .with_raw_output_schema(object(&output))
         .with_annotations(annotations)
+}
+
+/// What a tool is called where it is sold.
+pub(crate) fn tool_resource(base_url: &str, tool: &str) -> String {
+    let place = base_url.split_once("://").map_or(base_url, |(_, place)| place);
+    format!("mcp://{place}/{tool}")
+}
+
+/// A problem as a result. A challenge is structured: it stands in the schema of what is sold, and in the first text once more.
+fn failure(problem: &Problem, base_url: &str) -> CallToolResult {
+    let document = problem.document(base_url);
+    let Some(challenge) = &problem.challenge else {
+        return CallToolResult::error(vec![ContentBlock::text(document.to_string())]);
+    };
+    let body = challenge.body(&challenge.v2, &document);
+    let mut result = CallToolResult::error(vec![ContentBlock::text(body.to_string()), ContentBlock::text(problem.detail.clone())]);
+    result.structured_content = Some(body);
+    result
 }
 
 fn object(schema: &Value) -> Arc<Map<String, Value>> {
@@ -263,15 +301,20 @@ impl ServerHandler for Tools {
         };
         let since = Instant::now();
         let parts = context.extensions.get::<http::request::Parts>();
-        let result = self.call(index, request.arguments.unwrap_or_default(), parts).await;
+        let payment = context.meta.get(PAYMENT).cloned();
+        let result = self.call(index, request.arguments.unwrap_or_default(), payment, parts).await;
         let status = result.as_ref().map_or_else(|problem| problem.code.status(), |_| 200);
         self.mounted.meters[index].count(status, since);
         Ok(match result {
-            Ok(value) => CallToolResult::structured(value),
-            Err(problem) => {
-                let document = problem.document(&self.mounted.settings.base_url);
-                CallToolResult::error(vec![ContentBlock::text(document.to_string())])
+            Ok((value, settlement)) => {
+                let mut result = CallToolResult::structured(value);
+                if let Some(settlement) = settlement {
+                    let paid = [(PAYMENT_RESPONSE.to_owned(), settlement.document(Version::V2))];
+                    result.meta = Some(MetaObject(paid.into_iter().collect()));
+                }
+                result
             }
+            Err(problem) => failure(&problem, &self.mounted.settings.base_url),
         }
         .into())
     }

@@ -66,6 +66,8 @@ pub enum SiteError {
 pub(crate) struct Request<'a> {
     pub(crate) method: &'a Method,
     pub(crate) path: &'a str,
+    /// The path below the service's prefix.
+    pub(crate) below: &'a str,
     pub(crate) query: &'a str,
     pub(crate) headers: HeaderMap,
     pub(crate) address: IpAddr,
@@ -101,7 +103,7 @@ impl Site {
             }
         }
         let all = || places.iter().map(|place| (&place.mounted.service, &place.mounted.settings));
-        let x402 = Document::json(&discovery::x402(all()));
+        let x402 = Document::json(&discovery::x402(all(), context.payments.till()));
         let mut documents: HashMap<String, Document> = schemas_served::documents().collect();
         documents.extend(
             [
@@ -133,7 +135,7 @@ impl Site {
         let mut response = if let Some(response) = self.root(&request) {
             response
         } else if let Some((place, path)) = self.places.iter().find_map(|place| Some((place, place.below(request.path)?))) {
-            place.answer(&self.context, path, &request, stream).await
+            place.answer(&self.context, path, &Request { below: path, ..request }, stream).await
         } else {
             let prefixes = self.places.iter().map(|place| place.prefix.as_str());
             let known = self.documents.keys().map(String::as_str).chain(["/healthz", "/readyz", "/metrics"]).chain(prefixes);
@@ -167,7 +169,7 @@ impl Site {
 impl Place {
     fn new(context: &Arc<Context>, mounted: Mounted) -> Self {
         let (service, settings) = (&mounted.service, &mounted.settings);
-        let x402 = Document::json(&discovery::x402(std::iter::once((service, settings))));
+        let x402 = Document::json(&discovery::x402(std::iter::once((service, settings)), context.payments.till()));
         let reference = Document::html(pages::docs::reference(service, settings));
         let documents = HashMap::from([
             ("", reference.clone()),
@@ -251,7 +253,7 @@ pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = war
                     }
                     // The server always says who calls; without it all callers share one anonymous allowance.
                     let address = address.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.0);
-                    site.answer(Request { method: &method, path: path.as_str(), query: &query, headers, address }, stream).await
+                    site.answer(Request { method: &method, path: path.as_str(), below: "", query: &query, headers, address }, stream).await
                 }
             },
         )

@@ -1,6 +1,7 @@
 //! A service made ready: its definitions with everything that is worked out once. Every surface calls operations through here, so
 //! that access, counting and failure are the same on all.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -12,7 +13,9 @@ use serde_json::Value;
 
 use crate::access::{Admission, Credentials};
 use crate::context::{Context, ServiceSettings};
-use crate::operation::{Answer, Call, Form, Method, Service};
+use crate::operation::{Answer, Answering, Call, Form, Method, Operation, Price, Service, Stage};
+use crate::payments::sale::{Given, Goods, Settlement, sell};
+use crate::payments::terms::Offer;
 use crate::problem::Problem;
 use crate::surfaces::arguments::{Checker, SchemaError};
 use crate::surfaces::metrics::Meter;
@@ -24,6 +27,8 @@ const READ_TIME_MAX: Duration = Duration::from_secs(5);
 const LIVE_TIME_MAX: Duration = Duration::from_secs(20);
 /// How long a call that appends a command may take, with the wait until that is projected.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(15);
+/// How long a call may take that is paid for: some blocks, and the wait until it is recorded.
+const SALE_TIME_MAX: Duration = Duration::from_secs(60);
 /// The seconds after which to ask again then.
 const LATE_RETRY_S: u64 = 2;
 
@@ -44,6 +49,10 @@ pub(crate) struct Incoming {
     pub(crate) form: Form,
     pub(crate) idempotency_key: Option<String>,
     pub(crate) if_none_match: Option<String>,
+    /// The payment that came with it.
+    pub(crate) payment: Option<Given>,
+    /// What the caller names what is asked for, where it is paid for.
+    pub(crate) resource: String,
     /// Whether it goes on with a call that was counted already.
     pub(crate) goes_on: bool,
 }
@@ -54,14 +63,17 @@ pub(crate) struct Admitted {
     pub(crate) keyed: bool,
     rate_limit: String,
     rate_limit_policy: String,
+    /// What the answer was paid with.
+    pub(crate) settlement: Option<Settlement>,
 }
 
 impl Admitted {
     /// The headers of every answer to it.
-    pub(crate) fn headers(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        [("ratelimit", self.rate_limit.as_str()), ("ratelimit-policy", self.rate_limit_policy.as_str())]
-            .into_iter()
-            .filter(|(_, value)| !value.is_empty())
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
+        let limits = [("ratelimit", self.rate_limit.as_str()), ("ratelimit-policy", self.rate_limit_policy.as_str())];
+        let limits = limits.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, Cow::Borrowed(value)));
+        let paid = self.settlement.iter().flat_map(Settlement::headers).map(|(name, value)| (name, Cow::Owned(value)));
+        limits.chain(paid)
     }
 }
 
@@ -77,21 +89,24 @@ impl Mounted {
         Ok(Self { service, settings, checkers, meters, routes })
     }
 
-    /// Admits a call whose arguments are checked, and runs it, within a bounded time.
+    /// Admits a call and runs it, within a bounded time. Arguments that are wrong are refused before anything else, but for those of a call that
+    /// must be paid for: that is told first.
     ///
     /// # Errors
-    /// What access or the handler refuse, with the headers of the quota once the call was admitted; `unavailable` when neither answers in
+    /// What is wrong with the arguments; what access or the handler refuse, with the headers of the quota once the call was admitted; `unavailable` when neither answers in
     /// time.
     pub(crate) async fn call(
         &self,
         context: &Arc<Context>,
         index: usize,
-        arguments: Value,
+        arguments: Result<Value, Problem>,
         incoming: Incoming,
     ) -> Result<(Answer, Admitted), Problem> {
         let operation = &self.service.operations[index];
-        let wait = Duration::from_secs(arguments.get("wait").and_then(Value::as_u64).unwrap_or(0));
+        let wait = arguments.as_ref().ok().and_then(|arguments| arguments.get("wait"));
+        let wait = Duration::from_secs(wait.and_then(Value::as_u64).unwrap_or(0));
         let time_max = match operation.method {
+            _ if incoming.payment.is_some() => SALE_TIME_MAX,
             Method::Get if operation.is_live() => LIVE_TIME_MAX,
             Method::Get => READ_TIME_MAX.saturating_add(wait),
             Method::Post | Method::Delete => COMMAND_TIME_MAX,
@@ -112,23 +127,49 @@ impl Mounted {
         &self,
         context: &Arc<Context>,
         index: usize,
-        arguments: Value,
+        arguments: Result<Value, Problem>,
         incoming: Incoming,
     ) -> Result<(Answer, Admitted), Problem> {
-        let Incoming { credentials, address, form, idempotency_key, if_none_match, goes_on } = incoming;
+        let Incoming { credentials, address, form, idempotency_key, if_none_match, payment, resource, goes_on } = incoming;
         let operation = &self.service.operations[index];
+        let is_sold = matches!(operation.price, Price::PerCall { .. });
+        let arguments = if is_sold { arguments } else { Ok(arguments?) };
         let admission = context.access.admit(context, credentials, address, operation, goes_on).await?;
-        let Admission { caller, rate_limit, rate_limit_policy } = admission;
-        let admitted = Admitted { keyed: !caller.key_id.is_empty(), rate_limit, rate_limit_policy };
-        let call = Call { context: Arc::clone(context), caller, form, idempotency_key, if_none_match };
-        let running = AssertUnwindSafe((operation.run)(call, arguments)).catch_unwind();
-        let result = running.await.unwrap_or_else(|_| {
-            tracing::error!(service = self.service.name, operation = operation.name, "a handler panicked");
-            Err(Problem::new(ErrorCode::Internal, "the operation failed; the fault is ours"))
-        });
+        let Admission { caller, rate_limit, rate_limit_policy, must_pay } = admission;
+        let mut admitted = Admitted { keyed: !caller.key_id.is_empty(), rate_limit, rate_limit_policy, settlement: None };
+        let call = Call { context: Arc::clone(context), caller, form, idempotency_key, stage: Stage::Whole, if_none_match };
+        let run = |stage: Stage, arguments: Value| -> Answering {
+            let running = AssertUnwindSafe((operation.run)(Call { stage, ..call.clone() }, arguments)).catch_unwind();
+            let (service, operation) = (self.service.name, operation.name);
+            Box::pin(async move {
+                running.await.unwrap_or_else(|_| {
+                    tracing::error!(service, operation, "a handler panicked");
+                    Err(Problem::new(ErrorCode::Internal, "the operation failed; the fault is ours"))
+                })
+            })
+        };
+        if must_pay {
+            let sold = sell(context, self.goods(operation, resource), arguments, payment, run).await;
+            // One that is only to wait is a buyer.
+            if sold.as_ref().is_err_and(|problem| problem.code == ErrorCode::PaymentRequired && problem.retry_after_s == 0) {
+                context.access.admit_unpaid(context, address).await?;
+            }
+            let (answer, settlement) = sold?;
+            admitted.settlement = Some(settlement);
+            return Ok((answer, admitted));
+        }
+        let result = run(Stage::Whole, arguments?).await;
         match result {
             Ok(answer) => Ok((answer, admitted)),
             Err(problem) => Err(admitted.headers().fold(problem, |problem, (name, value)| problem.header(name, value))),
         }
+    }
+
+    /// What an operation is sold as.
+    fn goods(&self, operation: &Operation, resource: String) -> Goods {
+        let free_from = if let Price::PerCall { free_from, .. } = operation.price { free_from.as_str() } else { "" };
+        let micros = self.settings.price_of(operation).unwrap_or(0);
+        let offer = Offer { resource, description: operation.summary.to_owned(), micros };
+        Goods { service: self.service.name, operation: operation.name, offer, free_from }
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::context::ServiceSettings;
 use crate::operation::{Method, Operation, Price, Service};
+use crate::surfaces::discovery;
 use crate::surfaces::reply::NDJSON;
 use crate::surfaces::rest::IDEMPOTENCY_KEY_CHARS_MAX;
 
@@ -20,7 +21,7 @@ pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Value {
             Method::Delete => "delete",
         };
         let item = paths.entry(operation.path).or_insert_with(|| json!({}));
-        item[method] = described(operation);
+        item[method] = described(operation, settings);
     }
     json!({
         "openapi": "3.1.0",
@@ -47,11 +48,12 @@ pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Value {
     })
 }
 
-fn described(operation: &Operation) -> Value {
+fn described(operation: &Operation, settings: &ServiceSettings) -> Value {
     let keys = [json!({"keyHeader": []}), json!({"bearer": []}), json!({"apiKeyParameter": []}), json!({"keyParameter": []})];
     let (security, needs) = match operation.price {
         Price::Free => ([vec![json!({})], keys.to_vec()].concat(), String::new()),
-        Price::Tier(tier) => (keys.to_vec(), format!("\n\nNeeds a key of tier `{}` or higher.", tier.as_str())),
+        Price::Tier(_) => (keys.to_vec(), format!("\n\n{}", discovery::needs(operation, settings))),
+        Price::PerCall { .. } => ([vec![json!({})], keys.to_vec()].concat(), format!("\n\n{}", discovery::needs(operation, settings))),
     };
     let mut entry = json!({
         "operationId": operation.name,
@@ -151,6 +153,9 @@ pub(crate) fn errors(operation: &Operation) -> BTreeMap<u16, Vec<ErrorCode>> {
     if matches!(operation.price, Price::Tier(_)) {
         codes.push(ErrorCode::TierTooLow);
     }
+    if matches!(operation.price, Price::PerCall { .. }) {
+        codes.push(ErrorCode::PaymentRequired);
+    }
     codes.extend(operation.errors);
     let mut by_status: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
     for code in codes {
@@ -175,6 +180,11 @@ fn responses(operation: &Operation) -> Value {
         good["headers"]["ETag"] = header("ETag");
         responses["304"] = json!({"description": "The caller has it already (`If-None-Match`).", "headers": {"ETag": header("ETag")}});
     }
+    if matches!(operation.price, Price::PerCall { .. }) {
+        for name in ["PAYMENT-RESPONSE", "X-PAYMENT-RESPONSE"] {
+            good["headers"][name] = header(name);
+        }
+    }
     if !operation.list.is_empty() {
         let items = operation.output.pointer(&format!("/properties/{}/items", operation.list)).cloned().unwrap_or_else(|| json!({}));
         good["content"][NDJSON] = json!({"schema": items});
@@ -193,6 +203,10 @@ fn responses(operation: &Operation) -> Value {
                 "allOf": [{"$ref": "#/components/schemas/Problem"}, {"properties": {"code": {"enum": names}}}],
             }}},
         });
+        if codes.contains(&ErrorCode::PaymentRequired) {
+            response["content"] = json!({"application/json": {"schema": challenge_schema()}});
+            response["headers"]["PAYMENT-REQUIRED"] = header("PAYMENT-REQUIRED");
+        }
         if codes.iter().any(|code| code.may_retry()) {
             response["headers"]["Retry-After"] = header("Retry-After");
         }
@@ -211,7 +225,26 @@ fn headers() -> Value {
         "RateLimit-Policy": {"description": "The quota and its window in seconds.", "schema": {"type": "string"}},
         "Retry-After": {"description": "Seconds after which to ask again.", "schema": {"type": "integer", "minimum": 0}},
         "ETag": {"description": "Strong; made from position, parameters and tier.", "schema": {"type": "string"}},
+        "PAYMENT-REQUIRED": {"description": "The terms as version 2 of x402 has them: JSON in base64.", "schema": {"type": "string"}},
+        "PAYMENT-RESPONSE": {"description": "That the answer was paid for, as version 2 of x402 has it: JSON in base64.", "schema": {"type": "string"}},
+        "X-PAYMENT-RESPONSE": {"description": "The same as version 1 has it.", "schema": {"type": "string"}},
         "Next-Cursor": {"description": "The next cursor, with NDJSON.", "schema": {"type": "string"}},
+    })
+}
+
+/// The body of 402: the terms as version 1 of x402 has them, and the problem.
+fn challenge_schema() -> Value {
+    json!({
+        "allOf": [{"$ref": "#/components/schemas/Problem"}, {
+            "type": "object",
+            "required": ["x402Version", "error", "accepts"],
+            "properties": {
+                "x402Version": {"const": 1},
+                "error": {"type": "string", "description": "Why the call was not answered."},
+                "accepts": {"type": "array", "items": {"type": "object"}, "description": "What can be paid."},
+                "preview": {"description": "What of the answer is free; null where the arguments give none."},
+            },
+        }],
     })
 }
 

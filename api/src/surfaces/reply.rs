@@ -97,6 +97,8 @@ pub(crate) struct Rendering<'a> {
     pub(crate) form: Form,
     /// Whether a key was given, so that no shared cache may keep the answer.
     pub(crate) keyed: bool,
+    /// Whether it was paid for, so that nobody may keep it.
+    pub(crate) paid: bool,
     /// Whether it was read and may be asked for again.
     pub(crate) read: bool,
     /// The caller's `If-None-Match`.
@@ -121,6 +123,7 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         Body::Json(value) => typed(whole(value.to_string().into()), "application/json"),
         Body::Parts(parts) => typed(pieces(parts), "application/json"),
         Body::Lines(items) => lines(items),
+        Body::Effect(_) => empty(StatusCode::NO_CONTENT),
         Body::Events(items) => typed(whole(super::events::text(&items)), super::events::EVENTS),
     };
     if response.status() == StatusCode::OK {
@@ -133,6 +136,7 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
         set_text(&mut response, HeaderName::from_static("next-cursor"), &next_cursor);
     }
     let caching = match (rendering.read, rendering.keyed) {
+        _ if rendering.paid => "private, no-store",
         (false, _) => "no-store",
         (true, true) => "private, no-cache",
         (true, false) => "no-cache",
@@ -144,7 +148,11 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
 
 /// A problem as HTTP.
 pub(crate) fn problem(base_url: &str, problem: &Problem) -> Response {
-    let mut response = typed(whole(problem.document(base_url).to_string().into()), "application/problem+json");
+    let document = problem.document(base_url);
+    let mut response = match &problem.challenge {
+        Some(challenge) => typed(whole(challenge.body(&challenge.v1, &document).to_string().into()), "application/json"),
+        None => typed(whole(document.to_string().into()), "application/problem+json"),
+    };
     *response.status_mut() = StatusCode::from_u16(problem.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     set(&mut response, CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if problem.retry_after_s > 0 {

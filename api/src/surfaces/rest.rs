@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Buf;
 use futures_util::Stream;
 use http::header::{ACCEPT, IF_NONE_MATCH};
@@ -14,6 +16,8 @@ use warp::reply::Response;
 
 use crate::context::Context;
 use crate::operation::{Form, Method, Operation};
+use crate::payments::sale::Given;
+use crate::payments::signed::PAYLOAD_BYTES_MAX;
 use crate::problem::Problem;
 use crate::surfaces::mounted::{Admitted, Incoming, Mounted};
 use crate::surfaces::routes::PathParameters;
@@ -62,16 +66,8 @@ where
     let mut pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> = form_urlencoded::parse(request.query.as_bytes()).collect();
     let credentials = credentials::take(&request.headers, &mut pairs)?;
     let read = operation.method == Method::Get;
-    let arguments: Value = if operation.method != Method::Post {
-        mounted.checkers[index].strings(path.into_iter().chain(pairs))?
-    } else {
-        if let Some((name, _)) = pairs.first() {
-            return Err(Problem::parameter(name.as_ref(), format!("unknown parameter \"{name}\": this operation takes a JSON body")));
-        }
-        let time_max = Duration::from_secs(context.settings.request_timeout_s);
-        let body = body::read(stream, &request.headers, context.settings.body_bytes_max, time_max).await?;
-        mounted.checkers[index].body(body::fields(&body, &request.headers)?, path.into_iter())?
-    };
+    let resource = format!("{}{}", mounted.settings.base_url, request.below);
+    let arguments = arguments(context, mounted, index, path, pairs, request, stream).await;
     let if_none_match = text(&request.headers, &IF_NONE_MATCH)?.filter(|_| read);
     let form = form(operation, &request.headers);
     let incoming = Incoming {
@@ -80,21 +76,69 @@ where
         form,
         idempotency_key: idempotency_key(&request.headers)?,
         if_none_match: if_none_match.filter(|_| form != Form::Events).map(str::to_owned),
+        payment: payment(&request.headers)?,
+        resource,
         goes_on: false,
     };
     if form == Form::Events {
         let last = text(&request.headers, &HeaderName::from_static("last-event-id"))?;
-        let (stream, admitted) = events::begin(context, mounted, index, arguments, last, incoming).await?;
+        let (stream, admitted) = events::begin(context, mounted, index, arguments?, last, incoming).await?;
         return Ok(with_headers(stream, &admitted));
     }
     let (answer, admitted) = mounted.call(context, index, arguments, incoming).await?;
-    let rendering = reply::Rendering { list: operation.list, form, keyed: admitted.keyed, read, if_none_match };
+    let rendering =
+        reply::Rendering { list: operation.list, form, keyed: admitted.keyed, paid: admitted.settlement.is_some(), read, if_none_match };
     Ok(with_headers(reply::answer(answer, &rendering), &admitted))
+}
+
+/// The checked arguments of a request, from its path and its query or body.
+async fn arguments<S, B>(
+    context: &Context,
+    mounted: &Mounted,
+    index: usize,
+    path: PathParameters<'_>,
+    pairs: Vec<(Cow<'_, str>, Cow<'_, str>)>,
+    request: &Request<'_>,
+    stream: S,
+) -> Result<Value, Problem>
+where
+    S: Stream<Item = Result<B, warp::Error>> + Send,
+    B: Buf,
+{
+    if mounted.service.operations[index].method != Method::Post {
+        return mounted.checkers[index].strings(path.into_iter().chain(pairs));
+    }
+    if let Some((name, _)) = pairs.first() {
+        return Err(Problem::parameter(name.as_ref(), format!("unknown parameter \"{name}\": this operation takes a JSON body")));
+    }
+    let time_max = Duration::from_secs(context.settings.request_timeout_s);
+    let body = body::read(stream, &request.headers, context.settings.body_bytes_max, time_max).await?;
+    mounted.checkers[index].body(body::fields(&body, &request.headers)?, path.into_iter())
+}
+
+/// The payment of a request: JSON in base64, of version 1 or 2.
+fn payment(headers: &HeaderMap) -> Result<Option<Given>, Problem> {
+    let of = |name: &'static str| text(headers, &HeaderName::from_static(name));
+    let given = match (of("x-payment")?, of("payment-signature")?) {
+        (Some(_), Some(_)) => {
+            return Err(
+                Problem::new(ErrorCode::RequestInvalid, "two payments are given: X-PAYMENT and PAYMENT-SIGNATURE").about("X-PAYMENT")
+            );
+        }
+        (given, other) => given.or(other),
+    };
+    Ok(given.map(|text| {
+        if text.len() > PAYLOAD_BYTES_MAX {
+            return Err(format!("the payment is longer than {PAYLOAD_BYTES_MAX} bytes"));
+        }
+        let bytes = STANDARD.decode(text).map_err(|_| "the payment is not base64".to_owned())?;
+        serde_json::from_slice(&bytes).map_err(|_| "the payment is no JSON".to_owned())
+    }))
 }
 
 fn with_headers(mut response: Response, admitted: &Admitted) -> Response {
     for (name, value) in admitted.headers() {
-        reply::set_text(&mut response, HeaderName::from_static(name), value);
+        reply::set_text(&mut response, HeaderName::from_static(name), &value);
     }
     response
 }

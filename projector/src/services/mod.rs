@@ -3,8 +3,10 @@
 pub mod accounts;
 pub mod awards;
 pub mod filings;
+pub mod payments;
 pub mod phrases;
 pub mod recalls;
+pub mod receipts;
 pub mod records;
 pub mod research;
 pub mod watches;
@@ -20,7 +22,9 @@ macro_rules! for_each_service {
         $act!($crate::services::accounts::Accounts);
         $act!($crate::services::awards::Awards);
         $act!($crate::services::filings::Filings);
+        $act!($crate::services::payments::Payments);
         $act!($crate::services::recalls::Recalls);
+        $act!($crate::services::receipts::Receipts);
         $act!($crate::services::research::Research);
         $act!($crate::services::watches::Watches);
     };

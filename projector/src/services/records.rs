@@ -9,6 +9,7 @@ use schemas::avro;
 use schemas::change::ChangeKind;
 use schemas::event::Fact;
 use schemas::key;
+use schemas::receipt::SigningKeys;
 use schemas::tables::{Datum, Key, Table, ViewDef, Write};
 use schemas::topics::Topic;
 use schemas::views::records::{Note, NoteRow, Record, RecordChange, RecordTables, Row, Term};
@@ -129,6 +130,12 @@ impl<'a, T: Rules> State<'a, T> {
         let text = source.map(serde_json::to_string).transpose().map_err(|error| Undecided::Poison(format!("source {key}: {error}")))?;
         self.sources.insert(key.to_owned(), text.unwrap_or_default());
         Ok(())
+    }
+
+    /// The keys that decisions may sign with.
+    #[must_use]
+    pub fn keys(&self) -> &SigningKeys {
+        self.rows.keys()
     }
 
     /// What was moved.

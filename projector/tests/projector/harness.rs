@@ -154,7 +154,13 @@ impl Engine {
     }
 
     pub(crate) fn parts(&self) -> rebuild::Parts {
-        rebuild::Parts { log: Arc::clone(&self.log), store: Arc::clone(&self.store), engine: Arc::clone(&self.engine), clock: clock() }
+        rebuild::Parts {
+            log: Arc::clone(&self.log),
+            store: Arc::clone(&self.store),
+            engine: Arc::clone(&self.engine),
+            clock: clock(),
+            keys: Arc::default(),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The kinds of facts: one file each, with the record type that upstreams fill and services read.
 
 pub mod awards;
-mod canonical;
+pub(crate) mod canonical;
 pub mod filing_events;
 pub mod filings;
 pub mod grants;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
+use crate::facts::canonical::Canonical;
 use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
 
 /// What a caller may do. Limits of each are in the API's tier table.
@@ -86,8 +87,7 @@ pub struct AccountCommand {
 }
 
 impl AccountCommand {
-    /// The canonical form that is hashed: each field that holds something, as its name and its value, each ended by a byte that no
-    /// text has. A new optional field thus changes no hash until it holds something.
+    /// The canonical form that is hashed.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let Self {
@@ -107,35 +107,24 @@ impl AccountCommand {
             after,
             limit,
         } = self;
-        let number = |number: i64| if number == 0 { String::new() } else { number.to_string() };
-        let (after, limit) = (&number(*after), &number(*limit));
-        let fields = [
-            ("verb", verb),
-            ("keyId", key_id),
-            ("keyHash", key_hash),
-            ("newKeyId", new_key_id),
-            ("account", account),
-            ("tier", tier),
-            ("emailHash", email_hash),
-            ("service", service),
-            ("itemId", item_id),
-            ("name", name),
-            ("filter", filter),
-            ("entity", entity),
-            ("webhook", webhook),
-            ("after", after),
-            ("limit", limit),
-        ];
-        let mut out = Vec::with_capacity(256);
-        for (name, value) in fields {
-            if !value.is_empty() {
-                out.extend_from_slice(name.as_bytes());
-                out.push(0xfe);
-                out.extend_from_slice(value.as_bytes());
-                out.push(0xff);
-            }
-        }
-        out
+        let number = |number: i64| Some(number).filter(|number| *number != 0);
+        Canonical::default()
+            .text("verb", verb)
+            .text("keyId", key_id)
+            .text("keyHash", key_hash)
+            .text("newKeyId", new_key_id)
+            .text("account", account)
+            .text("tier", tier)
+            .text("emailHash", email_hash)
+            .text("service", service)
+            .text("itemId", item_id)
+            .text("name", name)
+            .text("filter", filter)
+            .text("entity", entity)
+            .text("webhook", webhook)
+            .number("after", number(*after))
+            .number("limit", number(*limit))
+            .bytes()
     }
 }
 

@@ -4,7 +4,9 @@ pub mod accounts;
 pub mod awards;
 pub mod engine;
 pub mod filings;
+pub mod payments;
 pub mod recalls;
+pub mod receipts;
 pub mod records;
 pub mod research;
 pub mod watches;
@@ -17,11 +19,21 @@ pub const ALL: &[&ViewDef] = &[
     &accounts::VIEW,
     awards::TABLES.view,
     filings::TABLES.view,
+    payments::TABLES.view,
     &recalls::VIEW,
+    receipts::TABLES.view,
     research::TABLES.view,
     watches::TABLES.view,
 ];
 
 /// The views of services: those that a fold of changes fills, and that can be replayed, decided again and digested.
-pub const SERVICES: &[&ViewDef] =
-    &[&accounts::VIEW, awards::TABLES.view, filings::TABLES.view, &recalls::VIEW, research::TABLES.view, watches::TABLES.view];
+pub const SERVICES: &[&ViewDef] = &[
+    &accounts::VIEW,
+    awards::TABLES.view,
+    filings::TABLES.view,
+    payments::TABLES.view,
+    &recalls::VIEW,
+    receipts::TABLES.view,
+    research::TABLES.view,
+    watches::TABLES.view,
+];

@@ -46,7 +46,7 @@ impl Engine {
     pub(crate) async fn over(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>, deciders: bool) -> Result<Self, Failure> {
         let clock = Clock::System;
         let heads = store.live(&engine::VIEW).await?;
-        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&heads), clock };
+        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&heads), clock, keys: Arc::default() };
         let projector = Arc::new(Projector::open(parts).await?);
         let (stop, stopping) = watch::channel(false);
         let runner = Arc::new(Runner::new(Arc::clone(&log), Arc::clone(&store), heads, clock, "bench".to_owned(), stopping.clone()));

@@ -221,7 +221,10 @@ pub(crate) async fn keys(context: &Context) -> Result<Vec<String>, Failure> {
 pub(crate) fn api_context(engine: &Engine, dir: &Path, address: SocketAddr) -> Result<Arc<Context>, Failure> {
     let service = |service: api::operation::Service| {
         let prefix = format!("/{}", service.name);
-        (service.name.to_owned(), ServiceSettings { enabled: true, base_url: format!("http://{address}{prefix}"), prefix })
+        (
+            service.name.to_owned(),
+            ServiceSettings { enabled: true, base_url: format!("http://{address}{prefix}"), prefix, prices: BTreeMap::new() },
+        )
     };
     let settings = api::context::Settings {
         services: api::services::all().into_iter().map(service).collect(),

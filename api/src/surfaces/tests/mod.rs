@@ -203,7 +203,7 @@ pub(super) struct Fixture {
 impl Fixture {
     pub(super) fn new(change: impl FnOnce(&mut Settings)) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let fake = ServiceSettings { enabled: true, base_url: BASE.to_owned(), prefix: "/fake".to_owned() };
+        let fake = ServiceSettings { enabled: true, base_url: BASE.to_owned(), prefix: "/fake".to_owned(), prices: BTreeMap::new() };
         let mut settings = Settings {
             services: BTreeMap::from([("fake".to_owned(), fake)]),
             trusted_proxies: Vec::new(),

@@ -1,0 +1,77 @@
+//! The HTTP client of payments: JSON to one configured address, within limits.
+
+use std::time::Duration;
+
+use reqwest::{Client, Url};
+use serde_json::Value;
+
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// The largest answer taken, in bytes.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
+
+/// A client of one address, which is never shown: a key may be in it.
+pub(super) struct Endpoint {
+    client: Client,
+    base: Url,
+}
+
+/// Why nothing usable came.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// It cannot be reached, or does not answer in time.
+    #[error("it does not answer")]
+    Unreachable(#[source] reqwest::Error),
+    /// What it says is no JSON, or too much.
+    #[error("its answer (status {status}) cannot be read")]
+    Odd {
+        /// The HTTP status.
+        status: u16,
+    },
+}
+
+impl Endpoint {
+    /// A client of an address; answers are waited for no longer than that.
+    ///
+    /// # Errors
+    /// Why the address cannot be used.
+    pub(super) fn new(url: &str, answer_max: Duration) -> Result<Self, String> {
+        let base = Url::parse(url.trim_end_matches('/')).map_err(|error| format!("is no URL: {error}"))?;
+        if !matches!(base.scheme(), "http" | "https") || base.host().is_none() {
+            return Err("is not http:// or https:// and a host".to_owned());
+        }
+        // Installed twice is an error that says it is installed already, which is all we want.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let mut client = Client::builder()
+            .no_proxy()
+            .referer(false)
+            .connect_timeout(CONNECT_MAX)
+            .timeout(answer_max)
+            .redirect(reqwest::redirect::Policy::none());
+        if base.scheme() == "http" {
+            // Speaks no TLS, so it trusts nobody, and works on a machine that has no certificates.
+            let trusts_nobody =
+                rustls::ClientConfig::builder().with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth();
+            client = client.tls_backend_preconfigured(trusts_nobody);
+        }
+        let client = client.build().map_err(|error| error.without_url().to_string())?;
+        Ok(Self { client, base })
+    }
+
+    /// Posts JSON to a path below the address; the answer's JSON, whatever its status, with that.
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<(u16, Value), Error> {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}{path}", self.base.path().trim_end_matches('/')));
+        let request = self.client.post(url).header("content-type", "application/json").header("accept", "application/json");
+        let unreachable = |error: reqwest::Error| Error::Unreachable(error.without_url());
+        let mut answer = request.body(body.to_string()).send().await.map_err(unreachable)?;
+        let status = answer.status().as_u16();
+        let mut bytes = Vec::new();
+        while let Some(piece) = answer.chunk().await.map_err(unreachable)? {
+            bytes.extend_from_slice(&piece);
+            if bytes.len() > ANSWER_BYTES_MAX {
+                return Err(Error::Odd { status });
+            }
+        }
+        serde_json::from_slice(&bytes).map(|value| (status, value)).map_err(|_| Error::Odd { status })
+    }
+}

@@ -1,0 +1,98 @@
+//! Payments by x402: terms that an answer is sold under, what a buyer signs, and what becomes of it.
+//!
+//! Promises: terms are made from our own price table alone, and what a payload says of them is compared, never believed; a payment buys one
+//! answer, and the same payment for the same request gets the same answer again; no settled payment is without its answer, whatever fails
+//! in between; what the chain says of a payment stands above what anybody else says.
+//!
+//! ```text
+//!                 verify, settle                       the chain has the transfer
+//! [unpaid] claim ----------------> settled <------------------------------------ refused, claimed
+//!            |  \                                                                    |
+//!            |   `-- the facilitator says no --> refused                             | can no longer be settled
+//!            `-- nobody knows yet: 503; asked again, or looked up on the chain       v
+//!                                                                                  lapsed
+//! ```
+//! States are changes of the view `payments`. A write takes effect where `settled` is decided, so that no step comes between.
+
+pub mod chain;
+pub mod facilitator;
+mod http;
+pub(crate) mod sale;
+pub mod signed;
+pub mod terms;
+pub mod watch;
+
+use self::chain::Chain;
+use self::facilitator::Facilitator;
+use self::terms::{NETWORKS, Till};
+
+/// `[payments]`, as it is configured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Who verifies and settles.
+    pub facilitator_url: String,
+    /// Who is paid: `0x` and 40 hex digits. Empty: nothing is sold.
+    pub pay_to: String,
+    /// Name of the network.
+    pub network: String,
+    /// Address of the token; empty for the network's USDC.
+    pub asset: String,
+    /// A node of the chain. Empty: a facilitator is believed.
+    pub rpc_url: String,
+}
+
+/// A setting that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("payments.{field}: {reason}")]
+pub struct SettingError {
+    /// Which one.
+    pub field: &'static str,
+    /// Why.
+    pub reason: String,
+}
+
+/// What payments go through.
+#[derive(Default)]
+pub struct Payments {
+    till: Option<Till>,
+    facilitator: Option<Facilitator>,
+    chain: Option<Chain>,
+}
+
+impl Payments {
+    /// Payments by these settings.
+    ///
+    /// # Errors
+    /// The first setting that cannot be used.
+    pub fn new(settings: &Settings) -> Result<Self, SettingError> {
+        let wrong = |field| move |reason: String| SettingError { field, reason };
+        let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let network = NETWORKS.into_iter().find(|network| network.name == settings.network).ok_or_else(|| {
+            let names = NETWORKS.map(|network| network.name);
+            let hint = schemas::names::hint(&settings.network, names);
+            wrong("network")(format!("{} is none of {}{hint}", settings.network, names.join(", ")))
+        })?;
+        let address = |field, text: &str| match signed::address_of(text) {
+            Some(_) => Ok(text.to_owned()),
+            None => Err(wrong(field)("is not 0x and 40 hex digits".to_owned())),
+        };
+        let asset = if settings.asset.is_empty() { network.usdc.to_owned() } else { address("asset", &settings.asset)? };
+        let till =
+            some(&settings.pay_to).map(|pay_to| address("pay_to", &pay_to).map(|pay_to| Till { network, asset, pay_to })).transpose()?;
+        let facilitator =
+            some(&settings.facilitator_url).map(|url| Facilitator::new(&url)).transpose().map_err(wrong("facilitator_url"))?;
+        let chain = some(&settings.rpc_url).map(|url| Chain::new(&url)).transpose().map_err(wrong("rpc_url"))?;
+        Ok(Self { till, facilitator, chain })
+    }
+
+    /// Whether anybody is there to settle.
+    pub(crate) fn can_settle(&self) -> bool {
+        self.facilitator.is_some()
+    }
+
+    /// Where money goes; `None` where nothing is sold.
+    #[must_use]
+    pub fn till(&self) -> Option<&Till> {
+        self.till.as_ref()
+    }
+}

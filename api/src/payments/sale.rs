@@ -1,0 +1,385 @@
+//! The sale of one answer: the challenge, the claim, the settlement, the answer.
+//!
+//! What a payment is for is worked out before it is claimed, and nothing of it leaves before it is settled. Claiming and settling go on by
+//! themselves when the caller hangs up. Only one process at a time brings a payment forward, by a lease; the next one asks the chain first.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use schemas::error_code::ErrorCode;
+use schemas::hash::{Hash32, hex};
+use schemas::key;
+use schemas::receipt::commitment;
+use schemas::views::payments::{self, CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State, TABLES, answer_of};
+use schemas::views::records::Row;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use view_store::lease::Lease;
+
+use super::chain::Found;
+use super::facilitator::{Facilitator, Said};
+use super::signed::{self, Signed, hex_text};
+use super::terms::{NETWORKS, Offer, Till, Version};
+use crate::access::append::{Once, command};
+use crate::context::{Context, store_problem};
+use crate::operation::{Answer, Answering, Body, Stage};
+use crate::problem::{Challenge, Problem};
+
+/// How long a caller waits for a settlement at most; it goes on by itself.
+const PAID_WITHIN: Duration = Duration::from_secs(40);
+/// How often a facilitator is asked to settle: it may stumble over payments of others.
+const TRIES: usize = 3;
+const BETWEEN_TRIES: Duration = Duration::from_millis(500);
+/// How long the chain may take to show what a facilitator says is settled.
+const SHOWN_WITHIN: usize = 20;
+/// The largest answer that is sold, in bytes: it is kept in the log.
+const ANSWER_BYTES_MAX: usize = 512 * 1024;
+/// After how many seconds a copy of a payment that is being settled may come again.
+const BUSY_S: u64 = 1;
+/// After how many seconds to ask again where nobody knows yet.
+const ASK_AGAIN_S: u64 = 5;
+
+/// What is sold.
+pub(crate) struct Goods {
+    /// The service's name.
+    pub(crate) service: &'static str,
+    /// The operation's name.
+    pub(crate) operation: &'static str,
+    /// Terms of it.
+    pub(crate) offer: Offer,
+    /// What a key must be of to need no payment.
+    pub(crate) free_from: &'static str,
+}
+
+/// A payment as it came with a call: its payload, or why that cannot be read.
+pub(crate) type Given = Result<Value, String>;
+
+/// What a buyer is told of the money.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settlement {
+    transaction: String,
+    network: String,
+    payer: String,
+}
+
+impl Settlement {
+    /// As a version has it.
+    pub(crate) fn document(&self, version: Version) -> Value {
+        let own = NETWORKS.iter().find(|network| network.caip == self.network);
+        let network = match version {
+            Version::V1 => own.map_or(self.network.as_str(), |network| network.name),
+            Version::V2 => self.network.as_str(),
+        };
+        json!({ "success": true, "transaction": self.transaction, "network": network, "payer": self.payer })
+    }
+
+    /// The headers of an answer that was paid for.
+    pub(crate) fn headers(&self) -> [(&'static str, String); 2] {
+        [("x-payment-response", Version::V1), ("payment-response", Version::V2)]
+            .map(|(name, version)| (name, STANDARD.encode(self.document(version).to_string())))
+    }
+}
+
+/// Sells an answer. `run` runs the operation.
+///
+/// # Errors
+/// `payment-required` with the terms (with a pause for a copy of a payment that is being settled); what is wrong with the arguments, or with the answer; `unavailable` while nobody knows whether the
+/// payment is settled.
+pub(crate) async fn sell<R>(
+    ctx: &Arc<Context>,
+    goods: Goods,
+    arguments: Result<Value, Problem>,
+    given: Option<Given>,
+    run: R,
+) -> Result<(Answer, Settlement), Problem>
+where
+    R: Fn(Stage, Value) -> Answering,
+{
+    let Goods { offer, .. } = &goods;
+    let needed = format!("{} is paid for by the call, or opened by a key of tier {} or higher", goods.operation, goods.free_from);
+    let Some(till) = ctx.payments.till().cloned() else {
+        return Err(Problem::new(ErrorCode::PaymentRequired, format!("{needed}; payments are not configured here")));
+    };
+    let Some(given) = given else {
+        let preview = match arguments {
+            Ok(arguments) => preview(run(Stage::Preview, arguments).await),
+            Err(_) => Value::Null,
+        };
+        return Err(challenge(&till, offer, &needed, preview));
+    };
+    let refused = |reason: String| challenge(&till, offer, &reason, Value::Null);
+    let arguments = arguments?;
+    let now_s = u64::try_from(ctx.clock.now_ms() / 1_000).unwrap_or(0);
+    let signed =
+        given.and_then(|payload| signed::read(&till, offer, payload, now_s).map_err(|wrong| wrong.to_string())).map_err(refused)?;
+    if !ctx.payments.can_settle() {
+        let words = "payments cannot be settled here: no facilitator is configured (payments.facilitator_url); nothing was charged";
+        return Err(Problem::new(ErrorCode::Unavailable, words).retry_after(60));
+    }
+    let canonical =
+        commitment(&arguments).map_err(|_| Problem::new(ErrorCode::ParameterInvalid, "the arguments have no canonical form"))?;
+    let request = Hash32::of_parts(&[goods.service.as_bytes(), goods.operation.as_bytes(), canonical.as_bytes()]);
+    let (answer, effect) = match run(Stage::Order, arguments.clone()).await?.body {
+        Body::Effect(effect) => (String::new(), effect),
+        Body::Json(value) => (value.to_string(), String::new()),
+        Body::Parts(parts) => (String::from_utf8(parts.concat()).unwrap_or_default(), String::new()),
+        Body::Lines(_) | Body::Events(_) | Body::NotModified => (String::new(), String::new()),
+    };
+    if (answer.is_empty() && effect.is_empty()) || answer.len() > ANSWER_BYTES_MAX {
+        tracing::error!(operation = goods.operation, bytes = answer.len(), "a handler gave nothing that can be sold");
+        return Err(Problem::new(ErrorCode::Internal, "the answer could not be written; nothing was charged"));
+    }
+    let claim = PaymentCommand {
+        verb: CLAIM.to_owned(),
+        network: till.network.caip.to_owned(),
+        asset: till.asset.clone(),
+        pay_to: till.pay_to.clone(),
+        payer: hex_text(&signed.from),
+        nonce: hex_text(&signed.nonce),
+        amount: i64::try_from(offer.micros).unwrap_or(i64::MAX),
+        valid_before: i64::try_from(signed.valid_before).unwrap_or(i64::MAX),
+        service: goods.service.to_owned(),
+        operation: goods.operation.to_owned(),
+        resource: offer.resource.clone(),
+        request: hex(&request.0),
+        answer,
+        effect,
+        ..PaymentCommand::default()
+    };
+    let order = Order {
+        id: payments::id(&claim.network, &claim.asset, &claim.payer, &claim.nonce),
+        claim,
+        signed,
+        offer: offer.clone(),
+        till: till.clone(),
+    };
+    let paying = tokio::spawn(order.pay(Arc::clone(ctx)));
+    let payment = match tokio::time::timeout(PAID_WITHIN, paying).await {
+        Ok(Ok(Ok(payment))) => payment,
+        Ok(Ok(Err(Failed::Refused(reason)))) => return Err(refused(reason)),
+        Ok(Ok(Err(Failed::Busy))) => {
+            return Err(refused("this payment is being settled for an earlier copy of it".to_owned()).retry_after(BUSY_S));
+        }
+        Ok(Ok(Err(Failed::Problem(problem)))) => return Err(problem),
+        Ok(Err(error)) => {
+            tracing::error!(%error, "bringing a payment forward ended by itself");
+            return Err(unknown("the settlement was cut off"));
+        }
+        Err(_) => return Err(unknown("the settlement takes long")),
+    };
+    let settlement = Settlement { transaction: payment.transaction, network: payment.network, payer: payment.payer };
+    let answer = if payment.effect.is_empty() {
+        let text: String = read(ctx, TABLES.sources, &answer_of(&payment.id)).await?.ok_or_else(|| unknown("the answer is not at hand"))?;
+        Answer { body: Body::Parts(vec![Bytes::from(text)]), etag: String::new(), next_cursor: String::new(), status: 200 }
+    } else {
+        run(Stage::Paid(payment.id), arguments).await?
+    };
+    Ok((answer, settlement))
+}
+
+/// What is shown for free: nothing, where it cannot be told.
+fn preview(previewed: Result<Answer, Problem>) -> Value {
+    match previewed.map(|answer| answer.body) {
+        Ok(Body::Json(value)) => value,
+        _ => Value::Null,
+    }
+}
+
+/// The answer to a call that is not paid for.
+fn challenge(till: &Till, offer: &Offer, error: &str, preview: Value) -> Problem {
+    let [v1, v2] = [Version::V1, Version::V2].map(|version| till.challenge(version, offer, error));
+    let header = STANDARD.encode(v2.to_string());
+    Problem { challenge: Some(Box::new(Challenge { v1, v2, preview })), ..Problem::new(ErrorCode::PaymentRequired, error) }
+        .header("payment-required", header)
+}
+
+/// What is said while nobody knows whether a payment is settled.
+fn unknown(why: &str) -> Problem {
+    let words = format!("it is not known yet whether the payment is settled ({why}): send the same payment again, do not sign another one");
+    Problem::new(ErrorCode::Unavailable, words).retry_after(ASK_AGAIN_S)
+}
+
+/// Why a payment bought nothing.
+enum Failed {
+    /// It was refused; another may be signed.
+    Refused(String),
+    /// A copy of it is being settled.
+    Busy,
+    /// Something else.
+    Problem(Problem),
+}
+
+impl From<Problem> for Failed {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+/// One payment for one request.
+struct Order {
+    id: String,
+    claim: PaymentCommand,
+    signed: Signed,
+    offer: Offer,
+    till: Till,
+}
+
+impl Order {
+    /// Brings the payment forward until it is settled.
+    async fn pay(self, ctx: Arc<Context>) -> Result<Payment, Failed> {
+        // What is settled needs nobody's turn.
+        if let Some(payment) = payment(&ctx, &self.id).await?
+            && payment.state == State::Settled
+        {
+            return self.own(payment);
+        }
+        let mut lease = Lease::new(&ctx.store, lease_of(&self.id), &hex(&rand::random::<[u8; 8]>()));
+        if !lease.renew().await.map_err(store_problem)? {
+            return Err(Failed::Busy);
+        }
+        let outcome = tokio::select! {
+            outcome = self.bring_forward(&ctx) => outcome,
+            () = lease.lost() => Err(unknown("another process has taken it over").into()),
+        };
+        lease.release().await;
+        outcome
+    }
+
+    async fn bring_forward(&self, ctx: &Context) -> Result<Payment, Failed> {
+        let known = payment(ctx, &self.id).await?.is_some();
+        command(ctx, TABLES.view, &self.id, Once::Yes, &self.claim).await?;
+        let payment = payment(ctx, &self.id).await?.ok_or_else(|| unknown("the claim is not at hand"))?;
+        let payment = match payment.state {
+            State::Settled => return self.own(payment),
+            State::Lapsed => return Err(Failed::Refused(format!("this payment has lapsed: {}", payment.reason))),
+            State::Claimed | State::Refused => self.own(payment)?,
+        };
+        if known && let Some(outcome) = by_chain(ctx, &payment).await? {
+            return outcome;
+        }
+        let facilitator = ctx.payments.facilitator.as_ref().ok_or_else(|| unknown("no facilitator is configured"))?;
+        match facilitator.verify(&self.till, &self.offer, &self.signed).await {
+            Said::Yes(_) => self.settle(ctx, facilitator, payment).await,
+            // Anybody may have brought it to the chain.
+            Said::No(reason) => match by_chain(ctx, &payment).await? {
+                Some(outcome) => outcome,
+                None => refuse(ctx, &payment, reason).await,
+            },
+            Said::Unknown(why) => Err(unknown(&format!("the facilitator: {why}")).into()),
+        }
+    }
+
+    async fn settle(&self, ctx: &Context, facilitator: &Facilitator, payment: Payment) -> Result<Payment, Failed> {
+        let mut said = Said::Unknown(String::new());
+        for attempt in 0..TRIES {
+            if attempt > 0 {
+                tokio::time::sleep(BETWEEN_TRIES).await;
+            }
+            said = facilitator.settle(&self.till, &self.offer, &self.signed).await;
+            match &said {
+                Said::Yes(transaction) if ctx.payments.chain.is_none() => return Ok(settled(ctx, &payment, transaction).await?),
+                Said::Yes(_) => return self.shown(ctx, payment).await,
+                // What the chain has stands above what a facilitator says.
+                Said::No(_) | Said::Unknown(_) => {
+                    if let Some(outcome) = by_chain(ctx, &payment).await? {
+                        return outcome;
+                    }
+                }
+            }
+        }
+        match said {
+            Said::No(reason) => refuse(ctx, &payment, reason).await,
+            Said::Yes(why) | Said::Unknown(why) => Err(unknown(&format!("the facilitator: {why}")).into()),
+        }
+    }
+
+    /// Waits until the chain shows what a facilitator says is settled.
+    async fn shown(&self, ctx: &Context, payment: Payment) -> Result<Payment, Failed> {
+        for _ in 0..SHOWN_WITHIN {
+            if let Some(outcome) = by_chain(ctx, &payment).await? {
+                return outcome;
+            }
+            tokio::time::sleep(BETWEEN_TRIES).await;
+        }
+        tracing::warn!(payment = payment.id, "the facilitator says that a payment is settled, and the chain does not show it");
+        Err(unknown("the facilitator says that it is settled, the chain does not show it yet").into())
+    }
+
+    /// The payment, if it was claimed for this request.
+    fn own(&self, payment: Payment) -> Result<Payment, Failed> {
+        let Self { claim, .. } = self;
+        // The resource may be told otherwise: by another surface, or under another base address. What is asked for is in the request.
+        let is_own = (&payment.request, payment.amount) == (&claim.request, claim.amount);
+        is_own.then_some(payment).ok_or_else(|| Failed::Refused("this payment was already used for another request".to_owned()))
+    }
+}
+
+/// The name of the lease under which a payment is brought forward.
+pub(super) fn lease_of(id: &str) -> String {
+    format!("payment/{id}")
+}
+
+/// What the chain decides; `None` while it has nothing, or does not say.
+async fn by_chain(ctx: &Context, payment: &Payment) -> Result<Option<Result<Payment, Failed>>, Problem> {
+    let Some(chain) = &ctx.payments.chain else { return Ok(None) };
+    Ok(match chain.find(payment).await {
+        Ok(Found::Paid(transaction)) => Some(Ok(settled(ctx, payment, &transaction).await?)),
+        Ok(Found::Spent) => Some(lapsed(ctx, payment, "its nonce was used for another transfer").await),
+        Ok(Found::Late) => Some(lapsed(ctx, payment, "it was not settled while it was valid").await),
+        Ok(Found::Nothing) | Err(_) => None,
+    })
+}
+
+/// Records that the money has moved.
+pub(super) async fn settled(ctx: &Context, of: &Payment, transaction: &str) -> Result<Payment, Problem> {
+    let Payment { service, operation, effect, .. } = of.clone();
+    let done = PaymentCommand {
+        verb: SETTLED.to_owned(),
+        service,
+        operation,
+        effect,
+        transaction: transaction.to_owned(),
+        ..PaymentCommand::default()
+    };
+    command(ctx, TABLES.view, &of.id, Once::No, &done).await?;
+    payment(ctx, &of.id)
+        .await?
+        .filter(|payment| payment.state == State::Settled)
+        .ok_or_else(|| unknown("it is settled and not yet recorded"))
+}
+
+/// Records that the money can no longer move.
+pub(super) async fn lapse(ctx: &Context, of: &Payment, reason: &str) -> Result<(), Problem> {
+    let done = PaymentCommand { verb: LAPSED.to_owned(), reason: reason.to_owned(), ..PaymentCommand::default() };
+    command(ctx, TABLES.view, &of.id, Once::No, &done).await
+}
+
+async fn lapsed(ctx: &Context, payment: &Payment, reason: &str) -> Result<Payment, Failed> {
+    lapse(ctx, payment, reason).await?;
+    Err(Failed::Refused(format!("this payment has lapsed: {reason}")))
+}
+
+/// Records a facilitator's no. The payment is looked after until it lapses: it may be settled all the same.
+async fn refuse(ctx: &Context, payment: &Payment, reason: String) -> Result<Payment, Failed> {
+    let said = format!("the facilitator refuses the payment: {reason}");
+    let done = PaymentCommand { verb: REFUSED.to_owned(), reason, ..PaymentCommand::default() };
+    command(ctx, TABLES.view, &payment.id, Once::No, &done).await?;
+    Err(Failed::Refused(said))
+}
+
+/// A payment as it stands.
+async fn payment(ctx: &Context, id: &str) -> Result<Option<Payment>, Problem> {
+    Ok(read::<Row<Payment>>(ctx, TABLES.records, id).await?.map(|row| row.record))
+}
+
+async fn read<T: DeserializeOwned>(ctx: &Context, table: &'static schemas::tables::Table, id: &str) -> Result<Option<T>, Problem> {
+    let view = ctx.live(TABLES.view).await?;
+    let row = view.get(table, &key![id]).await.map_err(store_problem)?;
+    row.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(|error| {
+        tracing::error!(%error, table = table.name, "a row cannot be read");
+        Problem::new(ErrorCode::Internal, "a stored row cannot be read")
+    })
+}

@@ -1,0 +1,133 @@
+//! `POST /v1/issue`: a signed receipt of what an agent did.
+
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use schemas::hash::{Hash32, hex};
+use schemas::receipt::{TYPE, VERSION, commitment};
+use schemas::topics::PAYMENTS;
+use schemas::views::accounts::Tier;
+use schemas::views::receipts::{ISSUE, ReceiptCommand, TABLES, source};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{Receipts, Shown};
+use crate::access::append::{Once, caught_up, command};
+use crate::operation::{Answer, Body, Call, Method, Operation, Price, Stage, Words};
+use crate::problem::Problem;
+
+/// Arguments of `issue_receipt`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// Name of the action, for example `send_invoice`.
+    #[schemars(length(min = 1, max = 200))]
+    pub action: String,
+    /// Your name for the agent: its receipts form one chain.
+    #[schemars(length(min = 1, max = 200))]
+    pub agent_id: String,
+    /// What the action was given, any JSON object. Hashed, not kept.
+    pub inputs: Map<String, Value>,
+    /// What came of it, any JSON object. Hashed, not kept.
+    pub outputs: Map<String, Value>,
+    /// What else belongs to the commitment to the inputs. Hashed, not kept.
+    pub metadata: Option<Map<String, Value>>,
+}
+
+/// An issued receipt.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Issued {
+    /// The receipt.
+    pub receipt: Shown,
+}
+
+/// The operation.
+#[must_use]
+pub fn operation() -> Operation {
+    let words = Words {
+        name: "issue_receipt",
+        method: Method::Post,
+        path: "/v1/issue",
+        summary: "Issues a signed receipt of an action, behind the agent's last one.",
+        description: "`inputs_hash` is `sha256:` and the SHA-256 of the inputs in canonical form (RFC 8785), `outputs_hash` that of the outputs; with \
+            `metadata` the inputs' is that of `{\"inputs\": …, \"metadata\": …}`. Keep inputs and outputs yourself: they are not stored. With an \
+            `Idempotency-Key` a repeated request gets the same receipt again; for another request the key is refused.",
+        price: Price::PerCall { micros: 10_000, free_from: Tier::Pro },
+        tool: true,
+        counted: true,
+        list: "",
+        errors: &[ErrorCode::IdempotencyMismatch],
+        example: json!({
+            "action": "send_invoice",
+            "agent_id": "billing-agent-1",
+            "inputs": { "customer": "c_17", "amount": 120.5 },
+            "outputs": { "invoice": "inv_9" }
+        }),
+        aliases: &[],
+    };
+    Operation::define::<Arguments, Issued, _, _>(words, answer)
+}
+
+async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+    let ctx = &call.context;
+    let Arguments { action, agent_id, inputs, outputs, metadata } = arguments;
+    for (name, text) in [("action", &action), ("agent_id", &agent_id)] {
+        if text.trim().is_empty() || text.chars().any(char::is_control) {
+            return Err(Problem::parameter(name, format!("{name}: is empty, or holds control characters")));
+        }
+    }
+    let inputs_hash = match metadata {
+        None => hashed("inputs", &inputs)?,
+        Some(metadata) => hashed("inputs", &json!({ "inputs": inputs, "metadata": metadata }))?,
+    };
+    let outputs_hash = hashed("outputs", &outputs)?;
+    let issuer = ctx.settings.services.get(super::SOURCE.service).map(|own| own.base_url.clone()).unwrap_or_default();
+    let issue = ReceiptCommand { verb: ISSUE.to_owned(), action, agent_id, inputs_hash, outputs_hash, issuer, ..ReceiptCommand::default() };
+    let request = match &call.stage {
+        Stage::Preview => return Answer::json(&previewed(&issue)),
+        Stage::Order => {
+            let effect = serde_json::to_string(&issue).map_err(|_| Problem::new(ErrorCode::Internal, "the receipt cannot be ordered"))?;
+            return Ok(Answer { body: Body::Effect(effect), ..Answer::json(&Value::Null)? });
+        }
+        // It was decided from the settled payment.
+        Stage::Paid(payment) => {
+            caught_up(ctx, TABLES.view, &PAYMENTS).await?;
+            payment.clone()
+        }
+        Stage::Whole => {
+            let chance = match &call.idempotency_key {
+                // An account's own: of two accounts that choose the same text neither sees the other's receipt.
+                Some(text) => Hash32::of_parts(&[b"issue", call.caller.account.as_bytes(), text.as_bytes()]).0,
+                None => rand::random(),
+            };
+            let request = format!("req_{}", hex(&chance[..16]));
+            command(ctx, TABLES.view, &request, Once::Yes, &issue).await?;
+            request
+        }
+    };
+    let receipts = Receipts::now(ctx).await?;
+    let id: Option<String> = receipts.one(source::request(&request)).await?;
+    let receipt = match id {
+        Some(id) => receipts.get(&id).await?,
+        None => None,
+    };
+    let receipt = receipt.ok_or_else(|| Problem::new(ErrorCode::Unavailable, "the receipt is not issued yet; ask again").retry_after(1))?;
+    let body = &receipt.body;
+    let asked = [&issue.action, &issue.agent_id, &issue.inputs_hash, &issue.outputs_hash];
+    if asked != [&body.action, &body.agent_id, &body.inputs_hash, &body.outputs_hash] {
+        return Err(Problem::new(ErrorCode::IdempotencyMismatch, "this Idempotency-Key was used for another receipt; take a new one"));
+    }
+    Ok(Answer { status: 201, ..Answer::json(&Issued { receipt: receipt.into() })? })
+}
+
+/// What is certified if it is paid for, without its place in the chain and unsigned.
+fn previewed(issue: &ReceiptCommand) -> Value {
+    let ReceiptCommand { action, agent_id, inputs_hash, outputs_hash, issuer, .. } = issue;
+    json!({ "body": {
+        "type": TYPE, "version": VERSION, "action": action, "agent_id": agent_id, "inputs_hash": inputs_hash, "outputs_hash": outputs_hash,
+        "issuer": issuer,
+    }})
+}
+
+fn hashed<T: Serialize>(name: &str, value: &T) -> Result<String, Problem> {
+    commitment(value).map_err(|_| Problem::parameter(name, format!("{name}: has no canonical form")))
+}

@@ -1,0 +1,81 @@
+//! `GET /pubkey`: the keys that receipts are verified with.
+
+use schemars::JsonSchema;
+use schemas::clock::rfc3339;
+use schemas::error_code::ErrorCode;
+use schemas::receipt::ALGORITHM;
+use schemas::views::receipts::{KEY, ReceiptCommand, TABLES};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::Receipts;
+use crate::access::append::{self, Once};
+use crate::context::Context;
+use crate::operation::{Answer, Call, Method, Operation, Price, Words};
+use crate::problem::Problem;
+
+/// Arguments of `public_key`: none.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {}
+
+/// The keys of this issuer.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Keys {
+    /// `Ed25519`.
+    pub algorithm: &'static str,
+    /// The key that signs now, 64 hex digits.
+    pub public_key_hex: String,
+    /// All keys that ever signed, the present one last.
+    pub keys: Vec<Key>,
+}
+
+/// One key.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Key {
+    /// 64 hex digits.
+    pub public_key_hex: String,
+    /// From when on it signed, RFC 3339 in UTC.
+    pub since: String,
+}
+
+/// The operation.
+#[must_use]
+pub fn operation() -> Operation {
+    let words = Words {
+        name: "public_key",
+        method: Method::Get,
+        path: "/pubkey",
+        summary: "The keys of this issuer: the one that signs, and those that did.",
+        description: "A receipt names the key that signed it; it is good if it is listed here. Keys that were replaced stay listed.",
+        price: Price::Free,
+        tool: false,
+        counted: false,
+        list: "",
+        errors: &[],
+        example: json!({}),
+        aliases: &[],
+    };
+    Operation::define::<Arguments, Keys, _, _>(words, answer)
+}
+
+async fn answer(call: Call, _: Arguments) -> Result<Answer, Problem> {
+    let signing = Receipts::now(&call.context).await?.signing().await?;
+    let keys: Vec<Key> =
+        signing.keys.into_iter().map(|key| Key { public_key_hex: key.public_key_hex, since: rfc3339(key.since) }).collect();
+    let Some(last) = keys.last() else {
+        return Err(Problem::new(ErrorCode::Unavailable, "no key signs yet").retry_after(1));
+    };
+    Answer::json(&Keys { algorithm: ALGORITHM, public_key_hex: last.public_key_hex.clone(), keys })
+}
+
+/// Names the first key that signs, unless one was named.
+///
+/// # Errors
+/// `unavailable`, while nobody projects.
+pub async fn name_first(ctx: &Context, public_key: &str) -> Result<(), Problem> {
+    let command = ReceiptCommand { verb: KEY.to_owned(), public_key: public_key.to_owned(), ..ReceiptCommand::default() };
+    append::command(ctx, TABLES.view, KEY, Once::Yes, &command).await
+}

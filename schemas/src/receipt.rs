@@ -1,0 +1,274 @@
+//! Receipts: how one is hashed, signed and checked. What is stored of them is in [`crate::views::receipts`].
+//!
+//! Promise: whoever holds a receipt can check it with SHA-256, Ed25519 and RFC 8785 alone: `contentHash` is the SHA-256 of the canonical body,
+//! `id` names its first 16 bytes, and the signature is over its 32 bytes.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use ed25519_dalek::{Signature as Ed25519Signature, Signer as _, SigningKey, VerifyingKey};
+use serde::{Deserialize, Serialize};
+
+use crate::hash::{Hash32, hex};
+
+/// What `type` of a body always is.
+pub const TYPE: &str = "agent-action-receipt";
+/// What `version` of a body is.
+pub const VERSION: i64 = 1;
+/// The only algorithm.
+pub const ALGORITHM: &str = "Ed25519";
+const HASH_PREFIX: &str = "sha256:";
+const ID_PREFIX: &str = "rcpt_";
+/// Digits of the content hash in an id.
+const ID_DIGITS: usize = 32;
+
+/// What is certified. Field order is that of the spec; the canonical form sorts by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Body {
+    /// [`TYPE`].
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// [`VERSION`].
+    pub version: i64,
+    /// Name of the action, as the caller gave it.
+    pub action: String,
+    /// Whose chain it stands in.
+    pub agent_id: String,
+    /// Commitment to the inputs.
+    pub inputs_hash: String,
+    /// Commitment to the outputs.
+    pub outputs_hash: String,
+    /// When it was asked for, RFC 3339 in UTC.
+    #[serde(rename = "issuedAt")]
+    pub issued_at: String,
+    /// Position in the agent's chain: 1, 2, 3 …
+    pub seq: i64,
+    /// `contentHash` of the agent's receipt before; zeros for the first.
+    #[serde(rename = "prevHash")]
+    pub prev_hash: String,
+    /// Base address of the service that issued it.
+    pub issuer: String,
+}
+
+/// Who vouches for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Signature {
+    /// [`ALGORITHM`].
+    pub algorithm: String,
+    /// The signature over the 32 bytes of the content hash: 128 hex digits.
+    pub value: String,
+    /// The key that verifies it: 64 hex digits.
+    pub public_key_hex: String,
+}
+
+/// A receipt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Receipt {
+    /// `rcpt_` and the first 32 hex digits of the content hash.
+    pub id: String,
+    /// What is certified.
+    pub body: Body,
+    /// `sha256:` and the hash of the canonical body.
+    pub content_hash: String,
+    /// Who vouches for it.
+    pub signature: Signature,
+}
+
+/// A hash as bodies have it.
+#[must_use]
+pub fn hash_text(hash: &Hash32) -> String {
+    format!("{HASH_PREFIX}{hash}")
+}
+
+/// The commitment to any JSON value: the hash of its canonical form (RFC 8785).
+///
+/// # Errors
+/// When it has no canonical form: a number that is not finite.
+pub fn commitment<T: Serialize>(value: &T) -> Result<String, serde_json::Error> {
+    serde_json_canonicalizer::to_vec(value).map(|bytes| hash_text(&Hash32::of(&bytes)))
+}
+
+/// The id of the receipt with that content hash.
+#[must_use]
+pub fn id_of(hash: &Hash32) -> String {
+    let mut id = format!("{ID_PREFIX}{hash}");
+    id.truncate(ID_PREFIX.len() + ID_DIGITS);
+    id
+}
+
+/// Whether a text has the form of an id.
+#[must_use]
+pub fn is_id(text: &str) -> bool {
+    let digits = text.strip_prefix(ID_PREFIX).unwrap_or_default();
+    digits.len() == ID_DIGITS && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The keys that a process signs with, by public key in hex. Never shown.
+#[derive(Default)]
+pub struct SigningKeys(HashMap<String, SigningKey>);
+
+impl SigningKeys {
+    /// Adds a key by its secret seed; answers its public key in hex.
+    pub fn add(&mut self, seed: &[u8; 32]) -> String {
+        let key = SigningKey::from_bytes(seed);
+        let public = hex(key.verifying_key().as_bytes());
+        self.0.insert(public.clone(), key);
+        public
+    }
+
+    /// The public keys of those that are here, in hex.
+    pub fn public(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// The receipt of a body; `None` if the key is not here, or the body has no canonical form.
+    #[must_use]
+    pub fn sign(&self, public_key_hex: &str, body: Body) -> Option<Receipt> {
+        let key = self.0.get(public_key_hex)?;
+        let hash = Hash32::of(&serde_json_canonicalizer::to_vec(&body).ok()?);
+        let signature = Signature {
+            algorithm: ALGORITHM.to_owned(),
+            value: hex(&key.sign(&hash.0).to_bytes()),
+            public_key_hex: public_key_hex.to_owned(),
+        };
+        Some(Receipt { id: id_of(&hash), body, content_hash: hash_text(&hash), signature })
+    }
+}
+
+impl fmt::Debug for SigningKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.public()).finish()
+    }
+}
+
+/// What a receipt says of itself, checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checks {
+    /// `contentHash` is the hash of the canonical body.
+    pub hash: bool,
+    /// `id` is that of the content hash.
+    pub id: bool,
+    /// The signature verifies over the content hash with the key that the receipt names.
+    pub signature: bool,
+}
+
+impl Checks {
+    /// Whether all hold.
+    #[must_use]
+    pub fn all(self) -> bool {
+        self.hash && self.id && self.signature
+    }
+}
+
+/// Checks a receipt, given as JSON: its body is hashed as it stands there, with whatever fields it has. Anything that is not as it must be fails
+/// its check; nothing panics.
+#[must_use]
+pub fn check(receipt: &serde_json::Value) -> Checks {
+    let text = |pointer: &str| receipt.pointer(pointer).and_then(serde_json::Value::as_str).unwrap_or_default();
+    let body = receipt.get("body").filter(|body| body.is_object());
+    let hash = body.and_then(|body| serde_json_canonicalizer::to_vec(body).ok()).map(|bytes| Hash32::of(&bytes));
+    let Some(hash) = hash else { return Checks { hash: false, id: false, signature: false } };
+    let key = bytes_of::<32>(text("/signature/publicKeyHex")).and_then(|key| VerifyingKey::from_bytes(&key).ok());
+    let signature = bytes_of::<64>(text("/signature/value")).map(|value| Ed25519Signature::from_bytes(&value));
+    let is_signed = text("/signature/algorithm") == ALGORITHM
+        && key.zip(signature).is_some_and(|(key, signature)| key.verify_strict(&hash.0, &signature).is_ok());
+    Checks { hash: text("/contentHash") == hash_text(&hash), id: text("/id") == id_of(&hash), signature: is_signed }
+}
+
+/// Reads lower-case hex digits.
+fn bytes_of<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() != 2 * N {
+        return None;
+    }
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let mut out = [0; N];
+    for (byte, pair) in out.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        *byte = digit(*pair.first()?)? << 4 | digit(*pair.last()?)?;
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn body(seq: i64) -> Body {
+        Body {
+            kind: TYPE.to_owned(),
+            version: VERSION,
+            action: "send \"mail\"\n".to_owned(),
+            agent_id: "agent-ü".to_owned(),
+            inputs_hash: commitment(&json!({"b": 1, "a": [1.5, null]})).unwrap(),
+            outputs_hash: commitment(&json!({})).unwrap(),
+            issued_at: "2026-11-22T00:00:00.000Z".to_owned(),
+            seq,
+            prev_hash: hash_text(&Hash32::ZERO),
+            issuer: "https://receipts.example".to_owned(),
+        }
+    }
+
+    /// Proves that a receipt checks, that the same body and key make the same bytes, and that each part tampered with fails its own check.
+    #[test]
+    fn what_each_check_finds() {
+        let mut keys = SigningKeys::default();
+        let public = keys.add(&[7; 32]);
+        let receipt = keys.sign(&public, body(1)).unwrap();
+        assert_eq!(keys.sign(&public, body(1)).unwrap(), receipt);
+        assert!(is_id(&receipt.id) && !is_id("rcpt_xyz") && keys.sign("00", body(1)).is_none());
+        let good = serde_json::to_value(&receipt).unwrap();
+        let checked = |pointer: &str, value: Value| {
+            let mut bad = good.clone();
+            *bad.pointer_mut(pointer).unwrap() = value;
+            let Checks { hash, id, signature } = check(&bad);
+            (hash, id, signature)
+        };
+        assert!(check(&good).all());
+        assert_eq!(checked("/body/seq", json!(2)), (false, false, false));
+        assert_eq!(checked("/id", json!("rcpt_")), (true, false, true));
+        assert_eq!(checked("/contentHash", json!(hash_text(&Hash32::ZERO))), (false, true, true));
+        assert_eq!(checked("/signature/value", json!("00")), (true, true, false));
+        let other = keys.add(&[8; 32]);
+        assert_eq!(checked("/signature/publicKeyHex", json!(other)), (true, true, false));
+        assert_eq!(check(&json!([])), Checks { hash: false, id: false, signature: false });
+        assert!(!format!("{keys:?}").contains(&hex(&[7; 32])));
+    }
+
+    /// Proves that every byte of a receipt's text counts: with any one of them changed it is refused, or no longer JSON, or a text that says the same.
+    #[test]
+    fn every_byte_counts() {
+        let mut keys = SigningKeys::default();
+        let public = keys.add(&[9; 32]);
+        let text = serde_json::to_string(&keys.sign(&public, body(3)).unwrap()).unwrap();
+        let good: Value = serde_json::from_str(&text).unwrap();
+        for at in 0..text.len() {
+            let mut bytes = text.clone().into_bytes();
+            bytes[at] ^= 1;
+            let Ok(changed) = serde_json::from_slice::<Value>(&bytes) else { continue };
+            assert!(changed == good || !check(&changed).all(), "byte {at}");
+        }
+    }
+
+    /// Proves that the canonical form is that of RFC 8785 (values from its own examples): sorted by UTF-16, numbers as ECMAScript writes them.
+    #[test]
+    fn canonical_form() {
+        let canonical = |text: &str| {
+            let value: Value = serde_json::from_str(text).unwrap();
+            String::from_utf8(serde_json_canonicalizer::to_vec(&value).unwrap()).unwrap()
+        };
+        let numbers = "{\"numbers\": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001]}";
+        assert_eq!(canonical(numbers), "{\"numbers\":[333333333.3333333,1e+30,4.5,0.002,1e-27]}");
+        assert_eq!(
+            canonical("{\"\u{20ac}\": 1, \"\\r\": 2, \"\u{1f600}\": 3, \"\u{fb33}\": 4}"),
+            "{\"\\r\":2,\"\u{20ac}\":1,\"\u{1f600}\":3,\"\u{fb33}\":4}"
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! Receipts: what agents had certified, each agent's in a chain of its own. Public: inputs and outputs are in it by their hashes alone.
+
+use serde::{Deserialize, Serialize};
+
+use super::records::{Record, Term};
+use crate::facts::canonical::Canonical;
+use crate::receipt::Receipt;
+
+/// Issues a receipt.
+pub const ISSUE: &str = "issue";
+/// Names the key that signs from here on.
+pub const KEY: &str = "key";
+
+/// A request to the receipt service, kept on the `receipts` topic as `data` of a fact-like envelope whose key stands for the request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ReceiptCommand {
+    /// [`ISSUE`] or [`KEY`].
+    pub verb: String,
+    /// Name of the action.
+    pub action: String,
+    /// Whose chain it goes into.
+    pub agent_id: String,
+    /// Commitment to the inputs and the metadata.
+    pub inputs_hash: String,
+    /// Commitment to the outputs.
+    pub outputs_hash: String,
+    /// Base address of the service that was asked.
+    pub issuer: String,
+    /// [`KEY`]: the public key, 64 hex digits.
+    pub public_key: String,
+}
+
+impl ReceiptCommand {
+    /// The canonical form that is hashed.
+    #[must_use]
+    pub fn canonical(&self) -> Vec<u8> {
+        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key } = self;
+        Canonical::default()
+            .text("verb", verb)
+            .text("action", action)
+            .text("agentId", agent_id)
+            .text("inputsHash", inputs_hash)
+            .text("outputsHash", outputs_hash)
+            .text("issuer", issuer)
+            .text("publicKey", public_key)
+            .bytes()
+    }
+}
+
+impl Record for Receipt {
+    const SEARCHED: &'static [&'static str] = &[];
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn is_listed(&self) -> bool {
+        true
+    }
+
+    fn terms(&self) -> Vec<Term> {
+        Vec::new()
+    }
+}
+
+/// Under which keys decisions remember.
+pub mod source {
+    /// The keys that sign: [`super::Signing`].
+    pub const SIGNING: &str = "signing";
+
+    /// The last receipt of an agent: [`super::Last`].
+    #[must_use]
+    pub fn agent(id: &str) -> String {
+        format!("agent/{id}")
+    }
+
+    /// The id of an agent's receipt at a position.
+    #[must_use]
+    pub fn position(agent: &str, seq: i64) -> String {
+        format!("chain/{agent}/{seq}")
+    }
+
+    /// The id of the receipt that a request got.
+    #[must_use]
+    pub fn request(key: &str) -> String {
+        format!("request/{key}")
+    }
+}
+
+/// Where an agent's chain ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Last {
+    /// Position of its last receipt.
+    pub seq: i64,
+    /// `contentHash` of it.
+    pub hash: String,
+}
+
+/// A key that signs, or signed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PublicKey {
+    /// 64 hex digits.
+    pub public_key_hex: String,
+    /// From when on it signs: milliseconds since 1970.
+    pub since: i64,
+}
+
+/// The keys that sign: all so far, the current one last.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Signing {
+    /// In the order in which they began.
+    pub keys: Vec<PublicKey>,
+}
+
+crate::record_tables!("receipts");

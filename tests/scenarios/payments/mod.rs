@@ -1,0 +1,334 @@
+//! Payments against a chain and a facilitator of our own, which fail and lie: one answer for each settled payment, none without, none lost.
+
+mod market;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
+
+use api::payments::signed::{Message, address, address_of, digest, hex_text};
+use api::payments::terms::{NETWORKS, Till};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use k256::ecdsa::SigningKey;
+use schemas::clock::Clock;
+use serde_json::{Value, json};
+
+use self::market::{Fault, Market};
+use crate::chance::{Chance, seed};
+use crate::commands::NOWHERE;
+use crate::process::{Answer, Server, highwater, stdout, try_send, wait_for};
+
+const PAY_TO: &str = "0x00000000000000000000000000000000000000AA";
+const ISSUE: &str = "/receipts/v1/issue";
+/// Callers at once, while the server is killed.
+const CALLERS: u64 = 6;
+/// Payments of each.
+const PAID: u64 = 12;
+
+fn serve(data: &Path, market: &Market) -> Command {
+    let mut command = highwater(data, NOWHERE, &["serve"]);
+    let own = format!("http://{}", market.address);
+    for (key, value) in [("PAY_TO", PAY_TO), ("FACILITATOR_URL", &own), ("RPC_URL", &format!("{own}/rpc"))] {
+        command.env(format!("HIGHWATER_PAYMENTS__{key}"), value);
+    }
+    command
+}
+
+fn body(agent: &str, number: u64) -> String {
+    json!({ "action": "pay", "agent_id": agent, "inputs": { "number": number }, "outputs": {} }).to_string()
+}
+
+/// A signed authorization, by number.
+fn authorization(number: u64, value: u64) -> Value {
+    let till = Till { network: NETWORKS[0], asset: NETWORKS[0].usdc.to_owned(), pay_to: PAY_TO.to_owned() };
+    let key = SigningKey::from_slice(&[7; 32]).unwrap();
+    let mut nonce = [0; 32];
+    nonce[..8].copy_from_slice(&number.to_be_bytes());
+    let valid_before = u64::try_from(Clock::System.now_ms() / 1_000).unwrap() + 600;
+    let message =
+        Message { from: address(key.verifying_key()), to: address_of(PAY_TO).unwrap(), value, valid_after: 0, valid_before, nonce };
+    let (signature, recovery) = key.sign_prehash_recoverable(&digest(&till, &address_of(&till.asset).unwrap(), &message));
+    let signature = [signature.to_bytes().as_slice(), &[27 + recovery.to_byte()]].concat();
+    json!({
+        "signature": hex_text(&signature),
+        "authorization": {
+            "from": hex_text(&message.from), "to": PAY_TO, "value": value.to_string(), "validAfter": "0",
+            "validBefore": valid_before.to_string(), "nonce": hex_text(&nonce),
+        },
+    })
+}
+
+/// A payment as a client of version 1 sends it.
+fn payment(number: u64) -> Value {
+    json!({ "x402Version": 1, "scheme": "exact", "network": "base", "payload": authorization(number, 10_000) })
+}
+
+fn header(payment: &Value) -> String {
+    STANDARD.encode(payment.to_string())
+}
+
+fn pay(at: SocketAddr, payment: &Value, body: &str) -> Option<Answer> {
+    try_send(at, "POST", ISSUE, &[("x-payment", &header(payment))], body)
+}
+
+fn json_of(answer: &Answer) -> Value {
+    serde_json::from_slice(&answer.body).unwrap()
+}
+
+fn receipt(answer: &Answer) -> Value {
+    assert_eq!(answer.status, 201, "{}", String::from_utf8_lossy(&answer.body));
+    json_of(answer)["receipt"].take()
+}
+
+/// Sends a payment again until there is an answer to it other than «not known yet» and «being settled».
+fn insist(at: &impl Fn() -> SocketAddr, payment: &Value, body: &str) -> Answer {
+    wait_for("an answer to a payment", || {
+        let answer = pay(at(), payment, body).filter(|answer| answer.status != 503)?;
+        let is_busy = answer.status == 402 && String::from_utf8_lossy(&answer.body).contains("being settled");
+        (!is_busy).then_some(answer)
+    })
+}
+
+/// Proves that a call that is not paid for gets the terms, the same by both versions, over REST and MCP, and as they are listed; that a payment
+/// buys one answer, which the same payment with the same request gets again and nothing else does; that what is wrong with a payment is named,
+/// and moves no money; and that nothing that could move money is kept.
+#[test]
+fn an_answer_is_sold_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, market) = (dir.path().join("data"), Market::open());
+    let server = Server::ready(serve(&data, &market));
+    let at = server.address;
+    let ask = |body: &str| try_send(at, "POST", ISSUE, &[], body).unwrap();
+
+    let unpaid = ask(&body("a", 1));
+    let terms = json_of(&unpaid);
+    assert_eq!((unpaid.status, &terms["x402Version"], &terms["code"]), (402, &json!(1), &json!("payment-required")));
+    assert_eq!((&terms["preview"]["body"]["agent_id"], unpaid.header("cache-control")), (&json!("a"), "no-store"));
+    let second: Value = serde_json::from_slice(&STANDARD.decode(unpaid.header("payment-required")).unwrap()).unwrap();
+    let (v1, v2) = (&terms["accepts"][0], &second["accepts"][0]);
+    assert_eq!((&v1["maxAmountRequired"], &v1["network"], &v1["payTo"]), (&json!("10000"), &json!("base"), &json!(PAY_TO)));
+    assert_eq!((&v2["amount"], &v2["network"], &second["resource"]["url"]), (&json!("10000"), &json!("eip155:8453"), &v1["resource"]));
+    assert_eq!(ask("{}").status, 402, "whatever the arguments");
+    assert_eq!(json_of(&ask("{}"))["preview"], Value::Null);
+    let tool = |body: &Value, meta: Value| -> Value {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "issue_receipt", "arguments": body, "_meta": meta } });
+        let accept = ("accept", "application/json, text/event-stream");
+        json_of(&try_send(at, "POST", "/receipts/mcp", &[accept], &call.to_string()).unwrap())["result"].take()
+    };
+    let arguments: Value = serde_json::from_str(&body("a", 1)).unwrap();
+    let told = tool(&arguments, json!({}));
+    assert_eq!((&told["isError"], &told["structuredContent"]["x402Version"]), (&json!(true), &json!(2)));
+    assert_eq!(serde_json::from_str::<Value>(told["content"][0]["text"].as_str().unwrap()).unwrap(), told["structuredContent"]);
+
+    // What is listed is what is asked for.
+    for listing in ["/.well-known/x402", "/receipts/.well-known/x402"] {
+        let listed = server.json(listing, "");
+        let (mut http, mut mcp) = (0, 0);
+        for item in listed["items"].as_array().unwrap() {
+            if item["type"] == "http" {
+                let url = item["call"]["url"].as_str().unwrap();
+                let path = url.strip_prefix(&format!("http://{at}")).unwrap();
+                let answer = try_send(at, item["call"]["method"].as_str().unwrap(), path, &[], "").unwrap();
+                let header: Value = serde_json::from_slice(&STANDARD.decode(answer.header("payment-required")).unwrap()).unwrap();
+                assert_eq!((answer.status, &header["accepts"], &header["resource"]["url"]), (402, &item["accepts"], &item["resource"]));
+                assert_eq!(json_of(&answer)["accepts"], item["acceptsV1"]);
+                http += 1;
+            } else {
+                assert_eq!(
+                    (&told["structuredContent"]["accepts"], &told["structuredContent"]["resource"]["url"]),
+                    (&item["accepts"], &item["resource"])
+                );
+                mcp += 1;
+            }
+        }
+        assert_eq!((http, mcp), (1, 1), "{listing}");
+    }
+
+    // Paid by version 1, and asked for again.
+    let first = pay(at, &payment(1), &body("a", 1)).unwrap();
+    let issued = receipt(&first);
+    assert_eq!(first.header("cache-control"), "private, no-store");
+    for (name, network) in [("x-payment-response", "base"), ("payment-response", "eip155:8453")] {
+        let settled: Value = serde_json::from_slice(&STANDARD.decode(first.header(name)).unwrap()).unwrap();
+        assert_eq!((&settled["success"], &settled["network"]), (&json!(true), &json!(network)));
+        assert_eq!(settled["transaction"], market.transfers()[0].transaction);
+    }
+    assert_eq!(receipt(&pay(at, &payment(1), &body("a", 1)).unwrap()), issued);
+    assert_eq!((market.transfers().len(), market.settles()), (1, 1));
+
+    // Paid by version 2, and over MCP.
+    let by_second = |number: u64, resource: &Value| json!({ "x402Version": 2, "payload": authorization(number, 10_000), "accepted": v2, "resource": { "url": resource } });
+    let paid = try_send(at, "POST", ISSUE, &[("payment-signature", &header(&by_second(2, &v1["resource"])))], &body("a", 2)).unwrap();
+    assert_eq!(receipt(&paid)["body"]["seq"], 2);
+    let third: Value = serde_json::from_str(&body("a", 3)).unwrap();
+    let paid = tool(&third, json!({ "x402/payment": by_second(3, &told["structuredContent"]["resource"]["url"]) }));
+    assert_eq!(
+        (&paid["structuredContent"]["receipt"]["body"]["seq"], &paid["_meta"]["x402/payment-response"]["success"]),
+        (&json!(3), &json!(true))
+    );
+
+    // What is wrong is named.
+    let refused = |payment: &Value, body: &str, words: &str| {
+        let answer = pay(at, payment, body).unwrap();
+        let said = json_of(&answer);
+        assert!(answer.status == 402 && said["error"].as_str().unwrap().contains(words), "{words}: {} {said}", answer.status);
+    };
+    refused(&payment(1), &body("a", 9), "another request");
+    refused(&payment(1), &body("b", 1), "another request");
+    let edited = |pointer: &str, value: Value| {
+        let mut payment = payment(4);
+        *payment.pointer_mut(pointer).unwrap() = value;
+        payment
+    };
+    refused(&edited("/payload/authorization/value", json!("1")), &body("a", 4), "authorization.value");
+    refused(&edited("/payload/authorization/to", json!("0x00")), &body("a", 4), "authorization.to");
+    refused(&edited("/payload/authorization/validBefore", json!("1")), &body("a", 4), "validBefore");
+    refused(&edited("/payload/authorization/nonce", json!(hex_text(&[1; 32]))), &body("a", 4), "signature");
+    refused(&edited("/network", json!("base-sepolia")), &body("a", 4), "network");
+    refused(&edited("/payload/signature", json!("0x")), &body("a", 4), "signature");
+    let wrong = try_send(at, "POST", ISSUE, &[("x-payment", "%%%")], &body("a", 4)).unwrap();
+    assert_eq!((wrong.status, &json_of(&wrong)["error"]), (402, &json!("the payment is not base64")));
+    assert_eq!(pay(at, &payment(4), "{}").unwrap().status, 400, "wrong arguments cost nothing");
+    let twice = [("x-payment", header(&payment(4))), ("payment-signature", header(&payment(4)))];
+    let twice = twice.each_ref().map(|(name, value)| (*name, value.as_str()));
+    assert_eq!(try_send(at, "POST", ISSUE, &twice, &body("a", 4)).unwrap().status, 400);
+    assert_eq!(market.transfers().len(), 3);
+    drop(server);
+
+    let kept =
+        ["payments", "changes.payments", "changes.receipts", "receipts"].map(|topic| stdout(highwater(&data, NOWHERE, &["export", topic])));
+    assert!(kept[0].contains("\"settled\"") && kept[2].contains(issued["id"].as_str().unwrap()));
+    let signature = payment(1)["payload"]["signature"].as_str().unwrap()[2..60].to_owned();
+    assert!(kept.iter().all(|text| !text.contains(&signature)), "what is kept moves no money");
+    for view in ["payments", "receipts"] {
+        let digest = || stdout(highwater(&data, NOWHERE, &["digest", view, "--history"]));
+        let before = digest();
+        stdout(highwater(&data, NOWHERE, &["replay", view]));
+        stdout(highwater(&data, NOWHERE, &["redecide", view]));
+        assert_eq!(digest(), before);
+    }
+}
+
+/// Proves that whatever the facilitator does, late, failing, lying or pending, the chain's record decides: a payment that moved money has its
+/// receipt, also if its buyer never asks again, and one that did not has none.
+#[test]
+fn whatever_the_facilitator_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, market) = (dir.path().join("data"), Market::open());
+    let server = Server::ready(serve(&data, &market));
+    let at = server.address;
+    let listed = |agent: &str| server.json(&format!("/receipts/v1/list?agent_id={agent}"), "")["receipts"].as_array().unwrap().len();
+    // What it does with one settlement after the other, and what the buyer is told at first.
+    let cases: [(&[Fault], u16); 6] = [
+        (&[Fault::Late], 201),
+        (&[Fault::LiesNo], 201),
+        (&[Fault::Pending], 201),
+        (&[Fault::Fails, Fault::Refuses], 201),
+        (&[Fault::Refuses; 3], 402),
+        (&[Fault::Fails; 3], 503),
+    ];
+    for (turn, (faults, status)) in cases.into_iter().enumerate() {
+        let (number, agent) = (100 + turn as u64, format!("agent-{turn}"));
+        market.plan(faults.iter().copied());
+        let before = market.transfers().len();
+        let answer = pay(at, &payment(number), &body(&agent, number)).unwrap();
+        assert_eq!(answer.status, status, "{faults:?}: {}", String::from_utf8_lossy(&answer.body));
+        assert_eq!(market.transfers().len() - before, usize::from(status == 201), "{faults:?}");
+        assert_eq!(listed(&agent), usize::from(status == 201), "{faults:?}");
+        if status == 503 {
+            assert!(!answer.header("retry-after").is_empty());
+        }
+        // The same payment again: settled by now, or settled now.
+        let again = insist(&|| at, &payment(number), &body(&agent, number));
+        assert_eq!((receipt(&again)["body"]["seq"].as_u64(), listed(&agent)), (Some(1), 1), "{faults:?}");
+        assert_eq!(market.transfers().len() - before, 1, "{faults:?}");
+    }
+
+    // A lie is not believed, and while nobody knows the same payment may be sent again.
+    market.plan([Fault::LiesYes]);
+    let before = market.transfers().len();
+    let told = pay(at, &payment(200), &body("liar", 200)).unwrap();
+    assert_eq!((told.status, listed("liar"), market.transfers().len()), (503, 0, before), "{}", String::from_utf8_lossy(&told.body));
+    receipt(&insist(&|| at, &payment(200), &body("liar", 200)));
+
+    // Brought to the chain by somebody else first.
+    market.bring(&payment(203));
+    receipt(&pay(at, &payment(203), &body("first", 203)).unwrap());
+
+    // Refused, and brought to the chain all the same, while the buyer is gone.
+    market.plan([Fault::Refuses, Fault::Refuses, Fault::Refuses]);
+    assert_eq!(pay(at, &payment(201), &body("gone", 201)).unwrap().status, 402);
+    market.bring(&payment(201));
+    wait_for("the receipt of a buyer who is gone", || (listed("gone") == 1).then_some(()));
+
+    // Never settled, and no longer to be.
+    market.plan([Fault::Fails, Fault::Fails, Fault::Fails]);
+    assert_eq!(pay(at, &payment(202), &body("never", 202)).unwrap().status, 503);
+    market.pass(601);
+    let lapsed = wait_for("a payment that has lapsed", || {
+        let answer = pay(at, &payment(202), &body("never", 202))?;
+        String::from_utf8_lossy(&answer.body).contains("lapsed").then_some(answer)
+    });
+    assert_eq!((lapsed.status, listed("never")), (402, 0));
+    assert_eq!(server.terminate().code(), Some(0));
+}
+
+/// Proves that with many buyers, several copies of each payment at once, a facilitator that does as it likes, and a server that is killed again
+/// and again, each transfer has one receipt, and each receipt its transfer.
+#[test]
+fn payments_outlast_kills() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, market) = (dir.path().join("data"), Market::open());
+    let seed = seed("PAYMENTS_SEED");
+    println!("PAYMENTS_SEED={seed}");
+    let server = Server::ready(serve(&data, &market));
+    let mut chance = Chance(seed);
+    let all = [Fault::Late, Fault::Refuses, Fault::Fails, Fault::LiesNo, Fault::Pending];
+    market.plan((0..CALLERS * PAID).map(|_| chance.of(&all)));
+    let (address, given) = (Mutex::new(server.address), Mutex::new(BTreeMap::<u64, Value>::new()));
+    let at = || *address.lock().unwrap();
+    let server = thread::scope(|scope| {
+        let mut server = server;
+        for caller in 0..CALLERS {
+            let (given, at) = (&given, &at);
+            scope.spawn(move || {
+                for number in caller * PAID..(caller + 1) * PAID {
+                    let (payment, body) = (payment(number), body(&format!("agent-{}", number % 3), number));
+                    let copies = thread::scope(|copies| {
+                        let asked: Vec<_> = (0..2).map(|_| copies.spawn(|| insist_paid(at, &payment, &body))).collect();
+                        asked.into_iter().map(|copy| copy.join().unwrap()).collect::<Vec<_>>()
+                    });
+                    assert_eq!(copies[0], copies[1], "one payment, one answer");
+                    given.lock().unwrap().insert(number, copies[0].clone());
+                }
+            });
+        }
+        for kill in 1..=4_u64 {
+            let at = kill * CALLERS * PAID / 5;
+            wait_for("some receipts", || (given.lock().unwrap().len() as u64 >= at).then_some(()));
+            server.kill();
+            server = Server::start(serve(&data, &market));
+            *address.lock().unwrap() = server.address;
+        }
+        server
+    });
+    let given = given.into_inner().unwrap();
+    let ids: std::collections::BTreeSet<&str> = given.values().map(|receipt| receipt["id"].as_str().unwrap()).collect();
+    assert_eq!((given.len() as u64, ids.len(), market.transfers().len() as u64), (CALLERS * PAID, given.len(), CALLERS * PAID));
+    let listed: usize = (0..3)
+        .map(|agent| server.json(&format!("/receipts/v1/list?agent_id=agent-{agent}&limit=200"), "")["receipts"].as_array().unwrap().len())
+        .sum();
+    assert_eq!(listed, given.len(), "no receipt without its payment");
+}
+
+/// The receipt of a payment, however often it must be sent: a facilitator's refusal may be no more than a stumble.
+fn insist_paid(at: &impl Fn() -> SocketAddr, payment: &Value, body: &str) -> Value {
+    wait_for("a receipt", || {
+        let answer = insist(at, payment, body);
+        (answer.status == 201).then(|| receipt(&answer))
+    })
+}

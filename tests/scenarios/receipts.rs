@@ -1,0 +1,163 @@
+//! Receipts: chains without fork or gap, whoever asks at once and whatever is killed; checked by the service, by the command line, and by
+//! nothing of ours.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Mutex;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::chance::{Chance, seed};
+use crate::commands::NOWHERE;
+use crate::process::{Server, highwater, refusal, run, send, stdout, try_send, wait_for};
+
+/// Callers at once.
+const CALLERS: u64 = 8;
+/// Receipts that each asks for.
+const ISSUED: u64 = 40;
+const AGENTS: u64 = 5;
+
+fn body(agent: &str, number: u64) -> Value {
+    json!({
+        "action": "send_invoice",
+        "agent_id": agent,
+        "inputs": { "customer": "c_17", "number": number },
+        "outputs": { "invoice": format!("secret-output-{number}") },
+    })
+}
+
+/// Asks for a receipt until there is one: a server may be killed meanwhile. A request is the same however often it is sent.
+fn issue(address: &Mutex<SocketAddr>, key: &str, agent: &str, number: u64) -> Value {
+    let (repeat, text) = (format!("{agent}-{number}"), body(agent, number).to_string());
+    wait_for("a receipt", || {
+        let address = *address.lock().unwrap();
+        let asked = try_send(address, "POST", "/receipts/v1/issue", &[("x-api-key", key), ("idempotency-key", &repeat)], &text);
+        let answer = asked.filter(|answer| answer.status != 503)?;
+        assert_eq!(answer.status, 201, "{}", String::from_utf8_lossy(&answer.body));
+        serde_json::from_slice::<Value>(&answer.body).ok().map(|mut issued| issued["receipt"].take())
+    })
+}
+
+fn chain(server: &Server, agent: &str) -> Vec<Value> {
+    let (mut all, mut before) = (Vec::new(), String::new());
+    loop {
+        let mut page = server.json(&format!("/receipts/v1/list?agent_id={agent}&limit=7{before}"), "");
+        all.append(page["receipts"].take().as_array_mut().unwrap());
+        match page["next"].as_i64() {
+            Some(next) => before = format!("&before={next}"),
+            None => return all,
+        }
+    }
+}
+
+fn write(dir: &Path, name: &str, value: &Value) -> String {
+    let path = dir.join(name);
+    std::fs::write(&path, value.to_string()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Proves that a receipt is issued once for a request, found, listed and verified; that the offline check accepts it, names what was changed
+/// in another, and names a receipt taken out of a chain; that nothing of inputs and outputs is kept; and that all of it outlasts a restart.
+#[test]
+fn receipts_are_issued_and_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
+    let key = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
+    let server = Server::ready(command(&["serve"]));
+    let address = Mutex::new(server.address);
+    let issued: Vec<Value> = (1..=3).map(|number| issue(&address, &key, "a", number)).collect();
+    assert_eq!(issue(&address, &key, "a", 2), issued[1], "the same request gets the same receipt");
+    let other =
+        send(server.address, "POST", "/receipts/v1/issue", &[("x-api-key", &key), ("idempotency-key", "a-2")], &body("a", 9).to_string());
+    assert_eq!(other.status, 409);
+    assert_eq!(server.send("POST", "/receipts/v1/issue", "", &body("a", 1).to_string()).status, 402, "it is not free");
+    for (turn, receipt) in issued.iter().enumerate() {
+        assert_eq!(receipt["body"]["seq"], turn as u64 + 1);
+        let id = receipt["id"].as_str().unwrap();
+        let verified = server.json(&format!("/receipts/v1/verify/{id}"), "");
+        assert_eq!((&verified["valid"], &verified["receipt"], &verified["position"]["length"]), (&json!(true), receipt, &json!(3)));
+    }
+    let pubkey = server.json("/receipts/pubkey", "")["publicKeyHex"].as_str().unwrap().to_owned();
+    let listed = chain(&server, "a");
+    assert_eq!(listed, issued.iter().rev().cloned().collect::<Vec<_>>());
+    assert_eq!(server.get("/receipts/v1/verify/rcpt_00000000000000000000000000000000", "").unwrap().0, 404);
+    drop(server);
+
+    let good = write(dir.path(), "good.json", &issued[1]);
+    assert!(stdout(command(&["verify", &good, "--pubkey", &pubkey])).contains("valid"));
+    assert!(stdout(command(&["verify", &write(dir.path(), "list.json", &json!({ "receipts": listed }))])).contains("valid"));
+    for (pointer, value, named) in
+        [("/body/action", json!("pay"), "hash:"), ("/id", json!("rcpt_0"), "id:"), ("/signature/value", json!("00"), "signature:")]
+    {
+        let mut bad = issued[1].clone();
+        *bad.pointer_mut(pointer).unwrap() = value;
+        let output = run(command(&["verify", &write(dir.path(), "bad.json", &bad)]));
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.code() == Some(1) && said.contains(named), "{pointer}: {said}");
+    }
+    let holed = json!({ "receipts": [listed[0], listed[2]] });
+    let output = run(command(&["verify", &write(dir.path(), "holed.json", &holed)]));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("receipts are missing"));
+    let wrong = run(command(&["verify", &good, "--pubkey", &"0".repeat(64)]));
+    assert!(String::from_utf8_lossy(&wrong.stdout).contains("key:"));
+    assert!(refusal(command(&["verify", dir.path().join("nothing").to_str().unwrap()])).contains("cannot be read"));
+
+    // What was hashed is nowhere.
+    for topic in ["receipts", "changes.receipts"] {
+        assert!(!stdout(command(&["export", topic])).contains("secret-output"));
+    }
+    let digest = stdout(command(&["digest", "receipts", "--history"]));
+    stdout(command(&["replay", "receipts"]));
+    assert_eq!(stdout(command(&["digest", "receipts", "--history"])), digest);
+    let server = Server::ready(command(&["serve"]));
+    let fourth = issue(&Mutex::new(server.address), &key, "a", 4);
+    assert_eq!((&fourth["body"]["seq"], &fourth["body"]["prevHash"]), (&json!(4), &issued[2]["contentHash"]));
+}
+
+/// Proves that however many ask at once, and though the process is killed again and again, each request gets one receipt, every chain counts up
+/// without a gap, and each receipt that was given out is in it.
+#[test]
+fn chains_outlast_kills() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
+    let key = stdout(command(&["keys", "mint", "--tier", "fleet_plus"])).trim().to_owned();
+    let seed = seed("RECEIPTS_SEED");
+    println!("RECEIPTS_SEED={seed}");
+    let server = Server::ready(command(&["serve"]));
+    let (address, given) = (Mutex::new(server.address), Mutex::new(BTreeMap::<String, Vec<Value>>::new()));
+    let server = thread::scope(|scope| {
+        let mut server = server;
+        for caller in 0..CALLERS {
+            let (address, given, key) = (&address, &given, &key);
+            scope.spawn(move || {
+                let mut chance = Chance(seed.wrapping_add(caller));
+                for number in 0..ISSUED {
+                    let agent = format!("agent-{}", chance.below(AGENTS));
+                    let receipt = issue(address, key, &agent, caller * ISSUED + number);
+                    given.lock().unwrap().entry(agent).or_default().push(receipt);
+                }
+            });
+        }
+        let mut chance = Chance(seed);
+        let count = || given.lock().unwrap().values().map(Vec::len).sum::<usize>() as u64;
+        for kill in 1..=3_u64 {
+            let at = kill * CALLERS * ISSUED / 4 + chance.below(20);
+            wait_for("some receipts", || (count() >= at).then_some(()));
+            server.kill();
+            server = Server::start(command(&["serve"]));
+            *address.lock().unwrap() = server.address;
+        }
+        server
+    });
+    for (agent, mut given) in given.into_inner().unwrap() {
+        given.sort_by_key(|receipt| receipt["body"]["seq"].as_u64());
+        let listed = chain(&server, &agent);
+        assert_eq!(listed.iter().rev().cloned().collect::<Vec<_>>(), given, "{agent}: what was given out is the chain");
+        let file = write(dir.path(), "list.json", &json!({ "receipts": listed }));
+        assert!(!stdout(command(&["verify", &file])).contains("NOT VALID"));
+    }
+}
