@@ -15,6 +15,7 @@ use projector::runtime::Projector;
 use schemas::clock::Clock;
 use schemas::event::FactKind;
 use schemas::position::Seq;
+use schemas::receipt::SigningKeys;
 use schemas::topics::{self, CHANGES_RECALLS, RECALLS as FACTS};
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use schemas::views::recalls::{FEED, RECALLS, Row, VIEW};
@@ -103,6 +104,8 @@ pub(crate) struct Engine {
     pub(crate) parts: Parts,
     pub(crate) projector: Arc<Projector>,
     pub(crate) runner: Runner,
+    /// The public half of a key that receipts can be signed with; none is named yet.
+    pub(crate) receipt_key: String,
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -126,11 +129,13 @@ impl Engine {
     /// The same over any log and store.
     pub(crate) async fn over(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>, clock: Clock) -> Self {
         let engine = store.live(&ENGINE_VIEW).await.unwrap();
-        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine, clock, keys: Arc::default() };
+        let mut keys = SigningKeys::default();
+        let receipt_key = keys.add(&[5; 32]);
+        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine, clock, keys: Arc::new(keys) };
         let projector = Arc::new(Projector::open(parts.clone()).await.unwrap());
         let (stop, stopping) = watch::channel(false);
         let runner = runner_of(&parts, clock, "runner", stopping);
-        Self { log, store, parts, projector, runner, stop, tasks: Vec::new() }
+        Self { log, store, parts, projector, runner, receipt_key, stop, tasks: Vec::new() }
     }
 
     /// Runs a projector beside whatever runs.

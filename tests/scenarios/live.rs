@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api::operation::{Method, Operation};
+use api::services::receipts::pubkey;
 use schemas::clock::{Clock, Played as PlayedClock};
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
@@ -46,6 +47,7 @@ impl Story {
         let clock = PlayedClock::new(fixed_clock().now(), fixed_clock());
         let served = Served::start(&fed.engine, Clock::Played(clock), Some(&played.base_url));
         let key = served.key(Tier::Pro).await;
+        pubkey::name_first(&served.context, &fed.engine.receipt_key).await.unwrap();
         Self { fed, played, served, key, clock }
     }
 
