@@ -63,5 +63,5 @@ const SETTINGS: &[(&str, &str)] = &[
 
 /// The module that a line declares.
 pub(super) fn module_line(line: &str) -> Option<&str> {
-    line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod ")?.strip_suffix(';')
+    ["pub(crate) ", "pub "].iter().find_map(|seen| line.strip_prefix(seen)).unwrap_or(line).strip_prefix("mod ")?.strip_suffix(';')
 }
