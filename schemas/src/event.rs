@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::hash::Hash32;
 use crate::position::UpstreamCursor;
+use crate::topics::Topic;
 
 /// What kind of thing a fact says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +49,18 @@ impl FactKind {
     pub fn is_run(self) -> bool {
         matches!(self, Self::RunStarted | Self::RunMarked | Self::RunFinished | Self::RunFailed)
     }
+}
+
+/// What the API may be asked to remember: the `data` of a fact-like envelope on a topic of commands.
+pub trait Command: Serialize + Sync {
+    /// Where it is appended. Of one partition.
+    const TOPIC: &'static Topic;
+
+    /// What it asks for.
+    fn verb(&self) -> &str;
+
+    /// The form that is hashed.
+    fn canonical(&self) -> Vec<u8>;
 }
 
 /// A fact whose record type is `D` and whose texts are of type `T`: owned, or borrowed from what is written or read.

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use ed25519_dalek::{Signature as Ed25519Signature, Signer as _, SigningKey, VerifyingKey};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::hash::{Hash32, hex};
@@ -23,19 +24,19 @@ const ID_PREFIX: &str = "rcpt_";
 const ID_DIGITS: usize = 32;
 
 /// What is certified. Field order is that of the spec; the canonical form sorts by name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Body {
-    /// [`TYPE`].
+    /// `agent-action-receipt`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// [`VERSION`].
+    /// 1.
     pub version: i64,
     /// Name of the action, as the caller gave it.
     pub action: String,
     /// Whose chain it stands in.
     pub agent_id: String,
-    /// Commitment to the inputs.
+    /// Commitment to the inputs: `sha256:` and the hash of their canonical form.
     pub inputs_hash: String,
     /// Commitment to the outputs.
     pub outputs_hash: String,
@@ -52,10 +53,10 @@ pub struct Body {
 }
 
 /// Who vouches for it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Signature {
-    /// [`ALGORITHM`].
+    /// `Ed25519`.
     pub algorithm: String,
     /// The signature over the 32 bytes of the content hash: 128 hex digits.
     pub value: String,
@@ -64,7 +65,7 @@ pub struct Signature {
 }
 
 /// A receipt.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Receipt {
     /// `rcpt_` and the first 32 hex digits of the content hash.

@@ -9,10 +9,8 @@ pub const UPSTREAMS: (&str, &str) = ("ingest/upstreams/src/lib.rs", "pub static 
 pub const TOPICS: (&str, &str) = ("schemas/src/topics.rs", "pub const ALL: &[Topic] =");
 /// Every version of every topic's schema.
 pub const SCHEMAS: (&str, &str) = ("schemas/src/avro.rs", "pub const ALL: &[SchemaText] =");
-/// THE LIST of views.
-pub const VIEWS: (&str, &str) = ("schemas/src/views/mod.rs", "pub const ALL: &[&ViewDef] =");
-/// The views of services.
-pub const SERVICE_VIEWS: (&str, &str) = ("schemas/src/views/mod.rs", "pub const SERVICES: &[&ViewDef] =");
+/// THE LIST of services' views.
+pub const VIEWS: (&str, &str) = ("schemas/src/views/mod.rs", "pub const SERVICES: &[&ViewDef] =");
 /// THE LIST of services that readers reach.
 pub const SERVICES: (&str, &str) = ("api/src/services/mod.rs", "pub fn all() -> Vec<Service>");
 /// The kinds of facts, one a line of its macro.

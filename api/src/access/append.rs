@@ -10,16 +10,12 @@ use event_log::{Append, Headers, Record};
 use schemas::avro::Encoder;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
-use schemas::event::{Fact, FactKind, Head, content_hash, fact_id};
+use schemas::event::{Command, Fact, FactKind, Head, content_hash, fact_id};
 use schemas::hash::Hash32;
 use schemas::key;
 use schemas::tables::ViewDef;
-use schemas::topics::{ACCOUNTS, PAYMENTS, RECEIPTS, Topic};
-use schemas::views::accounts::AccountCommand;
+use schemas::topics::Topic;
 use schemas::views::engine::{self, HeadRow};
-use schemas::views::payments::PaymentCommand;
-use schemas::views::receipts::ReceiptCommand;
-use serde::Serialize;
 use view_store::Checkpoint;
 
 use crate::context::{Context, store_problem};
@@ -31,54 +27,6 @@ const APPENDED_WITHIN: Duration = Duration::from_secs(4);
 const PROJECTED_WITHIN: Duration = Duration::from_secs(10);
 /// How often a command that lost to another one tries again.
 const TRIES: usize = 5;
-
-/// What the API may be asked to remember.
-pub(crate) trait Command: Serialize + Sync {
-    /// Where it is appended. Of one partition.
-    const TOPIC: &'static Topic;
-
-    /// What it asks for.
-    fn verb(&self) -> &str;
-
-    /// The form that is hashed.
-    fn canonical(&self) -> Vec<u8>;
-}
-
-impl Command for AccountCommand {
-    const TOPIC: &'static Topic = &ACCOUNTS;
-
-    fn verb(&self) -> &str {
-        &self.verb
-    }
-
-    fn canonical(&self) -> Vec<u8> {
-        self.canonical()
-    }
-}
-
-impl Command for ReceiptCommand {
-    const TOPIC: &'static Topic = &RECEIPTS;
-
-    fn verb(&self) -> &str {
-        &self.verb
-    }
-
-    fn canonical(&self) -> Vec<u8> {
-        self.canonical()
-    }
-}
-
-impl Command for PaymentCommand {
-    const TOPIC: &'static Topic = &PAYMENTS;
-
-    fn verb(&self) -> &str {
-        &self.verb
-    }
-
-    fn canonical(&self) -> Vec<u8> {
-        self.canonical()
-    }
-}
 
 /// Whether a subject takes one command only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -52,10 +52,6 @@ impl Record for Thing {
         &self.id
     }
 
-    fn is_listed(&self) -> bool {
-        true
-    }
-
     fn terms(&self) -> Vec<Term> {
         [Term::new("kind", &self.kind), Term::new("name", &self.name)].into_iter().flatten().collect()
     }

@@ -97,7 +97,7 @@ async fn keeps_the_contract() {
 async fn all_views_are_made() {
     let address = node!("the views on CQL");
     let store = open(&address, &engines::unique("views")).await;
-    for def in schemas::views::ALL {
+    for def in schemas::views::all() {
         let view = store.live(def).await.unwrap();
         assert_eq!(view.checkpoint().await.unwrap(), Checkpoint::default());
         for table in def.tables {

@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
+use crate::event::Command;
 use crate::facts::canonical::Canonical;
 use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
+use crate::topics::{self, Topic};
 
 /// What a caller may do. Limits of each are in the API's tier table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -86,10 +88,14 @@ pub struct AccountCommand {
     pub limit: i64,
 }
 
-impl AccountCommand {
-    /// The canonical form that is hashed.
-    #[must_use]
-    pub fn canonical(&self) -> Vec<u8> {
+impl Command for AccountCommand {
+    const TOPIC: &'static Topic = &topics::ACCOUNTS;
+
+    fn verb(&self) -> &str {
+        &self.verb
+    }
+
+    fn canonical(&self) -> Vec<u8> {
         let Self {
             verb,
             key_id,

@@ -69,14 +69,8 @@ pub struct Filing {
 }
 
 impl Record for Filing {
-    const SEARCHED: &'static [&'static str] = &[];
-
     fn id(&self) -> &str {
         &self.id
-    }
-
-    fn is_listed(&self) -> bool {
-        true
     }
 
     fn terms(&self) -> Vec<Term> {

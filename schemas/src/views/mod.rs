@@ -13,20 +13,7 @@ pub mod watches;
 
 use crate::tables::ViewDef;
 
-/// THE LIST of views.
-pub const ALL: &[&ViewDef] = &[
-    &engine::VIEW,
-    &accounts::VIEW,
-    awards::TABLES.view,
-    filings::TABLES.view,
-    payments::TABLES.view,
-    &recalls::VIEW,
-    receipts::TABLES.view,
-    research::TABLES.view,
-    watches::TABLES.view,
-];
-
-/// The views of services: those that a fold of changes fills, and that can be replayed, decided again and digested.
+/// THE LIST of services' views: those that a fold of changes fills, and that can be replayed, decided again and digested.
 pub const SERVICES: &[&ViewDef] = &[
     &accounts::VIEW,
     awards::TABLES.view,
@@ -37,3 +24,8 @@ pub const SERVICES: &[&ViewDef] = &[
     research::TABLES.view,
     watches::TABLES.view,
 ];
+
+/// Every view: the engine's own, then those of services.
+pub fn all() -> impl Iterator<Item = &'static ViewDef> {
+    std::iter::once(&engine::VIEW).chain(SERVICES.iter().copied())
+}

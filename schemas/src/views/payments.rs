@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::records::{Record, Term};
+use super::records::Record;
+use crate::event::Command;
 use crate::facts::canonical::Canonical;
 use crate::hash::{Hash32, hex};
+use crate::topics::{self, Topic};
 
 /// Takes a payment for one request, before anybody is asked to move money.
 pub const CLAIM: &str = "claim";
@@ -53,10 +55,14 @@ pub struct PaymentCommand {
     pub reason: String,
 }
 
-impl PaymentCommand {
-    /// The canonical form that is hashed.
-    #[must_use]
-    pub fn canonical(&self) -> Vec<u8> {
+impl Command for PaymentCommand {
+    const TOPIC: &'static Topic = &topics::PAYMENTS;
+
+    fn verb(&self) -> &str {
+        &self.verb
+    }
+
+    fn canonical(&self) -> Vec<u8> {
         let Self {
             verb,
             network,
@@ -167,18 +173,8 @@ pub fn answer_of(id: &str) -> String {
 }
 
 impl Record for Payment {
-    const SEARCHED: &'static [&'static str] = &[];
-
     fn id(&self) -> &str {
         &self.id
-    }
-
-    fn is_listed(&self) -> bool {
-        true
-    }
-
-    fn terms(&self) -> Vec<Term> {
-        Vec::new()
     }
 }
 

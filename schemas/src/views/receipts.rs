@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::records::{Record, Term};
+use super::records::Record;
+use crate::event::Command;
 use crate::facts::canonical::Canonical;
 use crate::receipt::Receipt;
+use crate::topics::{self, Topic};
 
 /// Issues a receipt.
 pub const ISSUE: &str = "issue";
@@ -31,10 +33,14 @@ pub struct ReceiptCommand {
     pub public_key: String,
 }
 
-impl ReceiptCommand {
-    /// The canonical form that is hashed.
-    #[must_use]
-    pub fn canonical(&self) -> Vec<u8> {
+impl Command for ReceiptCommand {
+    const TOPIC: &'static Topic = &topics::RECEIPTS;
+
+    fn verb(&self) -> &str {
+        &self.verb
+    }
+
+    fn canonical(&self) -> Vec<u8> {
         let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key } = self;
         Canonical::default()
             .text("verb", verb)
@@ -49,18 +55,8 @@ impl ReceiptCommand {
 }
 
 impl Record for Receipt {
-    const SEARCHED: &'static [&'static str] = &[];
-
     fn id(&self) -> &str {
         &self.id
-    }
-
-    fn is_listed(&self) -> bool {
-        true
-    }
-
-    fn terms(&self) -> Vec<Term> {
-        Vec::new()
     }
 }
 

@@ -17,16 +17,20 @@ const VALUE_CHARS_MAX: usize = 200;
 /// A record that readers see.
 pub trait Record: Serialize + DeserializeOwned + Clone + PartialEq + Send + Sync + 'static {
     /// The dimensions of its terms in which readers look for a part of a value, not for all of it.
-    const SEARCHED: &'static [&'static str];
+    const SEARCHED: &'static [&'static str] = &[];
 
     /// Its identity within the service.
     fn id(&self) -> &str;
 
     /// Whether it stands at its upstream: a record that is gone is in no digest of current ones.
-    fn is_listed(&self) -> bool;
+    fn is_listed(&self) -> bool {
+        true
+    }
 
     /// The terms by which readers find its changes.
-    fn terms(&self) -> Vec<Term>;
+    fn terms(&self) -> Vec<Term> {
+        Vec::new()
+    }
 }
 
 /// One thing that can be said of a record, by which its changes are found: `naics/541512`.

@@ -55,8 +55,6 @@ pub struct Kept {
 }
 
 impl Record for Kept {
-    const SEARCHED: &'static [&'static str] = &[];
-
     fn id(&self) -> &str {
         &self.id
     }

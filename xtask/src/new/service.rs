@@ -103,9 +103,7 @@ fn lists(plan: &mut Plan<'_>, name: &Name, whole: &str) -> Result<(), Error> {
     plan.edit(rooms::VIEWS.0, |text| {
         let item = format!("{}::TABLES.view", name.snake);
         let with = edit::line(text, &module, super::upstream::module_line)?;
-        // The engine's own view stands before those of services.
-        let with = edit::item(&with, rooms::VIEWS.1, &item, |items| 1 + place(items.get(1..).unwrap_or_default()))?;
-        edit::item(&with, rooms::SERVICE_VIEWS.1, &item, place)
+        edit::item(&with, rooms::VIEWS.1, &item, place)
     })?;
     plan.edit(rooms::FOLDS, |text| {
         let with = edit::line(text, &module, super::upstream::module_line)?;

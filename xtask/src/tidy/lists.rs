@@ -11,32 +11,20 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let upstreams = listed(tree, rooms::UPSTREAMS)?;
     let services = listed(tree, rooms::SERVICES)?;
     let views = listed(tree, rooms::VIEWS)?;
-    let service_views = listed(tree, rooms::SERVICE_VIEWS)?;
     let folds = lines(tree.must(rooms::FOLDS)?, rooms::fold);
     let kinds = lines(tree.must(rooms::KINDS)?, rooms::kind_module);
-    // The engine's own view comes before those of services.
-    let (engine, views) = views.split_first().ok_or_else(|| form(rooms::VIEWS.0, "THE LIST of views is empty"))?;
-    if engine.1 != "engine" {
-        findings.push(Finding::new(rooms::VIEWS.0, engine.0, "the engine's own view comes first"));
-    }
     for (path, names) in [
         (rooms::UPSTREAMS.0, upstreams.as_slice()),
         (rooms::SERVICES.0, &services),
-        (rooms::VIEWS.0, views),
-        (rooms::SERVICE_VIEWS.0, &service_views),
+        (rooms::VIEWS.0, &views),
         (rooms::FOLDS, &folds),
         (rooms::KINDS, &kinds),
     ] {
         findings.extend(in_order(path, names));
     }
-    for names in [views, &folds] {
-        if names.iter().map(|(_, name)| *name).ne(service_views.iter().map(|(_, name)| *name)) {
-            findings.push(Finding::new(
-                rooms::SERVICE_VIEWS.0,
-                service_views.first().map_or(1, |(line, _)| *line),
-                "the lists of views and folds differ",
-            ));
-        }
+    if folds.iter().map(|(_, name)| *name).ne(views.iter().map(|(_, name)| *name)) {
+        let line = views.first().map_or(1, |(line, _)| *line);
+        findings.push(Finding::new(rooms::VIEWS.0, line, "the lists of views and folds differ"));
     }
     findings.extend(topics(tree, &kinds)?);
     findings.extend(settings(tree, "upstreams", &upstreams)?);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::key;
-use schemas::receipt;
+use schemas::receipt::Receipt;
 use schemas::topics::CHANGES_RECEIPTS;
 use schemas::views::receipts::{Signing, TABLES, source};
 use schemas::views::records::Row;
@@ -60,66 +60,16 @@ pub fn service() -> Service {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Shown {
-    /// `rcpt_` and the first 32 hex digits of the content hash.
-    pub id: String,
-    /// What is certified.
-    pub body: Body,
-    /// `sha256:` and the SHA-256 of the body's canonical form (RFC 8785: sorted keys).
-    pub content_hash: String,
-    /// Who vouches for it.
-    pub signature: Signature,
+    #[serde(flatten)]
+    receipt: Receipt,
     /// A page that checks it, for people.
-    pub verify_url: String,
+    verify_url: String,
 }
 
-/// What a receipt certifies.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Body {
-    /// `agent-action-receipt`.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// 1.
-    pub version: i64,
-    /// Name of the action.
-    pub action: String,
-    /// Whose chain it stands in.
-    pub agent_id: String,
-    /// Commitment to the inputs: `sha256:` and the hash of their canonical form.
-    pub inputs_hash: String,
-    /// Commitment to the outputs.
-    pub outputs_hash: String,
-    /// When it was issued, RFC 3339 in UTC.
-    #[serde(rename = "issuedAt")]
-    pub issued_at: String,
-    /// Position in the agent's chain, from 1.
-    pub seq: i64,
-    /// `contentHash` of the agent's receipt before; zeros for the first.
-    #[serde(rename = "prevHash")]
-    pub prev_hash: String,
-    /// Base address of the service that issued it.
-    pub issuer: String,
-}
-
-/// A receipt's signature.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Signature {
-    /// `Ed25519`.
-    pub algorithm: String,
-    /// The signature over the 32 bytes of the content hash, 128 hex digits.
-    pub value: String,
-    /// The key that verifies it, 64 hex digits; compare it with `/pubkey`.
-    pub public_key_hex: String,
-}
-
-impl From<receipt::Receipt> for Shown {
-    fn from(receipt: receipt::Receipt) -> Self {
-        let receipt::Receipt { id, body, content_hash, signature } = receipt;
-        let receipt::Body { kind, version, action, agent_id, inputs_hash, outputs_hash, issued_at, seq, prev_hash, issuer } = body;
-        let receipt::Signature { algorithm, value, public_key_hex } = signature;
-        let verify_url = format!("{issuer}/verify/{id}");
-        let body = Body { kind, version, action, agent_id, inputs_hash, outputs_hash, issued_at, seq, prev_hash, issuer };
-        Self { id, body, content_hash, signature: Signature { algorithm, value, public_key_hex }, verify_url }
+impl From<Receipt> for Shown {
+    fn from(receipt: Receipt) -> Self {
+        let verify_url = format!("{}/verify/{}", receipt.body.issuer, receipt.id);
+        Self { receipt, verify_url }
     }
 }
 
@@ -134,16 +84,16 @@ impl Receipts {
     }
 
     /// The receipt of an id.
-    pub(crate) async fn get(&self, id: &str) -> Result<Option<receipt::Receipt>, Problem> {
+    pub(crate) async fn get(&self, id: &str) -> Result<Option<Receipt>, Problem> {
         let row = self.view.get(TABLES.records, &key![id]).await.map_err(store_problem)?;
-        row.map(|bytes| read::<Row<receipt::Receipt>>(&bytes).map(|row| row.record)).transpose()
+        row.map(|bytes| read::<Row<Receipt>>(&bytes).map(|row| row.record)).transpose()
     }
 
     /// The receipts of some ids, in their order; those that are not there are left out.
-    pub(crate) async fn get_many(&self, ids: &[String]) -> Result<Vec<receipt::Receipt>, Problem> {
+    pub(crate) async fn get_many(&self, ids: &[String]) -> Result<Vec<Receipt>, Problem> {
         let keys: Vec<_> = ids.iter().map(|id| key![id.as_str()]).collect();
         let rows = self.view.get_many(TABLES.records, &keys).await.map_err(store_problem)?;
-        rows.into_iter().flatten().map(|bytes| read::<Row<receipt::Receipt>>(&bytes).map(|row| row.record)).collect()
+        rows.into_iter().flatten().map(|bytes| read::<Row<Receipt>>(&bytes).map(|row| row.record)).collect()
     }
 
     /// What decisions remember under some keys, in their order.
