@@ -12,7 +12,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
 use crate::backend::is_shared;
-use crate::commands::{Command, KeysCommand};
+use crate::commands::{Command, KeysCommand, ReceiptKeysCommand};
 use crate::config::Config;
 use crate::output::{Output, Terminal};
 use crate::{control, demo, engine, import, verify};
@@ -98,6 +98,9 @@ enum Verb {
     /// API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Keys that receipts are signed with.
+    #[command(subcommand)]
+    ReceiptKeys(ReceiptKeysCommand),
     /// Writes a topic to standard output.
     Export {
         /// The topic: a fact topic, or changes.SERVICE; with --format records, `all` are all.
@@ -134,9 +137,9 @@ enum Verb {
     Verify {
         /// The receipt as JSON; `-` is standard input.
         file: PathBuf,
-        /// The issuer's public key: it must be the one that signed.
+        /// The issuer's public key: it must have signed. May be given for each of its keys.
         #[arg(long, value_name = "HEX")]
-        pubkey: Option<String>,
+        pubkey: Vec<String>,
     },
     /// Shows upstreams, lag, depth and rejects.
     Status,
@@ -183,13 +186,14 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
         Verb::Replay { view, .. } => Command::Replay { view: view.unwrap_or_default() },
         Verb::Redecide { service } => Command::Redecide { service },
         Verb::Keys(command) => Command::Keys(command),
+        Verb::ReceiptKeys(command) => Command::ReceiptKeys(command),
         Verb::Export { topic, format, all, output } => {
             written = output;
             Command::Export { topic, format, all }
         }
         Verb::Import { files } => return runtime.block_on(import::import(&config, &files, &*terminal)),
         Verb::Digest { view, history, at } => Command::Digest { view, history, at },
-        Verb::Verify { file, pubkey } => return verify::verify(&file, pubkey.as_deref(), &*terminal),
+        Verb::Verify { file, pubkey } => return verify::verify(&file, &pubkey, &*terminal),
         Verb::Status => Command::Status,
     };
     command.check()?;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use api::access::secrets;
+use api::services::receipts::pubkey;
 use clap::Subcommand;
 use event_log::transfer;
 use projector::export::{self, Format};
@@ -16,7 +18,7 @@ use schemas::views::{self};
 use serde::{Deserialize, Serialize};
 use upstreams::Upstream;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, read_receipt_keys, receipt_keys_dir};
 use crate::output::Output;
 use crate::waiting::telling;
 
@@ -35,6 +37,8 @@ pub(crate) enum Command {
     Redecide { service: String },
     /// Keys.
     Keys(KeysCommand),
+    /// Keys of receipts.
+    ReceiptKeys(ReceiptKeysCommand),
     /// Write a topic out.
     Export { topic: String, format: String, all: bool },
     /// Hash a view.
@@ -69,6 +73,20 @@ pub(crate) enum KeysCommand {
         /// Its id.
         id: String,
     },
+}
+
+/// What can be done with the keys that receipts are signed with.
+#[derive(Clone, Debug, Serialize, Deserialize, Subcommand)]
+pub(crate) enum ReceiptKeysCommand {
+    /// Makes a key and prints its public half; it signs nothing yet.
+    New,
+    /// Has a key sign from now on. Copy its file to all nodes that decide first.
+    Use {
+        /// The public key, 64 hex digits.
+        public_key: String,
+    },
+    /// Lists the keys that sign or signed, the present one last.
+    List,
 }
 
 /// Why a command failed, in one line.
@@ -167,6 +185,7 @@ impl Command {
                 Ok(())
             }
             Self::Keys(command) => keys(engine, command, output).await,
+            Self::ReceiptKeys(command) => receipt_keys(engine, command, output).await,
             Self::Export { topic, format, .. } if format == RECORDS => {
                 // What is not decided yet would be decided anew where it arrives.
                 wait_caught_up(engine, output).await?;
@@ -275,6 +294,34 @@ async fn replay_rejected(engine: &Arc<Engine>, output: &dyn Output) -> Result<()
         output.note(&format!("{name}: {kept} kept, {taken} taken now"));
     }
     Ok(())
+}
+
+async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn Output) -> Result<(), Failure> {
+    let (ctx, keys, dir) = (&engine.context, &engine.parts.keys, receipt_keys_dir(&engine.config));
+    match command {
+        ReceiptKeysCommand::New => {
+            let path = dir.join(format!("{}.key", ctx.clock.now_ms()));
+            output.line(keys.add(&secrets::seed(&path).map_err(failure)?).as_bytes());
+            output.note(&format!(
+                "copy {} to receipt_keys_dir of every node that decides, then `highwater receipt-keys use`",
+                path.display()
+            ));
+            Ok(())
+        }
+        ReceiptKeysCommand::Use { public_key } => {
+            read_receipt_keys(&dir, keys).map_err(|error| Failure(ingest::reason(&*error)))?;
+            if !keys.public().contains(&public_key) {
+                return Err(Failure(format!("no file of {} holds the key {public_key}", dir.display())));
+            }
+            pubkey::name_next(ctx, &public_key).await.map_err(|problem| Failure(problem.detail))
+        }
+        ReceiptKeysCommand::List => {
+            for (since, public_key) in pubkey::named(ctx).await.map_err(|problem| Failure(problem.detail))? {
+                output.line(format!("{public_key} since {}", rfc3339(since)).as_bytes());
+            }
+            Ok(())
+        }
+    }
 }
 
 async fn keys(engine: &Arc<Engine>, command: KeysCommand, output: &dyn Output) -> Result<(), Failure> {

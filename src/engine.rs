@@ -131,7 +131,9 @@ impl Engine {
         }
         let store = backend::store(&config, &dir).await?;
         let engine = store.live(&ENGINE_VIEW).await?;
-        let (keys, receipt_key) = receipt_keys(&config, &dir)?;
+        let (keys, keys_dir) = (SigningKeys::default(), receipt_keys_dir(&config));
+        let receipt_key = keys.add(&secrets::seed(&keys_dir.join("first.key"))?);
+        read_receipt_keys(&keys_dir, &keys).map_err(|error| error as Box<dyn StdError>)?;
         let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock, keys: Arc::new(keys) };
         let projector = Arc::new(Projector::open(parts.clone()).await?);
         let (stop, stopping) = watch::channel(false);
@@ -230,22 +232,38 @@ pub(crate) fn master_key(config: &Config, dir: &Path) -> PathBuf {
     }
 }
 
-/// The keys that receipts are signed with, and the public key of the first: `*.key` in their directory; the first is made if there is none.
-fn receipt_keys(config: &Config, dir: &Path) -> Result<(SigningKeys, String), Box<dyn StdError>> {
-    let dir = match config.text("receipt_keys_dir") {
-        "" => dir.join("receipt-keys"),
+/// Where the keys of receipts are: `*.key`, one a file.
+pub(crate) fn receipt_keys_dir(config: &Config) -> PathBuf {
+    match config.text("receipt_keys_dir") {
+        "" => Path::new(config.text("data_dir")).join("receipt-keys"),
         path => PathBuf::from(path),
-    };
-    let mut keys = SigningKeys::default();
-    let first = keys.add(&secrets::seed(&dir.join("first.key"))?);
-    let unreadable = |source| Error::Directory { path: dir.clone(), source };
-    for entry in fs::read_dir(&dir).map_err(unreadable)? {
+    }
+}
+
+/// Reads the keys of receipts that are there.
+pub(crate) fn read_receipt_keys(dir: &Path, keys: &SigningKeys) -> Result<(), Box<dyn StdError + Send + Sync>> {
+    let unreadable = |source| Error::Directory { path: dir.to_owned(), source };
+    for entry in fs::read_dir(dir).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         if path.extension().is_some_and(|extension| extension == "key") {
             keys.add(&secrets::seed(&path)?);
         }
     }
-    Ok((keys, first))
+    Ok(())
+}
+
+/// Takes in keys of receipts that were copied here while the process runs.
+async fn follow_receipt_keys(engine: Arc<Engine>) {
+    let (mut stop, dir) = (engine.stopping(), receipt_keys_dir(&engine.config));
+    while !*stop.borrow() {
+        if let Err(error) = read_receipt_keys(&dir, &engine.parts.keys) {
+            tracing::warn!(error = ingest::reason(&*error), "the keys of receipts cannot be read");
+        }
+        tokio::select! {
+            _ = stop.changed() => {}
+            () = tokio::time::sleep(OBSERVE_EVERY) => {}
+        }
+    }
 }
 
 /// Takes a data directory for this process alone.
@@ -418,6 +436,10 @@ pub(crate) async fn run(
                 _ = stop.changed() => {}
             }
         });
+    }
+    if role.is(Role::Project) {
+        tasks.spawn(follow_receipt_keys(Arc::clone(&engine)));
+        tasks.spawn(api::services::receipts::seal::run(Arc::clone(&engine.context), Arc::clone(&engine.parts.keys), engine.holder.clone()));
     }
     if role.is(Role::Api) && engine.context.payments.till().is_some() {
         tasks.spawn(api::payments::watch::run(Arc::clone(&engine.context), engine.holder.clone()));

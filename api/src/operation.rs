@@ -275,4 +275,22 @@ pub struct Service {
     pub about: &'static str,
     /// Its operations.
     pub operations: Vec<Operation>,
+    /// What it serves beside them, by path: pages and files; `None` if nothing.
+    pub files: Option<Files>,
 }
+
+/// A page or file of a service.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// Its bytes.
+    pub bytes: Bytes,
+    /// Its content type.
+    pub content_type: &'static str,
+    /// Whether nothing else will ever stand at its address.
+    pub lasts: bool,
+    /// The content security policy of a page; empty for none.
+    pub policy: &'static str,
+}
+
+/// Finds what stands at a path below the service's base address, without its first slash; `None` for nothing.
+pub type Files = fn(Arc<Context>, String) -> Pin<Box<dyn Future<Output = Result<Option<File>, Problem>> + Send>>;

@@ -45,6 +45,7 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "imports", json: include_str!("../avro/imports.avsc") },
     SchemaText { topic: "accounts", json: include_str!("../avro/accounts.v1.avsc") },
     SchemaText { topic: "changes.accounts", json: include_str!("../avro/changes.accounts.v1.avsc") },
+    SchemaText { topic: "receipts", json: include_str!("../avro/receipts.v1.avsc") },
 ];
 
 /// The CRC-64-AVRO of a schema's canonical form, little endian, as it stands in a frame.

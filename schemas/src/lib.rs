@@ -15,4 +15,5 @@ pub mod reason;
 pub mod receipt;
 pub mod tables;
 pub mod topics;
+pub mod tree;
 pub mod views;

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::{PoisonError, RwLock};
 
 use ed25519_dalek::{Signature as Ed25519Signature, Signer as _, SigningKey, VerifyingKey};
 use schemars::JsonSchema;
@@ -107,32 +108,39 @@ pub fn is_id(text: &str) -> bool {
     digits.len() == ID_DIGITS && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The keys that a process signs with, by public key in hex. Never shown.
+/// The keys that a process signs with, by public key in hex. Never shown. New ones may come while it runs.
 #[derive(Default)]
-pub struct SigningKeys(HashMap<String, SigningKey>);
+pub struct SigningKeys(RwLock<HashMap<String, SigningKey>>);
 
 impl SigningKeys {
     /// Adds a key by its secret seed; answers its public key in hex.
-    pub fn add(&mut self, seed: &[u8; 32]) -> String {
+    pub fn add(&self, seed: &[u8; 32]) -> String {
         let key = SigningKey::from_bytes(seed);
         let public = hex(key.verifying_key().as_bytes());
-        self.0.insert(public.clone(), key);
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(public.clone(), key);
         public
     }
 
     /// The public keys of those that are here, in hex.
-    pub fn public(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+    #[must_use]
+    pub fn public(&self) -> Vec<String> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+
+    /// The signature over some bytes; `None` if the key is not here.
+    #[must_use]
+    pub fn sign_bytes(&self, public_key_hex: &str, bytes: &[u8]) -> Option<[u8; 64]> {
+        let keys = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        keys.get(public_key_hex).map(|key| key.sign(bytes).to_bytes())
     }
 
     /// The receipt of a body; `None` if the key is not here, or the body has no canonical form.
     #[must_use]
     pub fn sign(&self, public_key_hex: &str, body: Body) -> Option<Receipt> {
-        let key = self.0.get(public_key_hex)?;
         let hash = Hash32::of(&serde_json_canonicalizer::to_vec(&body).ok()?);
         let signature = Signature {
             algorithm: ALGORITHM.to_owned(),
-            value: hex(&key.sign(&hash.0).to_bytes()),
+            value: hex(&self.sign_bytes(public_key_hex, &hash.0)?),
             public_key_hex: public_key_hex.to_owned(),
         };
         Some(Receipt { id: id_of(&hash), body, content_hash: hash_text(&hash), signature })
@@ -180,7 +188,7 @@ pub fn check(receipt: &serde_json::Value) -> Checks {
 }
 
 /// Reads lower-case hex digits.
-fn bytes_of<const N: usize>(text: &str) -> Option<[u8; N]> {
+pub(crate) fn bytes_of<const N: usize>(text: &str) -> Option<[u8; N]> {
     if text.len() != 2 * N {
         return None;
     }
@@ -220,7 +228,7 @@ mod tests {
     /// Proves that a receipt checks, that the same body and key make the same bytes, and that each part tampered with fails its own check.
     #[test]
     fn what_each_check_finds() {
-        let mut keys = SigningKeys::default();
+        let keys = SigningKeys::default();
         let public = keys.add(&[7; 32]);
         let receipt = keys.sign(&public, body(1)).unwrap();
         assert_eq!(keys.sign(&public, body(1)).unwrap(), receipt);
@@ -246,7 +254,7 @@ mod tests {
     /// Proves that every byte of a receipt's text counts: with any one of them changed it is refused, or no longer JSON, or a text that says the same.
     #[test]
     fn every_byte_counts() {
-        let mut keys = SigningKeys::default();
+        let keys = SigningKeys::default();
         let public = keys.add(&[9; 32]);
         let text = serde_json::to_string(&keys.sign(&public, body(3)).unwrap()).unwrap();
         let good: Value = serde_json::from_str(&text).unwrap();

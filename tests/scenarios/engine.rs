@@ -129,7 +129,7 @@ impl Engine {
     /// The same over any log and store.
     pub(crate) async fn over(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>, clock: Clock) -> Self {
         let engine = store.live(&ENGINE_VIEW).await.unwrap();
-        let mut keys = SigningKeys::default();
+        let keys = SigningKeys::default();
         let receipt_key = keys.add(&[5; 32]);
         let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine, clock, keys: Arc::new(keys) };
         let projector = Arc::new(Projector::open(parts.clone()).await.unwrap());

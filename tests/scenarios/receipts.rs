@@ -7,6 +7,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 
+use schemas::hash::Hash32;
+use schemas::tree::{Checkpoint, leaf};
 use serde_json::{Value, json};
 
 use crate::chance::{Chance, seed};
@@ -84,8 +86,51 @@ fn receipts_are_issued_and_checked() {
     let listed = chain(&server, "a");
     assert_eq!(listed, issued.iter().rev().cloned().collect::<Vec<_>>());
     assert_eq!(server.get("/receipts/v1/verify/rcpt_00000000000000000000000000000000", "").unwrap().0, 404);
+    // Each is a leaf of the signed tree, as it comes and by what tiles and proofs show.
+    let included: Vec<Value> = issued
+        .iter()
+        .map(|receipt| {
+            let path = format!("/receipts/v1/verify/{}", receipt["id"].as_str().unwrap());
+            wait_for("a checkpoint", || Some(server.json(&path, "")).filter(|verified| !verified["inclusion"].is_null()))
+        })
+        .collect();
+    let checkpoint = String::from_utf8(server.get("/receipts/checkpoint", "").unwrap().1).unwrap();
+    let read = Checkpoint::read(&checkpoint, [pubkey.as_str()]).unwrap();
+    assert_eq!((read.size, &read.origin), (3, &format!("{}/receipts", server.address)));
+    let (status, tile) = server.get("/receipts/tile/0/000.p/3", "").unwrap();
+    assert_eq!((status, tile.len()), (200, 96));
+    let (status, entries) = server.get("/receipts/tile/entries/000.p/3", "").unwrap();
+    assert_eq!(
+        (status, Hash32::from_hex(&schemas::hash::hex(&tile[..32]))),
+        (200, Some(leaf(&entries[2..2 + usize::from(u16::from_be_bytes([entries[0], entries[1]]))])))
+    );
+    for missing in [
+        "/receipts/tile/0/000",
+        "/receipts/tile/0/000.p/4",
+        "/receipts/tile/1/000.p/1",
+        "/receipts/tile/7/x281/x474/x976/x710/656.p/1",
+        "/receipts/verify/rcpt_0",
+    ] {
+        assert_eq!(server.get(missing, "").unwrap().0, 404, "{missing}");
+    }
+    let consistent = server.json("/receipts/v1/consistency?from=1", "");
+    assert_eq!((&consistent["to"], consistent["proof"].as_array().unwrap().len()), (&json!(3), 2));
+    assert_eq!(server.get("/receipts/v1/consistency?from=4", "").unwrap().0, 400);
+    let page = send(server.address, "GET", &format!("/receipts/verify/{}", issued[0]["id"].as_str().unwrap()), &[], "");
+    assert!(
+        page.status == 200
+            && page.header("content-type").starts_with("text/html")
+            && page.header("content-security-policy").contains("script-src 'self'")
+    );
+    assert_eq!(server.get("/receipts/verify.js", "").unwrap().0, 200);
     drop(server);
 
+    let proved = write(dir.path(), "proved.json", &included[0]);
+    assert!(stdout(command(&["verify", &proved, "--pubkey", &pubkey])).contains("tree: included"));
+    let mut moved = included[0].clone();
+    moved["inclusion"]["leafIndex"] = json!(1);
+    let output = run(command(&["verify", &write(dir.path(), "moved.json", &moved)]));
+    assert!(output.status.code() == Some(1) && String::from_utf8_lossy(&output.stdout).contains("tree: NOT VALID"));
     let good = write(dir.path(), "good.json", &issued[1]);
     assert!(stdout(command(&["verify", &good, "--pubkey", &pubkey])).contains("valid"));
     assert!(stdout(command(&["verify", &write(dir.path(), "list.json", &json!({ "receipts": listed }))])).contains("valid"));
@@ -115,6 +160,25 @@ fn receipts_are_issued_and_checked() {
     let server = Server::ready(command(&["serve"]));
     let fourth = issue(&Mutex::new(server.address), &key, "a", 4);
     assert_eq!((&fourth["body"]["seq"], &fourth["body"]["prevHash"]), (&json!(4), &issued[2]["contentHash"]));
+
+    // Another key signs, beside the running server; what the first one signed stays good.
+    let next = stdout(command(&["receipt-keys", "new"])).trim().to_owned();
+    assert!(refusal(command(&["receipt-keys", "use", &"0".repeat(64)])).contains("no file"));
+    stdout(command(&["receipt-keys", "use", &next]));
+    let fifth = issue(&Mutex::new(server.address), &key, "a", 5);
+    assert_eq!((&fifth["signature"]["publicKeyHex"], &fourth["signature"]["publicKeyHex"]), (&json!(next), &json!(pubkey)));
+    for receipt in [&fourth, &fifth] {
+        assert_eq!(server.json(&format!("/receipts/v1/verify/{}", receipt["id"].as_str().unwrap()), "")["valid"], true);
+    }
+    // The tree is signed by the new one: whoever trusts both takes a proof of what the old one signed.
+    let path = format!("/receipts/v1/verify/{}", fourth["id"].as_str().unwrap());
+    let proved =
+        wait_for("a checkpoint of the new key", || Some(server.json(&path, "")).filter(|told| told["inclusion"]["publicKeyHex"] == next));
+    let proved = write(dir.path(), "proved.json", &proved);
+    assert!(stdout(command(&["verify", &proved, "--pubkey", &pubkey, "--pubkey", &next])).contains("tree: included"));
+    assert!(String::from_utf8_lossy(&run(command(&["verify", &proved, "--pubkey", &pubkey])).stdout).contains("tree: NOT VALID"));
+    let listed = stdout(command(&["receipt-keys", "list"]));
+    assert!(listed.lines().count() == 2 && listed.lines().next().unwrap().starts_with(&pubkey));
 }
 
 /// Proves that however many ask at once, and though the process is killed again and again, each request gets one receipt, every chain counts up

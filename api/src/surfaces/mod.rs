@@ -24,6 +24,7 @@ mod tests;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Buf;
 use futures_util::Stream;
@@ -35,13 +36,15 @@ use warp::Filter;
 use warp::reply::Response;
 
 use crate::context::Context;
-use crate::operation::Service;
+use crate::operation::{Files, Service};
 use crate::pages;
 use crate::problem::Problem;
 use crate::surfaces::forwarded::CallerAddress;
 use crate::surfaces::mounted::Mounted;
 use crate::surfaces::reply::Document;
 
+/// How long a page or file may take to be found.
+const FILE_TIME_MAX: Duration = Duration::from_secs(5);
 const READ_ONLY: &str = "GET, HEAD, OPTIONS";
 const MCP_ONLY: &str = "POST, OPTIONS";
 
@@ -222,9 +225,25 @@ impl Place {
         if let Some(document) = self.documents.get(path) {
             return read_only(request.method, base_url, document.response(if_none_match(&request.headers)));
         }
+        if let Some(files) = self.mounted.service.files
+            && let Some(response) = file(files, context, base_url, path, request).await
+        {
+            return response;
+        }
         let known = self.mounted.routes.paths().chain(self.documents.keys().copied()).chain(["/mcp"]);
         reply::problem(base_url, &unknown(path, known))
     }
+}
+
+/// A page or file of a service, if there is one at a path.
+async fn file(files: Files, context: &Arc<Context>, base_url: &str, path: &str, request: &Request<'_>) -> Option<Response> {
+    let found = tokio::time::timeout(FILE_TIME_MAX, files(Arc::clone(context), path.trim_start_matches('/').to_owned())).await;
+    let late = || Problem::new(ErrorCode::Unavailable, "the view store does not answer now").retry_after(1);
+    let response = match found.unwrap_or_else(|_| Err(late())) {
+        Ok(file) => Document::file(file?).response(if_none_match(&request.headers)),
+        Err(problem) => reply::problem(base_url, &problem),
+    };
+    Some(read_only(request.method, base_url, response))
 }
 
 /// Marks a request of HTTP/1.1 without the header that it must have.

@@ -15,7 +15,7 @@ use serde_json::Value;
 use warp::Reply;
 use warp::reply::Response;
 
-use crate::operation::{Answer, Body, Form};
+use crate::operation::{Answer, Body, File, Form};
 use crate::problem::Problem;
 
 /// The content type of NDJSON.
@@ -41,6 +41,8 @@ pub(crate) struct Document {
     content_type: &'static str,
     etag: String,
     caching: &'static str,
+    /// The content security policy; empty for none.
+    policy: &'static str,
 }
 
 impl Document {
@@ -48,12 +50,19 @@ impl Document {
     pub(crate) fn new(body: impl Into<Bytes>, content_type: &'static str) -> Self {
         let body = body.into();
         let etag = format!("\"{}\"", Hash32::of(&body));
-        Self { body, content_type, etag, caching: "no-cache" }
+        let policy = if content_type.starts_with("text/html") { PAGE_POLICY } else { "" };
+        Self { body, content_type, etag, caching: "no-cache", policy }
     }
 
     /// The same for an address at which never anything else will stand: it need not be asked for again.
     pub(crate) fn immutable(self) -> Self {
         Self { caching: "public, max-age=31536000, immutable", ..self }
+    }
+
+    /// A page or file of a service.
+    pub(crate) fn file(file: File) -> Self {
+        let document = Self { policy: file.policy, ..Self::new(file.bytes, file.content_type) };
+        if file.lasts { document.immutable() } else { document }
     }
 
     /// A JSON value.
@@ -82,8 +91,8 @@ impl Document {
         };
         set_text(&mut response, ETAG, &self.etag);
         set(&mut response, CACHE_CONTROL, HeaderValue::from_static(self.caching));
-        if self.content_type.starts_with("text/html") {
-            set(&mut response, CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
+        if !self.policy.is_empty() {
+            set(&mut response, CONTENT_SECURITY_POLICY, HeaderValue::from_static(self.policy));
         }
         response
     }

@@ -7,8 +7,9 @@ use schemas::event::{Fact, FactKind};
 use schemas::hash::Hash32;
 use schemas::receipt::{Body, Receipt, TYPE, VERSION, hash_text};
 use schemas::topics::{CHANGES_RECEIPTS, PAYMENTS, RECEIPTS, Topic};
+use schemas::tree;
 use schemas::views::payments::{PaymentCommand, SETTLED};
-use schemas::views::receipts::{ISSUE, KEY, Last, PublicKey, ReceiptCommand, Signing, TABLES, source};
+use schemas::views::receipts::{CHECKPOINT, ISSUE, KEY, Last, PublicKey, ReceiptCommand, Sealed, Signing, TABLES, source};
 use schemas::views::records::RecordTables;
 
 use super::records::{Read, Records, Rules, State};
@@ -38,7 +39,10 @@ impl Rules for ReceiptsRules {
 
     fn reads(fact: &Fact<ReceiptCommand>) -> Vec<Read> {
         let Some(command) = own(fact) else { return Vec::new() };
-        let mut reads = vec![Read::Source(source::SIGNING.to_owned())];
+        if command.verb == CHECKPOINT {
+            return vec![Read::Source(source::CHECKPOINT.to_owned())];
+        }
+        let mut reads = vec![Read::Source(source::SIGNING.to_owned()), Read::Source(source::TREE.to_owned())];
         if command.verb == ISSUE {
             reads.push(Read::Source(source::agent(&command.agent_id)));
             reads.push(Read::Source(source::request(&fact.key)));
@@ -50,9 +54,20 @@ impl Rules for ReceiptsRules {
         let Some(command) = own(fact) else { return Ok(()) };
         match command.verb.as_str() {
             ISSUE => issue(state, fact, command),
+            CHECKPOINT => {
+                let last = state.source::<Sealed>(source::CHECKPOINT)?.unwrap_or_default();
+                // Two who signed at once: the larger tree holds the smaller one.
+                if command.size <= last.size {
+                    return Ok(());
+                }
+                state.remember(
+                    source::CHECKPOINT,
+                    Some(&Sealed { size: command.size, note: command.note.clone(), public_key_hex: command.public_key.clone() }),
+                )
+            }
             KEY => {
                 let mut signing = state.source::<Signing>(source::SIGNING)?.unwrap_or_default();
-                if signing.keys.iter().any(|key| key.public_key_hex == command.public_key) {
+                if signing.keys.last().is_some_and(|key| key.public_key_hex == command.public_key) {
                     return Ok(());
                 }
                 signing.keys.push(PublicKey { public_key_hex: command.public_key.clone(), since: fact.observed_at });
@@ -110,7 +125,24 @@ fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, comm
     state.remember(&source::agent(&command.agent_id), Some(&last))?;
     state.remember(&source::position(&command.agent_id, last.seq), Some(&receipt.id))?;
     state.remember(&source::request(&fact.key), Some(&receipt.id))?;
+    plant(state, &receipt)?;
     state.put(receipt)
+}
+
+/// Makes a receipt the tree's next leaf.
+fn plant(state: &mut State<'_, ReceiptsRules>, receipt: &Receipt) -> Result<(), Undecided> {
+    let index: u64 = state.source(source::TREE)?.unwrap_or(0);
+    let entry = tree::entry(receipt).ok_or_else(|| Undecided::Poison("the receipt has no canonical form".to_owned()))?;
+    let left = |place: u64| {
+        let hash: Option<String> = state.source(&source::hash(place))?;
+        hash.and_then(|hash| Hash32::from_hex(&hash)).ok_or_else(|| Undecided::Poison(format!("hash {place} of the tree is missing")))
+    };
+    for (place, hash) in tree::added(index, tree::leaf(&entry), left)? {
+        state.remember(&source::hash(place), Some(&hash.to_string()))?;
+    }
+    state.remember(&source::leaf(&receipt.id), Some(&index))?;
+    state.remember(&source::entry(index), Some(&receipt.id))?;
+    state.remember(source::TREE, Some(&(index + 1)))
 }
 
 #[cfg(test)]
@@ -134,7 +166,7 @@ mod tests {
 
     impl Moved {
         fn new(seeds: &[u8]) -> (Self, Vec<String>) {
-            let mut keys = SigningKeys::default();
+            let keys = SigningKeys::default();
             let public = seeds.iter().map(|seed| keys.add(&[*seed; 32])).collect();
             (Self { rows: Rows::signing(Arc::new(keys)), at_ms: 0 }, public)
         }

@@ -10,6 +10,8 @@ use crate::topics::{self, Topic};
 
 /// Issues a receipt.
 pub const ISSUE: &str = "issue";
+/// Names a tree that was read back and signed.
+pub const CHECKPOINT: &str = "checkpoint";
 /// Names the key that signs from here on.
 pub const KEY: &str = "key";
 
@@ -29,8 +31,12 @@ pub struct ReceiptCommand {
     pub outputs_hash: String,
     /// Base address of the service that was asked.
     pub issuer: String,
-    /// [`KEY`]: the public key, 64 hex digits.
+    /// [`KEY`], [`CHECKPOINT`]: the public key that signs, 64 hex digits.
     pub public_key: String,
+    /// [`CHECKPOINT`]: leaves of the tree.
+    pub size: i64,
+    /// [`CHECKPOINT`]: the signed note.
+    pub note: String,
 }
 
 impl Command for ReceiptCommand {
@@ -41,7 +47,7 @@ impl Command for ReceiptCommand {
     }
 
     fn canonical(&self) -> Vec<u8> {
-        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key } = self;
+        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note } = self;
         Canonical::default()
             .text("verb", verb)
             .text("action", action)
@@ -50,6 +56,8 @@ impl Command for ReceiptCommand {
             .text("outputsHash", outputs_hash)
             .text("issuer", issuer)
             .text("publicKey", public_key)
+            .number("size", Some(*size).filter(|size| *size != 0))
+            .text("note", note)
             .bytes()
     }
 }
@@ -64,6 +72,29 @@ impl Record for Receipt {
 pub mod source {
     /// The keys that sign: [`super::Signing`].
     pub const SIGNING: &str = "signing";
+
+    /// How many leaves the tree has.
+    pub const TREE: &str = "tree";
+    /// The last checkpoint: [`super::Sealed`].
+    pub const CHECKPOINT: &str = "checkpoint";
+
+    /// A hash of the tree, by its place.
+    #[must_use]
+    pub fn hash(place: u64) -> String {
+        format!("hash/{place}")
+    }
+
+    /// Which leaf a receipt is.
+    #[must_use]
+    pub fn leaf(id: &str) -> String {
+        format!("leaf/{id}")
+    }
+
+    /// The id of the receipt that is a leaf.
+    #[must_use]
+    pub fn entry(index: u64) -> String {
+        format!("entry/{index}")
+    }
 
     /// The last receipt of an agent: [`super::Last`].
     #[must_use]
@@ -92,6 +123,18 @@ pub struct Last {
     pub seq: i64,
     /// `contentHash` of it.
     pub hash: String,
+}
+
+/// A tree that was read back and signed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Sealed {
+    /// Leaves.
+    pub size: i64,
+    /// The signed note.
+    pub note: String,
+    /// The key that signed it, 64 hex digits.
+    pub public_key_hex: String,
 }
 
 /// A key that signs, or signed.

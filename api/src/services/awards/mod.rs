@@ -48,6 +48,7 @@ pub fn service() -> Service {
         .into_iter()
         .flatten()
         .collect(),
+        files: None,
     }
 }
 

@@ -51,6 +51,7 @@ pub fn service() -> Service {
         .into_iter()
         .flatten()
         .collect(),
+        files: None,
     }
 }
 

@@ -39,6 +39,7 @@ pub fn service() -> Service {
             changes::operation::<Recall>(SOURCE, changes::example()),
             health::operation(SOURCE),
         ],
+        files: None,
     }
 }
 

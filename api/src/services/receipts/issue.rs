@@ -10,6 +10,7 @@ use schemas::views::receipts::{ISSUE, ReceiptCommand, TABLES, source};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::tree::Inclusion;
 use super::{Receipts, Shown};
 use crate::access::append::{Once, caught_up, command};
 use crate::operation::{Answer, Body, Call, Method, Operation, Price, Stage, Words};
@@ -38,6 +39,8 @@ pub struct Arguments {
 pub struct Issued {
     /// The receipt.
     pub receipt: Shown,
+    /// That it is a leaf of the signed tree; null until the next checkpoint is out, within a second.
+    pub inclusion: Option<Inclusion>,
 }
 
 /// The operation.
@@ -116,7 +119,8 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     if asked != [&body.action, &body.agent_id, &body.inputs_hash, &body.outputs_hash] {
         return Err(Problem::new(ErrorCode::IdempotencyMismatch, "this Idempotency-Key was used for another receipt; take a new one"));
     }
-    Ok(Answer { status: 201, ..Answer::json(&Issued { receipt: receipt.into() })? })
+    let inclusion = receipts.inclusion(&receipt.id).await?;
+    Ok(Answer { status: 201, ..Answer::json(&Issued { receipt: receipt.into(), inclusion })? })
 }
 
 /// What is certified if it is paid for, without its place in the chain and unsigned.

@@ -1,9 +1,13 @@
 //! Provenance receipts: what an agent did, signed, each behind the one before in the agent's chain. Inputs and outputs are hashed here and
 //! dropped: they are neither stored nor logged.
 
+pub mod consistency;
 pub mod issue;
 pub mod list;
+mod page;
 pub mod pubkey;
+pub mod seal;
+mod tree;
 pub mod verify;
 
 use std::sync::Arc;
@@ -21,7 +25,7 @@ use view_store::View;
 
 use crate::context::{Context, store_problem};
 use crate::feed::Source;
-use crate::operation::Service;
+use crate::operation::{File, Service};
 use crate::problem::Problem;
 use crate::services::common::{health, keys};
 
@@ -49,10 +53,21 @@ pub fn service() -> Service {
             issue::operation(),
             verify::operation(),
             list::operation(),
+            consistency::operation(),
             pubkey::operation(),
             keys::operation(),
             health::operation(SOURCE),
         ],
+        files: Some(|ctx, path| Box::pin(file(ctx, path))),
+    }
+}
+
+/// What stands beside the operations: the page of a receipt, the checkpoint, the tiles.
+async fn file(ctx: Arc<Context>, path: String) -> Result<Option<File>, Problem> {
+    let receipts = Receipts::now(&ctx).await?;
+    match page::file(&receipts, &path).await? {
+        Some(page) => Ok(Some(page)),
+        None => receipts.tree_file(&path).await,
     }
 }
 

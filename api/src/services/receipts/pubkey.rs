@@ -76,6 +76,27 @@ async fn answer(call: Call, _: Arguments) -> Result<Answer, Problem> {
 /// # Errors
 /// `unavailable`, while nobody projects.
 pub async fn name_first(ctx: &Context, public_key: &str) -> Result<(), Problem> {
+    name(ctx, public_key, Once::Yes).await
+}
+
+/// Names the key that signs from here on. Whoever decides must have it.
+///
+/// # Errors
+/// `unavailable`, while nobody projects.
+pub async fn name_next(ctx: &Context, public_key: &str) -> Result<(), Problem> {
+    name(ctx, public_key, Once::No).await
+}
+
+async fn name(ctx: &Context, public_key: &str, once: Once) -> Result<(), Problem> {
     let command = ReceiptCommand { verb: KEY.to_owned(), public_key: public_key.to_owned(), ..ReceiptCommand::default() };
-    append::command(ctx, TABLES.view, KEY, Once::Yes, &command).await
+    append::command(ctx, TABLES.view, KEY, once, &command).await
+}
+
+/// The keys that signed so far, the present one last: since when, and which.
+///
+/// # Errors
+/// When they cannot be read.
+pub async fn named(ctx: &Context) -> Result<Vec<(i64, String)>, Problem> {
+    let signing = Receipts::now(ctx).await?.signing().await?;
+    Ok(signing.keys.into_iter().map(|key| (key.since, key.public_key_hex)).collect())
 }

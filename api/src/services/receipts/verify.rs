@@ -8,6 +8,7 @@ use schemas::views::receipts::{Last, source};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::tree::Inclusion;
 use super::{Receipts, Shown};
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
@@ -33,6 +34,8 @@ pub struct Verified {
     pub receipt: Option<Shown>,
     /// Where it stands; null if it is none of ours.
     pub position: Option<Position>,
+    /// That it is a leaf of the signed tree; null until the next checkpoint is out, within a second.
+    pub inclusion: Option<Inclusion>,
 }
 
 /// Each check of a receipt.
@@ -113,8 +116,12 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         }
         None => None,
     };
+    let inclusion = match &stored {
+        Some(receipt) => receipts.inclusion(&receipt.id).await?,
+        None => None,
+    };
     let Checks { hash, id, signature, chain } = checks;
-    Answer::json(&Verified { valid: hash && id && signature && chain, checks, receipt: stored.map(Shown::from), position })
+    Answer::json(&Verified { valid: hash && id && signature && chain, checks, receipt: stored.map(Shown::from), position, inclusion })
 }
 
 impl Receipts {

@@ -49,6 +49,7 @@ pub fn service() -> Service {
         .into_iter()
         .flatten()
         .collect(),
+        files: None,
     }
 }
 
