@@ -116,6 +116,12 @@ impl Config {
         u64::try_from(value).ok().filter(|value| *value > 0).ok_or_else(|| self.wrong(path, "must be a whole number above 0"))
     }
 
+    /// A whole number, or 0.
+    pub(crate) fn number(&self, path: &str) -> Result<u64, Error> {
+        let value = self.value(path).and_then(Value::as_integer).unwrap_or_default();
+        u64::try_from(value).map_err(|_| self.wrong(path, "must be a whole number, not below 0"))
+    }
+
     /// A number above 0.
     pub(crate) fn rate(&self, path: &str) -> Result<f64, Error> {
         let value = self.value(path);

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use api::access::Access;
 use api::access::secrets::{self, Secrets};
+use api::access::tiers::{Limits, Tiers};
 use api::context::{Context, ServiceSettings, Settings};
+use api::feed::reading::LIMIT_MAX;
 use api::live::Live;
 use api::operation::Price;
 use api::payments::{Payments, Settings as PaymentSettings};
@@ -25,6 +27,7 @@ use projector::rebuild::Parts;
 use projector::runtime::Projector;
 use schemas::receipt::SigningKeys;
 use schemas::topics::Topic;
+use schemas::views::accounts::Tier;
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -325,7 +328,22 @@ fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Result<Settin
         public_brokers: config.list("api.public_brokers")?,
         registry: (backend::framing(config)? == Framing::Confluent).then(|| config.text("api.public_registry").to_owned()),
         private_targets: config.flag("webhooks.allow_private_targets"),
+        tiers: Tiers::new(|tier| limits(config, tier))?,
     })
+}
+
+/// What a tier may do.
+fn limits(config: &Config, tier: Tier) -> Result<Limits, crate::config::Error> {
+    let key = |name: &str| format!("tiers.{}.{name}", tier.as_str());
+    let number = |name: &str| config.number(&key(name));
+    let few = |name: &str| number(name).map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+    let calls = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let rows_max = few("rows_max")?;
+    if !(1..=LIMIT_MAX).contains(&rows_max) {
+        return Err(config.wrong(&key("rows_max"), &format!("must be 1 to {LIMIT_MAX}")));
+    }
+    let (day, minute) = (calls(number("calls_per_day")?), calls(number("calls_per_minute")?));
+    Ok(Limits::new(day, minute, rows_max, few("filters_max")?, few("watches_max")?))
 }
 
 /// A price, in millionths of a US dollar.

@@ -16,6 +16,7 @@ use upstreams::live::Question;
 use view_store::{Checkpoint, View, ViewStore};
 
 use crate::access::Access;
+use crate::access::tiers::Tiers;
 use crate::feed::Feeds;
 use crate::live::{Live, Said};
 use crate::operation::{Operation, Price};
@@ -64,6 +65,8 @@ pub struct Settings {
     pub registry: Option<String>,
     /// Whether webhooks may be plain http and name hosts that are not on the public internet.
     pub private_targets: bool,
+    /// What each tier may do.
+    pub tiers: Tiers,
 }
 
 /// What every handler is given. Cheap to share behind an `Arc`.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use api::access::Access;
 use api::access::secrets::Secrets;
+use api::access::tiers::{Limits, Tiers};
 use api::context::{Context, ServiceSettings, Settings};
 use api::live::Live;
 use api::operation::{Body, Call, Caller, Form, Service, Stage};
@@ -164,6 +165,7 @@ fn context(engine: &Engine, clock: Clock, base_url: Option<&str>, address: Socke
         public_brokers: Vec::new(),
         registry: None,
         private_targets: false,
+        tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(10_000, 0, 200, 20, 50)),
     };
     let access = Access::new(Secrets::from_master(&[7; 32]).unwrap());
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));

@@ -12,7 +12,6 @@ use schemas::views::records::Row;
 use schemas::views::watches::{DELETE_FILTER, Kept, SAVE_FILTER, TABLES, UNWATCH, WATCH, kind, shelf};
 
 use super::append::{Once, command};
-use super::tiers;
 use super::webhook::Webhook;
 use crate::context::{Context, store_problem};
 use crate::operation::{Call, Caller};
@@ -158,7 +157,7 @@ impl<'a> Shelf<'a> {
 
     /// How many there may be.
     fn most(&self) -> usize {
-        let limits = tiers::limits(self.caller.tier);
+        let limits = self.ctx.settings.tiers.of(self.caller.tier);
         if self.kind == kind::WATCH { limits.watches_max } else { limits.filters_max }
     }
 

@@ -105,7 +105,7 @@ impl Access {
         if !operation.counted || goes_on {
             return Ok(Admission { caller, rate_limit: String::new(), rate_limit_policy: String::new(), must_pay: false });
         }
-        let limits = tiers::limits(caller.tier);
+        let limits = ctx.settings.tiers.of(caller.tier);
         let subject = if caller.key_id.is_empty() { address_subject(address) } else { caller.key_id.clone() };
         let mut policy = format!("\"day\";q={};w={}", limits.day.calls_max, limits.day.length_s);
         if let Some(minute) = limits.minute {

@@ -133,8 +133,8 @@ async fn life_of_a_key() {
         (admission.caller.tier, &admission.caller.key_id, &admission.caller.account),
         (Tier::Pro, &minted.row.id, &minted.row.account)
     );
-    assert_eq!(admission.rate_limit_policy, "\"day\";q=10000;w=86400");
-    assert_eq!(admission.rate_limit, "\"day\";r=9999;t=86400");
+    assert_eq!(admission.rate_limit_policy, "\"day\";q=100000;w=86400, \"minute\";q=50000;w=60");
+    assert_eq!(admission.rate_limit, "\"day\";r=99999;t=86400");
     assert!(minted.row.id.starts_with("key_") && minted.row.id.len() == 28 && minted.row.account.starts_with("acct_"));
 
     let rotated = ctx.access.rotate(&ctx, &minted.row.id).await.unwrap();

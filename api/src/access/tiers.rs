@@ -1,4 +1,4 @@
-//! THE TABLE of tiers: what each may do. Nothing else in the API knows a limit of a tier.
+//! Tiers: what each may do. The numbers are configured (`[tiers]`); nothing else in the API knows a limit of a tier.
 
 use schemas::views::accounts::Tier;
 
@@ -28,23 +28,51 @@ pub struct Limits {
     pub watches_max: usize,
 }
 
-const fn day(calls_max: i64) -> Window {
-    Window { name: "day", length_s: 86_400, calls_max }
+impl Limits {
+    /// Limits by their numbers; 0 calls a minute are no limit of their own.
+    #[must_use]
+    pub fn new(calls_per_day: i64, calls_per_minute: i64, rows_max: usize, filters_max: usize, watches_max: usize) -> Self {
+        let minute = (calls_per_minute > 0).then_some(Window { name: "minute", length_s: 60, calls_max: calls_per_minute });
+        Self { day: Window { name: "day", length_s: 86_400, calls_max: calls_per_day }, minute, rows_max, filters_max, watches_max }
+    }
 }
 
-const fn minute(calls_max: i64) -> Option<Window> {
-    Some(Window { name: "minute", length_s: 60, calls_max })
+/// What each tier may do, as configured. Anonymous callers have what free keys have, by address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tiers {
+    free: Limits,
+    pro: Limits,
+    business: Limits,
+    fleet: Limits,
+    fleet_plus: Limits,
 }
 
-/// The limits of a tier. Anonymous callers are limited by address, at the free rate.
-#[must_use]
-pub const fn limits(tier: Tier) -> Limits {
-    match tier {
-        Tier::Anonymous | Tier::Free => Limits { day: day(100), minute: None, rows_max: 25, filters_max: 0, watches_max: 0 },
-        Tier::Pro => Limits { day: day(10_000), minute: None, rows_max: 200, filters_max: 20, watches_max: 50 },
-        Tier::Business => Limits { day: day(100_000), minute: minute(50_000), rows_max: 200, filters_max: 50, watches_max: 200 },
-        Tier::Fleet => Limits { day: day(250_000), minute: minute(100_000), rows_max: 200, filters_max: 100, watches_max: 500 },
-        Tier::FleetPlus => Limits { day: day(1_000_000), minute: None, rows_max: 200, filters_max: 200, watches_max: 500 },
+impl Tiers {
+    /// Every tier's limits.
+    ///
+    /// # Errors
+    /// What `of` fails with.
+    pub fn new<E>(of: impl Fn(Tier) -> Result<Limits, E>) -> Result<Self, E> {
+        let (free, pro, business) = (of(Tier::Free)?, of(Tier::Pro)?, of(Tier::Business)?);
+        Ok(Self { free, pro, business, fleet: of(Tier::Fleet)?, fleet_plus: of(Tier::FleetPlus)? })
+    }
+
+    /// The same limits for free keys and none, and the same for all paid ones.
+    #[must_use]
+    pub fn of_two(free: Limits, paid: Limits) -> Self {
+        Self { free, pro: paid, business: paid, fleet: paid, fleet_plus: paid }
+    }
+
+    /// The limits of a tier.
+    #[must_use]
+    pub fn of(&self, tier: Tier) -> Limits {
+        match tier {
+            Tier::Anonymous | Tier::Free => self.free,
+            Tier::Pro => self.pro,
+            Tier::Business => self.business,
+            Tier::Fleet => self.fleet,
+            Tier::FleetPlus => self.fleet_plus,
+        }
     }
 }
 

@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use crate::access::tiers;
 use crate::operation::{Call, Form};
 use crate::problem::Problem;
 
@@ -82,7 +81,7 @@ impl Reading {
 
     /// How many items the caller gets of those asked for; if that is fewer, it is said.
     pub(super) fn limit_of(&self, call: &Call, notes: &mut Vec<String>) -> usize {
-        let rows_max = tiers::limits(call.caller.tier).rows_max;
+        let rows_max = call.context.settings.tiers.of(call.caller.tier).rows_max;
         if self.limit > rows_max {
             notes.push(format!("this tier gets at most {rows_max} items a page; a paid key gets up to {LIMIT_MAX}"));
         }

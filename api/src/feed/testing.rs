@@ -25,6 +25,7 @@ use view_store::{Checkpoint, EmbeddedStore, View, ViewStore};
 
 use crate::access::Access;
 use crate::access::secrets::Secrets;
+use crate::access::tiers::{Limits, Tiers};
 use crate::context::{Context, Settings};
 use crate::operation::{Answer, Body, Call, Caller, Form, Operation, Stage};
 use crate::problem::Problem;
@@ -89,6 +90,7 @@ impl World {
             public_brokers: Vec::new(),
             registry: None,
             private_targets: false,
+            tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(100_000, 50_000, 200, 20, 50)),
         };
         let access = Access::new(Secrets::from_master(&[7; 32]).unwrap());
         let clock = Clock::Fixed(Timestamp::from_millisecond(now_ms).unwrap());

@@ -9,7 +9,6 @@ use upstreams::live::Question;
 use super::position::{DAY_MS, Position};
 use super::reading::LIMIT_MAX;
 use super::{Source, history_from, shallow_note};
-use crate::access::tiers;
 use crate::context::store_problem;
 use crate::operation::Call;
 use crate::problem::Problem;
@@ -61,7 +60,7 @@ pub async fn notes(call: &Call, source: &Source, at: &Position) -> Result<Told, 
     let after = sample(call, source, at, Seq(0), &mut notes).await?;
     let from_ms = history_from(ctx, source, &at.view, at.last.0).await?.filter(|_| at.seq.0 > 0);
     notes.extend(shallow_note(from_ms, at.now.as_millisecond()).map(str::to_owned));
-    Ok(Told { after, rows_max: tiers::limits(call.caller.tier).rows_max, notes })
+    Ok(Told { after, rows_max: ctx.settings.tiers.of(call.caller.tier).rows_max, notes })
 }
 
 /// Where a reader without a key may begin.

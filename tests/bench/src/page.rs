@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use api::access::Access;
 use api::access::secrets::Secrets;
+use api::access::tiers::{Limits, Tiers};
 use api::context::{Context, ServiceSettings};
 use api::feed::cursor;
 use api::server::{Server, listen};
@@ -235,6 +236,7 @@ pub(crate) fn api_context(engine: &Engine, dir: &Path, address: SocketAddr) -> R
         public_brokers: Vec::new(),
         registry: None,
         private_targets: false,
+        tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(10_000, 0, 200, 20, 50)),
     };
     let access = Access::new(Secrets::load_or_create(&dir.join("master.key"))?);
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));

@@ -37,7 +37,7 @@ pub fn operation() -> Operation {
         name: "create_key",
         method: Method::Post,
         path: "/api/keys",
-        summary: "Mints a free API key: 100 calls a day.",
+        summary: "Mints a free API key: calls are counted by key, and no longer by address.",
         description: "No card, no confirmation. Send the key as `X-API-Key`, as `Authorization: Bearer`, or as the query parameter \
             `api_key`. An e-mail address has at most 10 keys, an address on the network mints at most 20 a day. With an \
             `Idempotency-Key` a repeated request gets the same key again, on the same UTC day.",

@@ -26,6 +26,7 @@ use tokio::sync::Notify;
 
 use crate::access::Access;
 use crate::access::secrets::Secrets;
+use crate::access::tiers::{Limits, Tiers};
 use crate::context::{Context, ServiceSettings, Settings};
 use crate::operation::{Answer, Body, Call, Form, Method, Operation, Price, Service, Words};
 use crate::problem::Problem;
@@ -213,6 +214,7 @@ impl Fixture {
             public_brokers: Vec::new(),
             registry: None,
             private_targets: false,
+            tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(100_000, 50_000, 200, 20, 50)),
         };
         change(&mut settings);
         let log = event_log::embedded::EmbeddedLog::open(&dir.path().join("log"), event_log::embedded::Options::default()).unwrap();

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Watch, after};
 use crate::access::kept::Shelf;
-use crate::access::tiers::{self, KEEPS_FROM};
+use crate::access::tiers::KEEPS_FROM;
 use crate::feed::cursor;
 use crate::feed::filter::Filter;
 use crate::feed::position::position;
@@ -95,7 +95,7 @@ async fn answer<S: Followed>(call: Call, arguments: Arguments) -> Result<Answer,
         Problem::new(ErrorCode::Internal, "a stored watch cannot be read")
     })?;
     let (filters, after) = ([filter], Seq(after(&kept)));
-    let limit = arguments.limit.min(tiers::limits(call.caller.tier).rows_max);
+    let limit = arguments.limit.min(ctx.settings.tiers.of(call.caller.tier).rows_max);
     let selection = Selection::new(ctx, &feed.source, feed.tables, &at, &filters).await?;
     let found = selection.find(after, upto, limit, Way::Backwards).await?;
     let has_more = found.to > after.0 + 1;
