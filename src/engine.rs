@@ -15,7 +15,7 @@ use api::context::{Context, ServiceSettings, Settings};
 use api::feed::reading::LIMIT_MAX;
 use api::live::Live;
 use api::operation::Price;
-use api::payments::{Payments, Settings as PaymentSettings};
+use api::payments::{Payments, SettingError, Settings as PaymentSettings};
 use api::server::Server;
 use api::services::recalls::search::Search;
 use event_log::EventLog;
@@ -150,7 +150,11 @@ impl Engine {
             upstreams::ALL.iter().map(|upstream| upstream.manifest().name).filter(|name| config.flag(&format!("upstreams.{name}.enabled")));
         let asked: Result<Vec<_>, crate::config::Error> = enabled.map(|name| Ok((name, upstream_settings(&config, name)?))).collect();
         let context = Context::new(settings, clock, Arc::clone(&log), Arc::clone(&store), access, search).with_live(Live::new(asked?)?);
-        let context = context.with_payments(payments(&config)?);
+        let mut payments = payments(&config)?;
+        if listening.is_some() {
+            payments.ask().await.map_err(|error| payments_wrong(&config, &error))?;
+        }
+        let context = context.with_payments(payments);
         let context = Arc::new(context);
         Ok(Arc::new(Self { config, log, store, parts, projector, runner, context, receipt_key, holder, stop, stop_projector, _lock: lock }))
     }
@@ -367,7 +371,11 @@ fn payments(config: &Config) -> Result<Payments, crate::config::Error> {
         asset: text("asset"),
         rpc_url: text("rpc_url"),
     };
-    Payments::new(&settings).map_err(|error| config.wrong(&format!("payments.{}", error.field), &error.reason))
+    Payments::new(&settings).map_err(|error| payments_wrong(config, &error))
+}
+
+fn payments_wrong(config: &Config, error: &SettingError) -> crate::config::Error {
+    config.wrong(&format!("payments.{}", error.field), &error.reason)
 }
 
 /// `highwater serve`.

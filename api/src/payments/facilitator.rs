@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::http::{Endpoint, Error};
 use super::signed::Signed;
-use super::terms::{Offer, Till};
+use super::terms::{Network, Offer, SCHEME, Till, Version};
 
 /// How long it may take to settle: some blocks.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
@@ -26,6 +26,19 @@ pub enum Said {
     No(String),
     /// Nothing that helps, and why: the payment may be settled or not.
     Unknown(String),
+}
+
+#[derive(Deserialize)]
+struct Supported {
+    kinds: Vec<Kind>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kind {
+    x402_version: u64,
+    scheme: String,
+    network: String,
 }
 
 #[derive(Deserialize)]
@@ -53,6 +66,21 @@ impl Facilitator {
     /// Why the address cannot be used.
     pub fn new(url: &str) -> Result<Self, String> {
         Endpoint::new(url, ANSWER_MAX).map(Self)
+    }
+
+    /// In which versions it settles on a network.
+    ///
+    /// # Errors
+    /// Why it does not say.
+    pub async fn versions(&self, network: &Network) -> Result<Vec<Version>, String> {
+        let (status, answer) = self.0.get("/supported").await.map_err(|error| words(&error))?;
+        let Supported { kinds } =
+            Supported::deserialize(&answer).map_err(|_| format!("its answer (status {status}) says nothing of what it settles"))?;
+        let settles = |version: &Version| {
+            let name = network.name_in(*version);
+            kinds.iter().any(|kind| (kind.x402_version, kind.scheme.as_str(), kind.network.as_str()) == (version.number(), SCHEME, name))
+        };
+        Ok(Version::ALL.into_iter().filter(settles).collect())
     }
 
     /// Whether a payment could be settled.

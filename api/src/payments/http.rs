@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::{Client, Url};
+use reqwest::{Client, RequestBuilder, Url};
 use serde_json::Value;
 
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -59,19 +59,32 @@ impl Endpoint {
 
     /// Posts JSON to a path below the address; the answer's JSON, whatever its status, with that.
     pub(super) async fn post(&self, path: &str, body: &Value) -> Result<(u16, Value), Error> {
+        let request = self.client.post(self.at(path)).header("content-type", "application/json");
+        answered(request.body(body.to_string())).await
+    }
+
+    /// Gets what is at a path below the address, likewise.
+    pub(super) async fn get(&self, path: &str) -> Result<(u16, Value), Error> {
+        answered(self.client.get(self.at(path))).await
+    }
+
+    fn at(&self, path: &str) -> Url {
         let mut url = self.base.clone();
         url.set_path(&format!("{}{path}", self.base.path().trim_end_matches('/')));
-        let request = self.client.post(url).header("content-type", "application/json").header("accept", "application/json");
-        let unreachable = |error: reqwest::Error| Error::Unreachable(error.without_url());
-        let mut answer = request.body(body.to_string()).send().await.map_err(unreachable)?;
-        let status = answer.status().as_u16();
-        let mut bytes = Vec::new();
-        while let Some(piece) = answer.chunk().await.map_err(unreachable)? {
-            bytes.extend_from_slice(&piece);
-            if bytes.len() > ANSWER_BYTES_MAX {
-                return Err(Error::Odd { status });
-            }
-        }
-        serde_json::from_slice(&bytes).map(|value| (status, value)).map_err(|_| Error::Odd { status })
+        url
     }
+}
+
+async fn answered(request: RequestBuilder) -> Result<(u16, Value), Error> {
+    let unreachable = |error: reqwest::Error| Error::Unreachable(error.without_url());
+    let mut answer = request.header("accept", "application/json").send().await.map_err(unreachable)?;
+    let status = answer.status().as_u16();
+    let mut bytes = Vec::new();
+    while let Some(piece) = answer.chunk().await.map_err(unreachable)? {
+        bytes.extend_from_slice(&piece);
+        if bytes.len() > ANSWER_BYTES_MAX {
+            return Err(Error::Odd { status });
+        }
+    }
+    serde_json::from_slice(&bytes).map(|value| (status, value)).map_err(|_| Error::Odd { status })
 }

@@ -24,7 +24,7 @@ pub mod watch;
 
 use self::chain::Chain;
 use self::facilitator::Facilitator;
-use self::terms::{NETWORKS, Till};
+use self::terms::{NETWORKS, Network, SCHEME, Till, Version};
 
 /// `[payments]`, as it is configured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -77,12 +77,37 @@ impl Payments {
             None => Err(wrong(field)("is not 0x and 40 hex digits".to_owned())),
         };
         let asset = if settings.asset.is_empty() { network.usdc.to_owned() } else { address("asset", &settings.asset)? };
-        let till =
-            some(&settings.pay_to).map(|pay_to| address("pay_to", &pay_to).map(|pay_to| Till { network, asset, pay_to })).transpose()?;
+        let till = some(&settings.pay_to)
+            .map(|pay_to| address("pay_to", &pay_to).map(|pay_to| Till { network, asset, pay_to, versions: Version::ALL.to_vec() }))
+            .transpose()?;
         let facilitator =
             some(&settings.facilitator_url).map(|url| Facilitator::new(&url)).transpose().map_err(wrong("facilitator_url"))?;
         let chain = some(&settings.rpc_url).map(|url| Chain::new(&url)).transpose().map_err(wrong("rpc_url"))?;
         Ok(Self { till, facilitator, chain })
+    }
+
+    /// Asks the facilitator what it settles: nothing else is sold from here on. While it does not answer it is taken to settle all.
+    ///
+    /// # Errors
+    /// That it does not settle what is sold here.
+    pub async fn ask(&mut self) -> Result<(), SettingError> {
+        let (Some(till), Some(facilitator)) = (&mut self.till, &self.facilitator) else { return Ok(()) };
+        match facilitator.versions(&till.network).await {
+            Ok(versions) if versions.is_empty() => {
+                let Network { name, caip, .. } = till.network;
+                let reason =
+                    format!("the facilitator settles no payments of scheme {SCHEME} on {name} ({caip}), by what it says at /supported");
+                Err(SettingError { field: "facilitator_url", reason })
+            }
+            Ok(versions) => {
+                till.versions = versions;
+                Ok(())
+            }
+            Err(why) => {
+                tracing::warn!(why, "it is not known what the facilitator settles: all is offered");
+                Ok(())
+            }
+        }
     }
 
     /// Whether anybody is there to settle.

@@ -27,6 +27,7 @@ use crate::access::append::{Once, command};
 use crate::context::{Context, store_problem};
 use crate::operation::{Answer, Answering, Body, Stage};
 use crate::problem::{Challenge, Problem};
+use crate::surfaces::metrics::{self, Paid};
 
 /// How long a caller waits for a settlement at most; it goes on by itself.
 const PAID_WITHIN: Duration = Duration::from_secs(40);
@@ -69,10 +70,7 @@ impl Settlement {
     /// As a version has it.
     pub(crate) fn document(&self, version: Version) -> Value {
         let own = NETWORKS.iter().find(|network| network.caip == self.network);
-        let network = match version {
-            Version::V1 => own.map_or(self.network.as_str(), |network| network.name),
-            Version::V2 => self.network.as_str(),
-        };
+        let network = own.map_or(self.network.as_str(), |network| network.name_in(version));
         json!({ "success": true, "transaction": self.transaction, "network": network, "payer": self.payer })
     }
 
@@ -108,13 +106,20 @@ where
             Ok(arguments) => preview(run(Stage::Preview, arguments).await),
             Err(_) => Value::Null,
         };
+        metrics::paid(goods.service, Paid::Asked);
         return Err(challenge(&till, offer, &needed, preview));
     };
-    let refused = |reason: String| challenge(&till, offer, &reason, Value::Null);
+    let refused = |reason: String| {
+        metrics::paid(goods.service, Paid::Refused);
+        challenge(&till, offer, &reason, Value::Null)
+    };
     let arguments = arguments?;
     let now_s = u64::try_from(ctx.clock.now_ms() / 1_000).unwrap_or(0);
     let signed =
         given.and_then(|payload| signed::read(&till, offer, payload, now_s).map_err(|wrong| wrong.to_string())).map_err(refused)?;
+    if !till.versions.contains(&signed.version) {
+        return Err(refused(format!("payments of version {} are not settled here", signed.version.number())));
+    }
     if !ctx.payments.can_settle() {
         let words = "payments cannot be settled here: no facilitator is configured (payments.facilitator_url); nothing was charged";
         return Err(Problem::new(ErrorCode::Unavailable, words).retry_after(60));
@@ -161,15 +166,23 @@ where
         Ok(Ok(Ok(payment))) => payment,
         Ok(Ok(Err(Failed::Refused(reason)))) => return Err(refused(reason)),
         Ok(Ok(Err(Failed::Busy))) => {
-            return Err(refused("this payment is being settled for an earlier copy of it".to_owned()).retry_after(BUSY_S));
+            metrics::paid(goods.service, Paid::Busy);
+            let reason = "this payment is being settled for an earlier copy of it";
+            return Err(challenge(&till, offer, reason, Value::Null).retry_after(BUSY_S));
         }
-        Ok(Ok(Err(Failed::Problem(problem)))) => return Err(problem),
-        Ok(Err(error)) => {
-            tracing::error!(%error, "bringing a payment forward ended by itself");
-            return Err(unknown("the settlement was cut off"));
+        other => {
+            metrics::paid(goods.service, Paid::Unknown);
+            return Err(match other {
+                Ok(Ok(Err(Failed::Problem(problem)))) => problem,
+                Ok(Err(error)) => {
+                    tracing::error!(%error, "bringing a payment forward ended by itself");
+                    unknown("the settlement was cut off")
+                }
+                _ => unknown("the settlement takes long"),
+            });
         }
-        Err(_) => return Err(unknown("the settlement takes long")),
     };
+    metrics::paid(goods.service, Paid::Settled);
     let settlement = Settlement { transaction: payment.transaction, network: payment.network, payer: payment.payer };
     let answer = if payment.effect.is_empty() {
         let text: String = read(ctx, TABLES.sources, &answer_of(&payment.id)).await?.ok_or_else(|| unknown("the answer is not at hand"))?;
@@ -190,7 +203,7 @@ fn preview(previewed: Result<Answer, Problem>) -> Value {
 
 /// The answer to a call that is not paid for.
 fn challenge(till: &Till, offer: &Offer, error: &str, preview: Value) -> Problem {
-    let [v1, v2] = [Version::V1, Version::V2].map(|version| till.challenge(version, offer, error));
+    let [v1, v2] = Version::ALL.map(|version| till.challenge(version, offer, error));
     let header = STANDARD.encode(v2.to_string());
     Problem { challenge: Some(Box::new(Challenge { v1, v2, preview })), ..Problem::new(ErrorCode::PaymentRequired, error) }
         .header("payment-required", header)
@@ -345,6 +358,7 @@ pub(super) async fn settled(ctx: &Context, of: &Payment, transaction: &str) -> R
         ..PaymentCommand::default()
     };
     command(ctx, TABLES.view, &of.id, Once::No, &done).await?;
+    metrics::settled(&of.service, of.amount);
     payment(ctx, &of.id)
         .await?
         .filter(|payment| payment.state == State::Settled)

@@ -274,7 +274,7 @@ mod tests {
     const NOW_S: u64 = 1_795_000_000;
 
     fn till() -> Till {
-        Till { network: NETWORKS[0], asset: NETWORKS[0].usdc.to_owned(), pay_to: PAY_TO.to_owned() }
+        Till { network: NETWORKS[0], asset: NETWORKS[0].usdc.to_owned(), pay_to: PAY_TO.to_owned(), versions: Version::ALL.to_vec() }
     }
 
     fn offer() -> Offer {

@@ -55,6 +55,8 @@ pub struct Till {
     pub asset: String,
     /// Address that is paid.
     pub pay_to: String,
+    /// The versions that terms are stated in: those that the facilitator settles.
+    pub versions: Vec<Version>,
 }
 
 /// What one answer is sold for.
@@ -77,7 +79,21 @@ pub enum Version {
     V2,
 }
 
+impl Network {
+    /// Its name in a version.
+    #[must_use]
+    pub fn name_in(&self, version: Version) -> &'static str {
+        match version {
+            Version::V1 => self.name,
+            Version::V2 => self.caip,
+        }
+    }
+}
+
 impl Version {
+    /// THE LIST of versions.
+    pub const ALL: [Self; 2] = [Self::V1, Self::V2];
+
     /// Its number in documents.
     #[must_use]
     pub fn number(self) -> u64 {
@@ -97,7 +113,7 @@ impl Till {
         match version {
             Version::V1 => json!({
                 "scheme": SCHEME,
-                "network": self.network.name,
+                "network": self.network.name_in(version),
                 "maxAmountRequired": amount,
                 "resource": offer.resource,
                 "description": offer.description,
@@ -109,7 +125,7 @@ impl Till {
             }),
             Version::V2 => json!({
                 "scheme": SCHEME,
-                "network": self.network.caip,
+                "network": self.network.name_in(version),
                 "amount": amount,
                 "asset": self.asset,
                 "payTo": self.pay_to,
@@ -119,10 +135,16 @@ impl Till {
         }
     }
 
+    /// The terms of an offer as a version states them; none if nobody settles that.
+    #[must_use]
+    pub fn accepts(&self, version: Version, offer: &Offer) -> Vec<Value> {
+        self.versions.contains(&version).then(|| self.requirements(version, offer)).into_iter().collect()
+    }
+
     /// The challenge: what to pay, and why the call was not answered.
     #[must_use]
     pub fn challenge(&self, version: Version, offer: &Offer, error: &str) -> Value {
-        let accepts = [self.requirements(version, offer)];
+        let accepts = self.accepts(version, offer);
         match version {
             Version::V1 => json!({ "x402Version": 1, "error": error, "accepts": accepts }),
             Version::V2 => json!({

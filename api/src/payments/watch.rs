@@ -18,6 +18,7 @@ use crate::context::{Context, store_problem};
 use crate::feed::Source;
 use crate::feed::filter::Element;
 use crate::problem::Problem;
+use crate::surfaces::metrics;
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(5);
@@ -47,6 +48,7 @@ pub async fn run(ctx: Arc<Context>, holder: String) {
                 return open.look(&ctx).await;
             }
             open = Open::default();
+            metrics::payments_open(0);
             Ok(())
         };
         tokio::select! {
@@ -76,6 +78,7 @@ struct Open {
 impl Open {
     async fn look(&mut self, ctx: &Context) -> Result<(), Problem> {
         self.follow(ctx).await?;
+        metrics::payments_open(self.payments.len());
         let payments: Vec<Payment> = self.payments.values().cloned().collect();
         for payment in payments {
             // Whoever brings it forward finds out by himself.

@@ -99,9 +99,9 @@ pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceS
             let rest = format!("{base}{}", example_path(operation));
             let mut sold = |resource: String, kind: &str, at: Value| {
                 let offer = Offer { resource: resource.clone(), description: operation.summary.to_owned(), micros };
-                let [v1, v2] = [Version::V1, Version::V2].map(|version| till.requirements(version, &offer));
+                let [v1, v2] = Version::ALL.map(|version| till.accepts(version, &offer));
                 items.push(json!({
-                    "resource": resource, "type": kind, "x402Version": 2, "accepts": [v2], "acceptsV1": [v1], "description": operation.summary,
+                    "resource": resource, "type": kind, "x402Version": 2, "accepts": v2, "acceptsV1": v1, "description": operation.summary,
                     "call": at, "input": operation.input, "output": operation.output, "example": operation.example,
                 }));
             };

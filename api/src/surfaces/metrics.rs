@@ -42,6 +42,14 @@ static RESPONSES: LazyLock<Option<IntCounterVec>> =
     LazyLock::new(|| counter("api_responses_total", "Answers of the listener of every kind, by HTTP status", &["status"]));
 static PUBLISHED: LazyLock<Option<IntCounterVec>> =
     LazyLock::new(|| counter("api_changes_published_total", "Changes sent to readers in pages of feeds, by service", &["service"]));
+static PAYMENTS: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
+    counter("api_payments_total", "Calls of operations that are sold, by service and what became of the payment", &["service", "outcome"])
+});
+static REVENUE: LazyLock<Option<IntCounterVec>> =
+    LazyLock::new(|| counter("api_payments_settled_micros_total", "Millionths of a US dollar settled, by service", &["service"]));
+static UNSETTLED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
+    gauge("api_payments_open", "Payments of which nobody knows yet whether they are settled, at the node that looks after them")
+});
 static ANSWERING: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_requests_in_flight", "Requests being answered"));
 static OPEN: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_connections_open", "Connections open"));
 static OPEN_MAX: LazyLock<Option<IntGauge>> =
@@ -57,8 +65,8 @@ pub fn described() -> Vec<Desc> {
     fn of<C: Collector>(metric: &Option<C>) -> Vec<Desc> {
         metric.iter().flat_map(Collector::desc).cloned().collect()
     }
-    let counters = [&REQUESTS, &RESPONSES, &PUBLISHED].map(|metric| of(metric)).concat();
-    let gauges = [&ANSWERING, &OPEN, &OPEN_MAX, &READY, &TASKS, &QUEUED].map(|metric| of(metric)).concat();
+    let counters = [&REQUESTS, &RESPONSES, &PUBLISHED, &PAYMENTS, &REVENUE].map(|metric| of(metric)).concat();
+    let gauges = [&UNSETTLED, &ANSWERING, &OPEN, &OPEN_MAX, &READY, &TASKS, &QUEUED].map(|metric| of(metric)).concat();
     [counters, of(&SECONDS), gauges].concat()
 }
 
@@ -102,6 +110,47 @@ impl Meter {
             seconds.observe(since.elapsed().as_secs_f64());
         }
     }
+}
+
+/// What became of a payment, or of a call without one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paid {
+    /// No payment came: the terms were told.
+    Asked,
+    /// The answer was sold, now or by an earlier copy.
+    Settled,
+    /// The payment was refused.
+    Refused,
+    /// A copy of it was being settled.
+    Busy,
+    /// Nobody knows yet.
+    Unknown,
+}
+
+/// Counts a call of an operation that is sold.
+pub(crate) fn paid(service: &str, paid: Paid) {
+    let outcome = match paid {
+        Paid::Asked => "asked",
+        Paid::Settled => "settled",
+        Paid::Refused => "refused",
+        Paid::Busy => "busy",
+        Paid::Unknown => "unknown",
+    };
+    if let Some(payments) = PAYMENTS.as_ref() {
+        payments.with_label_values(&[service, outcome]).inc();
+    }
+}
+
+/// Counts money that was recorded as settled.
+pub(crate) fn settled(service: &str, micros: i64) {
+    if let Some(revenue) = REVENUE.as_ref() {
+        revenue.with_label_values(&[service]).inc_by(u64::try_from(micros).unwrap_or(0));
+    }
+}
+
+/// Shows how many payments are open.
+pub(crate) fn payments_open(open: usize) {
+    set(&UNSETTLED, open);
 }
 
 /// A request being answered, also one whose caller goes away.

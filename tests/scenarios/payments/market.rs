@@ -47,6 +47,8 @@ struct State {
     settles: u64,
     /// Seconds by which the chain's clock is ahead.
     ahead_s: i64,
+    /// What the facilitator says that it settles, of the scheme «exact».
+    kinds: Vec<(u64, &'static str)>,
 }
 
 /// The chain and its facilitator.
@@ -59,10 +61,11 @@ pub(crate) struct Market {
 
 impl Market {
     pub(crate) fn open() -> Self {
-        let state = Arc::new(Mutex::new(State::default()));
+        let kinds = vec![(1, "base"), (2, "eip155:8453")];
+        let state = Arc::new(Mutex::new(State { kinds, ..State::default() }));
         let (stop, stopped) = oneshot::channel::<()>();
         let (said, address) = std::sync::mpsc::channel();
-        let own = Arc::clone(&state);
+        let (own, listed) = (Arc::clone(&state), Arc::clone(&state));
         let serving = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
@@ -70,11 +73,18 @@ impl Market {
                 said.send(listener.local_addr().unwrap()).unwrap();
                 let answer = move |path: warp::path::FullPath, body: Value| own.lock().unwrap().answer(path.as_str(), &body);
                 #[expect(clippy::disallowed_methods, reason = "who asks is the server under test")]
-                let routes = warp::post().and(warp::path::full()).and(warp::body::json()).map(answer);
+                let asked = warp::post().and(warp::path::full()).and(warp::body::json()).map(answer);
+                let supported = warp::path!("supported").map(move || warp::reply::json(&listed.lock().unwrap().supported()));
+                let routes = supported.or(asked);
                 warp::serve(routes).incoming(listener).graceful(async { drop(stopped.await) }).run().await;
             });
         });
         Self { address: address.recv().unwrap(), state, stop: Some(stop), serving: Some(serving) }
+    }
+
+    /// What the facilitator says that it settles: version and network.
+    pub(crate) fn lists(&self, kinds: &[(u64, &'static str)]) {
+        self.state.lock().unwrap().kinds = kinds.to_vec();
     }
 
     /// What the facilitator does with the next settlements.
@@ -113,6 +123,11 @@ impl Drop for Market {
 }
 
 impl State {
+    fn supported(&self) -> Value {
+        let kind = |(version, network): &(u64, &str)| json!({ "x402Version": version, "scheme": "exact", "network": network });
+        json!({ "kinds": self.kinds.iter().map(kind).collect::<Vec<_>>(), "extensions": [], "signers": {} })
+    }
+
     fn answer(&mut self, path: &str, body: &Value) -> warp::reply::WithStatus<warp::reply::Json> {
         let answer = match path {
             "/verify" => Some(json!({ "isValid": self.transfer_of(body).is_some(), "invalidReason": "nonce_used", "payer": "" })),

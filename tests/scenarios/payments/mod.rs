@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use api::payments::signed::{Message, address, address_of, digest, hex_text};
-use api::payments::terms::{NETWORKS, Till};
+use api::payments::terms::{NETWORKS, Till, Version};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k256::ecdsa::SigningKey;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use self::market::{Fault, Market};
 use crate::chance::{Chance, seed};
 use crate::commands::NOWHERE;
-use crate::process::{Answer, Server, highwater, stdout, try_send, wait_for};
+use crate::process::{Answer, Server, highwater, refusal, stdout, try_send, wait_for};
 
 const PAY_TO: &str = "0x00000000000000000000000000000000000000AA";
 const ISSUE: &str = "/receipts/v1/issue";
@@ -44,7 +44,8 @@ fn body(agent: &str, number: u64) -> String {
 
 /// A signed authorization, by number.
 fn authorization(number: u64, value: u64) -> Value {
-    let till = Till { network: NETWORKS[0], asset: NETWORKS[0].usdc.to_owned(), pay_to: PAY_TO.to_owned() };
+    let till =
+        Till { network: NETWORKS[0], asset: NETWORKS[0].usdc.to_owned(), pay_to: PAY_TO.to_owned(), versions: Version::ALL.to_vec() };
     let key = SigningKey::from_slice(&[7; 32]).unwrap();
     let mut nonce = [0; 32];
     nonce[..8].copy_from_slice(&number.to_be_bytes());
@@ -211,6 +212,27 @@ fn an_answer_is_sold_once() {
         stdout(highwater(&data, NOWHERE, &["redecide", view]));
         assert_eq!(digest(), before);
     }
+}
+
+/// Proves that nothing is offered that the facilitator does not say it settles, and that a server which could sell nothing does not start.
+#[test]
+fn what_is_not_settled_is_not_sold() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, market) = (dir.path().join("data"), Market::open());
+    market.lists(&[(2, "eip155:8453"), (1, "base-sepolia")]);
+    let server = Server::ready(serve(&data, &market));
+    let unpaid = try_send(server.address, "POST", ISSUE, &[], &body("a", 1)).unwrap();
+    let second: Value = serde_json::from_slice(&STANDARD.decode(unpaid.header("payment-required")).unwrap()).unwrap();
+    assert_eq!((&json_of(&unpaid)["accepts"], second["accepts"].as_array().unwrap().len()), (&json!([]), 1));
+    let refused = json_of(&pay(server.address, &payment(1), &body("a", 1)).unwrap());
+    assert!(refused["error"].as_str().unwrap().contains("version 1"), "{refused}");
+    let listed = server.json("/.well-known/x402", "");
+    assert_eq!((&listed["items"][0]["acceptsV1"], &listed["items"][0]["accepts"]), (&json!([]), &second["accepts"]));
+    assert!(market.transfers().is_empty());
+    drop(server);
+    market.lists(&[(2, "eip155:1")]);
+    let said = refusal(serve(&data, &market));
+    assert!(said.contains("payments.facilitator_url") && said.contains("eip155:8453"), "{said}");
 }
 
 /// Proves that whatever the facilitator does, late, failing, lying or pending, the chain's record decides: a payment that moved money has its
