@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fs::File;
+use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -223,7 +224,7 @@ fn private_file(path: &Path) -> Result<File, Box<dyn StdError>> {
 
 fn start_logging(config: &Config) -> Result<(), Box<dyn StdError>> {
     let filter = EnvFilter::try_new(config.text("logging.level")).map_err(|error| config.wrong("logging.level", &error.to_string()))?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
     match config.text("logging.format") {
         "text" => builder.init(),
         "json" => builder.json().init(),

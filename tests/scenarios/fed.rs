@@ -84,7 +84,7 @@ impl Fed {
 
     /// The same over any engine on which no projector runs.
     pub(crate) fn over(engine: Engine, clock: Clock, base_url: Option<&str>) -> Self {
-        let context = context(&engine, clock, base_url, SocketAddr::from(([127, 0, 0, 1], 8080)));
+        let context = context(api::services::all, &engine, clock, base_url, SocketAddr::from(([127, 0, 0, 1], 8080)));
         let mounted = |service: Service| {
             let checkers = service.operations.iter().map(|operation| Checker::new(operation).unwrap()).collect();
             (service, checkers)
@@ -148,7 +148,7 @@ impl Fed {
 }
 
 /// A context over an engine, that answers as from an address.
-fn context(engine: &Engine, clock: Clock, base_url: Option<&str>, address: SocketAddr) -> Arc<Context> {
+fn context(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_url: Option<&str>, address: SocketAddr) -> Arc<Context> {
     let service = |service: Service| {
         let prefix = format!("/{}", service.name);
         (
@@ -157,7 +157,7 @@ fn context(engine: &Engine, clock: Clock, base_url: Option<&str>, address: Socke
         )
     };
     let own = Settings {
-        services: api::services::all().into_iter().map(service).collect::<BTreeMap<_, _>>(),
+        services: services().into_iter().map(service).collect::<BTreeMap<_, _>>(),
         trusted_proxies: Vec::new(),
         request_timeout_s: 10,
         body_bytes_max: 64 << 10,
@@ -184,14 +184,19 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(engine: &Engine, clock: Clock, base_url: Option<&str>) -> Self {
+        Self::of(api::services::all, engine, clock, base_url)
+    }
+
+    /// The same with other services.
+    pub(crate) fn of(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_url: Option<&str>) -> Self {
         let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = server.address();
-        let context = context(engine, clock, base_url, address);
+        let context = context(services, engine, clock, base_url, address);
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let own = Arc::clone(&context);
         let serving = tokio::spawn(async move {
             let stopped = async move { drop(stopped.await) };
-            server.run(own, api::services::all(), Arc::new(|| Ok(())), stopped).await.unwrap();
+            server.run(own, services(), Arc::new(|| Ok(())), stopped).await.unwrap();
         });
         let indexing = tokio::spawn(Arc::clone(&context.search).follow(Arc::clone(&engine.store)));
         Self { address, context, stop, tasks: [serving, indexing] }

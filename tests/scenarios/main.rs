@@ -7,6 +7,7 @@ mod bad_input;
 mod chance;
 mod cluster;
 mod commands;
+mod conformance;
 mod crash;
 mod cursors;
 mod engine;
