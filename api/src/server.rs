@@ -3,6 +3,7 @@
 //! Promises: a client that does not send its head in time is closed, one that does not send its body is told so, one that stops
 //! reading is closed; heads, bodies and the number of connections are bounded; when told to stop, nothing new is accepted and what was begun is finished.
 
+mod framing;
 mod stall;
 
 use std::future::Future;
@@ -20,6 +21,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
 
+use self::framing::Strict;
 use self::stall::Stalling;
 use crate::context::Context;
 use crate::operation::Service;
@@ -142,8 +144,8 @@ impl Server {
             };
             let (service, context) = (service.clone(), Arc::clone(&context));
             let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-                if request.version() == hyper::Version::HTTP_11 && !request.headers().contains_key(HOST) {
-                    request.extensions_mut().insert(Hostless);
+                if let Err(hostless) = host(&request) {
+                    request.extensions_mut().insert(hostless);
                 }
                 let address = forwarded::caller(peer.ip(), request.headers(), &context.settings.trusted_proxies);
                 request.extensions_mut().insert(CallerAddress(address));
@@ -168,6 +170,21 @@ impl Server {
             stage.send_replace(Stage::Over);
         }
         Ok(())
+    }
+}
+
+/// Whether a request says where it is for, once and readably. HTTP/1.0 need not.
+fn host<B>(request: &hyper::Request<B>) -> Result<(), Hostless> {
+    let mut values = request.headers().get_all(HOST).iter();
+    let is_host = |value: &http::HeaderValue| {
+        let authority = http::uri::Authority::try_from(value.as_bytes());
+        authority.is_ok_and(|authority| !authority.as_str().contains('@') && !authority.host().is_empty())
+    };
+    match (values.next(), values.next()) {
+        (None, _) if request.version() == hyper::Version::HTTP_11 => Err(Hostless("the Host header is missing")),
+        (_, Some(_)) => Err(Hostless("the Host header is given twice")),
+        (Some(value), None) if !is_host(value) => Err(Hostless("the Host header names no host")),
+        (None | Some(_), None) => Ok(()),
     }
 }
 
@@ -209,7 +226,7 @@ where
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection keeps its delay");
     }
-    let connection = http.serve_connection(TokioIo::new(Stalling::new(stream, STALL_TIME_MAX)), service);
+    let connection = http.serve_connection(TokioIo::new(Strict::new(Stalling::new(stream, STALL_TIME_MAX))), service);
     async move {
         let mut connection = std::pin::pin!(connection);
         let result = tokio::select! {

@@ -24,6 +24,7 @@ mod pauses;
 mod payments;
 mod played;
 mod process;
+mod raw_requests;
 mod reader;
 mod rebuild;
 mod receipts;

@@ -28,8 +28,8 @@ use std::time::Duration;
 
 use bytes::Buf;
 use futures_util::Stream;
-use http::header::IF_NONE_MATCH;
-use http::{HeaderMap, Method};
+use http::header::{CONNECTION, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderValue, Method};
 use schemas::error_code::ErrorCode;
 use schemas::names::hint;
 use warp::Filter;
@@ -246,9 +246,9 @@ async fn file(files: Files, context: &Arc<Context>, base_url: &str, path: &str, 
     Some(read_only(request.method, base_url, response))
 }
 
-/// Marks a request of HTTP/1.1 without the header that it must have.
+/// Marks a request that does not say where it is for, and why.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hostless;
+pub(crate) struct Hostless(pub(crate) &'static str);
 
 /// The filter in front of a site. It answers every request.
 pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = warp::Rejection> + Clone {
@@ -264,10 +264,10 @@ pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = war
             move |method: Method, path: warp::path::FullPath, query: String, headers, address: Option<CallerAddress>, hostless, stream| {
                 let site = Arc::clone(&site);
                 async move {
-                    if let Some(Hostless) = hostless {
-                        let mut response =
-                            reply::problem("", &Problem::new(ErrorCode::RequestInvalid, "the Host header is missing").about("Host"));
+                    if let Some(Hostless(reason)) = hostless {
+                        let mut response = reply::problem("", &Problem::new(ErrorCode::RequestInvalid, reason).about("Host"));
                         reply::finish(&mut response);
+                        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                         return response;
                     }
                     // The server always says who calls; without it all callers share one anonymous allowance.

@@ -1,0 +1,238 @@
+//! Where requests begin and end, read strictly: what two readers could take for different requests reaches none.
+//!
+//! hyper reads HTTP/1.1 as RFC 9112 allows: it takes a bare LF for the end of a line, and passes over a length beside `chunked`. A proxy before
+//! it may read either otherwise. So each connection's bytes are followed here as well, and such a request is made one that hyper refuses.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// The longest line looked at, in bytes. hyper takes no head that is longer.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// A stream whose ambiguous requests cannot be read.
+#[derive(Debug)]
+pub(super) struct Strict<S> {
+    stream: S,
+    framing: Framing,
+}
+
+impl<S> Strict<S> {
+    pub(super) fn new(stream: S) -> Self {
+        Self { stream, framing: Framing::default() }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        let read = buffer.filled_mut().get_mut(before..).unwrap_or_default();
+        if let Err(at) = self.framing.follow(read) {
+            // No line may hold a zero: hyper answers 400 and closes.
+            read.get_mut(at..).unwrap_or_default().fill(0);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Strict<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, pieces: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+/// What the next byte belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum At {
+    /// A line of a head.
+    #[default]
+    Head,
+    /// A body, so many bytes of it.
+    Body(u64),
+    /// The line of a chunk's size.
+    Size,
+    /// A chunk and its end, so many bytes.
+    Chunk(u64),
+    /// A line after the last chunk.
+    Trailer,
+    /// Nothing that is followed: hyper refuses what came.
+    Lost,
+}
+
+#[derive(Debug, Default)]
+struct Framing {
+    at: At,
+    /// The line so far.
+    line: Vec<u8>,
+    /// Whether the head has a line.
+    begun: bool,
+    length: Option<u64>,
+    chunked: bool,
+}
+
+impl Framing {
+    /// Follows what came.
+    ///
+    /// # Errors
+    /// Where the line begins that could be read in two ways.
+    fn follow(&mut self, read: &[u8]) -> Result<(), usize> {
+        let mut bytes = read;
+        while !bytes.is_empty() {
+            let at = read.len() - bytes.len();
+            match self.at {
+                At::Lost => return Ok(()),
+                At::Body(left) | At::Chunk(left) => {
+                    let taken = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+                    let left = left - taken as u64;
+                    bytes = bytes.get(taken..).unwrap_or_default();
+                    self.at = match self.at {
+                        At::Chunk(_) if left == 0 => At::Size,
+                        At::Chunk(_) => At::Chunk(left),
+                        _ if left == 0 => At::Head,
+                        _ => At::Body(left),
+                    };
+                }
+                At::Head | At::Size | At::Trailer => {
+                    let end = bytes.iter().position(|byte| *byte == b'\n');
+                    let (part, rest) = bytes.split_at(end.map_or(bytes.len(), |end| end + 1));
+                    bytes = rest;
+                    self.line.extend_from_slice(part);
+                    if end.is_none() {
+                        if self.line.len() > LINE_BYTES_MAX {
+                            self.at = At::Lost;
+                        }
+                        continue;
+                    }
+                    let line = std::mem::take(&mut self.line);
+                    let is_plain = line.strip_suffix(b"\r\n").is_some_and(|line| self.ended(line));
+                    if !is_plain {
+                        self.at = At::Lost;
+                        return Err(at);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a line; false if the request could be read in two ways.
+    fn ended(&mut self, line: &[u8]) -> bool {
+        match (self.at, line.is_empty()) {
+            (At::Size, _) => {
+                let digits = line.split(|byte| *byte == b';').next().unwrap_or_default();
+                let size = std::str::from_utf8(digits).ok().and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+                self.at = match size {
+                    Some(0) => At::Trailer,
+                    Some(size) => At::Chunk(size.saturating_add(2)),
+                    None => At::Lost,
+                };
+                true
+            }
+            (At::Trailer, is_last) => {
+                self.at = if is_last { At::Head } else { At::Trailer };
+                true
+            }
+            // Empty lines may come before a request.
+            (_, true) if !self.begun => true,
+            (_, true) => {
+                let (length, chunked) = (self.length.take(), std::mem::take(&mut self.chunked));
+                self.begun = false;
+                self.at = match length {
+                    _ if chunked => At::Size,
+                    Some(length) if length > 0 => At::Body(length),
+                    _ => At::Head,
+                };
+                !(chunked && length.is_some())
+            }
+            (_, false) => {
+                let is_request_line = !std::mem::replace(&mut self.begun, true);
+                let Some(colon) = line.iter().position(|byte| *byte == b':').filter(|_| !is_request_line) else { return true };
+                let (name, value) = line.split_at(colon);
+                let value = std::str::from_utf8(value.get(1..).unwrap_or_default()).unwrap_or_default().trim();
+                if name.eq_ignore_ascii_case(b"content-length") {
+                    match value.parse::<u64>() {
+                        // Twice the same is told twice; hyper refuses others.
+                        Ok(length) => self.length = Some(length),
+                        Err(_) => self.at = At::Lost,
+                    }
+                } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+                    self.chunked = true;
+                }
+                true
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    const BODY: &str = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n\n\n\n\n";
+    const CHUNKS: &str = "\r\nPOST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n3;x=y\r\n\na\n\r\n1\r\n\n\r\n0\r\nX: y\r\n\r\n";
+
+    fn holds(text: &str, piece: usize) -> bool {
+        let mut framing = Framing::default();
+        let holds = text.as_bytes().chunks(piece).all(|bytes| framing.follow(bytes).is_ok());
+        assert!(!holds || framing.at == At::Head || framing.at == At::Lost, "{text:?}: {framing:?}");
+        holds
+    }
+
+    /// Proves that requests one after the other pass, in pieces of any size, with bare LFs in their bodies.
+    #[test]
+    fn what_is_plain_passes() {
+        let all = [PLAIN, BODY, CHUNKS, PLAIN, CHUNKS, BODY, PLAIN].concat();
+        assert!((1..=all.len()).all(|piece| holds(&all, piece)));
+    }
+
+    /// Proves that an ambiguous request is caught wherever it stands, in pieces of any size.
+    #[test]
+    fn what_is_ambiguous_is_caught() {
+        let bad = [
+            "GET / HTTP/1.1\nHost: a\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\n\n",
+            "POST / HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nTRANSFER-ENCODING: chunked\r\ncontent-length:4\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\na\r\n0\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: y\n\r\n",
+        ];
+        for bad in bad {
+            for before in ["", PLAIN, BODY, CHUNKS] {
+                let all = [before, bad].concat();
+                assert!((1..=all.len()).all(|piece| !holds(&all, piece)), "{bad:?} after {before:?}");
+            }
+        }
+    }
+
+    /// Proves that what no reader takes is left to hyper, however long it is.
+    #[test]
+    fn what_is_broken_is_left() {
+        for broken in ["Content-Length: x\r\n", "Transfer-Encoding: chunked\r\n\r\nzz\r\n"] {
+            assert!(holds(&format!("POST / HTTP/1.1\r\n{broken}\n\n"), 7));
+        }
+        let mut framing = Framing::default();
+        assert!((0..100).all(|_| framing.follow(&[b'a'; 1_000]).is_ok()));
+        assert!(framing.at == At::Lost && framing.line.len() <= LINE_BYTES_MAX + 1_000);
+    }
+}

@@ -1,0 +1,174 @@
+//! Requests that are none: what is malformed, ambiguous, endless or slow is refused, and its connection closed.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use crate::commands::NOWHERE;
+use crate::process::{Server, highwater};
+
+const JSON: &str = "{\"email\":\"a@example.org\"}";
+/// How long the server lets a client take, as it is configured here.
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A GET of something that is there, with a header more.
+fn get(header: &str) -> Vec<u8> {
+    format!("GET /healthz HTTP/1.1\r\nHost: a\r\n{header}\r\n\r\n").into_bytes()
+}
+
+/// A GET with that for its first line.
+fn line(line: &str) -> Vec<u8> {
+    format!("{line}\r\nHost: a\r\n\r\n").into_bytes()
+}
+
+/// A POST that would mint a key, with headers and a body as they are.
+fn post(headers: &str, body: &str) -> Vec<u8> {
+    format!("POST /recalls/api/keys HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n{headers}\r\n\r\n{body}").into_bytes()
+}
+
+/// A POST in chunks as they are.
+fn chunked(chunks: &str) -> Vec<u8> {
+    post("Transfer-Encoding: chunked", chunks)
+}
+
+/// Requests that nobody may take for one.
+fn malformed() -> Vec<(&'static str, Vec<u8>)> {
+    let whole = format!("19\r\n{JSON}\r\n0\r\n\r\n");
+    vec![
+        // Where it ends.
+        ("two lengths", post("Content-Length: 25\r\nContent-Length: 26", JSON)),
+        ("a list of lengths", post("Content-Length: 25, 26", JSON)),
+        ("a length beside chunks", post("Content-Length: 25\r\nTransfer-Encoding: chunked", &whole)),
+        ("chunks beside a length", post("transfer-encoding: chunked\r\ncontent-length:25", &whole)),
+        ("a length below 0", post("Content-Length: -1", JSON)),
+        ("a length with a sign", post("Content-Length: +25", JSON)),
+        ("a length in hexadecimal", post("Content-Length: 0x19", JSON)),
+        ("a length that is no number", post("Content-Length: 25.0", JSON)),
+        ("a length beyond numbers", post("Content-Length: 99999999999999999999999", JSON)),
+        ("an empty length", post("Content-Length: ", JSON)),
+        ("an encoding that does not end", post("Transfer-Encoding: gzip", JSON)),
+        ("chunks inside another encoding", post("Transfer-Encoding: chunked, gzip", JSON)),
+        ("an unknown encoding", post("Transfer-Encoding: xchunked", JSON)),
+        ("two encodings", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", &whole)),
+        ("a space before an encoding's colon", post("Transfer-Encoding : chunked", &whole)),
+        // Chunks.
+        ("a size that is no number", chunked(&format!("zz\r\n{JSON}\r\n0\r\n\r\n"))),
+        ("a size below 0", chunked(&format!("-1\r\n{JSON}\r\n0\r\n\r\n"))),
+        ("a size beyond numbers", chunked(&format!("ffffffffffffffffff\r\n{JSON}"))),
+        ("an empty size", chunked(&format!("\r\n{JSON}\r\n0\r\n\r\n"))),
+        ("a chunk longer than it says", chunked(&format!("3\r\n{JSON}\r\n0\r\n\r\n"))),
+        ("a chunk without its end", chunked(&format!("19\r\n{JSON}0\r\n\r\n"))),
+        ("a bare LF after a size", chunked(&format!("19\n{JSON}\r\n0\r\n\r\n"))),
+        ("a bare LF after a chunk", chunked(&format!("19\r\n{JSON}\n0\r\n\r\n"))),
+        ("an endless extension of a chunk", chunked(&format!("19;{}\r\n{JSON}\r\n0\r\n\r\n", "a".repeat(70_000)))),
+        ("trailers without number", chunked(&format!("19\r\n{JSON}\r\n0\r\n{}\r\n", "x: y\r\n".repeat(20_000)))),
+        // Lines.
+        ("bare LFs", b"GET /healthz HTTP/1.1\nHost: a\n\n".to_vec()),
+        ("a bare LF after a header", b"GET /healthz HTTP/1.1\r\nHost: a\nX: b\r\n\r\n".to_vec()),
+        ("a bare LF for the end", b"GET /healthz HTTP/1.1\r\nHost: a\r\n\n".to_vec()),
+        ("bare LFs behind a good request", [get("X: a"), b"GET /healthz HTTP/1.1\nHost: a\n\n".to_vec()].concat()),
+        ("bare CRs", b"GET /healthz HTTP/1.1\rHost: a\r\r".to_vec()),
+        ("a CR in a value", get("X: a\rb")),
+        ("a zero in a value", get("X: a\0b")),
+        ("a zero in a name", get("X\0: a")),
+        ("a space in a name", get("X y: a")),
+        ("a space before a colon", get("X : a")),
+        ("a folded header", get("X: a\r\n b")),
+        ("a header without a colon", get("Xab")),
+        ("a header without a name", get(": a")),
+        ("a first header that is folded", b"GET /healthz HTTP/1.1\r\n Host: a\r\n\r\n".to_vec()),
+        ("an endless header", get(&format!("X: {}", "a".repeat(1_000_000)))),
+        ("headers without number", get(&(0..5_000).map(|n| format!("x{n}: a\r\n")).collect::<String>())),
+        // What it is for.
+        ("an endless address", line(&format!("GET /{} HTTP/1.1", "a".repeat(1_000_000)))),
+        ("no host", b"GET /healthz HTTP/1.1\r\n\r\n".to_vec()),
+        ("two hosts", get("Host: b")),
+        ("a host with a space", b"GET /healthz HTTP/1.1\r\nHost: a b\r\n\r\n".to_vec()),
+        ("a host with a user", b"GET /healthz HTTP/1.1\r\nHost: u@a\r\n\r\n".to_vec()),
+        ("an empty host", b"GET /healthz HTTP/1.1\r\nHost:\r\n\r\n".to_vec()),
+        ("no version", line("GET /healthz")),
+        ("an unknown minor version", line("GET /healthz HTTP/1.2")),
+        ("version 2 by its name", line("GET /healthz HTTP/2.0")),
+        ("an unknown version", line("GET /healthz HTTP/9")),
+        ("another protocol", line("GET /healthz XTTP/1.1")),
+        ("two spaces", line("GET  /healthz HTTP/1.1")),
+        ("tabs", line("GET\t/healthz\tHTTP/1.1")),
+        ("a space in the address", line("GET /heal thz HTTP/1.1")),
+        ("a zero in the address", line("GET /heal\0thz HTTP/1.1")),
+        ("a control character in the address", line("GET /heal\u{1}thz HTTP/1.1")),
+        ("an address without a slash", line("GET healthz HTTP/1.1")),
+        ("a tunnel", line("CONNECT a:443 HTTP/1.1")),
+        ("a method that is none", line("G(T /healthz HTTP/1.1")),
+        ("no method", line(" /healthz HTTP/1.1")),
+        ("TLS", [b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".as_slice(), &[0; 100]].concat()),
+        ("zeros", vec![0; 1_000]),
+        ("HTTP/2 by its preface", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff\xff".to_vec()),
+    ]
+}
+
+/// Sends bytes, then one more each time the server has said nothing for a while; answers what it says until it closes.
+fn told(address: SocketAddr, bytes: &[u8], more: Option<u8>) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    // It may close before all is sent.
+    drop(stream.write_all(bytes));
+    let (begun, mut said, mut buffer) = (Instant::now(), Vec::new(), [0; 4_096]);
+    loop {
+        assert!(begun.elapsed() < Duration::from_secs(20), "still open: {}", String::from_utf8_lossy(&said));
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => said.extend_from_slice(&buffer[..read]),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                if let Some(byte) = more {
+                    drop(stream.write_all(&[byte]));
+                }
+            }
+            Err(_) => break,
+        }
+    }
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+/// Proves that each malformed request is answered by a refusal or not at all, that its connection is closed, that nothing of it is done, and
+/// that slow ones are ended in time; and that plain requests are answered all the while.
+#[test]
+fn malformed_requests_are_refused_and_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let mut command = highwater(&data, NOWHERE, &["serve"]);
+    command.env("HIGHWATER_API__REQUEST_TIMEOUT_S", TIMEOUT.as_secs().to_string());
+    let server = Server::ready(command);
+    let all = malformed();
+    assert!(all.len() >= 60);
+    for (name, bytes) in all {
+        let said = told(server.address, &bytes, None);
+        let mut answers: Vec<&str> = said.match_indices("HTTP/1.1 ").filter_map(|(at, _)| said.get(at + 9..at + 12)).collect();
+        if name.contains("behind a good request") {
+            assert_eq!(answers.remove(0), "200", "{name}");
+        }
+        assert!(answers.iter().all(|status| status.starts_with('4')) && answers.len() <= 1, "{name}: {said}");
+        assert_eq!(server.get("/healthz", "").unwrap().0, 200, "after {name}");
+    }
+
+    // Slow ones: a byte now and then.
+    for (name, bytes) in [
+        ("a slow head", b"GET /healthz HTTP/1.1\r\nHost: a\r\nX: ".to_vec()),
+        ("a slow length", post("Content-Length: 2000", "{")),
+        ("slow chunks", chunked("7d0\r\n{")),
+        ("silence", Vec::new()),
+    ] {
+        let begun = Instant::now();
+        let said = told(server.address, &bytes, (name != "silence").then_some(b'a'));
+        assert!(said.is_empty() || said.starts_with("HTTP/1.1 4"), "{name}: {said}");
+        assert!(begun.elapsed() >= TIMEOUT, "{name} may take that long");
+    }
+
+    // What is unusual and plain passes.
+    let plain = [
+        post("Content-Length: 25\r\nContent-Length: 25\r\nConnection: close", JSON),
+        chunked(&format!("19;x=y\r\n{JSON}\r\n0\r\nX: y\r\n\r\n")),
+    ];
+    for bytes in plain {
+        assert!(told(server.address, &bytes, None).starts_with("HTTP/1.1 201"));
+    }
+}
