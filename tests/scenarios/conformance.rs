@@ -1,4 +1,5 @@
-//! MCP held against the official conformance suites, by a service of fixture tools that only tests have.
+//! MCP and OpenAPI held against outside judges: the official conformance suites, by a service of fixture tools that only tests have, and
+//! schemathesis.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,8 +12,13 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::commands::NOWHERE;
 use crate::engine::Engine;
 use crate::fed::Served;
+use crate::process::{Server, highwater, stdout};
+
+/// Examples of each operation, beside the edges of each parameter.
+const EXAMPLES: &str = "3";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -65,4 +71,22 @@ async fn the_official_suites_agree() {
     println!("{}", String::from_utf8_lossy(&output.stdout));
     served.stop().await;
     engine.close().await;
+}
+
+/// Proves that every operation of every service, with a key and without, answers as its OpenAPI says, whatever it is asked.
+#[test]
+fn answers_are_as_documented() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let mut command = highwater(&data, NOWHERE, &["demo", "--still"]);
+    for tier in ["FREE", "FLEET_PLUS"] {
+        command.env(format!("HIGHWATER_TIERS__{tier}__CALLS_PER_DAY"), "1000000000");
+    }
+    let server = Server::ready(command);
+    let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "fleet_plus"]));
+    let mut check = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/openapi"));
+    let examples = std::env::var("OPENAPI_EXAMPLES").unwrap_or_else(|_| EXAMPLES.to_owned());
+    let output = check.arg(format!("http://{}", server.address)).arg(examples).env("HIGHWATER_KEY", key.trim()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    println!("{}", String::from_utf8_lossy(&output.stdout));
 }
