@@ -10,7 +10,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use tracing_subscriber::EnvFilter;
+use tracing::Level;
+use tracing_subscriber::filter::{FilterExt as _, filter_fn};
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::backend::is_shared;
 use crate::commands::{Command, KeysCommand, ReceiptKeysCommand};
@@ -224,10 +228,13 @@ fn private_file(path: &Path) -> Result<File, Box<dyn StdError>> {
 
 fn start_logging(config: &Config) -> Result<(), Box<dyn StdError>> {
     let filter = EnvFilter::try_new(config.text("logging.level")).map_err(|error| config.wrong("logging.level", &error.to_string()))?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr);
+    // Below this the MCP library tells whole calls: their arguments, keys and payments.
+    let untold = filter_fn(|metadata| *metadata.level() <= Level::INFO || !metadata.target().starts_with("rmcp"));
+    let (lines, filter) = (fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr), filter.and(untold));
+    let registry = tracing_subscriber::registry();
     match config.text("logging.format") {
-        "text" => builder.init(),
-        "json" => builder.json().init(),
+        "text" => registry.with(lines.with_filter(filter)).init(),
+        "json" => registry.with(lines.json().with_filter(filter)).init(),
         other => return Err(config.wrong("logging.format", &format!("\"{other}\" is neither \"text\" nor \"json\"")).into()),
     }
     Ok(())

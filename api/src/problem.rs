@@ -3,6 +3,8 @@
 use schemas::error_code::ErrorCode;
 use serde_json::{Value, json};
 
+use crate::access::keys;
+
 /// An error for the caller. What is for us alone is logged where it is handled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
@@ -48,13 +50,13 @@ impl Problem {
     /// A problem without a parameter.
     #[must_use]
     pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), parameter: String::new(), retry_after_s: 0, headers: Vec::new(), challenge: None }
+        Self { code, detail: keys::hidden(detail.into()), parameter: String::new(), retry_after_s: 0, headers: Vec::new(), challenge: None }
     }
 
     /// A problem of one parameter.
     #[must_use]
     pub fn parameter(name: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { parameter: name.into(), ..Self::new(ErrorCode::ParameterInvalid, detail) }
+        Self { parameter: keys::hidden(name.into()), ..Self::new(ErrorCode::ParameterInvalid, detail) }
     }
 
     /// The same with a pause.

@@ -29,6 +29,7 @@ mod reader;
 mod rebuild;
 mod receipts;
 mod rivals;
+mod secrets;
 mod secure_servers;
 mod stream;
 mod twice;

@@ -129,9 +129,9 @@ impl State {
     }
 
     fn answer(&mut self, path: &str, body: &Value) -> warp::reply::WithStatus<warp::reply::Json> {
-        let answer = match path {
-            "/verify" => Some(json!({ "isValid": self.transfer_of(body).is_some(), "invalidReason": "nonce_used", "payer": "" })),
-            "/settle" => self.settle(body),
+        let answer = match path.rsplit('/').next().unwrap_or_default() {
+            "verify" => Some(json!({ "isValid": self.transfer_of(body).is_some(), "invalidReason": "nonce_used", "payer": "" })),
+            "settle" => self.settle(body),
             _ => Some(self.rpc(body)),
         };
         let status = if answer.is_some() { StatusCode::OK } else { StatusCode::BAD_GATEWAY };

@@ -1,6 +1,6 @@
 //! Payments against a chain and a facilitator of our own, which fail and lie: one answer for each settled payment, none without, none lost.
 
-mod market;
+pub(crate) mod market;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,7 +18,8 @@ use schemas::clock::Clock;
 use serde_json::{Value, json};
 
 use self::market::{Fault, Market};
-use crate::chance::{Chance, seed};
+use crate::chance::{Chance, number, seed};
+use crate::cluster::Cluster;
 use crate::commands::NOWHERE;
 use crate::process::{Answer, Server, highwater, refusal, stdout, try_send, wait_for};
 
@@ -30,7 +31,11 @@ const CALLERS: u64 = 6;
 const PAID: u64 = 12;
 
 fn serve(data: &Path, market: &Market) -> Command {
-    let mut command = highwater(data, NOWHERE, &["serve"]);
+    selling(highwater(data, NOWHERE, &["serve"]), market)
+}
+
+/// The command, paid through a market.
+pub(crate) fn selling(mut command: Command, market: &Market) -> Command {
     let own = format!("http://{}", market.address);
     for (key, value) in [("PAY_TO", PAY_TO), ("FACILITATOR_URL", &own), ("RPC_URL", &format!("{own}/rpc"))] {
         command.env(format!("HIGHWATER_PAYMENTS__{key}"), value);
@@ -38,12 +43,12 @@ fn serve(data: &Path, market: &Market) -> Command {
     command
 }
 
-fn body(agent: &str, number: u64) -> String {
+pub(crate) fn body(agent: &str, number: u64) -> String {
     json!({ "action": "pay", "agent_id": agent, "inputs": { "number": number }, "outputs": {} }).to_string()
 }
 
 /// A signed authorization, by number.
-fn authorization(number: u64, value: u64) -> Value {
+pub(crate) fn authorization(number: u64, value: u64) -> Value {
     let till =
         Till { network: NETWORKS[0], asset: NETWORKS[0].usdc.to_owned(), pay_to: PAY_TO.to_owned(), versions: Version::ALL.to_vec() };
     let key = SigningKey::from_slice(&[7; 32]).unwrap();
@@ -64,11 +69,11 @@ fn authorization(number: u64, value: u64) -> Value {
 }
 
 /// A payment as a client of version 1 sends it.
-fn payment(number: u64) -> Value {
+pub(crate) fn payment(number: u64) -> Value {
     json!({ "x402Version": 1, "scheme": "exact", "network": "base", "payload": authorization(number, 10_000) })
 }
 
-fn header(payment: &Value) -> String {
+pub(crate) fn header(payment: &Value) -> String {
     STANDARD.encode(payment.to_string())
 }
 
@@ -345,6 +350,37 @@ fn payments_outlast_kills() {
         .map(|agent| server.json(&format!("/receipts/v1/list?agent_id=agent-{agent}&limit=200"), "")["receipts"].as_array().unwrap().len())
         .sum();
     assert_eq!(listed, given.len(), "no receipt without its payment");
+}
+
+/// Proves that a payment which is sent to two nodes at once, again and again, is settled once and gets one answer from either.
+/// `PAYMENTS=1000 PAYMENT_COPIES=50` runs it at length.
+#[test]
+fn copies_over_two_nodes() {
+    let (payments, copies) = (number("PAYMENTS").unwrap_or(8), number("PAYMENT_COPIES").unwrap_or(10));
+    let Some(cluster) = Cluster::new("payments over two nodes", NOWHERE, "") else { return };
+    let market = Market::open();
+    let start = |node: &str, role: &str| Server::start(selling(cluster.command(node, &["serve", "--role", role]), &market));
+    let (_projector, nodes) = (start("p", "project"), [start("a", "api"), start("b", "api")]);
+    for node in &nodes {
+        wait_for("readiness", || (node.get("/readyz", "")?.0 == 200).then_some(()));
+    }
+    for number in 0..payments {
+        let (payment, body) = (payment(number), body(&format!("agent-{}", number % 7), number));
+        let given: Vec<Value> = thread::scope(|scope| {
+            let (payment, body, nodes) = (&payment, &body, &nodes);
+            let asked: Vec<_> = (0..copies)
+                .map(|copy| scope.spawn(move || insist_paid(&|| nodes[usize::from(copy % 2 == 1)].address, payment, body)))
+                .collect();
+            asked.into_iter().map(|copy| copy.join().unwrap()).collect()
+        });
+        assert!(given.iter().all(|receipt| *receipt == given[0]), "one payment, one answer");
+    }
+    assert_eq!(market.transfers().len() as u64, payments);
+    assert_eq!(market.settles(), payments, "nobody is asked twice to settle");
+    let listed = |agent: u64| {
+        nodes[0].json(&format!("/receipts/v1/list?agent_id=agent-{agent}&limit=200"), "")["receipts"].as_array().unwrap().len() as u64
+    };
+    assert_eq!((0..7).map(listed).sum::<u64>(), payments, "no receipt without its payment");
 }
 
 /// The receipt of a payment, however often it must be sent: a facilitator's refusal may be no more than a stumble.
