@@ -266,6 +266,25 @@ mod tests {
         }
     }
 
+    /// Proves that a receipt with any byte of its body changed fails the check of the hash. `FLIPPED_RECEIPTS=1000` does it at length.
+    #[test]
+    fn every_byte_of_a_body_counts() {
+        let receipts: i64 = std::env::var("FLIPPED_RECEIPTS").map_or(3, |text| text.parse().unwrap());
+        let keys = SigningKeys::default();
+        let public = keys.add(&[9; 32]);
+        for seq in 1..=receipts {
+            let receipt = keys.sign(&public, body(seq)).unwrap();
+            let (text, mut value) = (serde_json::to_string(&receipt.body).unwrap(), serde_json::to_value(&receipt).unwrap());
+            for at in 0..text.len() {
+                let mut bytes = text.clone().into_bytes();
+                bytes[at] ^= 1;
+                let Ok(changed) = serde_json::from_slice::<Value>(&bytes) else { continue };
+                value["body"] = changed;
+                assert!(!check(&value).hash, "receipt {seq}, byte {at}");
+            }
+        }
+    }
+
     /// Proves that the canonical form is that of RFC 8785 (values from its own examples): sorted by UTF-16, numbers as ECMAScript writes them.
     #[test]
     fn canonical_form() {
