@@ -10,6 +10,7 @@ use projector::heads::Heads;
 use projector::rebuild::Parts;
 use projector::runtime::Projector;
 use schemas::clock::Clock;
+use schemas::receipt::SigningKeys;
 use schemas::topics::RECALLS;
 use schemas::views::{engine, recalls};
 use tokio::sync::watch;
@@ -25,6 +26,9 @@ pub(crate) struct Engine {
     pub(crate) store: Arc<dyn ViewStore>,
     pub(crate) projector: Arc<Projector>,
     pub(crate) runner: Arc<Runner>,
+    /// The public half of a key that receipts can be signed with; none is named yet.
+    pub(crate) receipt_key: String,
+    pub(crate) keys: Arc<SigningKeys>,
     stop: watch::Sender<bool>,
     projecting: JoinHandle<()>,
 }
@@ -46,7 +50,10 @@ impl Engine {
     pub(crate) async fn over(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>, deciders: bool) -> Result<Self, Failure> {
         let clock = Clock::System;
         let heads = store.live(&engine::VIEW).await?;
-        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&heads), clock, keys: Arc::default() };
+        let keys = SigningKeys::default();
+        let receipt_key = keys.add(&[7; 32]);
+        let keys = Arc::new(keys);
+        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&heads), clock, keys: Arc::clone(&keys) };
         let projector = Arc::new(Projector::open(parts).await?);
         let (stop, stopping) = watch::channel(false);
         let runner = Arc::new(Runner::new(Arc::clone(&log), Arc::clone(&store), heads, clock, "bench".to_owned(), stopping.clone()));
@@ -55,7 +62,7 @@ impl Engine {
         } else {
             tokio::spawn(keep_heads(Heads::new(Arc::clone(&log), store.live(&engine::VIEW).await?), stopping))
         };
-        Ok(Self { log, store, projector, runner, stop, projecting })
+        Ok(Self { log, store, projector, runner, receipt_key, keys, stop, projecting })
     }
 
     /// Waits until the recalls are projected up to the log's present end.

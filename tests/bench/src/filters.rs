@@ -99,7 +99,8 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         let of = |rounds: &[Round], field: fn(&Round) -> f64| median(rounds.iter().map(field).collect());
         let figures: Vec<_> =
             targets.iter().map(|(_, _, rounds)| (of(rounds, |round| round.p50_ms), of(rounds, |round| round.p99_ms))).collect();
-        let bytes: Vec<String> = targets.iter().map(|(_, _, rounds)| format!("{:.0}", of(rounds, |round| round.bytes_per_page))).collect();
+        let bytes: Vec<String> =
+            targets.iter().map(|(_, _, rounds)| format!("{:.0}", of(rounds, |round| round.bytes_per_answer))).collect();
         figure("... bytes of an answer", bytes.join(" / "));
         let [(few, few_p99), (many, many_p99)] = figures[..] else { return Err("two servers are asked".into()) };
         figure("... p50 ms", format!("{few:.2} / {many:.2}"));

@@ -1,5 +1,6 @@
 //! Load by `wrk` (from Debian; a generator of our own would take processor time from what is measured in ways of its own).
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -37,9 +38,9 @@ pub(crate) struct Target {
 /// One round of load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
-    pub(crate) pages_per_s: f64,
+    pub(crate) answers_per_s: f64,
     /// Bytes of an answer with its head.
-    pub(crate) bytes_per_page: f64,
+    pub(crate) bytes_per_answer: f64,
     pub(crate) p50_ms: f64,
     pub(crate) p99_ms: f64,
 }
@@ -54,24 +55,36 @@ impl Target {
 
     /// Loads it for some seconds over so many connections kept open.
     pub(crate) fn load(&self, dir: &Path, connections: usize, seconds: u64) -> Result<Round, Failure> {
-        let script = dir.join("page.lua");
-        std::fs::write(&script, SCRIPT)?;
-        let mut wrk = Command::new("wrk");
-        wrk.args(["-t1", &format!("-c{connections}"), &format!("-d{seconds}s"), "-s"]).arg(&script);
-        wrk.arg(format!("http://{}/", self.address)).arg("--").arg(&self.paths);
-        let output = wrk.output().map_err(|error| format!("wrk cannot be run ({error}); install it: apt-get install wrk"))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let result = text.lines().find_map(|line| line.strip_prefix("RESULT ")).ok_or_else(|| format!("wrk failed: {text}"))?;
-        let numbers: Vec<f64> = result.split(' ').filter_map(|number| number.parse().ok()).collect();
-        let [requests, duration_us, bytes, p50_us, p99_us, errors] = numbers[..] else { return Err(format!("wrk said {result}").into()) };
-        if errors > 0.0 || requests == 0.0 {
-            return Err(format!("{}: {errors} of {requests} requests failed", self.name).into());
-        }
-        Ok(Round {
-            pages_per_s: requests / (duration_us / 1e6),
-            bytes_per_page: bytes / requests,
-            p50_ms: p50_us / 1e3,
-            p99_ms: p99_us / 1e3,
-        })
+        wrk(self.name, dir, SCRIPT, (connections, seconds), &self.address, self.paths.as_ref())
     }
+}
+
+/// Loads a server for some seconds over so many connections kept open, as a script with one argument says, which ends by printing its `RESULT`.
+pub(crate) fn wrk(
+    name: &str,
+    dir: &Path,
+    script: &str,
+    (connections, seconds): (usize, u64),
+    address: &str,
+    argument: &OsStr,
+) -> Result<Round, Failure> {
+    let file = dir.join(format!("{name}.lua"));
+    std::fs::write(&file, script)?;
+    let mut wrk = Command::new("wrk");
+    wrk.args(["-t1", &format!("-c{connections}"), &format!("-d{seconds}s"), "-s"]).arg(&file);
+    wrk.arg(format!("http://{address}/")).arg("--").arg(argument);
+    let output = wrk.output().map_err(|error| format!("wrk cannot be run ({error}); install it: apt-get install wrk"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let result = text.lines().find_map(|line| line.strip_prefix("RESULT ")).ok_or_else(|| format!("wrk failed: {text}"))?;
+    let numbers: Vec<f64> = result.split(' ').filter_map(|number| number.parse().ok()).collect();
+    let [requests, duration_us, bytes, p50_us, p99_us, errors] = numbers[..] else { return Err(format!("wrk said {result}").into()) };
+    if errors > 0.0 || requests == 0.0 {
+        return Err(format!("{name}: {errors} of {requests} requests failed").into());
+    }
+    Ok(Round {
+        answers_per_s: requests / (duration_us / 1e6),
+        bytes_per_answer: bytes / requests,
+        p50_ms: p50_us / 1e3,
+        p99_ms: p99_us / 1e3,
+    })
 }

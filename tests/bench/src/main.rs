@@ -2,7 +2,7 @@
 //! the two taken in turn, so that a busy machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|sizes|stream|kafka|cql|visible [--records N] [--dir DIR]
+//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|sizes|stream|receipts|kafka|cql|visible [--records N] [--dir DIR]
 //! ```
 //!
 //! `kafka`, `cql` and `visible` need a broker and a CQL node: those of `--kafka` and `--cql`, else of `HIGHWATER_TEST_KAFKA` and
@@ -22,6 +22,7 @@ mod load;
 mod page;
 mod pages;
 mod postgres;
+mod receipts;
 mod replay;
 mod report;
 mod servers;
@@ -94,6 +95,8 @@ enum Command {
     Sizes,
     /// Thousands of idle readers of events at one node: their memory, and how soon a change has reached all.
     Stream,
+    /// Receipts issued by 64 callers at once against bare Ed25519 signatures on one core.
+    Receipts,
     /// Appends and reads of facts through Kafka against rdkafka alone.
     Kafka,
     /// The view store on a CQL node against the driver alone.
@@ -115,6 +118,9 @@ enum Command {
     /// The process that projects on Kafka and CQL, measured by `visible`.
     #[command(hide = true)]
     ProjectChild,
+    /// The process that issues receipts, measured by `receipts`.
+    #[command(hide = true)]
+    ReceiptsChild,
     /// The process whose feed is followed, measured by `stream`.
     #[command(hide = true)]
     StreamChild,
@@ -156,6 +162,7 @@ fn main() -> Result<(), Failure> {
         Command::ProjectChild => visible::child(),
         Command::ServeChild => page::child(&settings),
         Command::StreamChild => stream::child(&settings),
+        Command::ReceiptsChild => receipts::child(&settings),
         command => {
             report::machine();
             let wanted = |this| command == Command::All || command == this;
@@ -179,6 +186,9 @@ fn main() -> Result<(), Failure> {
             }
             if wanted(Command::Stream) {
                 stream::run(&settings)?;
+            }
+            if wanted(Command::Receipts) {
+                receipts::run(&settings)?;
             }
             if wanted(Command::Kafka) {
                 kafka::run(&settings, &servers::kafka(cli.kafka.as_ref())?)?;

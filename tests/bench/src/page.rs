@@ -119,10 +119,10 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let mut ready = Vec::new();
     for (name, like) in [("ready", &anywhere), ("ready_recent", &recent)] {
         let warm = like.load(dir.path(), CONNECTIONS, settings.seconds)?;
-        let body_bytes = (warm.bytes_per_page - READY_HEAD_BYTES).max(1.0) as usize;
+        let body_bytes = (warm.bytes_per_answer - READY_HEAD_BYTES).max(1.0) as usize;
         let server = Running::start(settings, "ready", &[(BODY_BYTES, body_bytes.to_string())])?;
         ready.push((Target::new(name, server.address(), dir.path(), &["/".to_owned()])?, server));
-        sizes.push(format!("{:.0}", warm.bytes_per_page));
+        sizes.push(format!("{:.0}", warm.bytes_per_answer));
     }
     let peers = Target::new("postgres", peer.address(), dir.path(), &after(seqs(last, last)))?;
     let peers_recent = Target::new("postgres_recent", peer.address(), dir.path(), &after(seqs(last, RECENT)))?;
@@ -145,7 +145,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     figure("bytes of an answer", sizes.join(" / "));
     for target in &targets {
         let (pages, p50, p99) = (
-            of(&rounds, target.name, |round| round.pages_per_s),
+            of(&rounds, target.name, |round| round.answers_per_s),
             of(&rounds, target.name, |round| round.p50_ms),
             of(&rounds, target.name, |round| round.p99_ms),
         );
@@ -157,7 +157,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         figure(&format!("{name}, p50 / p99 ms, {CONNECTIONS_FEW} connections"), format!("{p50:.2} / {p99:.2}"));
     }
     figure("peak memory of the API's process, MiB", format!("{:.0}", api.memory_mib()));
-    let pages = |name: &str| of(&rounds, name, |round| round.pages_per_s);
+    let pages = |name: &str| of(&rounds, name, |round| round.answers_per_s);
     let compared = [("anywhere", "api", "ready", "postgres"), ("the newest 20,000", "api_recent", "ready_recent", "postgres_recent")];
     for (what, ours, ready, theirs) in compared {
         let (ready, peer) = (pages(ours) / pages(ready), pages(ours) / pages(theirs));
@@ -236,7 +236,7 @@ pub(crate) fn api_context(engine: &Engine, dir: &Path, address: SocketAddr) -> R
         public_brokers: Vec::new(),
         registry: None,
         private_targets: false,
-        tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(10_000, 0, 200, 20, 50)),
+        tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(1_000_000_000, 0, 200, 20, 50)),
     };
     let access = Access::new(Secrets::load_or_create(&dir.join("master.key"))?);
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));

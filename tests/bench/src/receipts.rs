@@ -1,0 +1,102 @@
+//! Receipts issued over HTTP by callers at once, each durable before its answer, beside bare Ed25519 signatures on one core.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use api::server::Server;
+use api::services::receipts::{pubkey, seal};
+use schemas::receipt::SigningKeys;
+use schemas::views::accounts::Tier;
+use serde_json::{Value, json};
+
+use crate::engine::Engine;
+use crate::load::wrk;
+use crate::page::api_context;
+use crate::report::{figure, heading, line, median, ratio, spawn};
+use crate::{Failure, Settings};
+
+/// Callers at once.
+const CALLERS: usize = 64;
+/// How long bare signatures are counted.
+const SIGNED_FOR: Duration = Duration::from_millis(500);
+const SIGNATURES_MAX: f64 = 1.2;
+
+/// Asks for a receipt that nobody asked for before, of one of a thousand agents.
+const SCRIPT: &str = r#"
+local number, key = 0, ""
+function init(args)
+  key = args[1]
+  number = os.time() * 1000000
+end
+function request()
+  number = number + 1
+  local body = string.format('{"action":"send_invoice","agent_id":"agent-%d","inputs":{"number":%d},"outputs":{}}', number % 1000, number)
+  return wrk.format("POST", "/receipts/v1/issue", {["Content-Type"] = "application/json", ["X-API-Key"] = key}, body)
+end
+function done(summary, latency)
+  local e = summary.errors
+  io.write(string.format("RESULT %d %d %d %d %d %d\n", summary.requests, summary.duration, summary.bytes,
+    latency:percentile(50), latency:percentile(99), e.connect + e.read + e.write + e.status + e.timeout))
+end
+"#;
+
+/// Signatures a second on one core.
+fn signatures_per_s(keys: &SigningKeys, public: &str) -> f64 {
+    let (begun, mut signed) = (Instant::now(), 0_u32);
+    while begun.elapsed() < SIGNED_FOR {
+        for _ in 0..100 {
+            signed += 1;
+            std::hint::black_box(keys.sign_bytes(public, &signed.to_be_bytes().repeat(8)));
+        }
+    }
+    f64::from(signed) / begun.elapsed().as_secs_f64()
+}
+
+/// `receipts`.
+pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
+    heading(&format!("receipts: {CALLERS} callers, rounds of {} s", settings.seconds));
+    let mut node = spawn(settings, "receipts-child", &[])?;
+    let measured = (|| {
+        let mut said = String::new();
+        BufReader::new(node.stdout.take().ok_or("the node has no pipe")?).read_line(&mut said)?;
+        let said: Value = serde_json::from_str(&said)?;
+        let (address, key) = (said["address"].as_str().unwrap_or_default(), said["key"].as_str().unwrap_or_default());
+        let keys = SigningKeys::default();
+        let public = keys.add(&[9; 32]);
+        let mut rounds = Vec::new();
+        for _ in 0..settings.rounds {
+            let bare = signatures_per_s(&keys, &public);
+            rounds.push((bare, wrk("receipts", &settings.dir, SCRIPT, (CALLERS, settings.seconds), address, key.as_ref())?));
+        }
+        Ok::<_, Failure>(rounds)
+    })();
+    node.kill()?;
+    node.wait()?;
+    let rounds = measured?;
+    let middle = |of: &dyn Fn(&(f64, crate::load::Round)) -> f64| median(rounds.iter().map(of).collect());
+    figure("bare signatures a second", format!("{:.0}", middle(&|(bare, _)| *bare)));
+    figure("receipts a second", format!("{:.0}", middle(&|(_, round)| round.answers_per_s)));
+    figure("p50 / p99 ms", format!("{:.2} / {:.2}", middle(&|(_, round)| round.p50_ms), middle(&|(_, round)| round.p99_ms)));
+    let signatures = middle(&|(bare, round)| bare / round.answers_per_s);
+    ratio("a receipt's time in signatures", signatures, signatures <= SIGNATURES_MAX, "1.2");
+    Ok(())
+}
+
+/// `receipts-child`: serves until it is killed.
+pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+        let dir = tempfile::tempdir_in(&settings.dir)?;
+        let engine = Engine::open(dir.path()).await?;
+        let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+        let address = server.address();
+        let context = api_context(&engine, dir.path(), address)?;
+        let refused = |problem: api::problem::Problem| problem.detail;
+        pubkey::name_first(&context, &engine.receipt_key).await.map_err(refused)?;
+        let minted = context.access.mint(&context, Tier::FleetPlus, "").await.map_err(refused)?;
+        line(&json!({ "address": address.to_string(), "key": minted.key.reveal() }).to_string());
+        tokio::spawn(seal::run(Arc::clone(&context), Arc::clone(&engine.keys), "bench".to_owned()));
+        Ok(server.run(context, api::services::all(), Arc::new(|| Ok(())), std::future::pending()).await?)
+    })
+}
