@@ -118,7 +118,7 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
         // Terms are shown, nothing is ever settled.
         config.set(&["payments"], "pay_to", NOBODY);
     }
-    let engine = Engine::open(config, Some(address), Some(true)).await?;
+    let engine = Engine::open(config, Some(address), Some(true), Role::All).await?;
     let beside: engine::Beside = Box::new(move |engine, ready| {
         Box::pin(async move {
             history.play(&engine, &simulator, played).await;

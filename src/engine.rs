@@ -118,6 +118,7 @@ impl Engine {
         config: Config,
         listening: Option<SocketAddr>,
         simulated: Option<bool>,
+        role: Role,
     ) -> Result<Arc<Self>, Box<dyn StdError>> {
         let dir = PathBuf::from(config.text("data_dir"));
         let lock = take_directory(&dir)?;
@@ -151,7 +152,7 @@ impl Engine {
         let asked: Result<Vec<_>, crate::config::Error> = enabled.map(|name| Ok((name, upstream_settings(&config, name)?))).collect();
         let context = Context::new(settings, clock, Arc::clone(&log), Arc::clone(&store), access, search).with_live(Live::new(asked?)?);
         let mut payments = payments(&config)?;
-        if listening.is_some() {
+        if listening.is_some() && role.is(Role::Api) {
             payments.ask().await.map_err(|error| payments_wrong(&config, &error))?;
         }
         let context = context.with_payments(payments);
@@ -381,7 +382,7 @@ fn payments_wrong(config: &Config, error: &SettingError) -> crate::config::Error
 /// `highwater serve`.
 pub(crate) async fn serve(config: Config, role: Role) -> Result<(), Box<dyn StdError>> {
     let server = bind(&config)?;
-    let engine = Engine::open(config, Some(server.address()), Some(false)).await?;
+    let engine = Engine::open(config, Some(server.address()), Some(false), role).await?;
     let lines = schedule_lines(&engine.config);
     run(engine, server, lines, role, None).await
 }
@@ -533,7 +534,7 @@ async fn signal() {
 pub(crate) async fn run_command(config: Config, command: Command, output: Arc<dyn Output>) -> Result<(), Box<dyn StdError>> {
     // Asking an upstream by name brings real records.
     let simulated = matches!(command, Command::Ingest { .. }).then_some(false);
-    let engine = Engine::open(config, None, simulated).await?;
+    let engine = Engine::open(config, None, simulated, Role::All).await?;
     let projecting = engine.start_projector();
     let result = command.run(&engine, &*output).await;
     engine.close(JoinSet::new(), projecting).await?;

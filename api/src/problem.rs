@@ -77,7 +77,7 @@ impl Problem {
     /// The same about one parameter.
     #[must_use]
     pub fn about(self, parameter: impl Into<String>) -> Self {
-        Self { parameter: parameter.into(), ..self }
+        Self { parameter: keys::hidden(parameter.into()), ..self }
     }
 
     /// The problem document; `base_url` is that of the service, empty for a `type` relative to this host.

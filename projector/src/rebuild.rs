@@ -78,8 +78,11 @@ pub async fn replay<S: Service>(parts: &Parts, live: &Mutex<Decider<S>>, progres
 /// changes, and renews the decision state. Answers how many changes were appended.
 ///
 /// # Errors
-/// When the log or the store fails.
+/// When the log or the store fails, and for a service whose decisions are final.
 pub async fn redecide<S: Service>(parts: &Parts, live: &Mutex<Decider<S>>, progress: &Progress) -> Result<u64, Error> {
+    if S::FINAL {
+        return Err(Error::Refused(format!("{} is never decided again: what it decided was signed and given out", S::NAME)));
+    }
     let scratch = Scratch::new(S::CHANGES.name);
     let view = parts.store.begin_rebuild(S::VIEW).await?;
     let beside_parts = Parts { log: Arc::new(scratch.over(Arc::clone(&parts.log))), ..parts.clone() };

@@ -76,6 +76,9 @@ pub trait Service: Sized + Send + Sync + 'static {
     /// The tables `decide` reads; only their rows are held while a batch is decided.
     const DECISION_TABLES: &'static [&'static Table];
 
+    /// Whether what was decided was given out for good, signed: such a service is never decided again.
+    const FINAL: bool = false;
+
     /// Reads a fact of one of its topics.
     ///
     /// # Errors

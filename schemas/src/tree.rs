@@ -188,7 +188,7 @@ pub fn leaves_of(tile: &Tile) -> std::ops::Range<u64> {
 /// A tree at one size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Which tree: the service's address without its scheme.
+    /// Which tree: the address that its first receipt names, without the scheme.
     pub origin: String,
     /// Leaves.
     pub size: u64,

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api::operation::{Method, Operation};
-use api::services::receipts::pubkey;
+use api::services::receipts::{pubkey, seal};
 use schemas::clock::{Clock, Played as PlayedClock};
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
 
 use crate::engine::{Played, fixed_clock, upstream_names};
 use crate::fed::{Fed, Served};
-use crate::process::{Answer, send};
+use crate::process::{Answer, send, wait_for};
 
 /// How long an upstream's answer is waited for; with it the whole answer must be there soon behind.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -48,6 +48,7 @@ impl Story {
         let served = Served::start(&fed.engine, Clock::Played(clock), Some(&played.base_url));
         let key = served.key(Tier::Pro).await;
         pubkey::name_first(&served.context, &fed.engine.receipt_key).await.unwrap();
+        tokio::spawn(seal::run(Arc::clone(&served.context), Arc::clone(&fed.engine.parts.keys), "seal".to_owned()));
         Self { fed, played, served, key, clock }
     }
 
@@ -111,6 +112,18 @@ fn says(answer: &Value) -> bool {
 async fn every_example_is_answered() {
     let dir = tempfile::tempdir().unwrap();
     let story = Story::begin(dir.path(), 71).await;
+    // A tree that grew, for the proof that it did.
+    for number in 0..2 {
+        let issued = json!({ "action": "a", "agent_id": "a", "inputs": { "number": number }, "outputs": {} }).to_string();
+        assert_eq!(asked(story.served.address, "POST", "/receipts/v1/issue".to_owned(), &story.key, issued).await.status, 201);
+    }
+    let address = story.served.address;
+    let sealed = move || {
+        wait_for("a checkpoint", || {
+            String::from_utf8(crate::process::get(address, "/receipts/checkpoint", "")?.1).ok()?.contains("\n2\n").then_some(())
+        })
+    };
+    tokio::task::spawn_blocking(sealed).await.unwrap();
     let (mut operations, mut tools, mut offered) = (0, 0, Vec::new());
     for service in api::services::all() {
         let mut calls = Vec::new();

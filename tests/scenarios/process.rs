@@ -12,6 +12,8 @@ use serde_json::Value;
 
 /// How long anything may take at most.
 const DEADLINE: Duration = Duration::from_secs(60);
+/// How long a start may take: the first one on a busy database makes all its tables.
+const STARTED_WITHIN: Duration = Duration::from_secs(240);
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
@@ -88,6 +90,11 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// Its head, as it came.
+    pub(crate) fn head(&self) -> &str {
+        &self.head
+    }
+
     /// A header's value, empty for none.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.head
@@ -130,7 +137,7 @@ impl Server {
             drop(sender.send(Err(words.join("\n"))));
         });
         let mut this = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)), listening: Some(listening) };
-        this.address = addresses.recv_timeout(DEADLINE).unwrap_or_else(|_| Err("it does not listen".to_owned()))?;
+        this.address = addresses.recv_timeout(STARTED_WITHIN).unwrap_or_else(|_| Err("it does not listen".to_owned()))?;
         Ok(this)
     }
 

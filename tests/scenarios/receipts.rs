@@ -278,6 +278,7 @@ fn chains_outlast_kills_of_any_process() {
             }
         }
     });
+    assert!(!checkpoints.is_empty());
     let last = wait_for("the last checkpoint", || read(0).filter(|checkpoint| checkpoint.size == total));
     let ids: BTreeSet<String> =
         given.lock().unwrap().values().flatten().map(|receipt| receipt["id"].as_str().unwrap().to_owned()).collect();

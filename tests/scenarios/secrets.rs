@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use crate::commands::NOWHERE;
@@ -57,7 +59,10 @@ fn no_secret_is_told_or_kept() {
     let told = Mutex::new(Vec::new());
     let ask = |method: &str, path: &str, headers: &[(&str, &str)], body: &str| -> Answer {
         let answer = try_send(server.address, method, path, headers, body).unwrap();
-        told.lock().unwrap().extend_from_slice(&answer.body);
+        let mut told = told.lock().unwrap();
+        told.extend_from_slice(answer.head().as_bytes());
+        told.extend_from_slice(&STANDARD.decode(answer.header("payment-required")).unwrap());
+        told.extend_from_slice(&answer.body);
         answer
     };
     let issue =
@@ -107,6 +112,9 @@ fn no_secret_is_told_or_kept() {
         let answer = ask(method, path, headers, body);
         assert!((400..500).contains(&answer.status) || path.ends_with("/mcp"), "{method} {path}: {}", answer.status);
     }
+    for odd in [json!({ "x402Version": key }), json!({ "x402Version": 1, "scheme": key }), json!(key)] {
+        assert_eq!(ask("POST", "/receipts/v1/issue", &[("x-payment", &header(&odd))], &body("b", 3)).status, 402);
+    }
     let mut lying = payment(3);
     lying["payload"]["authorization"]["value"] = json!("1");
     assert_eq!(ask("POST", "/receipts/v1/issue", &[("x-payment", &header(&lying))], &body("b", 3)).status, 402);
@@ -126,7 +134,7 @@ fn no_secret_is_told_or_kept() {
     }
     places.extend(files(&data).into_iter().map(|path| (path.display().to_string(), std::fs::read(&path).unwrap())));
     let signature = |number: u64| authorization(number, 10_000)["signature"].as_str().unwrap()[2..].to_owned();
-    let keys = ["first.key"].map(|name| hex_of(&std::fs::read(data.join("receipt-keys").join(name)).unwrap()));
+    let keys = ["receipt-keys/first.key", "master.key"].map(|name| hex_of(&std::fs::read(data.join(name)).unwrap()));
     let planted = [
         key,
         own,

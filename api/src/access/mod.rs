@@ -129,6 +129,14 @@ impl Access {
         self.spend(ctx, &format!("unpaid/{}", address_subject(address)), tiers::UNPAID).await.map(|_| ())
     }
 
+    /// Admits a read of a file: those are limited by address, generously.
+    ///
+    /// # Errors
+    /// `rate-limited`, `unavailable`.
+    pub(crate) async fn admit_file(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
+        self.spend(ctx, &format!("file/{}", address_subject(address)), tiers::FILES).await.map(|_| ())
+    }
+
     /// Gives back what was leased and not used, for a clean stop.
     ///
     /// # Errors

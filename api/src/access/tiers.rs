@@ -78,6 +78,8 @@ impl Tiers {
 
 /// Calls of one address that must be paid for and are not.
 pub const UNPAID: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
+/// Files that one address may read.
+pub const FILES: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
 /// The first tier that may keep filters and watches.
 pub const KEEPS_FROM: Tier = Tier::Pro;
 /// Live keys of one e-mail address.

@@ -74,6 +74,9 @@ impl Facilitator {
     /// Why it does not say.
     pub async fn versions(&self, network: &Network) -> Result<Vec<Version>, String> {
         let (status, answer) = self.0.get("/supported").await.map_err(|error| words(&error))?;
+        if status != 200 {
+            return Err(format!("it answers with status {status}"));
+        }
         let Supported { kinds } =
             Supported::deserialize(&answer).map_err(|_| format!("its answer (status {status}) says nothing of what it settles"))?;
         let settles = |version: &Version| {

@@ -22,6 +22,10 @@ pub mod signed;
 pub mod terms;
 pub mod watch;
 
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
 use self::chain::Chain;
 use self::facilitator::Facilitator;
 use self::terms::{NETWORKS, Network, SCHEME, Till, Version};
@@ -51,12 +55,29 @@ pub struct SettingError {
     pub reason: String,
 }
 
+/// How long a start waits for what the facilitator settles.
+const ASKED_WITHIN: Duration = Duration::from_secs(5);
+
 /// What payments go through.
 #[derive(Default)]
 pub struct Payments {
     till: Option<Till>,
     facilitator: Option<Facilitator>,
     chain: Option<Chain>,
+    /// Payments that this process brings forward, by id.
+    turns: Arc<Mutex<HashSet<String>>>,
+}
+
+/// The turn of bringing a payment forward in this process; over when dropped.
+pub(crate) struct Turn {
+    id: String,
+    turns: Arc<Mutex<HashSet<String>>>,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+    }
 }
 
 impl Payments {
@@ -83,16 +104,17 @@ impl Payments {
         let facilitator =
             some(&settings.facilitator_url).map(|url| Facilitator::new(&url)).transpose().map_err(wrong("facilitator_url"))?;
         let chain = some(&settings.rpc_url).map(|url| Chain::new(&url)).transpose().map_err(wrong("rpc_url"))?;
-        Ok(Self { till, facilitator, chain })
+        Ok(Self { till, facilitator, chain, turns: Arc::default() })
     }
 
-    /// Asks the facilitator what it settles: nothing else is sold from here on. While it does not answer it is taken to settle all.
+    /// Asks the facilitator what it settles: nothing else is sold from here on. If it does not answer it is taken to settle all.
     ///
     /// # Errors
     /// That it does not settle what is sold here.
     pub async fn ask(&mut self) -> Result<(), SettingError> {
         let (Some(till), Some(facilitator)) = (&mut self.till, &self.facilitator) else { return Ok(()) };
-        match facilitator.versions(&till.network).await {
+        let asked = tokio::time::timeout(ASKED_WITHIN, facilitator.versions(&till.network)).await;
+        match asked.unwrap_or_else(|_| Err("it does not answer in time".to_owned())) {
             Ok(versions) if versions.is_empty() => {
                 let Network { name, caip, .. } = till.network;
                 let reason =
@@ -108,6 +130,12 @@ impl Payments {
                 Ok(())
             }
         }
+    }
+
+    /// The turn of bringing a payment forward; `None` while another caller has it. Between processes a lease decides.
+    pub(crate) fn turn(&self, id: &str) -> Option<Turn> {
+        let is_first = self.turns.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
+        is_first.then(|| Turn { id: id.to_owned(), turns: Arc::clone(&self.turns) })
     }
 
     /// Whether anybody is there to settle.

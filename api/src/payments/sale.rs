@@ -24,6 +24,7 @@ use super::facilitator::{Facilitator, Said};
 use super::signed::{self, Signed, hex_text};
 use super::terms::{NETWORKS, Offer, Till, Version};
 use crate::access::append::{Once, command};
+use crate::access::keys;
 use crate::context::{Context, store_problem};
 use crate::operation::{Answer, Answering, Body, Stage};
 use crate::problem::{Challenge, Problem};
@@ -117,9 +118,6 @@ where
     let now_s = u64::try_from(ctx.clock.now_ms() / 1_000).unwrap_or(0);
     let signed =
         given.and_then(|payload| signed::read(&till, offer, payload, now_s).map_err(|wrong| wrong.to_string())).map_err(refused)?;
-    if !till.versions.contains(&signed.version) {
-        return Err(refused(format!("payments of version {} are not settled here", signed.version.number())));
-    }
     if !ctx.payments.can_settle() {
         let words = "payments cannot be settled here: no facilitator is configured (payments.facilitator_url); nothing was charged";
         return Err(Problem::new(ErrorCode::Unavailable, words).retry_after(60));
@@ -203,9 +201,10 @@ fn preview(previewed: Result<Answer, Problem>) -> Value {
 
 /// The answer to a call that is not paid for.
 fn challenge(till: &Till, offer: &Offer, error: &str, preview: Value) -> Problem {
+    let error = &keys::hidden(error.to_owned());
     let [v1, v2] = Version::ALL.map(|version| till.challenge(version, offer, error));
     let header = STANDARD.encode(v2.to_string());
-    Problem { challenge: Some(Box::new(Challenge { v1, v2, preview })), ..Problem::new(ErrorCode::PaymentRequired, error) }
+    Problem { challenge: Some(Box::new(Challenge { v1, v2, preview })), ..Problem::new(ErrorCode::PaymentRequired, error.as_str()) }
         .header("payment-required", header)
 }
 
@@ -249,6 +248,7 @@ impl Order {
         {
             return self.own(payment);
         }
+        let Some(_turn) = ctx.payments.turn(&self.id) else { return Err(Failed::Busy) };
         let mut lease = Lease::new(&ctx.store, lease_of(&self.id), &hex(&rand::random::<[u8; 8]>()));
         if !lease.renew().await.map_err(store_problem)? {
             return Err(Failed::Busy);
@@ -263,6 +263,9 @@ impl Order {
 
     async fn bring_forward(&self, ctx: &Context) -> Result<Payment, Failed> {
         let known = payment(ctx, &self.id).await?.is_some();
+        if !known && !self.till.versions.contains(&self.signed.version) {
+            return Err(Failed::Refused(format!("payments of version {} are not settled here", self.signed.version.number())));
+        }
         command(ctx, TABLES.view, &self.id, Once::Yes, &self.claim).await?;
         let payment = payment(ctx, &self.id).await?.ok_or_else(|| unknown("the claim is not at hand"))?;
         let payment = match payment.state {
@@ -358,7 +361,6 @@ pub(super) async fn settled(ctx: &Context, of: &Payment, transaction: &str) -> R
         ..PaymentCommand::default()
     };
     command(ctx, TABLES.view, &of.id, Once::No, &done).await?;
-    metrics::settled(&of.service, of.amount);
     payment(ctx, &of.id)
         .await?
         .filter(|payment| payment.state == State::Settled)

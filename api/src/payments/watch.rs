@@ -1,6 +1,6 @@
 //! Looks after payments of which nobody knows what became: those that were claimed or refused, until they are settled or can no longer be.
 //!
-//! One process at a time does, by a lease. It follows the payments' own changes, beginning so far back that everything older has lapsed.
+//! One process at a time does, by a lease. It follows the payments' own changes, from a week ago on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,6 @@ use view_store::lease::Lease;
 
 use super::chain::Found;
 use super::sale::{lapse, lease_of, settled};
-use super::signed::AHEAD_MAX_S;
 use crate::context::{Context, store_problem};
 use crate::feed::Source;
 use crate::feed::filter::Element;
@@ -24,6 +23,8 @@ use crate::surfaces::metrics;
 const EVERY: Duration = Duration::from_secs(5);
 /// How long after its last moment a payment is given up, where no chain says so.
 const LATE_MS: i64 = 60_000;
+/// How far back the payments are read that nobody may know of: the chain's node may have been away as long.
+const LOOKED_BACK_MS: i64 = 7 * 86_400_000;
 /// Changes read at once.
 const PAGE: usize = 200;
 
@@ -48,7 +49,7 @@ pub async fn run(ctx: Arc<Context>, holder: String) {
                 return open.look(&ctx).await;
             }
             open = Open::default();
-            metrics::payments_open(0);
+            metrics::payments_overdue(0);
             Ok(())
         };
         tokio::select! {
@@ -78,7 +79,8 @@ struct Open {
 impl Open {
     async fn look(&mut self, ctx: &Context) -> Result<(), Problem> {
         self.follow(ctx).await?;
-        metrics::payments_open(self.payments.len());
+        let is_over = |payment: &&Payment| payment.valid_before.saturating_mul(1_000).saturating_add(LATE_MS) < ctx.clock.now_ms();
+        metrics::payments_overdue(self.payments.values().filter(is_over).count());
         let payments: Vec<Payment> = self.payments.values().cloned().collect();
         for payment in payments {
             // Whoever brings it forward finds out by himself.
@@ -96,10 +98,7 @@ impl Open {
         let reader = ctx.feeds.reader(&SOURCE, view);
         let mut after = match self.after {
             Some(after) => after,
-            None => {
-                let back_ms = 2 * i64::try_from(AHEAD_MAX_S).unwrap_or(0) * 1_000;
-                reader.seq_at(ctx.clock.now_ms() - back_ms, upto).await.map_err(store_problem)?
-            }
+            None => reader.seq_at(ctx.clock.now_ms() - LOOKED_BACK_MS, upto).await.map_err(store_problem)?,
         };
         while after < upto {
             let page = reader.page(after, upto, PAGE).await.map_err(store_problem)?;
@@ -110,6 +109,10 @@ impl Open {
                 Problem::new(schemas::error_code::ErrorCode::Internal, "stored changes cannot be read")
             })?;
             for Element { record, .. } in changes {
+                // What was settled before this node looked after them is not counted again.
+                if record.state == State::Settled && self.after.is_some() {
+                    metrics::settled(&record.service, record.amount);
+                }
                 match record.state {
                     State::Claimed | State::Refused => drop(self.payments.insert(record.id.clone(), record)),
                     State::Settled | State::Lapsed => drop(self.payments.remove(&record.id)),

@@ -48,7 +48,10 @@ static PAYMENTS: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
 static REVENUE: LazyLock<Option<IntCounterVec>> =
     LazyLock::new(|| counter("api_payments_settled_micros_total", "Millionths of a US dollar settled, by service", &["service"]));
 static UNSETTLED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
-    gauge("api_payments_open", "Payments of which nobody knows yet whether they are settled, at the node that looks after them")
+    gauge(
+        "api_payments_overdue",
+        "Payments whose time is over and of which nobody knows whether they were settled, at the node that looks after them",
+    )
 });
 static ANSWERING: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_requests_in_flight", "Requests being answered"));
 static OPEN: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_connections_open", "Connections open"));
@@ -148,9 +151,9 @@ pub(crate) fn settled(service: &str, micros: i64) {
     }
 }
 
-/// Shows how many payments are open.
-pub(crate) fn payments_open(open: usize) {
-    set(&UNSETTLED, open);
+/// Shows of how many payments nobody knows although their time is over.
+pub(crate) fn payments_overdue(overdue: usize) {
+    set(&UNSETTLED, overdue);
 }
 
 /// A request being answered, also one whose caller goes away.

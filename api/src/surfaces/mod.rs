@@ -237,6 +237,12 @@ impl Place {
 
 /// A page or file of a service, if there is one at a path.
 async fn file(files: Files, context: &Arc<Context>, base_url: &str, path: &str, request: &Request<'_>) -> Option<Response> {
+    if !matches!(*request.method, Method::GET | Method::HEAD) {
+        return None;
+    }
+    if let Err(problem) = context.access.admit_file(context, request.address).await {
+        return Some(reply::problem(base_url, &problem));
+    }
     let found = tokio::time::timeout(FILE_TIME_MAX, files(Arc::clone(context), path.trim_start_matches('/').to_owned())).await;
     let late = || Problem::new(ErrorCode::Unavailable, "the view store does not answer now").retry_after(1);
     let response = match found.unwrap_or_else(|_| Err(late())) {

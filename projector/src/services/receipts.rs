@@ -29,6 +29,8 @@ impl Rules for ReceiptsRules {
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[RECEIPTS, PAYMENTS];
     const CHANGES: &'static Topic = &CHANGES_RECEIPTS;
+    // In another order of its two topics each chain would be another one, and so would the tree that was signed.
+    const FINAL: bool = true;
 
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<ReceiptCommand>, avro::Error> {
         if topic.name == PAYMENTS.name {

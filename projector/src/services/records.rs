@@ -34,6 +34,8 @@ pub trait Rules: Send + Sync + 'static {
     const INPUTS: &'static [Topic];
     /// Its change topic.
     const CHANGES: &'static Topic;
+    /// See [`Service::FINAL`].
+    const FINAL: bool = false;
     /// The tables that decisions read: the records and what is remembered.
     const DECISION_TABLES: &'static [&'static Table] = &[Self::TABLES.records, Self::TABLES.sources];
 
@@ -169,6 +171,7 @@ impl<T: Rules> Service for Records<T> {
     const VIEW: &'static ViewDef = T::TABLES.view;
     const INPUTS: &'static [Topic] = T::INPUTS;
     const CHANGES: &'static Topic = T::CHANGES;
+    const FINAL: bool = T::FINAL;
     const FEED: &'static Table = T::TABLES.feed;
     const RECORDS: &'static Table = T::TABLES.records;
     const PARKED: &'static Table = T::TABLES.parked;

@@ -39,7 +39,7 @@ pub struct Arguments {
 pub struct Issued {
     /// The receipt.
     pub receipt: Shown,
-    /// That it is a leaf of the signed tree; null until the next checkpoint is out, within a second.
+    /// That it is a leaf of the signed tree; null until the next checkpoint is out, within a second, and where it was paid for by the call: `/v1/verify/{id}` tells.
     pub inclusion: Option<Inclusion>,
 }
 
@@ -119,7 +119,11 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     if asked != [&body.action, &body.agent_id, &body.inputs_hash, &body.outputs_hash] {
         return Err(Problem::new(ErrorCode::IdempotencyMismatch, "this Idempotency-Key was used for another receipt; take a new one"));
     }
-    let inclusion = receipts.inclusion(&receipt.id).await?;
+    // A paid answer is the same each time; the proof is at `/v1/verify/{id}`.
+    let inclusion = match call.stage {
+        Stage::Paid(_) => None,
+        _ => receipts.inclusion(&receipt.id).await?,
+    };
     Ok(Answer { status: 201, ..Answer::json(&Issued { receipt: receipt.into(), inclusion })? })
 }
 

@@ -8,7 +8,7 @@ use schemas::tree::{Checkpoint, Question};
 use schemas::views::receipts::{CHECKPOINT, ReceiptCommand, TABLES};
 use view_store::lease::Lease;
 
-use super::{Receipts, SOURCE};
+use super::Receipts;
 use crate::access::append::{Once, command};
 use crate::context::{Context, store_problem};
 use crate::problem::Problem;
@@ -16,17 +16,32 @@ use crate::problem::Problem;
 /// Between two looks: a receipt is in a checkpoint within a second.
 const EVERY: Duration = Duration::from_millis(400);
 
-/// Seals the tree whenever it has grown, until the server stops. One process at a time does; two do no harm.
+/// Seals the tree whenever it has grown, until the server stops. One process at a time does, of those that have the key; two do no harm.
 pub async fn run(ctx: Arc<Context>, keys: Arc<SigningKeys>, holder: String) {
     let mut lease = Lease::new(&ctx.store, "receipts/seal".to_owned(), &holder);
+    let mut is_warned = false;
     loop {
-        let turn = async { if lease.renew().await.map_err(store_problem)? { seal(&ctx, &keys).await } else { Ok(()) } };
-        tokio::select! {
-            sealed = turn => {
-                if let Err(problem) = sealed {
-                    tracing::warn!(reason = problem.detail, "the tree over receipts could not be sealed");
-                }
+        let turn = async {
+            let Some(grown) = Grown::find(&ctx).await? else { return Ok(true) };
+            if !keys.public().contains(&grown.public_key) {
+                lease.release().await;
+                return Ok(false);
             }
+            if lease.renew().await.map_err(store_problem)? {
+                grown.seal(&ctx, &keys).await?;
+            }
+            Ok::<_, Problem>(true)
+        };
+        tokio::select! {
+            sealed = turn => match sealed {
+                Ok(has_key) => {
+                    if !has_key && !is_warned {
+                        tracing::warn!("the key of receipts is not on this node: another one must sign the tree over them");
+                    }
+                    is_warned = !has_key;
+                }
+                Err(problem) => tracing::warn!(reason = problem.detail, "the tree over receipts could not be sealed"),
+            },
             () = ctx.stopped() => break,
         }
         tokio::select! {
@@ -37,28 +52,30 @@ pub async fn run(ctx: Arc<Context>, keys: Arc<SigningKeys>, holder: String) {
     lease.release().await;
 }
 
-async fn seal(ctx: &Context, keys: &SigningKeys) -> Result<(), Problem> {
-    let receipts = Receipts::now(ctx).await?;
-    let size = receipts.leaves().await?;
-    let sealed = receipts.sealed().await?.map_or(0, |sealed| u64::try_from(sealed.size).unwrap_or(0));
-    if size <= sealed {
-        return Ok(());
+/// A tree that is larger than the last one sealed.
+struct Grown {
+    checkpoint: Checkpoint,
+    public_key: String,
+}
+
+impl Grown {
+    async fn find(ctx: &Context) -> Result<Option<Self>, Problem> {
+        let receipts = Receipts::now(ctx).await?;
+        let size = receipts.leaves().await?;
+        let sealed = receipts.sealed().await?.map_or(0, |sealed| u64::try_from(sealed.size).unwrap_or(0));
+        let key = receipts.signing().await?.keys.pop();
+        let (Some(key), true) = (key, size > sealed) else { return Ok(None) };
+        let Some(root) = receipts.tree(Question::Root { size }).await?.and_then(|root| root.first().copied()) else { return Ok(None) };
+        let Some(origin) = receipts.origin().await? else { return Ok(None) };
+        Ok(Some(Self { checkpoint: Checkpoint { origin, size, root }, public_key: key.public_key_hex }))
     }
-    let Some(root) = receipts.tree(Question::Root { size }).await?.and_then(|root| root.first().copied()) else { return Ok(()) };
-    let signing = receipts.signing().await?;
-    let Some(key) = signing.keys.last() else { return Ok(()) };
-    let base_url = ctx.settings.services.get(SOURCE.service).map(|own| own.base_url.as_str()).unwrap_or_default();
-    let origin = base_url.split_once("://").map_or(base_url, |(_, place)| place).to_owned();
-    let Some(note) = (Checkpoint { origin, size, root }).sign(keys, &key.public_key_hex) else {
-        // Another node has the key.
-        return Ok(());
-    };
-    let named = ReceiptCommand {
-        verb: CHECKPOINT.to_owned(),
-        size: i64::try_from(size).unwrap_or(i64::MAX),
-        note,
-        public_key: key.public_key_hex.clone(),
-        ..ReceiptCommand::default()
-    };
-    command(ctx, TABLES.view, CHECKPOINT, Once::No, &named).await
+
+    /// Signs it, and names it by a command.
+    async fn seal(self, ctx: &Context, keys: &SigningKeys) -> Result<(), Problem> {
+        let Self { checkpoint, public_key } = self;
+        let Some(note) = checkpoint.sign(keys, &public_key) else { return Ok(()) };
+        let size = i64::try_from(checkpoint.size).unwrap_or(i64::MAX);
+        let named = ReceiptCommand { verb: CHECKPOINT.to_owned(), size, note, public_key, ..ReceiptCommand::default() };
+        command(ctx, TABLES.view, CHECKPOINT, Once::No, &named).await
+    }
 }

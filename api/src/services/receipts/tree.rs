@@ -33,6 +33,17 @@ impl Receipts {
         self.one(source::CHECKPOINT.to_owned()).await
     }
 
+    /// The tree's name, for good: the address that its first receipt names, without the scheme.
+    pub(super) async fn origin(&self) -> Result<Option<String>, Problem> {
+        let first: Option<String> = self.one(source::entry(0)).await?;
+        let receipt = match first {
+            Some(id) => self.get(&id).await?,
+            None => None,
+        };
+        let without_scheme = |url: &str| url.split_once("://").map_or(url, |(_, place)| place).to_owned();
+        Ok(receipt.map(|receipt| without_scheme(&receipt.body.issuer)))
+    }
+
     /// How many leaves the tree has.
     pub(super) async fn leaves(&self) -> Result<u64, Problem> {
         Ok(self.one(source::TREE.to_owned()).await?.unwrap_or(0))
