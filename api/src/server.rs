@@ -226,7 +226,9 @@ where
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection keeps its delay");
     }
-    let connection = http.serve_connection(TokioIo::new(Strict::new(Stalling::new(stream, STALL_TIME_MAX))), service);
+    let (read, write) = stream.into_split();
+    let stream = tokio::io::join(Strict::new(read), Stalling::new(write, STALL_TIME_MAX));
+    let connection = http.serve_connection(TokioIo::new(stream), service);
     async move {
         let mut connection = std::pin::pin!(connection);
         let result = tokio::select! {

@@ -27,18 +27,22 @@ pub(crate) struct Cluster {
     base_url: String,
     /// When it is, for all of them; the system's clock if empty.
     fixed: &'static str,
+    /// Whether others use the servers, too: what was made there is removed in the end.
+    shared: bool,
 }
 
 impl Cluster {
     pub(crate) fn new(test: &str, base_url: &str, fixed: &'static str) -> Option<Self> {
         let (kafka, cql) = (engines::or_skip(engines::kafka(), test)?, engines::or_skip(engines::cql(), test)?);
-        Some(Self::on(kafka, cql, base_url, fixed))
+        let mut this = Self::on(kafka, cql, base_url, fixed);
+        this.shared = true;
+        Some(this)
     }
 
     /// On servers of the test's own, by their addresses.
     pub(crate) fn on(kafka: String, cql: String, base_url: &str, fixed: &'static str) -> Self {
         let (dir, name) = (tempfile::tempdir().unwrap(), engines::unique("t"));
-        Self { dir, kafka, cql, name, base_url: base_url.to_owned(), fixed }
+        Self { dir, kafka, cql, name, base_url: base_url.to_owned(), fixed, shared: false }
     }
 
     pub(crate) fn data(&self, node: &str) -> PathBuf {
@@ -96,6 +100,25 @@ impl Cluster {
         for upstream in upstream_names() {
             stdout(self.command(node, &["ingest", upstream, "--once"]));
         }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if !self.shared {
+            return;
+        }
+        // A runtime of its own: a test may be on one.
+        let removed = std::thread::scope(|scope| {
+            let removing = scope.spawn(|| {
+                tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+                    engines::remove_keyspace(&engines::driver(&self.cql).await?, &self.name).await?;
+                    engines::remove_topics(&self.kafka, &self.prefix()).await
+                })
+            });
+            removing.join().unwrap()
+        });
+        assert!(removed.is_ok() || std::thread::panicking(), "{removed:?}");
     }
 }
 

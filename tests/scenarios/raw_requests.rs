@@ -148,8 +148,9 @@ fn malformed_requests_are_refused_and_closed() {
         let mut said = told(server.address, &bytes, bytes.len(), None);
         if bytes.len() < 1_000 {
             let apart = told(server.address, &bytes, 1, None);
-            // What is noticed late is closed without a word.
-            assert!(apart.is_empty() || apart.get(..12) == said.get(..12), "{name}, byte by byte: {apart}");
+            // What is noticed late is closed without a word, and a word may be lost where more came than was read.
+            let silent = apart.is_empty() || said.is_empty();
+            assert!(silent || apart.get(..12) == said.get(..12), "{name}, byte by byte: {apart}");
             said = apart;
         }
         let mut answers: Vec<&str> = said.match_indices("HTTP/1.1 ").filter_map(|(at, _)| said.get(at + 9..at + 12)).collect();

@@ -1,18 +1,18 @@
 //! Where requests begin and end, read strictly: what two readers could take for different requests reaches none.
 //!
 //! hyper reads HTTP/1.1 as RFC 9112 allows: it takes a bare LF for the end of a line, and passes over a length beside `chunked`. A proxy before
-//! it may read either otherwise. So each connection's bytes are followed here as well, and such a request is made one that hyper refuses.
+//! it may read either otherwise. So each connection's bytes are followed here as well, and such a request is turned into one that hyper refuses.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 
 /// The longest line looked at, in bytes. hyper takes no head that is longer.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// A stream whose ambiguous requests cannot be read.
+/// The read half of a connection, whose ambiguous requests cannot be read.
 #[derive(Debug)]
 pub(super) struct Strict<S> {
     stream: S,
@@ -39,28 +39,6 @@ impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
             read.get_mut(at..).unwrap_or_default().fill(0);
         }
         Poll::Ready(Ok(()))
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Strict<S> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(mut self: Pin<&mut Self>, context: &mut Context<'_>, pieces: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
 

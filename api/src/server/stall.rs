@@ -6,10 +6,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::AsyncWrite;
 use tokio::time::{Sleep, sleep};
 
-/// A stream whose writes fail once the other side has taken nothing for a time. Any byte taken starts the time anew, so that a
+/// The write half of a connection: its writes fail once the other side has taken nothing for a time. Any byte taken starts the time anew, so that a
 /// slow reader is served and one that stopped reading does not hold a connection and its page.
 #[derive(Debug)]
 pub(super) struct Stalling<S> {
@@ -33,12 +33,6 @@ impl<S> Stalling<S> {
         let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(time_max)));
         ready!(waiting.as_mut().poll(context));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the reader takes nothing")))
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 

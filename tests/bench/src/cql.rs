@@ -65,9 +65,9 @@ async fn compare(settings: &Settings, address: &str) -> Result<(), Failure> {
     heading("CQL: the view store against the driver alone");
     let keyspace = engines::unique("bench");
     let store = ScyllaStore::open(servers::store_options(address, &keyspace)).await?;
-    let driver = Arc::new(servers::driver(address).await?);
+    let driver = Arc::new(engines::driver(address).await?);
     let compared = rounds(settings, &store, &driver, &keyspace).await;
-    servers::remove_keyspace(&driver, &keyspace).await?;
+    engines::remove_keyspace(&driver, &keyspace).await?;
     compared
 }
 

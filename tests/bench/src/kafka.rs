@@ -50,7 +50,7 @@ pub(crate) fn run(settings: &Settings, brokers: &str) -> Result<(), Failure> {
                 brokers.split(',').count()
             ));
             let compared = compare(settings, &options, topic, &facts).await;
-            servers::remove_topics(&options).await?;
+            engines::remove_topics(brokers, &options.prefix).await?;
             compared?;
         }
         Ok(())

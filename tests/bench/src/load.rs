@@ -21,6 +21,10 @@ end
 function request()
   return requests[math.random(#requests)]
 end
+"#;
+
+/// The end of every script: one line, `RESULT` and six numbers.
+const DONE: &str = r#"
 function done(summary, latency)
   local e = summary.errors
   io.write(string.format("RESULT %d %d %d %d %d %d\n", summary.requests, summary.duration, summary.bytes,
@@ -59,7 +63,7 @@ impl Target {
     }
 }
 
-/// Loads a server for some seconds over so many connections kept open, as a script with one argument says, which ends by printing its `RESULT`.
+/// Loads a server for some seconds over so many connections kept open, as a script with one argument says.
 pub(crate) fn wrk(
     name: &str,
     dir: &Path,
@@ -69,7 +73,7 @@ pub(crate) fn wrk(
     argument: &OsStr,
 ) -> Result<Round, Failure> {
     let file = dir.join(format!("{name}.lua"));
-    std::fs::write(&file, script)?;
+    std::fs::write(&file, [script, DONE].concat())?;
     let mut wrk = Command::new("wrk");
     wrk.args(["-t1", &format!("-c{connections}"), &format!("-d{seconds}s"), "-s"]).arg(&file);
     wrk.arg(format!("http://{address}/")).arg("--").arg(argument);

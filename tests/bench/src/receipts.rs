@@ -35,11 +35,6 @@ function request()
   local body = string.format('{"action":"send_invoice","agent_id":"agent-%d","inputs":{"number":%d},"outputs":{}}', number % 1000, number)
   return wrk.format("POST", "/receipts/v1/issue", {["Content-Type"] = "application/json", ["X-API-Key"] = key}, body)
 end
-function done(summary, latency)
-  local e = summary.errors
-  io.write(string.format("RESULT %d %d %d %d %d %d\n", summary.requests, summary.duration, summary.bytes,
-    latency:percentile(50), latency:percentile(99), e.connect + e.read + e.write + e.status + e.timeout))
-end
 "#;
 
 /// Signatures a second on one core.

@@ -109,15 +109,15 @@ pub(crate) fn on_servers(settings: &Settings, brokers: &str, node: &str) -> Resu
     runtime.block_on(async {
         let facts = facts::of(settings, BULK + 2 * SINGLES).await?;
         let name = engines::unique("bench");
-        let driver = servers::driver(node).await?;
+        let driver = engines::driver(node).await?;
         let measured = measure(settings, brokers, node, &name, &driver, &facts).await;
         // To look at what a run leaves on the servers' disks.
         if std::env::var_os("BENCH_KEEP").is_some() {
             figure("kept: prefix of topics, and keyspace", name);
             return measured;
         }
-        servers::remove_topics(&servers::log_options(brokers, &name, topics::ALL, settings.replication)).await?;
-        servers::remove_keyspace(&driver, &name).await?;
+        engines::remove_topics(brokers, &format!("{name}.")).await?;
+        engines::remove_keyspace(&driver, &name).await?;
         measured
     })
 }
@@ -137,7 +137,7 @@ async fn measure(settings: &Settings, brokers: &str, node: &str, name: &str, dri
     }
     seconds.show();
     floor.show();
-    servers::remove_topics(&floor.options).await?;
+    engines::remove_topics(brokers, &floor.options.prefix).await?;
     let says = projecting.stop()?;
     let cpu = says.get("cpu").cloned().unwrap_or_default();
     figure("projector's process: processor time, s", format!("{:.1}", number(&cpu, "total")));

@@ -2,9 +2,11 @@
 //!
 //! Promises: a test gets an address that answers, or a reason why there is none. Under `CI=true` a missing server is a failure;
 //! elsewhere the test says on standard error what was not run and why, and ends. They run on after the tests: `ops/engines down`
-//! stops them. Tests keep apart by names of their own ([`unique`]). A test that kills servers has its own ([`own`]).
+//! stops them. Tests keep apart by names of their own ([`unique`]), and remove what they made under them: a node that is given keyspace after
+//! keyspace answers ever more slowly ([`remove_keyspace`], [`remove_topics`]). A test that kills servers has its own ([`own`]).
 
 pub mod own;
+mod removed;
 
 use std::fs::File;
 use std::io::Write as _;
@@ -13,6 +15,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+pub use self::removed::{driver, remove_keyspace, remove_topics};
 
 /// A server's address, or why there is none.
 pub type Found = Result<String, String>;
