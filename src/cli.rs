@@ -17,7 +17,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::backend::is_shared;
-use crate::commands::{Command, KeysCommand, ReceiptKeysCommand};
+use crate::commands::{AccountsCommand, Command, KeysCommand, ReceiptKeysCommand};
 use crate::config::Config;
 use crate::output::{Output, Terminal};
 use crate::{control, demo, engine, import, verify};
@@ -103,6 +103,9 @@ enum Verb {
     /// API keys.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Accounts, which keys belong to.
+    #[command(subcommand)]
+    Accounts(AccountsCommand),
     /// Keys that receipts are signed with.
     #[command(subcommand)]
     ReceiptKeys(ReceiptKeysCommand),
@@ -191,6 +194,7 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
         Verb::Replay { view, .. } => Command::Replay { view: view.unwrap_or_default() },
         Verb::Redecide { service } => Command::Redecide { service },
         Verb::Keys(command) => Command::Keys(command),
+        Verb::Accounts(command) => Command::Accounts(command),
         Verb::ReceiptKeys(command) => Command::ReceiptKeys(command),
         Verb::Export { topic, format, all, output } => {
             written = output;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use api::access::secrets;
+use api::access::{Erased, secrets, webhook};
 use api::services::receipts::pubkey;
 use clap::Subcommand;
 use event_log::transfer;
@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Redecide { service: String },
     /// Keys.
     Keys(KeysCommand),
+    /// Accounts.
+    Accounts(AccountsCommand),
     /// Keys of receipts.
     ReceiptKeys(ReceiptKeysCommand),
     /// Write a topic out.
@@ -73,6 +75,39 @@ pub(crate) enum KeysCommand {
         /// Its id.
         id: String,
     },
+}
+
+/// What can be done with accounts.
+#[derive(Clone, Serialize, Deserialize, Subcommand)]
+pub(crate) enum AccountsCommand {
+    /// Forgets an account: ends its keys, deletes its filters and watches, and destroys what their addresses are sealed with.
+    Erase {
+        /// Its id, or that of one of its keys.
+        id: String,
+    },
+    /// Prints the secrets that accounts' addresses are sealed with, which no log and no export holds: keep them as safe as the master key.
+    ExportSecrets,
+    /// Takes secrets that were printed elsewhere. One that was erased, there or here, stays erased.
+    ImportSecrets {
+        /// The file that holds them.
+        #[arg(value_name = "FILE", value_parser = contents)]
+        secrets: String,
+    },
+}
+
+impl fmt::Debug for AccountsCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Erase { .. } => "Erase",
+            Self::ExportSecrets => "ExportSecrets",
+            Self::ImportSecrets { .. } => "ImportSecrets",
+        })
+    }
+}
+
+/// What a file holds.
+fn contents(path: &str) -> Result<String, std::io::Error> {
+    std::fs::read_to_string(path)
 }
 
 /// What can be done with the keys that receipts are signed with.
@@ -185,6 +220,7 @@ impl Command {
                 Ok(())
             }
             Self::Keys(command) => keys(engine, command, output).await,
+            Self::Accounts(command) => accounts(engine, command, output).await,
             Self::ReceiptKeys(command) => receipt_keys(engine, command, output).await,
             Self::Export { topic, format, .. } if format == RECORDS => {
                 // What is not decided yet would be decided anew where it arrives.
@@ -336,7 +372,9 @@ async fn keys(engine: &Arc<Engine>, command: KeysCommand, output: &dyn Output) -
         KeysCommand::List => {
             for key in access.list(context).await.map_err(refused)? {
                 let ends = if key.ends_at == 0 { "never".to_owned() } else { rfc3339(key.ends_at) };
-                output.line(format!("{}\t{}\tminted {}\tends {ends}", key.id, key.tier, rfc3339(key.minted_at)).as_bytes());
+                let used = if key.last_used_at == 0 { "never".to_owned() } else { rfc3339(key.last_used_at) };
+                let (minted, account) = (rfc3339(key.minted_at), key.account);
+                output.line(format!("{}\t{}\tminted {minted}\tends {ends}\tlast used {used}\tof {account}", key.id, key.tier).as_bytes());
             }
         }
         KeysCommand::Rotate { id } => {
@@ -347,6 +385,31 @@ async fn keys(engine: &Arc<Engine>, command: KeysCommand, output: &dyn Output) -
         KeysCommand::Revoke { id } => {
             access.revoke(context, &id).await.map_err(refused)?;
             output.note(&format!("{id} is revoked"));
+        }
+    }
+    Ok(())
+}
+
+async fn accounts(engine: &Engine, command: AccountsCommand, output: &dyn Output) -> Result<(), Failure> {
+    let context = &engine.context;
+    let refused = |problem: api::problem::Problem| Failure(problem.detail);
+    match command {
+        AccountsCommand::Erase { id } => {
+            let Erased { account, keys, kept } = context.access.erase(context, &id).await.map_err(refused)?;
+            output.note(&format!("{account} is erased: {keys} keys, {kept} filters and watches"));
+        }
+        AccountsCommand::ExportSecrets => {
+            for (account, secret) in webhook::account_secrets(context).await.map_err(refused)? {
+                output.line(format!("{account}\t{secret}").as_bytes());
+            }
+        }
+        AccountsCommand::ImportSecrets { secrets } => {
+            for (at, line) in secrets.lines().enumerate() {
+                let (account, secret) =
+                    line.split_once('\t').ok_or_else(|| Failure(format!("line {} is no account and its secret", at + 1)))?;
+                webhook::take_account_secret(context, account, secret).await.map_err(refused)?;
+            }
+            output.note(&format!("{} secrets taken", secrets.lines().count()));
         }
     }
     Ok(())

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use api::access::Access;
 use api::access::secrets::{self, Secrets};
 use api::access::tiers::{Limits, Tiers};
+use api::access::{Access, USES_EVERY};
 use api::context::{Context, ServiceSettings, Settings};
 use api::feed::reading::LIMIT_MAX;
 use api::live::Live;
@@ -274,6 +274,28 @@ async fn follow_receipt_keys(engine: Arc<Engine>) {
     }
 }
 
+/// Records now and then which keys were used.
+async fn record_uses(engine: Arc<Engine>) {
+    let mut stop = engine.stopping();
+    loop {
+        // Once more when it stops, if that can be done soon.
+        let is_last = *stop.borrow();
+        let recorded = engine.context.access.record_uses(&engine.context);
+        match tokio::time::timeout(if is_last { GIVE_BACK_MAX } else { USES_EVERY }, recorded).await {
+            Ok(Ok(())) => {}
+            Ok(Err(problem)) => tracing::warn!(reason = problem.detail, "the use of keys is not recorded"),
+            Err(_) => tracing::warn!("the use of keys is not recorded in time"),
+        }
+        if is_last {
+            return;
+        }
+        tokio::select! {
+            _ = stop.changed() => {}
+            () = tokio::time::sleep(USES_EVERY) => {}
+        }
+    }
+}
+
 /// Takes a data directory for this process alone.
 pub(crate) fn take_directory(dir: &Path) -> Result<File, Error> {
     let wrong = |source| Error::Directory { path: dir.to_owned(), source };
@@ -467,6 +489,12 @@ pub(crate) async fn run(
     if role.is(Role::Project) {
         tasks.spawn(follow_receipt_keys(Arc::clone(&engine)));
         tasks.spawn(api::services::receipts::seal::run(Arc::clone(&engine.context), Arc::clone(&engine.parts.keys), engine.holder.clone()));
+    }
+    if role.is(Role::Api) {
+        tasks.spawn(record_uses(Arc::clone(&engine)));
+    }
+    if role.is(Role::Api) {
+        tasks.spawn(api::webhooks::sender::run(Arc::clone(&engine.context), engine.holder.clone()));
     }
     if role.is(Role::Api) && engine.context.payments.till().is_some() {
         tasks.spawn(api::payments::watch::run(Arc::clone(&engine.context), engine.holder.clone()));

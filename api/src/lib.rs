@@ -14,3 +14,4 @@ pub mod problem;
 pub mod server;
 pub mod services;
 pub mod surfaces;
+pub mod webhooks;

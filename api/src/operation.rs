@@ -23,8 +23,18 @@ pub enum Method {
     Get,
     /// Makes something.
     Post,
+    /// Changes something.
+    Patch,
     /// Takes something away.
     Delete,
+}
+
+impl Method {
+    /// Whether its arguments come in a body.
+    #[must_use]
+    pub fn has_body(self) -> bool {
+        matches!(self, Self::Post | Self::Patch)
+    }
 }
 
 /// Who may call, and what it costs.

@@ -31,6 +31,7 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "recalls", json: include_str!("../avro/recalls.avsc") },
     SchemaText { topic: "trials", json: include_str!("../avro/trials.avsc") },
     SchemaText { topic: "accounts", json: include_str!("../avro/accounts.avsc") },
+    SchemaText { topic: "deliveries", json: include_str!("../avro/deliveries.avsc") },
     SchemaText { topic: "payments", json: include_str!("../avro/payments.avsc") },
     SchemaText { topic: "receipts", json: include_str!("../avro/receipts.avsc") },
     SchemaText { topic: "rejected", json: include_str!("../avro/rejected.avsc") },
@@ -40,11 +41,15 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "changes.receipts", json: include_str!("../avro/changes.receipts.avsc") },
     SchemaText { topic: "changes.research", json: include_str!("../avro/changes.research.avsc") },
     SchemaText { topic: "changes.accounts", json: include_str!("../avro/changes.accounts.avsc") },
+    SchemaText { topic: "changes.deliveries", json: include_str!("../avro/changes.deliveries.avsc") },
     SchemaText { topic: "changes.payments", json: include_str!("../avro/changes.payments.avsc") },
     SchemaText { topic: "changes.watches", json: include_str!("../avro/changes.watches.avsc") },
     SchemaText { topic: "imports", json: include_str!("../avro/imports.avsc") },
     SchemaText { topic: "accounts", json: include_str!("../avro/accounts.v1.avsc") },
+    SchemaText { topic: "accounts", json: include_str!("../avro/accounts.v2.avsc") },
     SchemaText { topic: "changes.accounts", json: include_str!("../avro/changes.accounts.v1.avsc") },
+    SchemaText { topic: "changes.accounts", json: include_str!("../avro/changes.accounts.v2.avsc") },
+    SchemaText { topic: "changes.watches", json: include_str!("../avro/changes.watches.v1.avsc") },
     SchemaText { topic: "receipts", json: include_str!("../avro/receipts.v1.avsc") },
 ];
 

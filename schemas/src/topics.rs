@@ -42,6 +42,8 @@ pub const RECALLS: Topic = Topic { name: "recalls", kind: TopicKind::Facts, part
 pub const TRIALS: Topic = Topic { name: "trials", kind: TopicKind::Facts, partitions: 4, private: false };
 /// What the API itself was asked to remember: keys, filters, watches.
 pub const ACCOUNTS: Topic = Topic { name: "accounts", kind: TopicKind::Commands, partitions: 1, private: true };
+/// What became of the messages to webhooks.
+pub const DELIVERIES: Topic = Topic { name: "deliveries", kind: TopicKind::Commands, partitions: 1, private: true };
 /// Payments that were signed for an answer, and what became of them.
 pub const PAYMENTS: Topic = Topic { name: "payments", kind: TopicKind::Commands, partitions: 1, private: true };
 /// Requests to the receipt service.
@@ -60,6 +62,8 @@ pub const CHANGES_RECEIPTS: Topic = Topic { name: "changes.receipts", kind: Topi
 pub const CHANGES_RESEARCH: Topic = Topic { name: "changes.research", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The accounts' changes.
 pub const CHANGES_ACCOUNTS: Topic = Topic { name: "changes.accounts", kind: TopicKind::Changes, partitions: 1, private: true };
+/// How far each target of a webhook has been told.
+pub const CHANGES_DELIVERIES: Topic = Topic { name: "changes.deliveries", kind: TopicKind::Changes, partitions: 1, private: true };
 /// The payments' changes.
 pub const CHANGES_PAYMENTS: Topic = Topic { name: "changes.payments", kind: TopicKind::Changes, partitions: 1, private: true };
 /// The changes of what accounts keep: saved filters and watches.
@@ -76,6 +80,7 @@ pub const ALL: &[Topic] = &[
     RECALLS,
     TRIALS,
     ACCOUNTS,
+    DELIVERIES,
     PAYMENTS,
     RECEIPTS,
     REJECTED,
@@ -85,6 +90,7 @@ pub const ALL: &[Topic] = &[
     CHANGES_RECEIPTS,
     CHANGES_RESEARCH,
     CHANGES_ACCOUNTS,
+    CHANGES_DELIVERIES,
     CHANGES_PAYMENTS,
     CHANGES_WATCHES,
     IMPORTS,

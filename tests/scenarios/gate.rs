@@ -247,4 +247,24 @@ impl Coordination for GatedStore {
         self.gate.pass().await;
         self.store.coordination().take(name, amount, max, now_ms, expires_ms).await
     }
+
+    async fn kept(&self, name: &str) -> Result<Option<String>, view_store::Error> {
+        self.gate.pass().await;
+        self.store.coordination().kept(name).await
+    }
+
+    async fn keep(&self, name: &str, value: &str) -> Result<String, view_store::Error> {
+        self.gate.pass().await;
+        self.store.coordination().keep(name, value).await
+    }
+
+    async fn replace(&self, name: &str, value: &str) -> Result<(), view_store::Error> {
+        self.gate.pass().await;
+        self.store.coordination().replace(name, value).await
+    }
+
+    async fn all_kept(&self) -> Result<Vec<(String, String)>, view_store::Error> {
+        self.gate.pass().await;
+        self.store.coordination().all_kept().await
+    }
 }

@@ -46,7 +46,7 @@ impl Story {
         fed.engine.start(projector, "projector");
         let clock = PlayedClock::new(fixed_clock().now(), fixed_clock());
         let served = Served::start(&fed.engine, Clock::Played(clock), Some(&played.base_url));
-        let key = served.key(Tier::Pro).await;
+        let key = served.key(Tier::Business).await;
         pubkey::name_first(&served.context, &fed.engine.receipt_key).await.unwrap();
         tokio::spawn(seal::run(Arc::clone(&served.context), Arc::clone(&fed.engine.parts.keys), "seal".to_owned()));
         Self { fed, played, served, key, clock }
@@ -135,7 +135,7 @@ async fn every_example_is_answered() {
             }
             let direct = match operation.method {
                 Method::Get => get(&story, service.name, operation, &operation.example).await.0,
-                Method::Post | Method::Delete => {
+                Method::Post | Method::Patch | Method::Delete => {
                     let path = format!("/{}{}", service.name, operation.path);
                     let answer = asked(story.served.address, "POST", path, &story.key, operation.example.to_string()).await;
                     assert_eq!(answer.status, 201, "{shown}: {}", String::from_utf8_lossy(&answer.body));

@@ -35,3 +35,4 @@ mod stream;
 mod twice;
 mod unchanged;
 mod watches;
+mod webhooks;

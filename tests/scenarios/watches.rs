@@ -280,8 +280,9 @@ fn what_accounts_keep() {
         // Kept, found, and used; nobody else's.
         let (status, _, saved) = ask(&pro, "POST", "filters", &save);
         assert_eq!((status, &saved["name"], &saved["filter"]), (201, &json!("mine"), filter));
-        let (status, _, made) = ask(&pro, "POST", "watchlist", &watch);
+        let (status, _, mut made) = ask(&pro, "POST", "watchlist", &watch);
         assert_eq!((status, &made["webhookHost"]), (201, &json!("hooks.example.org")), "{made}");
+        assert!(made.as_object_mut().unwrap().remove("secret").is_some_and(|secret| secret.as_str().unwrap().starts_with("whsec_")));
         let id = format!("watchlist/{}", made["id"].as_str().unwrap());
         assert_eq!(ask(&pro, "GET", "filters", &none).2["filters"], json!([saved]));
         assert_eq!(ask(&pro, "GET", "watchlist", &none).2["watches"], json!([made]));
@@ -341,6 +342,29 @@ fn what_accounts_keep() {
 
     let exports = ["accounts", "changes.accounts", "changes.watches"].map(|topic| run(&["export", topic, "--all"]));
     assert!(exports[0].contains("\"webhook\"") && exports[2].contains("\"webhook\""));
+
+    // An account is erased: its key ends, what it kept goes, and no rebuild and no secret from elsewhere brings its addresses back.
+    let status = |key: &str| quiet.send("GET", "/research/v1/watchlist", &[("x-api-key", key)], &Value::Null).0;
+    let (secrets, file) = (run(&["accounts", "export-secrets"]), dir.path().join("secrets"));
+    std::fs::write(&file, &secrets).unwrap();
+    let keys = run(&["keys", "list"]);
+    let line: Vec<&str> = keys.lines().map(|line| line.split('\t').collect::<Vec<_>>()).find(|line| line[1] == "pro").unwrap();
+    let (id, account) = (line[0], line[5].strip_prefix("of ").unwrap());
+    assert!(secrets.lines().any(|line| line.strip_prefix(account).is_some_and(|secret| secret.len() == 65)), "{account}: {secrets}");
+    let erase = |name: &str| {
+        let output = crate::process::run(highwater(&data, NOWHERE, &["accounts", "erase", name]));
+        (output.status.code(), String::from_utf8(output.stderr).unwrap().trim().to_owned())
+    };
+    assert_eq!(erase("acct_none"), (Some(1), "highwater: there is no account or key acct_none".to_owned()));
+    assert_eq!((status(&pro), status(&other)), (200, 200));
+    let (code, words) = erase(id);
+    assert!(code == Some(0) && words.starts_with(&format!("{account} is erased: 1 keys, ")) && !words.contains(" 0 filters"), "{words}");
+    assert_eq!((status(&pro), status(&other)), (401, 200));
+    assert_eq!(erase(account), (Some(0), format!("{account} is erased: 0 keys, 0 filters and watches")));
+    run(&["replay", "all"]);
+    run(&["accounts", "import-secrets", file.to_str().unwrap()]);
+    assert_eq!(run(&["accounts", "export-secrets"]), format!("{account}\t\n"));
+
     assert_eq!(quiet.server.terminate().code(), Some(0));
     let said = quiet.said.lock().unwrap().clone();
     assert!(said.iter().any(|line| line.contains("answered")), "the log says much");

@@ -13,7 +13,7 @@ use schemas::error_code::ErrorCode;
 use schemas::event::{Command, Fact, FactKind, Head, content_hash, fact_id};
 use schemas::hash::Hash32;
 use schemas::key;
-use schemas::tables::ViewDef;
+use schemas::tables::{Key, ViewDef};
 use schemas::topics::Topic;
 use schemas::views::engine::{self, HeadRow};
 use view_store::Checkpoint;
@@ -54,12 +54,12 @@ pub(crate) async fn command<C: Command>(
         if once == Once::Yes && head.version > 0 {
             return caught_up(ctx, view, C::TOPIC).await;
         }
-        let offset = append(ctx, subject, head, command).await?;
+        let offsets = append(ctx, vec![envelope(ctx, subject, head, command)?]).await?;
+        let offset = *offsets.first().ok_or_else(|| Problem::new(ErrorCode::Internal, "the log gave no offset"))?;
         let passed = |at: &Checkpoint| at.positions.get(&place).is_some_and(|next| *next > offset);
         ctx.wait_for(view, PROJECTED_WITHIN, passed).await?.ok_or_else(not_yet)?;
         let engine = ctx.live(&engine::VIEW).await?;
-        let dropped = key![C::TOPIC.name, 0_i64, i64::try_from(offset).unwrap_or(i64::MAX)];
-        if engine.get(&engine::DROPPED, &dropped).await.map_err(store_problem)?.is_none() {
+        if engine.get(&engine::DROPPED, &dropped_at(C::TOPIC, offset)).await.map_err(store_problem)?.is_none() {
             return Ok(());
         }
     }
@@ -79,17 +79,47 @@ pub(crate) async fn caught_up(ctx: &Context, view: &'static ViewDef, topic: &'st
 
 async fn head_of(ctx: &Context, topic: &Topic, subject: &str) -> Result<Head, Problem> {
     let view = ctx.live(&engine::VIEW).await?;
-    let Some(bytes) = view.get(&engine::HEADS, &key![topic.name, subject]).await.map_err(store_problem)? else {
-        return Ok(Head::default());
-    };
+    head_in(subject, view.get(&engine::HEADS, &key![topic.name, subject]).await.map_err(store_problem)?)
+}
+
+fn head_in(subject: &str, row: Option<Bytes>) -> Result<Head, Problem> {
+    let Some(bytes) = row else { return Ok(Head::default()) };
     HeadRow::from_bytes(&bytes).map(|row| row.head).ok_or_else(|| {
         tracing::error!(key = subject, "the head of a subject cannot be read");
         Problem::new(ErrorCode::Internal, "a stored row cannot be read")
     })
 }
 
-/// Appends the command; answers its offset.
-async fn append<C: Command>(ctx: &Context, subject: &str, head: Head, command: &C) -> Result<u64, Problem> {
+/// Appends commands, one a subject, on top of their heads, in one batch, and waits until a view has passed them; says of each whether it extended
+/// its subject's head, which another one may have done first.
+///
+/// # Errors
+/// `unavailable` when they are not recorded, or not projected in time.
+pub(crate) async fn commands<C: Command>(ctx: &Context, view: &'static ViewDef, all: &[(String, C)]) -> Result<Vec<bool>, Problem> {
+    let engine = ctx.live(&engine::VIEW).await?;
+    let heads: Vec<Key> = all.iter().map(|(subject, _)| key![C::TOPIC.name, subject.as_str()]).collect();
+    let heads = engine.get_many(&engine::HEADS, &heads).await.map_err(store_problem)?;
+    let mut appends = Vec::with_capacity(all.len());
+    for ((subject, command), head) in all.iter().zip(heads) {
+        appends.push(envelope(ctx, subject, head_in(subject, head)?, command)?);
+    }
+    let offsets = append(ctx, appends).await?;
+    let Some(last) = offsets.iter().max() else { return Ok(Vec::new()) };
+    let place = format!("{}/0", C::TOPIC.name);
+    let passed = |at: &Checkpoint| at.positions.get(&place).is_some_and(|next| next > last);
+    ctx.wait_for(view, PROJECTED_WITHIN, passed).await?.ok_or_else(not_yet)?;
+    let engine = ctx.live(&engine::VIEW).await?;
+    let dropped: Vec<Key> = offsets.iter().map(|offset| dropped_at(C::TOPIC, *offset)).collect();
+    let dropped = engine.get_many(&engine::DROPPED, &dropped).await.map_err(store_problem)?;
+    Ok(dropped.iter().map(Option::is_none).collect())
+}
+
+fn dropped_at(topic: &Topic, offset: u64) -> Key {
+    key![topic.name, 0_i64, i64::try_from(offset).unwrap_or(i64::MAX)]
+}
+
+/// A command as it is appended on top of a head.
+fn envelope<C: Command>(ctx: &Context, subject: &str, head: Head, command: &C) -> Result<Append, Problem> {
     let now_ms = ctx.clock.now_ms();
     let content = content_hash(FactKind::Observed, &command.canonical());
     let version = head.version + 1;
@@ -112,11 +142,13 @@ async fn append<C: Command>(ctx: &Context, subject: &str, head: Head, command: &
     let kind = format!("highwater.{}.{}", topic.name, command.verb());
     let headers = Headers::cloud_event(&id.to_string(), &kind, &format!("/{}", topic.name), &rfc3339(now_ms));
     let record = Record { key: Bytes::from(subject.to_owned()), value: Bytes::from(value), headers, at_ms: now_ms };
-    let partition = topic.partition_of(subject.as_bytes());
-    let appended = ctx.log.append(vec![Append { topic, partition, record }]);
-    let appended = tokio::time::timeout(APPENDED_WITHIN, appended).await.map_err(|late| failed("append", &late))?;
-    let offsets = appended.map_err(|error| failed("append", &error))?;
-    offsets.first().map(|offset| offset.0).ok_or_else(|| Problem::new(ErrorCode::Internal, "the log gave no offset"))
+    Ok(Append { topic, partition: topic.partition_of(subject.as_bytes()), record })
+}
+
+/// Appends; answers the offsets.
+async fn append(ctx: &Context, appends: Vec<Append>) -> Result<Vec<u64>, Problem> {
+    let appended = tokio::time::timeout(APPENDED_WITHIN, ctx.log.append(appends)).await.map_err(|late| failed("append", &late))?;
+    Ok(appended.map_err(|error| failed("append", &error))?.into_iter().map(|offset| offset.0).collect())
 }
 
 fn failed(what: &'static str, error: &(dyn std::error::Error + 'static)) -> Problem {

@@ -19,7 +19,7 @@ use crate::context::{Context, store_problem};
 use crate::problem::Problem;
 
 /// Rows of one page of a listing.
-const PAGE_ROWS: usize = 500;
+pub(super) const PAGE_ROWS: usize = 500;
 /// Live and ended keys of one e-mail address that are looked at.
 const KEYS_LOOKED_AT: usize = 200;
 const DAY_MS: i64 = 86_400_000;

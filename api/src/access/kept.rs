@@ -9,13 +9,14 @@ use schemas::key;
 use schemas::tables::Key;
 use schemas::views::accounts::AccountCommand;
 use schemas::views::records::Row;
-use schemas::views::watches::{DELETE_FILTER, Kept, SAVE_FILTER, TABLES, UNWATCH, WATCH, kind, shelf};
+use schemas::views::watches::{DELETE_FILTER, Kept, RETARGET, SAVE_FILTER, TABLES, UNWATCH, WATCH, kind, shelf};
 
 use super::append::{Once, command};
-use super::webhook::Webhook;
+use super::webhook::{Sealing, Webhook};
 use crate::context::{Context, store_problem};
 use crate::operation::{Call, Caller};
 use crate::problem::Problem;
+use crate::webhooks::sign::SigningSecret;
 
 /// The things of one kind that one account has in one service.
 pub(crate) struct Shelf<'a> {
@@ -32,8 +33,8 @@ pub(crate) struct NewWatch {
     pub(crate) entity: String,
     /// The filter in canonical form.
     pub(crate) filter: String,
-    /// Where to deliver.
-    pub(crate) webhook: Option<Webhook>,
+    /// Where to deliver, and what to sign with.
+    pub(crate) webhook: Option<(Webhook, SigningSecret)>,
     /// The service's last change that does not count.
     pub(crate) after: u64,
 }
@@ -103,16 +104,42 @@ impl<'a> Shelf<'a> {
     pub(crate) async fn begin(&self, new: NewWatch) -> Result<Kept, Problem> {
         let NewWatch { entity, filter, webhook, after } = new;
         let chance = match self.idempotency_key {
-            Some(text) => self.repeat(text, &[&entity, webhook.as_ref().map_or("", Webhook::reveal)]),
+            Some(text) => self.repeat(text, &[&entity, webhook.as_ref().map_or("", |(webhook, _)| webhook.reveal())]),
             None => rand::random(),
         };
         let id = format!("watch_{}", hex(&chance[..12]));
-        let seal = |webhook: &Webhook| webhook.sealed(self.ctx.access.secrets(), &self.caller.account, &id);
-        let webhook = webhook.as_ref().map(seal).transpose()?.unwrap_or_default();
+        let (webhook, secret) = match &webhook {
+            Some((webhook, secret)) => {
+                let sealing = Sealing::made(self.ctx, &self.caller.account).await?;
+                (sealing.seal(webhook, &id)?, sealing.seal_secret(secret, &id)?)
+            }
+            None => (String::new(), String::new()),
+        };
         let after = i64::try_from(after).unwrap_or(i64::MAX);
-        let watch =
-            AccountCommand { verb: WATCH.to_owned(), item_id: id.clone(), filter, entity, webhook, after, ..AccountCommand::default() };
+        let watch = AccountCommand {
+            verb: WATCH.to_owned(),
+            item_id: id.clone(),
+            filter,
+            entity,
+            webhook,
+            secret,
+            after,
+            ..AccountCommand::default()
+        };
         self.make(&id, Once::Yes, watch).await
+    }
+
+    /// Gives a watch another webhook, or another secret.
+    ///
+    /// # Errors
+    /// `unavailable` when it is not projected in time.
+    pub(crate) async fn retarget(&self, kept: &Kept, webhook: Option<&Webhook>, secret: Option<&SigningSecret>) -> Result<Kept, Problem> {
+        let sealing = Sealing::made(self.ctx, &self.caller.account).await?;
+        let webhook = webhook.map(|webhook| sealing.seal(webhook, &kept.id)).transpose()?.unwrap_or_default();
+        let secret = secret.map(|secret| sealing.seal_secret(secret, &kept.id)).transpose()?.unwrap_or_default();
+        let retarget = AccountCommand { verb: RETARGET.to_owned(), item_id: kept.id.clone(), webhook, secret, ..AccountCommand::default() };
+        command(self.ctx, TABLES.view, &kept.id, Once::No, &self.own(retarget)).await?;
+        self.watch(&kept.id).await
     }
 
     /// Deletes one of them.
@@ -125,10 +152,12 @@ impl<'a> Shelf<'a> {
         command(self.ctx, TABLES.view, &kept.id, Once::No, &self.own(delete)).await
     }
 
-    /// The host that a watch is delivered to; empty for none, and for one that was sealed under another master key.
-    pub(crate) fn host(&self, kept: &Kept) -> String {
-        let webhook = Webhook::open(self.ctx.access.secrets(), &kept.account, &kept.id, &kept.webhook);
-        webhook.map_or_else(String::new, |webhook| webhook.host().to_owned())
+    /// What the account's addresses are sealed with, if there are any.
+    ///
+    /// # Errors
+    /// `unavailable` when the store does not answer.
+    pub(crate) async fn sealing(&self) -> Result<Option<Sealing>, Problem> {
+        Sealing::of(self.ctx, &self.caller.account).await
     }
 
     /// Appends a command that makes something, and answers what it made.

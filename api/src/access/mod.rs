@@ -5,6 +5,7 @@
 
 pub(crate) mod append;
 pub mod commands;
+mod erase;
 pub(crate) mod kept;
 pub mod keys;
 pub mod quota;
@@ -12,18 +13,21 @@ pub mod secrets;
 pub mod tiers;
 pub mod webhook;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::{StreamExt as _, stream};
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
 use schemas::key;
-use schemas::views::accounts::{self, ApiKey, Row, Tier};
+use schemas::views::accounts::{self, AccountCommand, ApiKey, Row, Tier, hour_of};
 use subtle::ConstantTimeEq;
 
+use self::append::{Once, command};
 pub use self::commands::{MintedKey, RotatedKey};
+pub use self::erase::Erased;
 use self::keys::{Key, key_id};
 use self::quota::{Quotas, Spent, address_subject};
 use self::secrets::Secrets;
@@ -34,6 +38,10 @@ use crate::problem::Problem;
 
 /// How long a key's row is believed without being read again.
 pub const KEY_CACHED_FOR: Duration = Duration::from_secs(4);
+/// Uses of keys recorded at once.
+const RECORDED_AT_ONCE: usize = 16;
+/// How often uses of keys are recorded.
+pub const USES_EVERY: Duration = Duration::from_secs(60);
 /// Rows of keys held in memory.
 const KEYS_CACHED_MAX: usize = 10_000;
 
@@ -62,13 +70,15 @@ pub struct Access {
     secrets: Secrets,
     cached: Mutex<HashMap<Hash32, (Instant, Arc<ApiKey>)>>,
     quotas: Quotas,
+    /// Keys whose use in this hour is not recorded yet, by id.
+    used: Mutex<BTreeSet<String>>,
 }
 
 impl Access {
     /// Access by these secrets.
     #[must_use]
     pub fn new(secrets: Secrets) -> Self {
-        Self { secrets, cached: Mutex::default(), quotas: Quotas::default() }
+        Self { secrets, cached: Mutex::default(), quotas: Quotas::default(), used: Mutex::default() }
     }
 
     /// The secrets.
@@ -173,7 +183,34 @@ impl Access {
             tracing::error!(key = row.id, tier = row.tier, "a key has a tier that this version does not know");
             Problem::new(ErrorCode::Internal, "the key's tier is unknown here")
         })?;
+        if row.last_used_at < hour_of(ctx.clock.now_ms()) {
+            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            // Those that find no room are noted with a later call.
+            if used.len() < KEYS_CACHED_MAX && !used.contains(&row.id) {
+                used.insert(row.id.clone());
+            }
+        }
         Ok(Caller { tier, key_id: row.id.clone(), account: row.account.clone(), address })
+    }
+
+    /// Records which keys were used since the last time, each once an hour. A use that could not be recorded is recorded with the next ones.
+    ///
+    /// # Errors
+    /// `unavailable` when one is not recorded, or not projected in time.
+    pub async fn record_uses(&self, ctx: &Context) -> Result<(), Problem> {
+        let used = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
+        let recorded = used.into_iter().map(|key_id| async move {
+            let used = AccountCommand { verb: "used".to_owned(), key_id: key_id.clone(), ..AccountCommand::default() };
+            let outcome = command(ctx, &accounts::VIEW, &key_id, Once::No, &used).await;
+            if outcome.is_ok() {
+                self.forget(&key_id);
+            } else {
+                self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(key_id);
+            }
+            outcome
+        });
+        let outcomes: Vec<Result<(), Problem>> = stream::iter(recorded).buffer_unordered(RECORDED_AT_ONCE).collect().await;
+        outcomes.into_iter().collect()
     }
 
     fn cached_key(&self, hash: &Hash32) -> Option<Arc<ApiKey>> {

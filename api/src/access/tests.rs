@@ -12,7 +12,7 @@ use schemas::event::Fact;
 use schemas::position::LogOffset;
 use schemas::tables::{Key as RowKey, Table, Write};
 use schemas::topics::ACCOUNTS;
-use schemas::views::accounts::AccountCommand;
+use schemas::views::accounts::USE_GRAIN_MS;
 use schemas::views::engine::{self, HeadRow};
 use serde_json::json;
 use view_store::{Checkpoint, View, ViewStore};
@@ -71,6 +71,7 @@ async fn apply(view: &dyn View, command: AccountCommand, at_ms: i64) -> Vec<Writ
         email_hash: command.email_hash.clone(),
         minted_at: at_ms,
         ends_at: 0,
+        last_used_at: 0,
     };
     let old = view.get(&accounts::KEYS, &key![command.key_id.as_str()]).await.unwrap();
     let ended = |ends_at| ApiKey { ends_at, ..read_row(&old.clone().unwrap()).unwrap() };
@@ -81,6 +82,11 @@ async fn apply(view: &dyn View, command: AccountCommand, at_ms: i64) -> Vec<Writ
         ],
         "rotate" => vec![put_key(&ended(at_ms + DAY_MS)), put_key(&made(&command.new_key_id))],
         "revoke" => vec![put_key(&ended(at_ms))],
+        "erase" => vec![
+            put_key(&ApiKey { email_hash: String::new(), ..ended(at_ms) }),
+            Write::delete(&accounts::BY_EMAIL, key![ended(0).email_hash.as_str(), command.key_id.as_str()]),
+        ],
+        "used" => vec![put_key(&ApiKey { last_used_at: hour_of(at_ms), ..read_row(&old.unwrap()).unwrap() })],
         verb => panic!("{verb}"),
     }
 }
@@ -179,6 +185,34 @@ async fn refusals() {
     assert_eq!(policy, "\"day\";q=100000;w=86400, \"minute\";q=50000;w=60");
     assert_eq!(admit(&ctx, "", &free).await.unwrap().rate_limit, "\"day\";r=99;t=86400");
     assert!(ctx.access.mint(&ctx, Tier::Anonymous, "").await.is_err());
+}
+
+/// Proves that the hour in which a key was used is recorded, once however often it is used, and that a key which is not used has none.
+#[tokio::test]
+async fn last_use() {
+    let (world, ctx) = world().await;
+    let free = operation(Price::Free, true);
+    let [used, unused] = [ctx.access.mint(&ctx, Tier::Pro, "").await.unwrap(), ctx.access.mint(&ctx, Tier::Pro, "").await.unwrap()];
+    let appended = async || ctx.log.end(&ACCOUNTS, 0).await.unwrap().0;
+    let before = appended().await;
+    for _ in 0..3 {
+        admit(&ctx, used.key.reveal(), &free).await.unwrap();
+    }
+    ctx.access.record_uses(&ctx).await.unwrap();
+    ctx.access.record_uses(&ctx).await.unwrap();
+    assert_eq!(appended().await - before, 1);
+    let last = async |id: &str| ctx.access.list(&ctx).await.unwrap().into_iter().find(|key| key.id == id).unwrap().last_used_at;
+    assert_eq!((last(&used.row.id).await, last(&unused.row.id).await), (hour_of(START_MS), 0));
+
+    // What is recorded is not recorded again in the same hour, by another node either; in the next one it is.
+    for (later_ms, uses) in [(0, 0), (USE_GRAIN_MS, 1)] {
+        let other = world.context(START_MS + later_ms);
+        admit(&other, used.key.reveal(), &free).await.unwrap();
+        let before = appended().await;
+        other.access.record_uses(&other).await.unwrap();
+        assert_eq!(appended().await - before, uses, "{later_ms} ms later");
+    }
+    assert_eq!(last(&used.row.id).await, hour_of(START_MS + USE_GRAIN_MS));
 }
 
 /// Proves that 16 tasks together get exactly the 100 calls of an address, that the last one reads 0 and the next ones 429 with the pause

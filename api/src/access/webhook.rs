@@ -1,27 +1,33 @@
 //! The URL that an account wants something delivered to: personal, and often a secret by itself.
 //!
 //! Promises: it is checked for its form before anything else is done with it; it is in no log, error or `Debug` output; what is kept is
-//! sealed under a key that follows from the master key and the account, bound to the one thing that it belongs to. Sealed form, in base64url
-//! without padding: version u8, a nonce of 12 bytes by chance, the URL under ChaCha20-Poly1305, whose tag of 16 bytes ends it. What a name
-//! stands for is not looked up here: whoever connects must look, at the time.
+//! sealed under a key that follows from the master key and a secret of the account that is in no log, bound to the one thing that it belongs
+//! to. Sealed form, in base64url without padding: version u8, a nonce of 12 bytes by chance, the URL under ChaCha20-Poly1305, whose tag of 16
+//! bytes ends it. What a name stands for is not looked up here: whoever connects must look, at the time.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use schemas::error_code::ErrorCode;
+use schemas::hash::{Hash32, hex};
 use url::{Host, Url};
 
 use super::secrets::Secrets;
+use crate::context::{Context, store_problem};
 use crate::problem::Problem;
+use crate::webhooks::guard::{is_public, is_public_name};
+use crate::webhooks::sign::SigningSecret;
 
 /// The longest URL, in characters.
 pub const URL_CHARS_MAX: usize = 2_000;
-/// How it is sealed today.
-const VERSION: u8 = 1;
-/// Generation of the keys that URLs are sealed with.
-const GENERATION: u32 = 1;
+/// How it is sealed today. Version 1 had no secret of the account.
+const VERSION: u8 = 2;
+/// What the name begins with that an account's secret is kept under in the store.
+const KEPT: &str = "webhook-secret/";
+/// The secret of an account that was erased.
+const ERASED: &str = "";
 
 /// A URL that was checked.
 #[derive(Clone, PartialEq, Eq)]
@@ -83,20 +89,90 @@ impl Webhook {
         self.0.as_str()
     }
 
-    /// The URL sealed for one thing of an account.
+    /// The same, in its parts.
+    pub(crate) fn url(&self) -> &Url {
+        &self.0
+    }
+}
+
+/// What the URLs of one account are sealed with.
+pub(crate) struct Sealing {
+    account: String,
+    key: LessSafeKey,
+}
+
+impl Sealing {
+    /// That of an account, made if it has none yet.
+    ///
+    /// # Errors
+    /// `not-found` for an account that was erased; `unavailable` when the store does not answer.
+    pub(crate) async fn made(ctx: &Context, account: &str) -> Result<Self, Problem> {
+        let secret = hex(&rand::random::<[u8; 32]>());
+        let kept = ctx.store.coordination().keep(&format!("{KEPT}{account}"), &secret).await.map_err(store_problem)?;
+        Self::from_secret(ctx.access.secrets(), account, &kept).ok_or_else(|| Problem::new(ErrorCode::NotFound, "this account was erased"))
+    }
+
+    /// That of an account; `None` for one that has none, or was erased.
+    ///
+    /// # Errors
+    /// `unavailable` when the store does not answer.
+    pub(crate) async fn of(ctx: &Context, account: &str) -> Result<Option<Self>, Problem> {
+        let kept = ctx.store.coordination().kept(&format!("{KEPT}{account}")).await.map_err(store_problem)?;
+        Ok(kept.and_then(|secret| Self::from_secret(ctx.access.secrets(), account, &secret)))
+    }
+
+    /// Destroys the account's secret: nothing that was sealed with it is read again, nor sealed anew.
+    ///
+    /// # Errors
+    /// `unavailable` when the store does not answer.
+    pub(crate) async fn destroy(ctx: &Context, account: &str) -> Result<(), Problem> {
+        ctx.store.coordination().replace(&format!("{KEPT}{account}"), ERASED).await.map_err(store_problem)
+    }
+
+    fn from_secret(secrets: &Secrets, account: &str, secret: &str) -> Option<Self> {
+        let bytes = secrets.derive(&format!("webhook-url/{account}/{secret}"), u32::from(VERSION));
+        let key = UnboundKey::new(&CHACHA20_POLY1305, &bytes).ok().map(LessSafeKey::new);
+        key.filter(|_| secret != ERASED).map(|key| Self { account: account.to_owned(), key })
+    }
+
+    /// A URL sealed for one thing of the account.
     ///
     /// # Errors
     /// `internal`, which does not happen: a URL is short.
-    pub(crate) fn sealed(&self, secrets: &Secrets, account: &str, id: &str) -> Result<String, Problem> {
+    pub(crate) fn seal(&self, url: &Webhook, id: &str) -> Result<String, Problem> {
+        self.seal_text(url.reveal(), id)
+    }
+
+    /// What signs the messages to that thing, sealed likewise.
+    ///
+    /// # Errors
+    /// As [`Self::seal`].
+    pub(crate) fn seal_secret(&self, secret: &SigningSecret, id: &str) -> Result<String, Problem> {
+        self.seal_text(&secret.reveal(), &secret_of(id))
+    }
+
+    fn seal_text(&self, text: &str, id: &str) -> Result<String, Problem> {
         let nonce: [u8; NONCE_LEN] = rand::random();
-        let mut text = self.0.as_str().as_bytes().to_vec();
-        let key = key(secrets, account).ok_or_else(unsealable)?;
-        key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), bound_to(account, id), &mut text).map_err(|_| unsealable())?;
+        let mut text = text.as_bytes().to_vec();
+        let sealed = self.key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), self.bound_to(id), &mut text);
+        sealed.map_err(|_| {
+            tracing::error!("a webhook's address could not be sealed");
+            Problem::new(ErrorCode::Internal, "the webhook could not be kept")
+        })?;
         Ok(URL_SAFE_NO_PAD.encode([&[VERSION][..], &nonce, &text].concat()))
     }
 
-    /// What was sealed for that thing of that account; `None` for anything else, or under another master key.
-    pub(crate) fn open(secrets: &Secrets, account: &str, id: &str, sealed: &str) -> Option<Self> {
+    /// What was sealed for that thing of this account; `None` for anything else, or under another master key.
+    pub(crate) fn open(&self, id: &str, sealed: &str) -> Option<Webhook> {
+        Url::parse(&self.open_text(id, sealed)?).ok().map(Webhook)
+    }
+
+    /// The secret that was sealed for that thing, likewise.
+    pub(crate) fn open_secret(&self, id: &str, sealed: &str) -> Option<SigningSecret> {
+        SigningSecret::parse(&self.open_text(&secret_of(id), sealed)?).ok()
+    }
+
+    fn open_text(&self, id: &str, sealed: &str) -> Option<String> {
         let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let (version, rest) = bytes.split_first()?;
         let (nonce, text) = rest.split_first_chunk::<NONCE_LEN>()?;
@@ -104,67 +180,48 @@ impl Webhook {
             return None;
         }
         let mut text = text.to_vec();
-        let text = key(secrets, account)?.open_in_place(Nonce::assume_unique_for_key(*nonce), bound_to(account, id), &mut text).ok()?;
-        Url::parse(std::str::from_utf8(text).ok()?).ok().map(Self)
+        let text = self.key.open_in_place(Nonce::assume_unique_for_key(*nonce), self.bound_to(id), &mut text).ok()?;
+        Some(std::str::from_utf8(text).ok()?.to_owned())
+    }
+
+    /// What is authenticated beside the URL: it opens nowhere else.
+    fn bound_to(&self, id: &str) -> Aad<Vec<u8>> {
+        Aad::from(format!("{VERSION}/{}/{id}", self.account).into_bytes())
     }
 }
 
-fn key(secrets: &Secrets, account: &str) -> Option<LessSafeKey> {
-    let bytes = secrets.derive(&format!("webhook-url/{account}"), GENERATION);
-    UnboundKey::new(&CHACHA20_POLY1305, &bytes).ok().map(LessSafeKey::new)
+/// What the secret of a thing is bound to.
+fn secret_of(id: &str) -> String {
+    format!("{id}/secret")
 }
 
-/// What is authenticated beside the URL: it opens nowhere else.
-fn bound_to(account: &str, id: &str) -> Aad<Vec<u8>> {
-    Aad::from(format!("{VERSION}/{account}/{id}").into_bytes())
+/// The secrets of all accounts that have one, for moving them: (account, secret); an empty one for an account that was erased.
+///
+/// # Errors
+/// `unavailable` when the store does not answer.
+pub async fn account_secrets(ctx: &Context) -> Result<Vec<(String, String)>, Problem> {
+    let mut all = ctx.store.coordination().all_kept().await.map_err(store_problem)?;
+    all.retain_mut(|(name, _)| name.strip_prefix(KEPT).map(str::to_owned).map(|account| *name = account).is_some());
+    all.sort_unstable();
+    Ok(all)
 }
 
-fn unsealable() -> Problem {
-    tracing::error!("a webhook's address could not be sealed");
-    Problem::new(ErrorCode::Internal, "the webhook could not be kept")
-}
-
-fn is_public_name(name: &str) -> bool {
-    let name = name.trim_end_matches('.');
-    let last = name.rsplit('.').next().unwrap_or_default();
-    name.contains('.') && !["localhost", "local", "internal", "home", "lan"].iter().any(|own| last.eq_ignore_ascii_case(own))
-}
-
-/// Whether an address is one of the public internet.
-fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => {
-            let [first, second, ..] = address.segments();
-            let embedded = |at: usize| {
-                let octets = address.octets();
-                octets.get(at..at + 4).and_then(|four| <[u8; 4]>::try_from(four).ok()).map(Ipv4Addr::from)
-            };
-            match (first, second) {
-                // 6to4 and NAT64 lead to an address of the old kind.
-                (0x2002, _) => embedded(2).is_some_and(is_public_v4),
-                (0x64, 0xff9b) => embedded(12).is_some_and(is_public_v4),
-                // Documentation and Teredo.
-                (0x2001, 0xdb8 | 0) => false,
-                // All that is given to the public begins with 001.
-                _ => first & 0xe000 == 0x2000 && address != Ipv6Addr::UNSPECIFIED,
-            }
-        }
+/// Takes an account's secret from elsewhere. One that was erased, there or here, stays so.
+///
+/// # Errors
+/// `parameter-invalid` for what is no secret, or where the account has another one; `unavailable` when the store does not answer.
+pub async fn take_account_secret(ctx: &Context, account: &str, secret: &str) -> Result<(), Problem> {
+    if secret == ERASED {
+        return Sealing::destroy(ctx, account).await;
     }
-}
-
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let [a, b, c, _] = address.octets();
-    let shared = a == 100 && (64..128).contains(&b);
-    let assigned = (a, b, c) == (192, 0, 0) || (a == 198 && (b & 0xfe) == 18);
-    !(a == 0
-        || a >= 224
-        || shared
-        || assigned
-        || address.is_private()
-        || address.is_loopback()
-        || address.is_link_local()
-        || address.is_documentation())
+    if Hash32::from_hex(secret).is_none() {
+        return Err(Problem::parameter("secret", format!("the secret of account {account} is not 64 hex digits")));
+    }
+    let kept = ctx.store.coordination().keep(&format!("{KEPT}{account}"), secret).await.map_err(store_problem)?;
+    if kept == secret || kept == ERASED {
+        return Ok(());
+    }
+    Err(Problem::parameter("secret", format!("account {account} has another secret here: addresses are sealed with it already")))
 }
 
 #[cfg(test)]
@@ -219,27 +276,30 @@ mod tests {
         assert_eq!(format!("{:?}", Webhook::checked(public[0], false).unwrap()), "Webhook(…)");
     }
 
-    /// Proves that a sealed URL opens for its account and its watch, under its master key and unchanged, and nowhere else; that two seals
-    /// differ, and that the URL is in none.
+    /// Proves that a sealed URL opens for its account and its watch, under its master key and the account's secret, unchanged, and nowhere else;
+    /// that two seals differ, and that the URL is in none.
     #[test]
     fn sealed() {
         let secrets = Secrets::from_master(&[7; 32]).unwrap();
+        let sealing = |secrets: &Secrets, account: &str, secret: &str| Sealing::from_secret(secrets, account, secret).unwrap();
+        let own = sealing(&secrets, "a", "1");
         let webhook = Webhook::checked("https://example.org/hook?token=secret", false).unwrap();
-        let sealed = webhook.sealed(&secrets, "a", "w").unwrap();
-        assert_ne!(sealed, webhook.sealed(&secrets, "a", "w").unwrap());
-        let opened = Webhook::open(&secrets, "a", "w", &sealed).unwrap();
+        let sealed = own.seal(&webhook, "w").unwrap();
+        assert_ne!(sealed, own.seal(&webhook, "w").unwrap());
+        let opened = own.open("w", &sealed).unwrap();
         assert_eq!((opened.reveal(), opened.host()), (webhook.reveal(), "example.org"));
         let bytes = URL_SAFE_NO_PAD.decode(&sealed).unwrap();
         assert!(!String::from_utf8_lossy(&bytes).contains("secret") && bytes.len() > webhook.reveal().len());
-        for (account, id) in [("b", "w"), ("a", "v"), ("a/w", ""), ("", "a/w")] {
-            assert_eq!(Webhook::open(&secrets, account, id, &sealed), None, "{account} {id}");
+        for (account, secret, id) in [("b", "1", "w"), ("a", "2", "w"), ("a", "1", "v"), ("a/w", "1", ""), ("", "a/1", "w")] {
+            assert_eq!(sealing(&secrets, account, secret).open(id, &sealed), None, "{account} {secret} {id}");
         }
-        assert_eq!(Webhook::open(&Secrets::from_master(&[8; 32]).unwrap(), "a", "w", &sealed), None);
+        assert_eq!(sealing(&Secrets::from_master(&[8; 32]).unwrap(), "a", "1").open("w", &sealed), None);
+        assert!(Sealing::from_secret(&secrets, "a", ERASED).is_none());
         for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 1;
-            assert_eq!(Webhook::open(&secrets, "a", "w", &URL_SAFE_NO_PAD.encode(&changed)), None, "byte {at}");
-            assert_eq!(Webhook::open(&secrets, "a", "w", &URL_SAFE_NO_PAD.encode(&bytes[..at])), None, "{at} bytes");
+            assert_eq!(own.open("w", &URL_SAFE_NO_PAD.encode(&changed)), None, "byte {at}");
+            assert_eq!(own.open("w", &URL_SAFE_NO_PAD.encode(&bytes[..at])), None, "{at} bytes");
         }
     }
 }

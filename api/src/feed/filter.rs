@@ -5,6 +5,7 @@ use schemas::views::records::{Record, normal};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use view_store::feed::Page;
 
 use super::position::Position;
 use crate::context::Context;
@@ -43,6 +44,19 @@ pub struct Action {
     pub kind: String,
     /// What it says it does.
     pub description: String,
+}
+
+/// The changes of a page.
+///
+/// # Errors
+/// `internal` for what cannot be read.
+pub(crate) fn elements<R: DeserializeOwned>(page: &Page) -> Result<Vec<Element<R>>, Problem> {
+    let parts: Vec<&[u8]> = page.parts.iter().map(AsRef::as_ref).collect();
+    let list = [b"[", parts.join(b",".as_slice()).as_slice(), b"]"].concat();
+    serde_json::from_slice(&list).map_err(|error| {
+        tracing::error!(%error, "a page of changes cannot be read");
+        Problem::new(ErrorCode::Internal, "stored changes cannot be read")
+    })
 }
 
 /// Terms of which a change that fits has at least one.

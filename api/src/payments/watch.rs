@@ -15,7 +15,7 @@ use super::chain::Found;
 use super::sale::{lapse, lease_of, settled};
 use crate::context::{Context, store_problem};
 use crate::feed::Source;
-use crate::feed::filter::Element;
+use crate::feed::filter::{Element, elements};
 use crate::problem::Problem;
 use crate::surfaces::metrics;
 
@@ -102,13 +102,7 @@ impl Open {
         };
         while after < upto {
             let page = reader.page(after, upto, PAGE).await.map_err(store_problem)?;
-            let items: Vec<&[u8]> = page.parts.iter().map(AsRef::as_ref).collect();
-            let list = [b"[", items.join(b",".as_slice()).as_slice(), b"]"].concat();
-            let changes: Vec<Element<Payment>> = serde_json::from_slice(&list).map_err(|error| {
-                tracing::error!(%error, "a page of payments cannot be read");
-                Problem::new(schemas::error_code::ErrorCode::Internal, "stored changes cannot be read")
-            })?;
-            for Element { record, .. } in changes {
+            for Element { record, .. } in elements::<Payment>(&page)? {
                 // What was settled before this node looked after them is not counted again.
                 if record.state == State::Settled && self.after.is_some() {
                     metrics::settled(&record.service, record.amount);

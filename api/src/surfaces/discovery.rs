@@ -7,11 +7,12 @@ use crate::operation::{Method, Operation, Price, Service};
 use crate::payments::terms::{Offer, Till, Version};
 use crate::surfaces::mcp::tool_resource;
 
-/// `GET`, `POST` or `DELETE`.
+/// `GET`, `POST`, `PATCH` or `DELETE`.
 pub(crate) fn verb(operation: &Operation) -> &'static str {
     match operation.method {
         Method::Get => "GET",
         Method::Post => "POST",
+        Method::Patch => "PATCH",
         Method::Delete => "DELETE",
     }
 }

@@ -7,6 +7,8 @@ use http::StatusCode;
 use prometheus::core::{Collector, Desc};
 use prometheus::{Encoder, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, TextEncoder};
 
+use crate::webhooks::Said;
+
 /// A counter in the default registry; `None` if the registry refused it, which costs the numbers and not the calls.
 fn counter(name: &str, help: &str, labels: &[&str]) -> Option<IntCounterVec> {
     let counter = IntCounterVec::new(Opts::new(name, help), labels).ok()?;
@@ -53,6 +55,22 @@ static UNSETTLED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
         "Payments whose time is over and of which nobody knows whether they were settled, at the node that looks after them",
     )
 });
+static ATTEMPTS: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
+    counter("api_webhook_attempts_total", "Messages posted to webhooks, by service and what became of them", &["service", "outcome"])
+});
+static TARGETS_WELL: LazyLock<Option<IntGauge>> =
+    LazyLock::new(|| gauge("api_webhook_targets_well", "Webhooks that took their last message, at the node that sends"));
+static TARGETS_FAILING: LazyLock<Option<IntGauge>> =
+    LazyLock::new(|| gauge("api_webhook_targets_failing", "Webhooks that did not take their last message, at the node that sends"));
+static TARGETS_DISABLED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
+    gauge("api_webhook_targets_disabled", "Webhooks to which nothing is sent until they are resumed, at the node that sends")
+});
+static OLDEST_UNDELIVERED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
+    gauge(
+        "api_webhook_oldest_undelivered_seconds",
+        "For how long the message has been under way that waits longest, at the node that sends",
+    )
+});
 static ANSWERING: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_requests_in_flight", "Requests being answered"));
 static OPEN: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_connections_open", "Connections open"));
 static OPEN_MAX: LazyLock<Option<IntGauge>> =
@@ -68,9 +86,10 @@ pub fn described() -> Vec<Desc> {
     fn of<C: Collector>(metric: &Option<C>) -> Vec<Desc> {
         metric.iter().flat_map(Collector::desc).cloned().collect()
     }
-    let counters = [&REQUESTS, &RESPONSES, &PUBLISHED, &PAYMENTS, &REVENUE].map(|metric| of(metric)).concat();
+    let counters = [&REQUESTS, &RESPONSES, &PUBLISHED, &PAYMENTS, &REVENUE, &ATTEMPTS].map(|metric| of(metric)).concat();
+    let targets = [&TARGETS_WELL, &TARGETS_FAILING, &TARGETS_DISABLED, &OLDEST_UNDELIVERED].map(|metric| of(metric)).concat();
     let gauges = [&UNSETTLED, &ANSWERING, &OPEN, &OPEN_MAX, &READY, &TASKS, &QUEUED].map(|metric| of(metric)).concat();
-    [counters, of(&SECONDS), gauges].concat()
+    [counters, of(&SECONDS), gauges, targets].concat()
 }
 
 fn set(gauge: &LazyLock<Option<IntGauge>>, value: usize) {
@@ -149,6 +168,27 @@ pub(crate) fn settled(service: &str, micros: i64) {
     if let Some(revenue) = REVENUE.as_ref() {
         revenue.with_label_values(&[service]).inc_by(u64::try_from(micros).unwrap_or(0));
     }
+}
+
+/// Counts an attempt to deliver a message.
+pub(crate) fn posted(service: &str, said: &Said) {
+    if let Some(attempts) = ATTEMPTS.as_ref() {
+        let outcome = match said {
+            Said::Taken(_) => "taken",
+            Said::Gone => "gone",
+            Said::Refused(..) => "refused",
+            Said::Nothing(_) => "unanswered",
+        };
+        attempts.with_label_values(&[service, outcome]).inc();
+    }
+}
+
+/// Shows how the targets of webhooks stand.
+pub(crate) fn targets(well: usize, failing: usize, disabled: usize, oldest_s: usize) {
+    set(&TARGETS_WELL, well);
+    set(&TARGETS_FAILING, failing);
+    set(&TARGETS_DISABLED, disabled);
+    set(&OLDEST_UNDELIVERED, oldest_s);
 }
 
 /// Shows of how many payments nobody knows although their time is over.

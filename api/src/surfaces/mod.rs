@@ -206,13 +206,14 @@ impl Place {
             let index = match *request.method {
                 Method::GET | Method::HEAD => route.get,
                 Method::POST => route.post,
+                Method::PATCH => route.patch,
                 Method::DELETE => route.delete,
-                Method::OPTIONS => return reply::options(route.allow()),
+                Method::OPTIONS => return reply::options(&route.allow()),
                 _ => None,
             };
             return match index {
                 Some(index) => rest::operate(context, &self.mounted, index, parameters, request, stream).await,
-                None => reply::problem(base_url, &not_allowed(request.method, route.allow())),
+                None => reply::problem(base_url, &not_allowed(request.method, &route.allow())),
             };
         }
         if path == "/mcp" {
@@ -297,7 +298,7 @@ fn read_only(method: &Method, base_url: &str, response: Response) -> Response {
     }
 }
 
-fn not_allowed(method: &Method, allow: &'static str) -> Problem {
+fn not_allowed(method: &Method, allow: &str) -> Problem {
     Problem::new(ErrorCode::MethodNotAllowed, format!("this address does not take {method}; it takes {allow}")).header("allow", allow)
 }
 

@@ -109,7 +109,7 @@ impl Mounted {
             _ if incoming.payment.is_some() => SALE_TIME_MAX,
             Method::Get if operation.is_live() => LIVE_TIME_MAX,
             Method::Get => READ_TIME_MAX.saturating_add(wait),
-            Method::Post | Method::Delete => COMMAND_TIME_MAX,
+            Method::Post | Method::Patch | Method::Delete => COMMAND_TIME_MAX,
         };
         let answering = self.admit_and_run(context, index, arguments, incoming);
         tokio::time::timeout(time_max, answering).await.unwrap_or_else(|_| {

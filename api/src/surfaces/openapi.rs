@@ -18,6 +18,7 @@ pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Value {
         let method = match operation.method {
             Method::Get => "get",
             Method::Post => "post",
+            Method::Patch => "patch",
             Method::Delete => "delete",
         };
         let item = paths.entry(operation.path).or_insert_with(|| json!({}));
@@ -63,7 +64,7 @@ fn described(operation: &Operation, settings: &ServiceSettings) -> Value {
         "responses": responses(operation),
         "parameters": parameters(operation),
     });
-    if operation.method == Method::Post {
+    if operation.method.has_body() {
         let mut schema = operation.input.clone();
         if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
             properties.retain(|name, _| !in_path(operation, name));
@@ -88,7 +89,7 @@ fn parameters(operation: &Operation) -> Vec<Value> {
     let mut parameters = Vec::new();
     for (name, schema) in operation.input.get("properties").and_then(Value::as_object).into_iter().flatten() {
         let path = in_path(operation, name);
-        if operation.method == Method::Post && !path {
+        if operation.method.has_body() && !path {
             continue;
         }
         let mut parameter = json!({
@@ -144,7 +145,7 @@ pub(crate) fn errors(operation: &Operation) -> BTreeMap<u16, Vec<ErrorCode>> {
         ErrorCode::Internal,
         ErrorCode::Unavailable,
     ];
-    if operation.method == Method::Post {
+    if operation.method.has_body() {
         codes.extend([ErrorCode::BodyInvalid, ErrorCode::RequestTimeout, ErrorCode::BodyTooLarge, ErrorCode::MediaTypeUnsupported]);
     }
     if operation.path.contains('{') {

@@ -177,10 +177,10 @@ pub(crate) fn problem(base_url: &str, problem: &Problem) -> Response {
 }
 
 /// The answer to `OPTIONS`.
-pub(crate) fn options(allow: &'static str) -> Response {
+pub(crate) fn options(allow: &str) -> Response {
     let mut response = empty(StatusCode::NO_CONTENT);
     for name in [ALLOW, ACCESS_CONTROL_ALLOW_METHODS] {
-        set(&mut response, name, HeaderValue::from_static(allow));
+        set_text(&mut response, name, allow);
     }
     set(&mut response, ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(ALLOWED));
     set(&mut response, ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));

@@ -105,7 +105,7 @@ where
     S: Stream<Item = Result<B, warp::Error>> + Send,
     B: Buf,
 {
-    if mounted.service.operations[index].method != Method::Post {
+    if !mounted.service.operations[index].method.has_body() {
         return mounted.checkers[index].strings(path.into_iter().chain(pairs));
     }
     if let Some((name, _)) = pairs.first() {

@@ -10,21 +10,22 @@ use crate::operation::{Method, Operation};
 pub(crate) struct Route {
     pub(crate) get: Option<usize>,
     pub(crate) post: Option<usize>,
+    pub(crate) patch: Option<usize>,
     pub(crate) delete: Option<usize>,
 }
 
 impl Route {
     /// The value of `Allow`.
-    pub(crate) fn allow(&self) -> &'static str {
-        match (self.get.is_some(), self.post.is_some(), self.delete.is_some()) {
-            (true, true, true) => "GET, HEAD, POST, DELETE, OPTIONS",
-            (true, true, false) => "GET, HEAD, POST, OPTIONS",
-            (true, false, true) => "GET, HEAD, DELETE, OPTIONS",
-            (false, true, true) => "POST, DELETE, OPTIONS",
-            (false, true, false) => "POST, OPTIONS",
-            (false, false, true) => "DELETE, OPTIONS",
-            (_, false, false) => "GET, HEAD, OPTIONS",
-        }
+    pub(crate) fn allow(&self) -> String {
+        let read = self.get.is_some() || (self.post.is_none() && self.patch.is_none() && self.delete.is_none());
+        let methods = [
+            ("GET, HEAD", read),
+            ("POST", self.post.is_some()),
+            ("PATCH", self.patch.is_some()),
+            ("DELETE", self.delete.is_some()),
+            ("OPTIONS", true),
+        ];
+        methods.into_iter().filter(|(_, is_taken)| *is_taken).map(|(name, _)| name).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -54,6 +55,7 @@ impl Routes {
             match operation.method {
                 Method::Get => route.get = Some(index),
                 Method::Post => route.post = Some(index),
+                Method::Patch => route.patch = Some(index),
                 Method::Delete => route.delete = Some(index),
             }
         }

@@ -1,4 +1,5 @@
-//! Accounts: commands of the API become keys. Minting makes one, rotating replaces one with a day's overlap, revoking ends one.
+//! Accounts: commands of the API become keys. Minting makes one, rotating replaces one with a day's overlap, revoking ends one, erasing ends one
+//! and forgets whose address it was minted for.
 
 use bytes::Bytes;
 use schemas::avro;
@@ -7,7 +8,7 @@ use schemas::event::{Fact, FactKind};
 use schemas::key;
 use schemas::tables::{Key, Table, ViewDef, Write};
 use schemas::topics::{ACCOUNTS, CHANGES_ACCOUNTS, Topic};
-use schemas::views::accounts::{AccountCommand, ApiKey, BY_EMAIL, BY_HASH, FEED, KEYS, KEYS_HISTORY, PARKED, Row, Tier, VIEW};
+use schemas::views::accounts::{AccountCommand, ApiKey, BY_EMAIL, BY_HASH, FEED, KEYS, KEYS_HISTORY, PARKED, Row, Tier, VIEW, hour_of};
 use schemas::views::watches;
 
 use crate::rows::Rows;
@@ -67,8 +68,19 @@ impl Service for Accounts {
                 let ended = ApiKey { ends_at: fact.observed_at.max(1), ..row.record.clone() };
                 Ok(vec![modified(row, ended, command)])
             }
-            // A command that came too late (a key minted twice, ended already or unknown) asks for nothing.
-            ("mint" | "rotate" | "revoke", _) => Ok(Vec::new()),
+            ("erase", Some(row)) if is_live(&row.record, fact.observed_at) || !row.record.email_hash.is_empty() => {
+                let mut erased = ApiKey { email_hash: String::new(), ..row.record.clone() };
+                if is_live(&erased, fact.observed_at) {
+                    erased.ends_at = fact.observed_at.max(1);
+                }
+                Ok(vec![modified(row, erased, command)])
+            }
+            ("used", Some(row)) if row.record.last_used_at < hour_of(fact.observed_at) => {
+                let used = ApiKey { last_used_at: hour_of(fact.observed_at), ..row.record.clone() };
+                Ok(vec![modified(row, used, command)])
+            }
+            // A command that came too late (a key minted twice, ended already or unknown, a use that is known) asks for nothing.
+            ("mint" | "rotate" | "revoke" | "erase" | "used", _) => Ok(Vec::new()),
             (verb, _) => Err(Undecided::Poison(format!("verb {verb} is unknown"))),
         }
     }
@@ -76,9 +88,13 @@ impl Service for Accounts {
     fn apply(change: &Change<ApiKey, AccountCommand>, record: &[u8]) -> Vec<Write> {
         let Some(after) = &change.after else { return Vec::new() };
         let mut writes = vec![Write::put(&KEYS, key![after.id.as_str()], row_json(change.seq, record))];
-        if let Some(before) = change.before.as_ref().and_then(|before| serde_json::to_vec(before).ok()) {
-            let value = row_json(change.before_seq, &before);
-            writes.push(Write::put(&KEYS_HISTORY, key![after.id.as_str(), change.before_seq], value));
+        if let Some(before) = &change.before {
+            if let Ok(bytes) = serde_json::to_vec(before) {
+                writes.push(Write::put(&KEYS_HISTORY, key![after.id.as_str(), change.before_seq], row_json(change.before_seq, &bytes)));
+            }
+            if before.email_hash != after.email_hash {
+                writes.push(Write::delete(&BY_EMAIL, key![before.email_hash.as_str(), after.id.as_str()]));
+            }
         } else {
             let id = Bytes::from(after.id.clone());
             writes.push(Write::put(&BY_HASH, key![after.key_hash.as_str()], id));
@@ -132,6 +148,7 @@ fn minted(command: &AccountCommand, id: &str, at_ms: i64) -> ApiKey {
         email_hash: command.email_hash.clone(),
         minted_at: at_ms,
         ends_at: 0,
+        last_used_at: 0,
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod awards;
+pub mod deliveries;
 pub mod filings;
 pub mod payments;
 pub mod phrases;
@@ -21,6 +22,7 @@ macro_rules! for_each_service {
     ($act:ident) => {
         $act!($crate::services::accounts::Accounts);
         $act!($crate::services::awards::Awards);
+        $act!($crate::services::deliveries::Deliveries);
         $act!($crate::services::filings::Filings);
         $act!($crate::services::payments::Payments);
         $act!($crate::services::recalls::Recalls);

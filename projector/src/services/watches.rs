@@ -6,10 +6,13 @@ use schemas::event::{Fact, FactKind};
 use schemas::topics::{ACCOUNTS, CHANGES_WATCHES, Topic};
 use schemas::views::accounts::AccountCommand;
 use schemas::views::records::RecordTables;
-use schemas::views::watches::{DELETE_FILTER, Kept, SAVE_FILTER, TABLES, UNWATCH, VERBS, WATCH, kind, shelf};
+use schemas::views::watches::{DELETE_FILTER, Kept, RETARGET, SAVE_FILTER, TABLES, UNWATCH, VERBS, WATCH, kind, shelf};
 
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
+
+/// How long messages are signed with the secret before, too, in milliseconds.
+const SECRET_OVERLAP_MS: i64 = 24 * 3600 * 1000;
 
 /// The two folds of what accounts keep.
 pub type Watches = Records<WatchesRules>;
@@ -64,6 +67,17 @@ impl Rules for WatchesRules {
                 state.remember(&shelf_of(command), Some(&ids))?;
                 state.put(made(command, at_ms))
             }
+            (RETARGET, Some(known)) if !known.gone && known.kind == kind::WATCH => {
+                let mut moved = Kept { changed_at: at_ms, ..known };
+                if !command.webhook.is_empty() {
+                    moved.webhook.clone_from(&command.webhook);
+                }
+                if !command.secret.is_empty() {
+                    moved.old_secret = std::mem::replace(&mut moved.secret, command.secret.clone());
+                    moved.old_secret_until = at_ms + SECRET_OVERLAP_MS;
+                }
+                state.put(moved)
+            }
             (DELETE_FILTER | UNWATCH, Some(known)) if !known.gone && known.kind == kind_of(command) => {
                 let mut ids = shelved(state, command)?;
                 ids.retain(|id| *id != command.item_id);
@@ -83,7 +97,7 @@ fn own(fact: &Fact<AccountCommand>) -> Option<&AccountCommand> {
 }
 
 fn kind_of(command: &AccountCommand) -> &'static str {
-    if matches!(command.verb.as_str(), WATCH | UNWATCH) { kind::WATCH } else { kind::FILTER }
+    if matches!(command.verb.as_str(), WATCH | UNWATCH | RETARGET) { kind::WATCH } else { kind::FILTER }
 }
 
 fn shelf_of(command: &AccountCommand) -> String {
@@ -105,10 +119,11 @@ fn made(command: &AccountCommand, at_ms: i64) -> Kept {
         filter: command.filter.clone(),
         entity: command.entity.clone(),
         webhook: command.webhook.clone(),
+        secret: command.secret.clone(),
         after: command.after,
         made_at: at_ms,
         changed_at: at_ms,
-        gone: false,
+        ..Kept::default()
     }
 }
 

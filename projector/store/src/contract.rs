@@ -12,7 +12,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use schemas::tables::{Key, Table, ViewDef, Write};
 
-pub use self::coordination::{counters, leases};
+pub use self::coordination::{counters, kept, leases};
 pub use self::generations::{leftover_rebuild, swap_under_readers, wait_past};
 pub use self::rows::{commit_and_checkpoint, deletes, points, ranges, wide_keys};
 use crate::store::{Checkpoint, Error, View, ViewStore};
@@ -43,7 +43,8 @@ pub async fn all(store: &Arc<dyn ViewStore>) -> Result<(), Failure> {
     leftover_rebuild(by_ref).await?;
     wait_past(by_ref).await?;
     leases(by_ref).await?;
-    counters(store).await
+    counters(store).await?;
+    kept(&**store).await
 }
 
 /// Fails the check unless the condition holds; the words say what was promised.

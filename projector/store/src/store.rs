@@ -169,4 +169,12 @@ pub trait Coordination: Send + Sync {
     /// Adds `amount` (negative gives back) to the counter `name` unless the sum would pass `max`; answers how much was
     /// added (all, or what fits, or 0). The counter is forgotten after `expires_ms`.
     async fn take(&self, name: &str, amount: i64, max: i64, now_ms: i64, expires_ms: i64) -> Result<i64, Error>;
+    /// The value kept under `name`.
+    async fn kept(&self, name: &str) -> Result<Option<String>, Error>;
+    /// Keeps a value under `name`, durably, unless one is kept there already; answers the one that is.
+    async fn keep(&self, name: &str, value: &str) -> Result<String, Error>;
+    /// Puts a value in the place of whatever is kept under `name`, durably. What was there is in no answer any more.
+    async fn replace(&self, name: &str, value: &str) -> Result<(), Error>;
+    /// All that is kept, in no order.
+    async fn all_kept(&self) -> Result<Vec<(String, String)>, Error>;
 }

@@ -56,7 +56,7 @@ impl Tier {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AccountCommand {
-    /// `mint`, `rotate`, `revoke`; [`SAVE_FILTER`](super::watches::SAVE_FILTER) and the others of [`VERBS`](super::watches::VERBS).
+    /// `mint`, `rotate`, `revoke`, `erase`, `used`; [`SAVE_FILTER`](super::watches::SAVE_FILTER) and the others of [`VERBS`](super::watches::VERBS).
     pub verb: String,
     /// Id of the key (`key_` and 24 hex digits of its hash); on `rotate` that of the key replaced.
     pub key_id: String,
@@ -82,6 +82,8 @@ pub struct AccountCommand {
     pub entity: String,
     /// Where a watch is delivered: the URL, sealed under a key of the account. Never the URL.
     pub webhook: String,
+    /// What messages to it are signed with, sealed likewise.
+    pub secret: String,
     /// The last change of the service that a watch does not count.
     pub after: i64,
     /// How many filters, or watches, of this service the account's tier may have.
@@ -110,6 +112,7 @@ impl Command for AccountCommand {
             filter,
             entity,
             webhook,
+            secret,
             after,
             limit,
         } = self;
@@ -128,6 +131,7 @@ impl Command for AccountCommand {
             .text("filter", filter)
             .text("entity", entity)
             .text("webhook", webhook)
+            .text("secret", secret)
             .number("after", number(*after))
             .number("limit", number(*limit))
             .bytes()
@@ -152,6 +156,17 @@ pub struct ApiKey {
     pub minted_at: i64,
     /// When it stops working: milliseconds since 1970; 0 for never (rotation gives the old key a day).
     pub ends_at: i64,
+    /// When the hour began in which it was last used: milliseconds since 1970; 0 for never.
+    pub last_used_at: i64,
+}
+
+/// How finely it is known when a key was last used: an hour, in milliseconds.
+pub const USE_GRAIN_MS: i64 = 3_600_000;
+
+/// When the hour began that an instant is in, both in milliseconds since 1970.
+#[must_use]
+pub fn hour_of(at_ms: i64) -> i64 {
+    at_ms - at_ms.rem_euclid(USE_GRAIN_MS)
 }
 
 /// A change of the accounts.

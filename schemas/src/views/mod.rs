@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod awards;
+pub mod deliveries;
 pub mod engine;
 pub mod filings;
 pub mod payments;
@@ -17,6 +18,7 @@ use crate::tables::ViewDef;
 pub const SERVICES: &[&ViewDef] = &[
     &accounts::VIEW,
     awards::TABLES.view,
+    deliveries::TABLES.view,
     filings::TABLES.view,
     payments::TABLES.view,
     &recalls::VIEW,

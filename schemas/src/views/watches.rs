@@ -13,8 +13,11 @@ pub const WATCH: &str = "watch";
 /// Ends a watch.
 pub const UNWATCH: &str = "unwatch";
 
+/// Gives a watch another webhook, or another secret.
+pub const RETARGET: &str = "retarget";
+
 /// The verbs of commands on the `accounts` topic that are about filters and watches; all others are about keys.
-pub const VERBS: [&str; 4] = [SAVE_FILTER, DELETE_FILTER, WATCH, UNWATCH];
+pub const VERBS: [&str; 5] = [SAVE_FILTER, DELETE_FILTER, WATCH, UNWATCH, RETARGET];
 
 /// What a [`Kept`] is.
 pub mod kind {
@@ -44,6 +47,12 @@ pub struct Kept {
     pub entity: String,
     /// Watch: where it is delivered, sealed.
     pub webhook: String,
+    /// Watch: what its messages are signed with, sealed.
+    pub secret: String,
+    /// Watch: the secret before, sealed, while both sign.
+    pub old_secret: String,
+    /// Watch: until when they do, milliseconds since 1970.
+    pub old_secret_until: i64,
     /// Watch: seq of the service's last change that does not count.
     pub after: i64,
     /// When it was made, milliseconds since 1970.

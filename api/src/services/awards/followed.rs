@@ -10,6 +10,7 @@ use super::records::Changed;
 use crate::feed::query::Feed;
 use crate::problem::Problem;
 use crate::services::common::followed::{Followed, watched_name};
+use crate::webhooks;
 
 /// The awards service's feed.
 pub struct Awards;
@@ -44,5 +45,13 @@ impl Followed for Awards {
 
     fn example_named() -> Value {
         json!({ "contractor": "federal" })
+    }
+}
+
+impl webhooks::Named for Awards {
+    const CHANGES_MAX: usize = 20;
+
+    fn message(named: Named, changes: Vec<Changed>) -> Value {
+        json!({ "event": "award_activity", "contractor": named.contractor, "changes": changes })
     }
 }

@@ -5,3 +5,4 @@ pub mod followed;
 pub mod health;
 pub mod keys;
 pub mod watchlist;
+pub mod webhooks;

@@ -10,6 +10,7 @@ use super::records::Changed;
 use crate::feed::query::Feed;
 use crate::problem::Problem;
 use crate::services::common::followed::Followed;
+use crate::webhooks;
 
 /// The filings service's feed.
 pub struct Filings;
@@ -44,5 +45,15 @@ impl Followed for Filings {
 
     fn example_named() -> Value {
         json!({ "cik": "0000320193" })
+    }
+}
+
+impl webhooks::Named for Filings {
+    const CHANGES_MAX: usize = 1;
+
+    fn message(named: Named, mut changes: Vec<Changed>) -> Value {
+        let filing = changes.pop();
+        let company = filing.as_ref().map_or("", |filing| filing.filing.company.as_str());
+        json!({ "event": "new_filing", "cik": named.cik, "company": company, "filing": filing })
     }
 }

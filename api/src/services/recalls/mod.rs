@@ -3,6 +3,7 @@
 pub mod list;
 pub mod rows;
 pub mod search;
+pub mod webhook;
 
 use schemas::topics;
 use schemas::views::recalls::{FEED, Recall, THROUGH, VIEW};
@@ -33,12 +34,14 @@ pub fn service() -> Service {
             (USDA). One record for each real-world recall: what several agencies or several doors of one agency report is merged, dates \
             are normalised, and every amendment is kept as a change. Refreshed every 6 hours. Free: 100 calls a day without a key by \
             address, or with a key by `POST /api/keys`.",
-        operations: vec![
-            list::operation(),
-            keys::operation(),
-            changes::operation::<Recall>(SOURCE, changes::example()),
-            health::operation(SOURCE),
-        ],
+        operations: [
+            vec![list::operation(), keys::operation()],
+            webhook::operations(),
+            vec![changes::operation::<Recall>(SOURCE, changes::example()), health::operation(SOURCE)],
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         files: None,
     }
 }

@@ -11,6 +11,7 @@ use super::records::Changed;
 use crate::feed::query::Feed;
 use crate::problem::Problem;
 use crate::services::common::followed::{Followed, watched_name};
+use crate::webhooks;
 
 /// The research service's feed.
 pub struct Research;
@@ -59,5 +60,13 @@ impl Followed for Research {
 
     fn example_named() -> Value {
         json!({ "entity": { "type": "institution", "value": "university" } })
+    }
+}
+
+impl webhooks::Named for Research {
+    const CHANGES_MAX: usize = 20;
+
+    fn message(named: Named, changes: Vec<Changed>) -> Value {
+        json!({ "event": "new_funding", "watch": named.entity, "changes": changes })
     }
 }

@@ -85,7 +85,10 @@ fn words(reason: Option<(RDKafkaErrorCode, String)>) -> String {
         RDKafkaErrorCode::Authentication | RDKafkaErrorCode::SaslAuthenticationFailed => {
             "it refuses the user name or the password ([kafka] username, password, sasl_mechanism)"
         }
-        RDKafkaErrorCode::SSL => "its certificate or ours does not fit ([kafka] ca_file, security_protocol)",
+        // A handshake that fails may be told as a connection that broke in that state.
+        _ if code == RDKafkaErrorCode::SSL || reason.contains("SSL_HANDSHAKE") => {
+            "its certificate or ours does not fit ([kafka] ca_file, security_protocol)"
+        }
         _ => NOBODY,
     };
     format!("{settings}: {reason}")

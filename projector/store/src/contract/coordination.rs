@@ -1,4 +1,4 @@
-//! Leases and counters.
+//! Leases, counters and kept values.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -98,5 +98,31 @@ pub async fn counters(store: &Arc<dyn ViewStore>) -> Result<(), Failure> {
     }
     promise!(rows.take("contract/long", 100, 100, NOW_MS + 2, until).await? == 40, "sweeping the expired leaves the living");
     rows.take("contract/long", i64::MIN, 0, NOW_MS + 2, until).await?;
+    Ok(())
+}
+
+/// The first value is the one that is kept, until it is replaced; values of other names are apart, and all are found.
+///
+/// # Errors
+/// What was promised and not kept.
+pub async fn kept(store: &dyn ViewStore) -> Result<(), Failure> {
+    let rows = store.coordination();
+    // A store that keeps the rows of an earlier run has them still.
+    let names = ["contract/kept/1", "contract/kept/2"];
+    for name in names {
+        rows.replace(name, "first").await?;
+    }
+    promise!(rows.kept("contract/kept/none").await?.is_none(), "nothing is kept under a name that was never given");
+    promise!(rows.keep(names[0], "second").await? == "first", "what is kept stays");
+    rows.replace(names[0], "third").await?;
+    promise!(rows.kept(names[0]).await?.as_deref() == Some("third"), "until it is replaced");
+    promise!(rows.keep(names[0], "fourth").await? == "third", "and then the new one stays");
+    promise!(rows.kept(names[1]).await?.as_deref() == Some("first"), "values of other names are apart");
+    rows.replace(names[1], "").await?;
+    promise!(rows.keep(names[1], "fifth").await?.is_empty(), "an empty value is one");
+    let all = rows.all_kept().await?;
+    for (name, value) in [(names[0], "third"), (names[1], "")] {
+        promise!(all.iter().any(|(kept, held)| (kept.as_str(), held.as_str()) == (name, value)), "all are found");
+    }
     Ok(())
 }

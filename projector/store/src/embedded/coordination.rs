@@ -1,8 +1,8 @@
-//! Leases and counters, changed one at a time.
+//! Leases, counters and kept values, changed one at a time.
 //!
 //! One process owns the data directory, so a mutex makes the calls linearizable. Leases are of this process's tasks and lie in memory: when
 //! it dies, so did all who held them. Counters are rows in a keyspace of their own; every change is handed to the operating system before
-//! the call answers, so that it survives a kill of the process.
+//! the call answers, so that it survives a kill of the process. Kept values are rows there, too, synced.
 
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -21,6 +21,7 @@ use crate::store::{Coordination, Error};
 const SWEEP_ROWS: usize = 16;
 const PLACE: &str = "coordination";
 const COUNTER: u8 = b'c';
+const KEPT: u8 = b'k';
 
 /// Who holds a lease, and until when.
 struct Lease {
@@ -92,14 +93,14 @@ impl Coordination for Rows {
     }
 
     async fn take(&self, name: &str, amount: i64, max: i64, now_ms: i64, expires_ms: i64) -> Result<i64, Error> {
-        let key = row_key(name)?;
+        let key = row_key(COUNTER, name)?;
         self.run(move |core, sweep| {
             let (added, next) = counter::take(read_counter(&core.coordination, &key)?, amount, max, now_ms, expires_ms);
             let expired = expired(&core.coordination, sweep, now_ms, &key)?;
             if added == 0 && expired.is_empty() {
                 return Ok(0);
             }
-            write(core, |batch| {
+            write(core, PersistMode::Buffer, |batch| {
                 for key in expired {
                     batch.remove(&core.coordination, key);
                 }
@@ -117,6 +118,48 @@ impl Coordination for Rows {
         })
         .await
     }
+
+    async fn kept(&self, name: &str) -> Result<Option<String>, Error> {
+        let key = row_key(KEPT, name)?;
+        self.run(move |core, _| read_kept(&core.coordination, &key)).await
+    }
+
+    async fn keep(&self, name: &str, value: &str) -> Result<String, Error> {
+        let (key, value) = (row_key(KEPT, name)?, value.to_owned());
+        self.run(move |core, _| {
+            if let Some(kept) = read_kept(&core.coordination, &key)? {
+                return Ok(kept);
+            }
+            write(core, PersistMode::SyncAll, |batch| batch.insert(&core.coordination, key, value.as_str()))?;
+            Ok(value)
+        })
+        .await
+    }
+
+    async fn replace(&self, name: &str, value: &str) -> Result<(), Error> {
+        let (key, value) = (row_key(KEPT, name)?, value.to_owned());
+        self.run(move |core, _| write(core, PersistMode::SyncAll, |batch| batch.insert(&core.coordination, key, value))).await
+    }
+
+    async fn all_kept(&self) -> Result<Vec<(String, String)>, Error> {
+        self.run(|core, _| {
+            let rows = core.coordination.prefix([KEPT]).map(|row| {
+                let (key, value) = row.into_inner().map_err(|error| engine("read", PLACE, error))?;
+                Ok((text(key.get(1..).unwrap_or_default())?, text(&value)?))
+            });
+            rows.collect()
+        })
+        .await
+    }
+}
+
+fn read_kept(keyspace: &Keyspace, key: &[u8]) -> Result<Option<String>, Error> {
+    keyspace.get(key).map_err(|error| engine("read", PLACE, error))?.map(|value| text(&value)).transpose()
+}
+
+fn text(bytes: &[u8]) -> Result<String, Error> {
+    let reason = "a row is no text".to_owned();
+    std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| Error::Damaged { table: PLACE.to_owned(), reason })
 }
 
 /// Looks at the next few counters from where the last sweep stopped; answers the expired ones except `but`.
@@ -137,9 +180,9 @@ fn expired(keyspace: &Keyspace, sweep: &mut Vec<u8>, now_ms: i64, but: &[u8]) ->
     Ok(out)
 }
 
-/// Writes one batch and hands it to the operating system.
-fn write(core: &Core, fill: impl FnOnce(&mut fjall::OwnedWriteBatch)) -> Result<(), Error> {
-    let mut batch = core.db.batch().durability(Some(PersistMode::Buffer));
+/// Writes one batch: handed to the operating system, or synced.
+fn write(core: &Core, mode: PersistMode, fill: impl FnOnce(&mut fjall::OwnedWriteBatch)) -> Result<(), Error> {
+    let mut batch = core.db.batch().durability(Some(mode));
     fill(&mut batch);
     batch.commit().map_err(|error| engine("write", PLACE, error))
 }
@@ -166,7 +209,7 @@ fn damaged() -> Error {
     Error::Damaged { table: PLACE.to_owned(), reason: "a row is too short".to_owned() }
 }
 
-fn row_key(name: &str) -> Result<Vec<u8>, Error> {
+fn row_key(kind: u8, name: &str) -> Result<Vec<u8>, Error> {
     const NAME_BYTES_MAX: usize = 4_096;
     if name.len() > NAME_BYTES_MAX {
         return Err(Error::Unavailable {
@@ -175,7 +218,7 @@ fn row_key(name: &str) -> Result<Vec<u8>, Error> {
         });
     }
     let mut key = Vec::with_capacity(name.len() + 1);
-    key.push(COUNTER);
+    key.push(kind);
     key.extend_from_slice(name.as_bytes());
     Ok(key)
 }

@@ -1,4 +1,4 @@
-//! Leases and counters by lightweight transactions: read, decide, write if nothing changed meanwhile, else again. A lease ends by the
+//! Leases, counters and kept values by lightweight transactions: read, decide, write if nothing changed meanwhile, else again. A lease ends by the
 //! database's time to live: no clock of ours has a say.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -152,6 +152,50 @@ impl Coordination for Rows {
             }
         }
         Err(contended(name))
+    }
+
+    async fn kept(&self, name: &str) -> Result<Option<String>, Error> {
+        let Some(row) = self.read("kept", "value", name).await? else { return Ok(None) };
+        let [value]: [Option<CqlValue>; 1] = row.columns.try_into().map_err(|_| odd())?;
+        Ok(text_of(value))
+    }
+
+    async fn keep(&self, name: &str, value: &str) -> Result<String, Error> {
+        let insert = format!("INSERT INTO {}.kept (name, value) VALUES (?, ?) IF NOT EXISTS", self.cql.keyspace());
+        let _turn = self.turn(name).await;
+        for tries in 0..TRIES_MAX {
+            if let Some(kept) = self.kept(name).await? {
+                return Ok(kept);
+            }
+            if took(self.cql.applied(&insert, &[Cell::Text(name), Cell::Text(value)]).await)? == Some(true) {
+                return Ok(value.to_owned());
+            }
+            pause(tries).await;
+        }
+        Err(contended(name))
+    }
+
+    async fn replace(&self, name: &str, value: &str) -> Result<(), Error> {
+        let keyspace = self.cql.keyspace();
+        let update = format!("UPDATE {keyspace}.kept SET value = ? WHERE name = ? IF value = ?");
+        for tries in 0..TRIES_MAX {
+            let current = self.keep(name, value).await?;
+            let values = [Cell::Text(value), Cell::Text(name), Cell::Text(&current)];
+            if current == value || took(self.cql.applied(&update, &values).await)? == Some(true) {
+                return Ok(());
+            }
+            pause(tries).await;
+        }
+        Err(contended(name))
+    }
+
+    async fn all_kept(&self) -> Result<Vec<(String, String)>, Error> {
+        let select = format!("SELECT name, value FROM {}.kept ", self.cql.keyspace());
+        let pair = |row: Row| {
+            let [name, value]: [Option<CqlValue>; 2] = row.columns.try_into().map_err(|_| odd())?;
+            text_of(name).zip(text_of(value)).ok_or_else(odd)
+        };
+        self.cql.rows(&select, &[], usize::MAX).await?.into_iter().map(pair).collect()
     }
 }
 

@@ -12,7 +12,7 @@ use crate::key::{bad_key, encode_prefix, encode_whole};
 use crate::store::{Error, Range};
 
 /// What is beside the views: its name, its definition, and what it is for.
-pub(super) const OWN: [(&str, &str, &str); 5] = [
+pub(super) const OWN: [(&str, &str, &str); 6] = [
     (
         "meta",
         "name text,\n    value text,\n    PRIMARY KEY (name)",
@@ -37,6 +37,11 @@ pub(super) const OWN: [(&str, &str, &str); 5] = [
         "counters",
         "name text,\n    used bigint,\n    expires_ms bigint,\n    PRIMARY KEY (name)",
         "How much of a limit is taken, until when it counts (milliseconds since 1970). Changed by IF alone; rows expire.",
+    ),
+    (
+        "kept",
+        "name text,\n    value text,\n    PRIMARY KEY (name)",
+        "Small values that no log holds and that no rebuild brings back: what accounts' addresses are sealed with. Changed by IF alone.",
     ),
 ];
 

@@ -9,11 +9,13 @@ use super::Watch;
 use crate::access::kept::{NewWatch, Shelf};
 use crate::access::tiers::KEEPS_FROM;
 use crate::access::webhook::Webhook;
+use crate::context::Context;
 use crate::feed::filter::Filter;
 use crate::feed::position::position;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 use crate::services::common::followed::Followed;
+use crate::webhooks::sign::SigningSecret;
 
 /// Arguments of `watch`.
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -25,6 +27,9 @@ pub struct Arguments<N> {
     /// the watch is asked for its matches.
     #[schemars(length(min = 1, max = 2000), extend("writeOnly" = true))]
     pub webhook: Option<String>,
+    /// What to sign with: `whsec_` and 24 to 64 bytes in base64. One is made where none is given; either is answered this once.
+    #[schemars(length(min = 1, max = 200), extend("writeOnly" = true))]
+    pub secret: Option<String>,
 }
 
 /// The operation for one service.
@@ -39,8 +44,9 @@ pub fn operation<S: Followed>() -> Operation {
         method: Method::Post,
         path: "/v1/watchlist",
         summary: "Begins a watch: every change from now on that concerns what is named.",
-        description: "Ask for what it matched with `get_watch`. A webhook is checked for its form and kept; deliveries to it are not made yet, \
-            and will be of the same matches. With an `Idempotency-Key` a repeated request makes no second watch.",
+        description: "Ask for what it matched with `get_watch`. The same is posted to its webhook, in order, signed as Standard Webhooks have it \
+            (`webhook-id`, `webhook-timestamp`, `webhook-signature`), and sent again for three days until it is answered with 2xx. With an \
+            `Idempotency-Key` a repeated request makes no second watch.",
         price: Price::Tier(KEEPS_FROM),
         tool: true,
         counted: true,
@@ -55,8 +61,7 @@ pub fn operation<S: Followed>() -> Operation {
 async fn answer<S: Followed>(call: Call, arguments: Arguments<S::Named>) -> Result<Answer, Problem> {
     let ctx = &call.context;
     let (named, filter) = S::named(arguments.named)?;
-    let webhook = arguments.webhook.map(|url| Webhook::checked(&url, ctx.settings.private_targets)).transpose();
-    let webhook = webhook.map_err(|reason| Problem::parameter("webhook", format!("webhook: {reason}")))?;
+    let webhook = webhook_of(ctx, "webhook", arguments.webhook.as_deref(), arguments.secret.as_deref())?;
     let entity = serde_json::to_string(&named).map_err(|error| {
         tracing::error!(%error, "a watch cannot be written");
         Problem::new(ErrorCode::Internal, "the watch could not be kept")
@@ -66,5 +71,29 @@ async fn answer<S: Followed>(call: Call, arguments: Arguments<S::Named>) -> Resu
     let after = position(ctx, &source, None).await?.last.0;
     let shelf = Shelf::watches(&call, source.service);
     let kept = shelf.begin(NewWatch { entity, filter: filter.canonical(), webhook, after }).await?;
-    Ok(Answer { status: 201, ..Answer::json(&Watch::<S::Named>::of(&kept, &shelf)?)? })
+    let sealing = shelf.sealing().await?;
+    let secret = sealing.as_ref().and_then(|sealing| sealing.open_secret(&kept.id, &kept.secret)).map(|secret| secret.reveal());
+    Ok(Answer { status: 201, ..Answer::json(&Watch::<S::Named> { secret, ..Watch::of(&kept, sealing.as_ref())? })? })
+}
+
+/// The webhook that is asked for, and what it is signed with.
+///
+/// # Errors
+/// What is wrong with either, by the field.
+pub(crate) fn webhook_of(
+    ctx: &Context,
+    field: &'static str,
+    url: Option<&str>,
+    secret: Option<&str>,
+) -> Result<Option<(Webhook, SigningSecret)>, Problem> {
+    let refused = |field: &'static str| move |reason| Problem::parameter(field, format!("{field}: {reason}"));
+    let secret = secret.map(SigningSecret::parse).transpose().map_err(refused("secret"))?;
+    match url {
+        Some(url) => {
+            let webhook = Webhook::checked(url, ctx.settings.private_targets).map_err(refused(field))?;
+            Ok(Some((webhook, secret.unwrap_or_else(SigningSecret::random))))
+        }
+        None if secret.is_some() => Err(Problem::parameter("secret", "secret: there is no webhook to sign for")),
+        None => Ok(None),
+    }
 }

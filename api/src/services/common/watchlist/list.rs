@@ -45,7 +45,7 @@ pub fn operation<S: Followed>() -> Operation {
 
 async fn answer<S: Followed>(call: Call, _: Arguments) -> Result<Answer, Problem> {
     let shelf = Shelf::watches(&call, S::FEED.source.service);
-    let all = shelf.list().await?;
-    let watches = all.iter().rev().map(|kept| Watch::of(kept, &shelf)).collect::<Result<Vec<Watch<S::Named>>, Problem>>()?;
+    let (all, sealing) = (shelf.list().await?, shelf.sealing().await?);
+    let watches = all.iter().rev().map(|kept| Watch::of(kept, sealing.as_ref())).collect::<Result<Vec<Watch<S::Named>>, Problem>>()?;
     Answer::json(&Watches { watches })
 }

@@ -101,7 +101,7 @@ async fn answer<S: Followed>(call: Call, arguments: Arguments) -> Result<Answer,
     let has_more = found.to > after.0 + 1;
     metrics::published(service, found.changes.len());
     Answer::json(&Matches {
-        watch: Watch::<S::Named>::of(&kept, &shelf)?,
+        watch: Watch::<S::Named>::of(&kept, shelf.sealing().await?.as_ref())?,
         matches: found.changes.into_iter().map(|change| Item { change, before: None }.into()).collect::<Vec<S::Shown>>(),
         has_more,
         cursor: has_more.then(|| cursor::encode(secrets, service, Seq(found.to), &own)),

@@ -13,7 +13,7 @@ use schemas::views::watches::Kept;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::access::kept::Shelf;
+use crate::access::webhook::Sealing;
 use crate::problem::Problem;
 
 /// A watch.
@@ -28,6 +28,9 @@ pub struct Watch<N> {
     /// The host of its webhook; of the rest of the URL nothing is shown. Left out where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook_host: Option<String>,
+    /// What its messages are signed with, as Standard Webhooks have it; in the answer that makes the watch, and in no other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret: Option<String>,
     /// When it was made, RFC 3339 in UTC.
     pub made_at: String,
     /// The service's last change before it: changes with a higher `seq` count.
@@ -35,13 +38,16 @@ pub struct Watch<N> {
 }
 
 impl<N: DeserializeOwned> Watch<N> {
-    fn of(kept: &Kept, shelf: &Shelf<'_>) -> Result<Self, Problem> {
+    fn of(kept: &Kept, sealing: Option<&Sealing>) -> Result<Self, Problem> {
         let named = serde_json::from_str(&kept.entity).map_err(|error| {
             tracing::error!(%error, id = kept.id, "a watch cannot be read");
             Problem::new(ErrorCode::Internal, "a stored watch cannot be read")
         })?;
-        let webhook_host = (!kept.webhook.is_empty()).then(|| shelf.host(kept));
-        Ok(Self { id: kept.id.clone(), named, webhook_host, made_at: rfc3339(kept.made_at), after: after(kept) })
+        // Empty where it was sealed under another master key, or cannot be read any more.
+        let host =
+            || sealing.and_then(|sealing| sealing.open(&kept.id, &kept.webhook)).map_or_else(String::new, |url| url.host().to_owned());
+        let webhook_host = (!kept.webhook.is_empty()).then(host);
+        Ok(Self { id: kept.id.clone(), named, webhook_host, secret: None, made_at: rfc3339(kept.made_at), after: after(kept) })
     }
 }
 

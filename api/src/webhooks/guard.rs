@@ -1,0 +1,209 @@
+//! Where a webhook may lead: to public addresses alone, as the registries of special addresses have them, unless private targets are permitted.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+/// How long a name may take to be resolved.
+const RESOLVED_WITHIN: Duration = Duration::from_secs(5);
+/// Addresses of one name that are looked at.
+const ADDRESSES_MAX: usize = 64;
+
+/// Special blocks of IPv4 (IANA IPv4 Special-Purpose Address Registry, multicast, and what is reserved): not to be posted to.
+const SPECIAL_V4: [(Ipv4Addr, u32); 16] = [
+    (Ipv4Addr::new(0, 0, 0, 0), 8),
+    (Ipv4Addr::new(10, 0, 0, 0), 8),
+    (Ipv4Addr::new(100, 64, 0, 0), 10),
+    (Ipv4Addr::new(127, 0, 0, 0), 8),
+    (Ipv4Addr::new(169, 254, 0, 0), 16),
+    (Ipv4Addr::new(172, 16, 0, 0), 12),
+    (Ipv4Addr::new(192, 0, 0, 0), 24),
+    (Ipv4Addr::new(192, 0, 2, 0), 24),
+    (Ipv4Addr::new(192, 31, 196, 0), 24),
+    (Ipv4Addr::new(192, 52, 193, 0), 24),
+    (Ipv4Addr::new(192, 88, 99, 0), 24),
+    (Ipv4Addr::new(192, 168, 0, 0), 16),
+    (Ipv4Addr::new(192, 175, 48, 0), 24),
+    (Ipv4Addr::new(198, 18, 0, 0), 15),
+    (Ipv4Addr::new(198, 51, 100, 0), 24),
+    (Ipv4Addr::new(203, 0, 113, 0), 24),
+];
+
+/// Whether an address is one of the public internet.
+#[must_use]
+pub fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let within = |(block, bits): &(Ipv4Addr, u32)| (address.to_bits() ^ block.to_bits()) >> (32 - bits) == 0;
+    // From 224 on: multicast, and what is reserved.
+    address.octets()[0] < 224 && !SPECIAL_V4.iter().any(within)
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let segments = address.segments();
+    let embedded = |at: usize| {
+        let [a, b] = segments[at].to_be_bytes();
+        let [c, d] = segments[at + 1].to_be_bytes();
+        Ipv4Addr::new(a, b, c, d)
+    };
+    match segments {
+        // 6to4 and NAT64 lead to an address of the old kind.
+        [0x2002, ..] => is_public_v4(embedded(1)),
+        [0x64, 0xff9b, 0, 0, 0, 0, ..] => is_public_v4(embedded(6)),
+        // Protocol assignments (Teredo, ORCHID, benchmarks), and documentation.
+        [0x2001, 0..0x200 | 0xdb8, ..] | [0x3fff, 0..0x1000, ..] => false,
+        // All that is given to the public begins with 001: mapped, local, unique and multicast addresses do not.
+        [first, ..] => first & 0xe000 == 0x2000,
+    }
+}
+
+/// Whether a name may be one of the public internet, by its form.
+#[must_use]
+pub fn is_public_name(name: &str) -> bool {
+    const OWN: [&str; 9] = ["localhost", "local", "localdomain", "internal", "intranet", "home", "lan", "corp", "test"];
+    let name = name.trim_end_matches('.');
+    let last = name.rsplit('.').next().unwrap_or_default();
+    name.contains('.') && !OWN.iter().any(|own| last.eq_ignore_ascii_case(own)) && !name.to_ascii_lowercase().ends_with("home.arpa")
+}
+
+/// Resolves names for connections: one answer, checked, and connected to as it is. A name of which one address is not public leads nowhere.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Guarded {
+    pub(super) private_targets: bool,
+}
+
+/// What is told of a name that leads nowhere; not which address it has.
+#[derive(Debug, thiserror::Error)]
+#[error("the host's name does not resolve to public addresses alone")]
+pub(super) struct NotPublic;
+
+impl Resolve for Guarded {
+    fn resolve(&self, name: Name) -> Resolving {
+        let private_targets = self.private_targets;
+        Box::pin(async move {
+            let found = tokio::time::timeout(RESOLVED_WITHIN, tokio::net::lookup_host((name.as_str(), 0)));
+            let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the host's name is not resolved in time");
+            let addresses: Vec<SocketAddr> = found.await.map_err(late)??.take(ADDRESSES_MAX).collect();
+            if !private_targets && !addresses.iter().all(|address| is_public(address.ip())) {
+                return Err(NotPublic.into());
+            }
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves, block by block, which addresses are public: the first and last of each special one are not, their neighbours outside are.
+    #[test]
+    fn addresses() {
+        let public = [
+            "1.1.1.1",
+            "8.8.8.8",
+            "9.255.255.255",
+            "11.0.0.0",
+            "100.63.255.255",
+            "100.128.0.0",
+            "126.255.255.255",
+            "128.0.0.0",
+            "169.253.255.255",
+            "169.255.0.0",
+            "172.15.255.255",
+            "172.32.0.0",
+            "192.0.1.0",
+            "192.0.3.0",
+            "192.167.255.255",
+            "192.169.0.0",
+            "198.17.255.255",
+            "198.20.0.0",
+            "223.255.255.255",
+            "2001:200::1",
+            "2606:4700::1111",
+            "2a00:1450::1",
+            "64:ff9b::808:808",
+            "2002:808:808::1",
+        ];
+        let special = [
+            "0.0.0.0",
+            "0.255.255.255",
+            "10.0.0.0",
+            "10.255.255.255",
+            "100.64.0.0",
+            "100.127.255.255",
+            "127.0.0.1",
+            "127.255.255.255",
+            "169.254.0.0",
+            "169.254.169.254",
+            "172.16.0.0",
+            "172.31.255.255",
+            "192.0.0.8",
+            "192.0.2.1",
+            "192.31.196.1",
+            "192.52.193.1",
+            "192.88.99.1",
+            "192.168.0.0",
+            "192.168.255.255",
+            "192.175.48.1",
+            "198.18.0.0",
+            "198.19.255.255",
+            "198.51.100.7",
+            "203.0.113.9",
+            "224.0.0.1",
+            "239.255.255.255",
+            "240.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::ffff:8.8.8.8",
+            "::ffff:10.0.0.1",
+            "::8.8.8.8",
+            "64:ff9b::a00:1",
+            "64:ff9b::7f00:1",
+            "64:ff9b:1::808:808",
+            "100::1",
+            "100:0:0:1::1",
+            "2001::1",
+            "2001:1::1",
+            "2001:2::1",
+            "2001:20::1",
+            "2001:db8::1",
+            "2002:a00:1::1",
+            "2002:7f00:1::1",
+            "3fff::1",
+            "3fff:fff:ffff::1",
+            "5f00::1",
+            "fc00::1",
+            "fd00:ec2::254",
+            "fe80::1",
+            "fec0::1",
+            "ff02::1",
+        ];
+        for (list, expected) in [(&public[..], true), (&special[..], false)] {
+            for text in list {
+                assert_eq!(is_public(text.parse().unwrap()), expected, "{text}");
+            }
+        }
+    }
+
+    /// Proves that a name of this machine leads nowhere unless private targets are permitted.
+    #[tokio::test]
+    async fn names() {
+        for (name, is_one) in
+            [("example.org", true), ("a.example.org.", true), ("localhost", false), ("x.localhost", false), ("intranet", false)]
+        {
+            assert_eq!(is_public_name(name), is_one, "{name}");
+        }
+        let resolve = |private_targets| Guarded { private_targets }.resolve("localhost".parse().unwrap());
+        assert!(resolve(false).await.err().unwrap().to_string().contains("public"));
+        assert!(resolve(true).await.unwrap().all(|address| address.ip().is_loopback()));
+    }
+}

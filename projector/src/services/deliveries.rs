@@ -1,0 +1,172 @@
+//! Deliveries: the state of each target of a webhook. A message is claimed, then sent until the target takes it, its time is over, or the target is
+//! disabled. What a command finds otherwise than it thought moves nothing: two senders cannot both have claimed.
+
+use schemas::avro;
+use schemas::event::{Fact, FactKind};
+use schemas::topics::{CHANGES_DELIVERIES, DELIVERIES, Topic};
+use schemas::views::deliveries::{
+    CLAIM, DELIVERED, DISABLED, Delivery, DeliveryCommand, FAILED, RESUME, SKIPPED, State as Waits, TABLES, message_id,
+};
+use schemas::views::records::RecordTables;
+
+use super::records::{Read, Records, Rules, State};
+use crate::service::Undecided;
+
+/// The two folds of the deliveries.
+pub type Deliveries = Records<DeliveriesRules>;
+
+/// What the service states.
+pub struct DeliveriesRules;
+
+impl Rules for DeliveriesRules {
+    type Fact = DeliveryCommand;
+    type Record = Delivery;
+
+    const NAME: &'static str = "deliveries";
+    const TABLES: &'static RecordTables = &TABLES;
+    const INPUTS: &'static [Topic] = &[DELIVERIES];
+    const CHANGES: &'static Topic = &CHANGES_DELIVERIES;
+
+    fn read(topic: &Topic, value: &[u8]) -> Result<Fact<DeliveryCommand>, avro::Error> {
+        avro::decode(topic.name, value)
+    }
+
+    fn reads(fact: &Fact<DeliveryCommand>) -> Vec<Read> {
+        vec![Read::Record(fact.key.clone())]
+    }
+
+    fn decide(state: &mut State<'_, Self>, fact: &Fact<DeliveryCommand>) -> Result<(), Undecided> {
+        let Some(command) = fact.data.as_ref().filter(|_| fact.kind == FactKind::Observed) else { return Ok(()) };
+        let known = state.record(&fact.key)?;
+        match moved(known, &fact.key, command, fact.observed_at) {
+            Ok(Some(delivery)) => state.put(delivery),
+            Ok(None) => Ok(()),
+            Err(reason) => Err(Undecided::Poison(reason)),
+        }
+    }
+}
+
+/// The state machine: where a target stands after a command; `None` where it stays.
+fn moved(known: Option<Delivery>, id: &str, command: &DeliveryCommand, at_ms: i64) -> Result<Option<Delivery>, String> {
+    let is_new = known.is_none();
+    let target = known.unwrap_or_else(|| Delivery {
+        id: id.to_owned(),
+        account: command.account.clone(),
+        service: command.service.clone(),
+        done: command.after,
+        ..Delivery::default()
+    });
+    let attempted = |target: Delivery| Delivery {
+        attempts: target.attempts + 1,
+        attempted_at: at_ms,
+        status: command.status,
+        reason: command.reason.clone(),
+        ..target
+    };
+    // What is under way of another message is no business of this command.
+    let is_of_it = target.state == Waits::Claimed && target.message == command.message;
+    Ok(Some(match command.verb.as_str() {
+        CLAIM => {
+            if target.state != Waits::Idle || target.done != command.after || command.upto <= command.after {
+                return Ok(None);
+            }
+            Delivery {
+                state: Waits::Claimed,
+                upto: command.upto,
+                message: message_id(id, command.after, command.upto),
+                attempts: 0,
+                due_at: at_ms,
+                ..target
+            }
+        }
+        DELIVERED if is_of_it => Delivery {
+            state: Waits::Idle,
+            done: target.upto,
+            upto: 0,
+            due_at: 0,
+            failing_since: 0,
+            delivered: target.delivered + 1,
+            ..attempted(target)
+        },
+        FAILED if is_of_it => {
+            let failing_since = if target.failing_since == 0 { at_ms } else { target.failing_since };
+            Delivery { due_at: command.due_at, failing_since, ..attempted(target) }
+        }
+        SKIPPED if is_of_it => {
+            Delivery { state: Waits::Idle, done: target.upto, upto: 0, due_at: 0, skipped: target.skipped + 1, ..attempted(target) }
+        }
+        DISABLED if is_of_it => {
+            let failing_since = if target.failing_since == 0 { at_ms } else { target.failing_since };
+            Delivery { state: Waits::Disabled, due_at: 0, failing_since, ..attempted(target) }
+        }
+        RESUME if !is_new || command.after > 0 => Delivery {
+            state: Waits::Idle,
+            done: command.after,
+            upto: 0,
+            attempts: 0,
+            due_at: 0,
+            failing_since: 0,
+            reason: String::new(),
+            ..target
+        },
+        DELIVERED | FAILED | SKIPPED | DISABLED | RESUME => return Ok(None),
+        verb => return Err(format!("verb {verb} is unknown")),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(verb: &str, after: i64, upto: i64) -> DeliveryCommand {
+        DeliveryCommand {
+            verb: verb.to_owned(),
+            account: "a".to_owned(),
+            service: "awards".to_owned(),
+            message: message_id("w", after, upto),
+            after,
+            upto,
+            status: 500,
+            reason: "said no".to_owned(),
+            due_at: 99,
+        }
+    }
+
+    fn after(known: &Delivery, verb: &str, after: i64, upto: i64) -> Option<Delivery> {
+        moved(Some(known.clone()), "w", &command(verb, after, upto), 7).unwrap()
+    }
+
+    /// Proves each move of the state machine, and that commands of another message, or from elsewhere, move nothing.
+    #[test]
+    fn moves() {
+        let claimed = moved(None, "w", &command(CLAIM, 5, 9), 7).unwrap().unwrap();
+        assert_eq!((claimed.state, claimed.done, claimed.upto, claimed.due_at), (Waits::Claimed, 5, 9, 7));
+        assert_eq!(claimed.message, message_id("w", 5, 9));
+        // Another sender's claim, and what another message became.
+        for (verb, from, to) in [(CLAIM, 5, 9), (CLAIM, 5, 8), (DELIVERED, 5, 8), (FAILED, 4, 9), (SKIPPED, 0, 9), (DISABLED, 5, 10)] {
+            assert_eq!(after(&claimed, verb, from, to), None, "{verb} {from} {to}");
+        }
+        let failed = after(&claimed, FAILED, 5, 9).unwrap();
+        assert_eq!((failed.state, failed.attempts, failed.due_at, failed.failing_since), (Waits::Claimed, 1, 99, 7));
+        let again = moved(Some(failed.clone()), "w", &command(FAILED, 5, 9), 70).unwrap().unwrap();
+        assert_eq!((again.attempts, again.failing_since, again.attempted_at), (2, 7, 70), "it fails since the first time");
+        let taken = after(&again, DELIVERED, 5, 9).unwrap();
+        assert_eq!((taken.state, taken.done, taken.failing_since, taken.delivered, taken.attempts), (Waits::Idle, 9, 0, 1, 3));
+        let passed = after(&again, SKIPPED, 5, 9).unwrap();
+        assert_eq!((passed.state, passed.done, passed.failing_since, passed.skipped), (Waits::Idle, 9, 7, 1));
+        let ended = after(&again, DISABLED, 5, 9).unwrap();
+        assert_eq!((ended.state, ended.done, ended.reason.as_str()), (Waits::Disabled, 5, "said no"));
+        for verb in [CLAIM, DELIVERED, FAILED, SKIPPED, DISABLED] {
+            assert_eq!(after(&ended, verb, 5, 9), None, "{verb} while it is disabled");
+        }
+        let resumed = after(&ended, RESUME, 3, 0).unwrap();
+        assert_eq!((resumed.state, resumed.done, resumed.failing_since), (Waits::Idle, 3, 0));
+        assert_eq!(after(&taken, CLAIM, 8, 12), None, "it begins where the last one ended");
+        assert_eq!(after(&taken, CLAIM, 9, 9), None, "it spans something");
+        assert!(after(&taken, CLAIM, 9, 12).is_some());
+        assert!(moved(None, "w", &command("dance", 1, 2), 7).is_err());
+        for verb in [DELIVERED, FAILED, SKIPPED, DISABLED] {
+            assert_eq!(moved(None, "w", &command(verb, 1, 2), 7), Ok(None), "{verb} of nothing");
+        }
+    }
+}
