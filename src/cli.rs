@@ -17,7 +17,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::backend::is_shared;
-use crate::commands::{AccountsCommand, Command, KeysCommand, ReceiptKeysCommand};
+use crate::commands::{AccountsCommand, Command, KeysCommand, ReceiptKeysCommand, WebhooksCommand};
 use crate::config::Config;
 use crate::output::{Output, Terminal};
 use crate::{control, demo, engine, import, verify};
@@ -109,6 +109,9 @@ enum Verb {
     /// Keys that receipts are signed with.
     #[command(subcommand)]
     ReceiptKeys(ReceiptKeysCommand),
+    /// Webhooks, whosever they are.
+    #[command(subcommand)]
+    Webhooks(WebhooksCommand),
     /// Writes a topic to standard output.
     Export {
         /// The topic: a fact topic, or changes.SERVICE; with --format records, `all` are all.
@@ -195,6 +198,7 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
         Verb::Redecide { service } => Command::Redecide { service },
         Verb::Keys(command) => Command::Keys(command),
         Verb::Accounts(command) => Command::Accounts(command),
+        Verb::Webhooks(command) => Command::Webhooks(command),
         Verb::ReceiptKeys(command) => Command::ReceiptKeys(command),
         Verb::Export { topic, format, all, output } => {
             written = output;

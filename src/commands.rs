@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use api::access::{Erased, secrets, webhook};
+use api::services::common::webhooks::Standing;
 use api::services::receipts::pubkey;
+use api::webhooks::operate;
 use clap::Subcommand;
 use event_log::transfer;
 use projector::export::{self, Format};
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     Accounts(AccountsCommand),
     /// Keys of receipts.
     ReceiptKeys(ReceiptKeysCommand),
+    /// Webhooks.
+    Webhooks(WebhooksCommand),
     /// Write a topic out.
     Export { topic: String, format: String, all: bool },
     /// Hash a view.
@@ -122,6 +126,28 @@ pub(crate) enum ReceiptKeysCommand {
     },
     /// Lists the keys that sign or signed, the present one last.
     List,
+}
+
+/// What can be done with webhooks.
+#[derive(Clone, Debug, Serialize, Deserialize, Subcommand)]
+pub(crate) enum WebhooksCommand {
+    /// Lists them with how far each has been told, those that fail first.
+    List,
+    /// Posts one message again, now.
+    Resend {
+        /// The webhook's id.
+        id: String,
+        /// `webhook-id` of the message.
+        message: String,
+    },
+    /// Has a webhook go on, also one that was disabled.
+    Replay {
+        /// Its id.
+        id: String,
+        /// Told again what comes after this change.
+        #[arg(long)]
+        after: Option<u64>,
+    },
 }
 
 /// Why a command failed, in one line.
@@ -221,6 +247,7 @@ impl Command {
             }
             Self::Keys(command) => keys(engine, command, output).await,
             Self::Accounts(command) => accounts(engine, command, output).await,
+            Self::Webhooks(command) => webhooks(engine, command, output).await,
             Self::ReceiptKeys(command) => receipt_keys(engine, command, output).await,
             Self::Export { topic, format, .. } if format == RECORDS => {
                 // What is not decided yet would be decided anew where it arrives.
@@ -404,12 +431,52 @@ async fn accounts(engine: &Engine, command: AccountsCommand, output: &dyn Output
             }
         }
         AccountsCommand::ImportSecrets { secrets } => {
+            // One that is refused keeps no other out.
+            let (mut taken, mut wrong) = (0, Vec::new());
             for (at, line) in secrets.lines().enumerate() {
-                let (account, secret) =
-                    line.split_once('\t').ok_or_else(|| Failure(format!("line {} is no account and its secret", at + 1)))?;
-                webhook::take_account_secret(context, account, secret).await.map_err(refused)?;
+                let Some((account, secret)) = line.split_once('\t') else {
+                    wrong.push(format!("line {} is no account and its secret", at + 1));
+                    continue;
+                };
+                match webhook::take_account_secret(context, account, secret).await {
+                    Ok(()) => taken += 1,
+                    Err(problem) => wrong.push(problem.detail),
+                }
             }
-            output.note(&format!("{} secrets taken", secrets.lines().count()));
+            output.note(&format!("{taken} secrets taken"));
+            if !wrong.is_empty() {
+                return Err(Failure(wrong.join("; ")));
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn webhooks(engine: &Engine, command: WebhooksCommand, output: &dyn Output) -> Result<(), Failure> {
+    let context = &engine.context;
+    let refused = |problem: api::problem::Problem| Failure(problem.detail);
+    match command {
+        WebhooksCommand::List => {
+            for at in operate::list(context).await.map_err(refused)? {
+                let Standing { state, told, delivered, skipped, failing_since, reason, .. } = Standing::from(&at);
+                let failing = if failing_since.is_empty() { String::new() } else { format!("\tfailing since {failing_since}: {reason}") };
+                let line = format!(
+                    "{}\t{}\t{}\t{state}\ttold {told}\t{delivered} delivered\t{skipped} skipped{failing}",
+                    at.id, at.service, at.account
+                );
+                output.line(line.as_bytes());
+            }
+        }
+        WebhooksCommand::Resend { id, message } => {
+            let posted = operate::resend_message(context, &id, &message).await.map_err(refused)?;
+            if !posted.taken {
+                return Err(Failure(posted.reason));
+            }
+            output.note(&format!("{message} was taken, status {}", posted.status));
+        }
+        WebhooksCommand::Replay { id, after } => {
+            let standing = operate::replay_from(context, &id, after).await.map_err(refused)?;
+            output.note(&format!("{id} goes on after change {}", standing.told));
         }
     }
     Ok(())

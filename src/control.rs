@@ -25,8 +25,8 @@ use crate::output::Output;
 
 /// Frames waiting to be written to a slow asker.
 const FRAMES_MAX: usize = 1_024;
-/// The longest command.
-const COMMAND_BYTES_MAX: u64 = 64 << 10;
+/// The longest command: one may bring a file. Who may connect owns the process.
+const COMMAND_BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -355,6 +355,10 @@ fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Result<Settin
         public_brokers: config.list("api.public_brokers")?,
         registry: (backend::framing(config)? == Framing::Confluent).then(|| config.text("api.public_registry").to_owned()),
         private_targets: config.flag("webhooks.allow_private_targets"),
+        nameserver: match config.text("webhooks.nameserver") {
+            "" => None,
+            text => Some(text.parse().map_err(|_| config.wrong("webhooks.nameserver", "is no address and port, 10.0.0.2:53"))?),
+        },
         tiers: Tiers::new(|tier| limits(config, tier))?,
     })
 }

@@ -1,7 +1,7 @@
 //! What every handler is given: the stores, the clock, the settings, the secrets.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
 use schemas::tables::ViewDef;
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 use upstreams::live::Question;
 use view_store::{Checkpoint, View, ViewStore};
 
@@ -23,6 +23,7 @@ use crate::operation::{Operation, Price};
 use crate::payments::Payments;
 use crate::problem::Problem;
 use crate::services::recalls::search::Search;
+use crate::webhooks::Poster;
 
 /// Settings of one service, `[services.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +66,8 @@ pub struct Settings {
     pub registry: Option<String>,
     /// Whether webhooks may be plain http and name hosts that are not on the public internet.
     pub private_targets: bool,
+    /// Who is asked for the addresses of webhooks' hosts; the system's name servers if `None`.
+    pub nameserver: Option<SocketAddr>,
     /// What each tier may do.
     pub tiers: Tiers,
 }
@@ -89,6 +92,8 @@ pub struct Context {
     pub live: Live,
     /// What payments go through.
     pub payments: Payments,
+    /// What posts to webhooks, once something is posted.
+    pub(crate) posts: OnceCell<Poster>,
     /// Whether the server stops: who waits for something new is answered at once then.
     pub stopping: watch::Sender<bool>,
 }
@@ -114,6 +119,7 @@ impl Context {
             search,
             live: Live::default(),
             payments: Payments::default(),
+            posts: OnceCell::new(),
             stopping: watch::Sender::new(false),
         }
     }
@@ -133,6 +139,18 @@ impl Context {
     /// Asks an upstream, at the time of an answer.
     pub async fn ask(&self, question: Question, now: Timestamp) -> Said {
         self.live.ask(&*self.store, question, now.to_zoned(TimeZone::UTC).date()).await
+    }
+
+    /// What posts to webhooks.
+    ///
+    /// # Errors
+    /// `internal` when TLS or the resolver of names cannot be set up.
+    pub(crate) async fn poster(&self) -> Result<&Poster, Problem> {
+        let made = async || Poster::new(self.settings.private_targets, self.settings.nameserver);
+        self.posts.get_or_try_init(made).await.map_err(|error| {
+            tracing::error!(error, "nothing can be posted to webhooks");
+            Problem::new(ErrorCode::Internal, "nothing can be posted from here")
+        })
     }
 
     /// Waits until the server stops.

@@ -165,6 +165,7 @@ fn context(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_u
         public_brokers: Vec::new(),
         registry: None,
         private_targets: false,
+        nameserver: None,
         tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(10_000, 0, 200, 20, 50)),
     };
     let access = Access::new(Secrets::from_master(&[7; 32]).unwrap());

@@ -35,6 +35,8 @@ pub(crate) struct NewWatch {
     pub(crate) filter: String,
     /// Where to deliver, and what to sign with.
     pub(crate) webhook: Option<(Webhook, SigningSecret)>,
+    /// The secret as it was given; empty where one is made.
+    pub(crate) given: String,
     /// The service's last change that does not count.
     pub(crate) after: u64,
 }
@@ -102,9 +104,9 @@ impl<'a> Shelf<'a> {
     /// # Errors
     /// As [`Self::save`].
     pub(crate) async fn begin(&self, new: NewWatch) -> Result<Kept, Problem> {
-        let NewWatch { entity, filter, webhook, after } = new;
+        let NewWatch { entity, filter, webhook, given, after } = new;
         let chance = match self.idempotency_key {
-            Some(text) => self.repeat(text, &[&entity, webhook.as_ref().map_or("", |(webhook, _)| webhook.reveal())]),
+            Some(text) => self.repeat(text, &[&entity, webhook.as_ref().map_or("", |(webhook, _)| webhook.reveal()), &given]),
             None => rand::random(),
         };
         let id = format!("watch_{}", hex(&chance[..12]));
@@ -129,16 +131,31 @@ impl<'a> Shelf<'a> {
         self.make(&id, Once::Yes, watch).await
     }
 
+    /// What a new secret is made of: by chance, or what a repeated request gives again.
+    pub(crate) fn chance(&self, of: &str) -> [u8; 32] {
+        self.idempotency_key.map_or_else(rand::random, |text| self.repeat(text, &["secret", of]))
+    }
+
     /// Gives a watch another webhook, or another secret.
     ///
     /// # Errors
     /// `unavailable` when it is not projected in time.
-    pub(crate) async fn retarget(&self, kept: &Kept, webhook: Option<&Webhook>, secret: Option<&SigningSecret>) -> Result<Kept, Problem> {
-        let sealing = Sealing::made(self.ctx, &self.caller.account).await?;
+    pub(crate) async fn retarget(
+        &self,
+        kept: &Kept,
+        sealing: &Sealing,
+        webhook: Option<&Webhook>,
+        secret: Option<&SigningSecret>,
+    ) -> Result<Kept, Problem> {
         let webhook = webhook.map(|webhook| sealing.seal(webhook, &kept.id)).transpose()?.unwrap_or_default();
         let secret = secret.map(|secret| sealing.seal_secret(secret, &kept.id)).transpose()?.unwrap_or_default();
         let retarget = AccountCommand { verb: RETARGET.to_owned(), item_id: kept.id.clone(), webhook, secret, ..AccountCommand::default() };
-        command(self.ctx, TABLES.view, &kept.id, Once::No, &self.own(retarget)).await?;
+        // A repeated request changes nothing again, and so takes away no secret that somebody still has.
+        let (subject, once) = match self.idempotency_key {
+            Some(text) => (format!("once_{}", hex(&self.repeat(text, &["retarget", &kept.id])[..12])), Once::Yes),
+            None => (kept.id.clone(), Once::No),
+        };
+        command(self.ctx, TABLES.view, &subject, once, &self.own(retarget)).await?;
         self.watch(&kept.id).await
     }
 

@@ -18,14 +18,13 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures_util::{StreamExt as _, stream};
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
 use schemas::key;
 use schemas::views::accounts::{self, AccountCommand, ApiKey, Row, Tier, hour_of};
 use subtle::ConstantTimeEq;
 
-use self::append::{Once, command};
+use self::append::commands;
 pub use self::commands::{MintedKey, RotatedKey};
 pub use self::erase::Erased;
 use self::keys::{Key, key_id};
@@ -38,8 +37,8 @@ use crate::problem::Problem;
 
 /// How long a key's row is believed without being read again.
 pub const KEY_CACHED_FOR: Duration = Duration::from_secs(4);
-/// Uses of keys recorded at once.
-const RECORDED_AT_ONCE: usize = 16;
+/// Uses of keys recorded at once; the others follow the next time.
+const RECORDED_AT_ONCE: usize = 2_000;
 /// How often uses of keys are recorded.
 pub const USES_EVERY: Duration = Duration::from_secs(60);
 /// Rows of keys held in memory.
@@ -198,19 +197,17 @@ impl Access {
     /// # Errors
     /// `unavailable` when one is not recorded, or not projected in time.
     pub async fn record_uses(&self, ctx: &Context) -> Result<(), Problem> {
-        let used = std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner));
-        let recorded = used.into_iter().map(|key_id| async move {
-            let used = AccountCommand { verb: "used".to_owned(), key_id: key_id.clone(), ..AccountCommand::default() };
-            let outcome = command(ctx, &accounts::VIEW, &key_id, Once::No, &used).await;
-            if outcome.is_ok() {
-                self.forget(&key_id);
-            } else {
-                self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(key_id);
-            }
-            outcome
-        });
-        let outcomes: Vec<Result<(), Problem>> = stream::iter(recorded).buffer_unordered(RECORDED_AT_ONCE).collect().await;
-        outcomes.into_iter().collect()
+        let used: Vec<String> = self.used.lock().unwrap_or_else(PoisonError::into_inner).iter().take(RECORDED_AT_ONCE).cloned().collect();
+        if used.is_empty() {
+            return Ok(());
+        }
+        let command = |key_id: &String| AccountCommand { verb: "used".to_owned(), key_id: key_id.clone(), ..AccountCommand::default() };
+        let all: Vec<(String, AccountCommand)> = used.iter().map(|key_id| (key_id.clone(), command(key_id))).collect();
+        let taken = commands(ctx, &accounts::VIEW, &all).await?;
+        let recorded: BTreeSet<String> = used.into_iter().zip(taken).filter_map(|(key_id, is_taken)| is_taken.then_some(key_id)).collect();
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).retain(|key_id| !recorded.contains(key_id));
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, (_, row)| !recorded.contains(&row.id));
+        Ok(())
     }
 
     fn cached_key(&self, hash: &Hash32) -> Option<Arc<ApiKey>> {

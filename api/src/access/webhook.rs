@@ -12,6 +12,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use schemas::error_code::ErrorCode;
 use schemas::hash::{Hash32, hex};
+use schemas::views::watches::Kept;
 use url::{Host, Url};
 
 use super::secrets::Secrets;
@@ -170,6 +171,12 @@ impl Sealing {
     /// The secret that was sealed for that thing, likewise.
     pub(crate) fn open_secret(&self, id: &str, sealed: &str) -> Option<SigningSecret> {
         SigningSecret::parse(&self.open_text(&secret_of(id), sealed)?).ok()
+    }
+
+    /// The text of the secret that a watch was made with; `None` once it has another one.
+    pub(crate) fn first_secret(&self, kept: &Kept) -> Option<String> {
+        let secret = self.open_secret(&kept.id, &kept.secret).filter(|_| kept.changed_at == kept.made_at)?;
+        Some(secret.reveal())
     }
 
     fn open_text(&self, id: &str, sealed: &str) -> Option<String> {

@@ -58,6 +58,8 @@ static UNSETTLED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
 static ATTEMPTS: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
     counter("api_webhook_attempts_total", "Messages posted to webhooks, by service and what became of them", &["service", "outcome"])
 });
+static SENDERS: LazyLock<Option<IntGauge>> =
+    LazyLock::new(|| gauge("api_webhook_senders", "Whether this node sends to webhooks (1) or another one may (0)"));
 static TARGETS_WELL: LazyLock<Option<IntGauge>> =
     LazyLock::new(|| gauge("api_webhook_targets_well", "Webhooks that took their last message, at the node that sends"));
 static TARGETS_FAILING: LazyLock<Option<IntGauge>> =
@@ -87,7 +89,7 @@ pub fn described() -> Vec<Desc> {
         metric.iter().flat_map(Collector::desc).cloned().collect()
     }
     let counters = [&REQUESTS, &RESPONSES, &PUBLISHED, &PAYMENTS, &REVENUE, &ATTEMPTS].map(|metric| of(metric)).concat();
-    let targets = [&TARGETS_WELL, &TARGETS_FAILING, &TARGETS_DISABLED, &OLDEST_UNDELIVERED].map(|metric| of(metric)).concat();
+    let targets = [&SENDERS, &TARGETS_WELL, &TARGETS_FAILING, &TARGETS_DISABLED, &OLDEST_UNDELIVERED].map(|metric| of(metric)).concat();
     let gauges = [&UNSETTLED, &ANSWERING, &OPEN, &OPEN_MAX, &READY, &TASKS, &QUEUED].map(|metric| of(metric)).concat();
     [counters, of(&SECONDS), gauges, targets].concat()
 }
@@ -177,14 +179,15 @@ pub(crate) fn posted(service: &str, said: &Said) {
             Said::Taken(_) => "taken",
             Said::Gone => "gone",
             Said::Refused(..) => "refused",
-            Said::Nothing(_) => "unanswered",
+            Said::Nothing(_) | Said::Unasked(_) => "unanswered",
         };
         attempts.with_label_values(&[service, outcome]).inc();
     }
 }
 
 /// Shows how the targets of webhooks stand.
-pub(crate) fn targets(well: usize, failing: usize, disabled: usize, oldest_s: usize) {
+pub(crate) fn targets(senders: usize, well: usize, failing: usize, disabled: usize, oldest_s: usize) {
+    set(&SENDERS, senders);
     set(&TARGETS_WELL, well);
     set(&TARGETS_FAILING, failing);
     set(&TARGETS_DISABLED, disabled);

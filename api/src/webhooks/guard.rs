@@ -1,13 +1,18 @@
 //! Where a webhook may lead: to public addresses alone, as the registries of special addresses have them, unless private targets are permitted.
 
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{ConnectionConfig, LookupIpStrategy, NameServerConfig, ResolverConfig};
+use hickory_resolver::net::NetError;
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 /// How long a name may take to be resolved.
-const RESOLVED_WITHIN: Duration = Duration::from_secs(5);
+const RESOLVED_WITHIN: Duration = Duration::from_secs(4);
+/// How long one question may take.
+const ASKED_WITHIN: Duration = Duration::from_secs(2);
 /// Addresses of one name that are looked at.
 const ADDRESSES_MAX: usize = 64;
 
@@ -74,28 +79,75 @@ pub fn is_public_name(name: &str) -> bool {
 }
 
 /// Resolves names for connections: one answer, checked, and connected to as it is. A name of which one address is not public leads nowhere.
-#[derive(Clone, Copy, Debug)]
+/// Questions are asked beside all other work: a name server that is slow holds no thread.
+#[derive(Clone)]
 pub(super) struct Guarded {
-    pub(super) private_targets: bool,
+    private_targets: bool,
+    names: TokioResolver,
 }
 
-/// What is told of a name that leads nowhere; not which address it has.
+impl Guarded {
+    /// Asks the name servers of the system, or the one given.
+    ///
+    /// # Errors
+    /// When the system's configuration cannot be read.
+    pub(super) fn new(private_targets: bool, nameserver: Option<SocketAddr>) -> Result<Self, NetError> {
+        let mut builder = match nameserver {
+            None => TokioResolver::builder_tokio()?,
+            Some(at) => {
+                let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(|mut connection| {
+                    connection.port = at.port();
+                    connection
+                });
+                let server = NameServerConfig::new(at.ip(), true, connections.to_vec());
+                TokioResolver::builder_with_config(ResolverConfig::from_name_servers(vec![server]), TokioRuntimeProvider::default())
+            }
+        };
+        let options = builder.options_mut();
+        (options.timeout, options.attempts) = (ASKED_WITHIN, 2);
+        // All of a name's addresses are looked at.
+        options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+        Ok(Self { private_targets, names: builder.build()? })
+    }
+}
+
+/// Why a name leads nowhere.
 #[derive(Debug, thiserror::Error)]
-#[error("the host's name does not resolve to public addresses alone")]
-pub(super) struct NotPublic;
+enum Nowhere {
+    /// One of its addresses is not public.
+    #[error("the host's name does not lead to public addresses alone")]
+    Inside,
+    /// It has none now.
+    #[error("the host's name is not resolved")]
+    Unknown(#[source] NetError),
+    /// Nobody says.
+    #[error("the host's name is not resolved in time")]
+    Late,
+}
+
+impl Guarded {
+    async fn addresses(&self, name: &str) -> Result<Vec<SocketAddr>, Nowhere> {
+        // With the point at its end: no domain of this machine's own is tried behind it.
+        let whole = format!("{}.", name.trim_end_matches('.'));
+        let found = tokio::time::timeout(RESOLVED_WITHIN, self.names.lookup_ip(whole)).await.map_err(|_| Nowhere::Late)?;
+        let addresses: Vec<SocketAddr> =
+            found.map_err(Nowhere::Unknown)?.iter().take(ADDRESSES_MAX).map(|ip| SocketAddr::new(ip, 0)).collect();
+        if !self.private_targets && !addresses.iter().all(|address| is_public(address.ip())) {
+            return Err(Nowhere::Inside);
+        }
+        Ok(addresses)
+    }
+
+    /// Whether a name leads to an address that is not public; false where nobody knows now.
+    pub(super) async fn leads_inside(&self, name: &str) -> bool {
+        matches!(self.addresses(name).await, Err(Nowhere::Inside))
+    }
+}
 
 impl Resolve for Guarded {
     fn resolve(&self, name: Name) -> Resolving {
-        let private_targets = self.private_targets;
-        Box::pin(async move {
-            let found = tokio::time::timeout(RESOLVED_WITHIN, tokio::net::lookup_host((name.as_str(), 0)));
-            let late = |_| io::Error::new(io::ErrorKind::TimedOut, "the host's name is not resolved in time");
-            let addresses: Vec<SocketAddr> = found.await.map_err(late)??.take(ADDRESSES_MAX).collect();
-            if !private_targets && !addresses.iter().all(|address| is_public(address.ip())) {
-                return Err(NotPublic.into());
-            }
-            Ok(Box::new(addresses.into_iter()) as Addrs)
-        })
+        let this = self.clone();
+        Box::pin(async move { Ok(Box::new(this.addresses(name.as_str()).await?.into_iter()) as Addrs) })
     }
 }
 
@@ -202,7 +254,8 @@ mod tests {
         {
             assert_eq!(is_public_name(name), is_one, "{name}");
         }
-        let resolve = |private_targets| Guarded { private_targets }.resolve("localhost".parse().unwrap());
+        let nowhere = Some("127.0.0.1:1".parse().unwrap());
+        let resolve = |private_targets| Guarded::new(private_targets, nowhere).unwrap().resolve("localhost".parse().unwrap());
         assert!(resolve(false).await.err().unwrap().to_string().contains("public"));
         assert!(resolve(true).await.unwrap().all(|address| address.ip().is_loopback()));
     }

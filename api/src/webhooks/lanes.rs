@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
+use schemas::views::deliveries::Delivery;
 use schemas::views::recalls::Recall;
 use schemas::views::watches::Kept;
 use serde::de::DeserializeOwned;
@@ -34,8 +35,8 @@ const PAGE: usize = 200;
 /// What a target is told next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// The changes up to this one.
-    Upto(Seq),
+    /// The first and the last change of its message.
+    Told(Seq, Seq),
     /// Nothing up to here.
     Nothing(Seq),
 }
@@ -52,14 +53,21 @@ pub(super) trait Lane: Send + Sync {
     /// Knows a target no more.
     fn remove(&mut self, id: &str);
 
-    /// The targets that a page of changes above `after`, up to `upto`, concerns, and the last change of that page.
-    async fn concerned(&self, ctx: &Context, view: Arc<dyn View>, after: Seq, upto: Seq) -> Result<(Vec<String>, Seq), Problem>;
+    /// Which of the targets that wait a page of changes above `after`, up to `upto`, concerns, and the last change of that page.
+    async fn concerned(
+        &self,
+        ctx: &Context,
+        view: Arc<dyn View>,
+        after: Seq,
+        upto: Seq,
+        waits: &(dyn for<'a> Fn(&'a str) -> bool + Sync),
+    ) -> Result<(Vec<String>, Seq), Problem>;
 
-    /// Where a target's next message ends, if any change above `after` and up to `upto` is for it.
+    /// What a target is told next of the changes above `after` and up to `upto`.
     async fn next(&self, ctx: &Context, id: &str, after: Seq, upto: Seq) -> Result<Next, Problem>;
 
-    /// What the message says that spans those changes.
-    async fn body(&self, ctx: &Context, kept: &Kept, after: Seq, upto: Seq) -> Result<Bytes, Problem>;
+    /// What a message says.
+    async fn body(&self, ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem>;
 }
 
 /// The services whose watches have webhooks.
@@ -67,13 +75,13 @@ pub(super) fn all() -> Vec<Box<dyn Lane>> {
     vec![Box::new(Of::<Awards>::new()), Box::new(Of::<Filings>::new()), Box::new(OfRecalls::default()), Box::new(Of::<Research>::new())]
 }
 
-/// What the message to a watch says that spans those changes.
+/// What the message under way to a watch says.
 ///
 /// # Errors
 /// When the watch or the changes cannot be read.
-pub(super) async fn body(ctx: &Context, kept: &Kept, after: Seq, upto: Seq) -> Result<Bytes, Problem> {
+pub(crate) async fn body(ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem> {
     let lane = all().into_iter().find(|lane| lane.source().service == kept.service).ok_or_else(|| odd(&kept.id))?;
-    lane.body(ctx, kept, after, upto).await
+    lane.body(ctx, kept, message).await
 }
 
 /// A message's body, by what a watch names.
@@ -96,11 +104,15 @@ impl<S: Named> Of<S> {
         Self { filters: BTreeMap::new(), service: PhantomData }
     }
 
-    async fn find(&self, ctx: &Context, filter: &S::Filter, after: Seq, upto: Seq) -> Result<(Vec<Changed<S>>, Seq), Problem> {
+    /// The changes above `after` that fit, and up to where these are all. Where the view stands below `upto`, it is waited for by asking again.
+    async fn find(ctx: &Context, filter: &S::Filter, after: Seq, upto: Seq) -> Result<(Vec<Changed<S>>, Seq), Problem> {
         let at = position(ctx, &S::FEED.source, None).await?;
+        if at.seq < upto {
+            return Err(Problem::new(ErrorCode::Unavailable, "the view stands behind what was read of it before").retry_after(1));
+        }
         let filters = std::slice::from_ref(filter);
         let selection = Selection::new(ctx, &S::FEED.source, S::FEED.tables, &at, filters).await?;
-        let found = selection.find(after, upto.min(at.seq), S::CHANGES_MAX, Way::Forwards).await?;
+        let found = selection.find(after, upto, S::CHANGES_MAX, Way::Forwards).await?;
         Ok((found.changes, Seq(found.to)))
     }
 }
@@ -122,25 +134,50 @@ impl<S: Named> Lane for Of<S> {
         self.filters.remove(id);
     }
 
-    async fn concerned(&self, ctx: &Context, view: Arc<dyn View>, after: Seq, upto: Seq) -> Result<(Vec<String>, Seq), Problem> {
+    async fn concerned(
+        &self,
+        ctx: &Context,
+        view: Arc<dyn View>,
+        after: Seq,
+        upto: Seq,
+        waits: &(dyn for<'a> Fn(&'a str) -> bool + Sync),
+    ) -> Result<(Vec<String>, Seq), Problem> {
+        if self.filters.is_empty() {
+            return Ok((Vec::new(), upto));
+        }
         let (changes, to) = page::<<S::Filter as Filter>::Record>(ctx, &S::FEED.source, view, after, upto).await?;
         let is_told = |filter: &S::Filter| changes.iter().any(|change| filter.fits(change));
-        Ok((self.filters.iter().filter(|(_, filter)| is_told(filter)).map(|(id, _)| id.clone()).collect(), to))
+        let concerned = self.filters.iter().filter(|(id, filter)| waits(id) && is_told(filter));
+        Ok((concerned.map(|(id, _)| id.clone()).collect(), to))
     }
 
     async fn next(&self, ctx: &Context, id: &str, after: Seq, upto: Seq) -> Result<Next, Problem> {
         let Some(filter) = self.filters.get(id) else { return Ok(Next::Nothing(upto)) };
-        let (changes, to) = self.find(ctx, filter, after, upto).await?;
-        Ok(changes.last().map_or(Next::Nothing(to), |last| Next::Upto(Seq(last.seq))))
+        let (changes, to) = Self::find(ctx, filter, after, upto).await?;
+        let told = changes.first().zip(changes.last());
+        Ok(told.map_or(Next::Nothing(to), |(first, last)| Next::Told(Seq(first.seq), Seq(last.seq))))
     }
 
-    async fn body(&self, ctx: &Context, kept: &Kept, after: Seq, upto: Seq) -> Result<Bytes, Problem> {
+    async fn body(&self, ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem> {
         let (filter, named) =
             S::Filter::of_canonical(&kept.filter).zip(serde_json::from_str(&kept.entity).ok()).ok_or_else(|| odd(&kept.id))?;
-        let (changes, _) = self.find(ctx, &filter, after, upto).await?;
+        let (mut after, upto, mut changes) = (seq(message.done), seq(message.upto), Vec::new());
+        while after < upto {
+            let (found, to) = Self::find(ctx, &filter, after, upto).await?;
+            changes.extend(found);
+            after = to;
+        }
+        if changes.is_empty() {
+            return Err(odd(&kept.id));
+        }
         let shown = changes.into_iter().map(|change| Item { change, before: None }.into()).collect();
         Ok(Bytes::from(S::message(named, shown).to_string()))
     }
+}
+
+/// A change by its number as rows have it.
+pub(super) fn seq(number: i64) -> Seq {
+    Seq(u64::try_from(number).unwrap_or(0))
 }
 
 /// The recalls: every target is told of each new one.
@@ -177,26 +214,32 @@ impl Lane for OfRecalls {
         self.targets.remove(id);
     }
 
-    async fn concerned(&self, ctx: &Context, view: Arc<dyn View>, after: Seq, upto: Seq) -> Result<(Vec<String>, Seq), Problem> {
+    async fn concerned(
+        &self,
+        ctx: &Context,
+        view: Arc<dyn View>,
+        after: Seq,
+        upto: Seq,
+        waits: &(dyn for<'a> Fn(&'a str) -> bool + Sync),
+    ) -> Result<(Vec<String>, Seq), Problem> {
+        if self.targets.is_empty() {
+            return Ok((Vec::new(), upto));
+        }
         let (changes, to) = page::<Recall>(ctx, &recalls::SOURCE, view, after, upto).await?;
-        let concerned = if changes.iter().any(is_new) { self.targets.iter().cloned().collect() } else { Vec::new() };
-        Ok((concerned, to))
+        let all = self.targets.iter().filter(|id| changes.iter().any(is_new) && waits(id));
+        Ok((all.cloned().collect(), to))
     }
 
     async fn next(&self, ctx: &Context, _: &str, after: Seq, upto: Seq) -> Result<Next, Problem> {
         let (first, to) = self.first(ctx, after, upto).await?;
-        Ok(first.map_or(Next::Nothing(to), |first| Next::Upto(Seq(first.seq))))
+        Ok(first.map_or(Next::Nothing(to), |first| Next::Told(Seq(first.seq), Seq(first.seq))))
     }
 
-    async fn body(&self, ctx: &Context, kept: &Kept, _: Seq, upto: Seq) -> Result<Bytes, Problem> {
-        let (told, _) = self.first(ctx, Seq(upto.0.saturating_sub(1)), upto).await?;
-        let change = told.ok_or_else(|| odd(&kept.id))?;
-        let body = json!({
-            "event": "recalls.new",
-            "seq": change.seq,
-            "recordedAt": change.recorded_at,
-            "recall": Record::from(change.record),
-        });
+    async fn body(&self, ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem> {
+        let (told, _) = self.first(ctx, seq(message.done), seq(message.upto)).await?;
+        let told = told.ok_or_else(|| odd(&kept.id))?;
+        // A time that is the same each time it is sent; that of the attempt is in its head.
+        let body = json!({ "event": "recalls.new", "deliveredAt": told.recorded_at, "recall": Record::from(told.record) });
         Ok(Bytes::from(body.to_string()))
     }
 }

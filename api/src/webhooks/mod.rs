@@ -16,6 +16,7 @@
 
 pub mod guard;
 mod lanes;
+pub mod operate;
 mod post;
 mod schedule;
 pub mod sender;
@@ -23,4 +24,5 @@ pub mod sign;
 mod targets;
 
 pub use lanes::Named;
-pub(crate) use post::{Message, Poster, Said};
+pub(crate) use lanes::body;
+pub(crate) use post::{Poster, Said};

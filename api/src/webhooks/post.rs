@@ -1,16 +1,20 @@
 //! One attempt: a message posted to a URL, within limits, and what was said to it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::Client;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use schemas::views::watches::Kept;
 use url::{Host, Url};
 
 use super::guard::{Guarded, is_public};
 use super::sign::SigningSecret;
-use crate::access::webhook::Webhook;
+use crate::access::webhook::{Sealing, Webhook};
+use crate::context::Context;
+use crate::problem::Problem;
 
 /// How long a connection may take, and a whole attempt.
 const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
@@ -31,6 +35,8 @@ pub(crate) enum Said {
     Refused(u16, Option<Duration>),
     /// Nothing: why.
     Nothing(&'static str),
+    /// It was not asked, which is no fault of its: why.
+    Unasked(&'static str),
 }
 
 impl Said {
@@ -39,7 +45,7 @@ impl Said {
         match self {
             Self::Taken(status) | Self::Refused(status, _) => *status,
             Self::Gone => 410,
-            Self::Nothing(_) => 0,
+            Self::Nothing(_) | Self::Unasked(_) => 0,
         }
     }
 
@@ -50,32 +56,34 @@ impl Said {
             Self::Gone => "it answered 410: it wants no more".to_owned(),
             Self::Refused(status @ 300..400, _) => format!("it answered {status}: redirects are not followed"),
             Self::Refused(status, _) => format!("it answered {status}"),
-            Self::Nothing(why) => (*why).to_owned(),
+            Self::Nothing(why) | Self::Unasked(why) => (*why).to_owned(),
         }
     }
-}
-
-/// A message and what signs it.
-pub(crate) struct Message<'a> {
-    pub(crate) id: &'a str,
-    pub(crate) body: Bytes,
-    /// The secret, and the one before while both sign.
-    pub(crate) secrets: &'a [SigningSecret],
 }
 
 /// Posts to webhooks: no proxies, no redirects, no address that is not public unless that is permitted.
 #[derive(Clone)]
 pub(crate) struct Poster {
     client: Client,
+    guarded: Guarded,
     private_targets: bool,
 }
 
 impl Poster {
-    /// A poster.
+    /// Whether a host may be one of a target: one whose name leads inside may not; one that is not found now may be there later.
+    pub(crate) async fn may_lead_to(&self, to: &Webhook) -> bool {
+        match to.url().host() {
+            Some(Host::Domain(name)) => !self.guarded.leads_inside(name).await,
+            _ => true,
+        }
+    }
+
+    /// A poster that asks the name servers of the system, or the one given.
     ///
     /// # Errors
-    /// When TLS cannot be set up.
-    pub(crate) fn new(private_targets: bool) -> Result<Self, reqwest::Error> {
+    /// When TLS or the resolver cannot be set up.
+    pub(crate) fn new(private_targets: bool, nameserver: Option<SocketAddr>) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        let guarded = Guarded::new(private_targets, nameserver)?;
         // Installed twice is an error that says it is installed already, which is all we want.
         drop(rustls::crypto::ring::default_provider().install_default());
         let client = Client::builder()
@@ -83,32 +91,51 @@ impl Poster {
             .no_gzip()
             .referer(false)
             .http1_only()
+            .https_only(!private_targets)
             .redirect(reqwest::redirect::Policy::none())
-            .dns_resolver(std::sync::Arc::new(Guarded { private_targets }))
+            .dns_resolver(Arc::new(guarded.clone()))
             .connect_timeout(CONNECTED_WITHIN)
             .timeout(ANSWERED_WITHIN)
             .pool_max_idle_per_host(1)
             .pool_idle_timeout(IDLE_MAX)
             .build()?;
-        Ok(Self { client, private_targets })
+        Ok(Self { client, guarded, private_targets })
+    }
+
+    /// Posts a message to a target, signed with its secret, and with the one before while both sign.
+    ///
+    /// # Errors
+    /// `unavailable` when what its address is sealed with cannot be read now.
+    pub(crate) async fn send(&self, ctx: &Context, kept: &Kept, id: &str, body: Bytes) -> Result<Said, Problem> {
+        let now_ms = ctx.clock.now_ms();
+        let opened = Sealing::of(ctx, &kept.account).await?.and_then(|sealing| {
+            let mut secrets = vec![sealing.open_secret(&kept.id, &kept.secret)?];
+            let old = kept.old_secrets.iter().filter(|old| old.until > now_ms);
+            secrets.extend(old.filter_map(|old| sealing.open_secret(&kept.id, &old.secret)));
+            Some((sealing.open(&kept.id, &kept.webhook)?, secrets))
+        });
+        Ok(match opened {
+            Some((to, secrets)) => self.post(&to, id, body, &secrets, now_ms / 1_000).await,
+            None => Said::Unasked("its address was sealed with a secret that is not here"),
+        })
     }
 
     /// Posts a message; `at_s` is the time of the attempt, seconds since 1970.
-    pub(crate) async fn post(&self, to: &Webhook, message: Message<'_>, at_s: i64) -> Said {
+    async fn post(&self, to: &Webhook, id: &str, body: Bytes, secrets: &[SigningSecret], at_s: i64) -> Said {
         // A name is checked when it is resolved; an address is no name.
         if !self.private_targets && !leads_out(to.url()) {
-            return Said::Nothing("the address is not on the public internet");
+            return Said::Nothing(NOWHERE);
         }
-        let signatures: Vec<String> = message.secrets.iter().map(|secret| secret.sign(message.id, at_s, &message.body)).collect();
+        let signatures: Vec<String> = secrets.iter().map(|secret| secret.sign(id, at_s, &body)).collect();
         let request = self
             .client
             .post(to.url().clone())
             .header(CONTENT_TYPE, "application/json")
             .header(USER_AGENT, concat!("highwater-webhooks/", env!("CARGO_PKG_VERSION")))
-            .header("webhook-id", message.id)
+            .header("webhook-id", id)
             .header("webhook-timestamp", at_s)
             .header("webhook-signature", signatures.join(" "));
-        let mut answer = match request.body(message.body).send().await {
+        let mut answer = match request.body(body).send().await {
             Ok(answer) => answer,
             Err(error) => return Said::Nothing(why(&error)),
         };
@@ -139,19 +166,15 @@ fn leads_out(url: &Url) -> bool {
     }
 }
 
-/// Why there was no answer. Which address a name has is not told: that would map a network for whoever asks.
+/// What is told of a target that cannot be connected to. Whether its name leads inside is not: that would map a network for whoever asks.
+const NOWHERE: &str = "it cannot be connected to: its name must lead to public addresses alone, and it must listen there";
+
+/// Why there was no answer.
 fn why(error: &reqwest::Error) -> &'static str {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if error.is::<super::guard::NotPublic>() {
-            return "its name does not lead to the public internet alone";
-        }
-        cause = error.source();
-    }
-    if error.is_timeout() {
+    if error.is_connect() {
+        NOWHERE
+    } else if error.is_timeout() {
         "it does not answer in time"
-    } else if error.is_connect() {
-        "it cannot be connected to"
     } else {
         "the connection broke before it answered"
     }

@@ -4,25 +4,23 @@
 //! there are. What a target waits for is read back from the log's own fold, never assumed.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
 use schemas::position::Seq;
 use schemas::tables::ViewDef;
 use schemas::views::deliveries::{self, CLAIM, DELIVERED, DISABLED, Delivery, DeliveryCommand, FAILED, SKIPPED, State, message_id};
-use schemas::views::watches::{self, Kept};
+use schemas::views::watches;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use view_store::lease::Lease;
 
 use super::lanes::{self, Lane, Next};
-use super::post::{Message, Poster, Said};
+use super::post::Said;
 use super::schedule;
-use super::sign::SigningSecret;
 use super::targets::{Moved, Target, Targets};
 use crate::access::append::commands;
-use crate::access::webhook::Sealing;
 use crate::context::{Context, store_problem};
 use crate::problem::Problem;
 use crate::surfaces::metrics;
@@ -36,20 +34,25 @@ const UNDER_WAY_FAILING_MAX: usize = 128;
 const CLAIMED_AT_ONCE: usize = 2_000;
 /// Targets whose next message is looked for at once.
 const LOOKED_FOR_AT_ONCE: usize = 16;
+/// Between a round and the next one, and after one that failed.
+const ROUND_PAUSE: Duration = Duration::from_millis(20);
+const FAILED_PAUSE: Duration = Duration::from_secs(1);
+/// How long one round looks at what is new.
+const LOOKED_FOR: Duration = Duration::from_secs(1);
+/// How long a target is left alone after something of ours went wrong, in milliseconds.
+const ASIDE_MS: i64 = 15_000;
+/// A target that takes longer to answer no longer shares places with those that do not.
+const SLOW: Duration = Duration::from_secs(2);
 /// How long a stop waits for messages under way. One that is not answered by then is sent again at the next start.
 const FINISHED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Sends until the server stops, while no other process does.
 pub async fn run(ctx: Arc<Context>, holder: String) {
-    let poster = match Poster::new(ctx.settings.private_targets) {
-        Ok(poster) => poster,
-        Err(error) => return tracing::error!(%error, "webhooks are not sent: TLS cannot be set up"),
-    };
     let mut lease = Lease::new(&ctx.store, "webhooks".to_owned(), &holder);
     loop {
         let sent = async {
             if lease.renew().await.map_err(store_problem)? {
-                Sender::open(&ctx, poster.clone()).await?.run(&mut lease).await?;
+                Sender::open(&ctx).await?.run(&mut lease).await;
             }
             Ok::<(), Problem>(())
         };
@@ -57,7 +60,7 @@ pub async fn run(ctx: Arc<Context>, holder: String) {
             tracing::warn!(reason = problem.detail, "webhooks are not sent now");
         }
         // Whoever sends shows how they stand.
-        metrics::targets(0, 0, 0, 0);
+        metrics::targets(0, 0, 0, 0, 0);
         tokio::select! {
             () = tokio::time::sleep(LOOKED_EVERY) => {}
             () = ctx.stopped() => break,
@@ -72,15 +75,23 @@ struct Looked {
     seen: Seq,
 }
 
+/// What a target said to a message, and how long it took.
+struct Answered {
+    id: String,
+    message: String,
+    /// Nothing where something of ours went wrong before it was asked.
+    said: Option<Said>,
+    took: Duration,
+}
+
 struct Sender {
     ctx: Arc<Context>,
-    poster: Poster,
     targets: Targets,
     lanes: Vec<Looked>,
     /// What became of messages, to be recorded.
     outcomes: Vec<(String, DeliveryCommand)>,
-    answered: mpsc::UnboundedReceiver<(String, String, Said)>,
-    answers: mpsc::UnboundedSender<(String, String, Said)>,
+    answered: mpsc::UnboundedReceiver<Answered>,
+    answers: mpsc::UnboundedSender<Answered>,
     may_send: Arc<Semaphore>,
     may_send_again: Arc<Semaphore>,
     under_way: JoinSet<()>,
@@ -90,8 +101,10 @@ struct Sender {
 }
 
 impl Sender {
-    async fn open(ctx: &Arc<Context>, poster: Poster) -> Result<Self, Problem> {
-        let (targets, moved) = Targets::read(ctx).await?;
+    async fn open(ctx: &Arc<Context>) -> Result<Self, Problem> {
+        // Whether anything can be posted from here is found out before anything is claimed.
+        ctx.poster().await?;
+        let targets = Targets::read(ctx).await?;
         let mut lanes = Vec::new();
         for lane in lanes::all() {
             let view = ctx.live(lane.source().view).await?;
@@ -104,9 +117,8 @@ impl Sender {
             wakers.spawn(wake(Arc::clone(ctx), view, Arc::clone(&woken)));
         }
         let (answers, answered) = mpsc::unbounded_channel();
-        let mut this = Self {
+        Ok(Self {
             ctx: Arc::clone(ctx),
-            poster,
             targets,
             lanes,
             outcomes: Vec::new(),
@@ -117,38 +129,55 @@ impl Sender {
             under_way: JoinSet::new(),
             woken,
             _wakers: wakers,
-        };
-        this.know(moved);
-        Ok(this)
+        })
     }
 
     /// Sends until the lease is lost or the server stops.
-    async fn run(mut self, lease: &mut Lease) -> Result<(), Problem> {
+    async fn run(mut self, lease: &mut Lease) {
         let ctx = Arc::clone(&self.ctx);
         loop {
-            if !lease.renew().await.map_err(store_problem)? {
-                return Ok(());
-            }
-            self.round().await?;
-            let wait = self.next_due().min(LOOKED_EVERY);
+            // Log and store may be away for a while: what was said meanwhile is kept, and nothing is sent.
+            let gone_round = async {
+                if !lease.renew().await.map_err(store_problem)? {
+                    return Ok(false);
+                }
+                tokio::select! {
+                    round = self.round() => round.map(|()| true),
+                    () = lease.lost() => Ok(false),
+                }
+            };
+            let wait = match gone_round.await {
+                Ok(true) => self.next_due().min(LOOKED_EVERY),
+                Ok(false) => return,
+                Err::<bool, Problem>(problem) => {
+                    tracing::warn!(reason = problem.detail, "webhooks are not sent now");
+                    FAILED_PAUSE
+                }
+            };
             tokio::select! {
-                () = self.woken.notified() => {}
+                () = tokio::time::sleep(ROUND_PAUSE) => {}
+                () = ctx.stopped() => break,
+            }
+            tokio::select! {
+                () = self.woken.notified(), if wait != FAILED_PAUSE => {}
                 answer = self.answered.recv() => self.take(answer),
                 () = tokio::time::sleep(wait) => {}
                 () = ctx.stopped() => break,
             }
         }
         let finished = async { while self.under_way.join_next().await.is_some() {} };
-        // What was not answered in time is sent again.
+        // What was not answered, or not recorded, in time is sent again.
         drop(tokio::time::timeout(FINISHED_WITHIN, finished).await);
-        self.record(Vec::new()).await
+        if let Err(problem) = self.record(Vec::new()).await {
+            tracing::warn!(reason = problem.detail, "what became of messages to webhooks is not recorded");
+        }
     }
 
     async fn round(&mut self) -> Result<(), Problem> {
-        let moved = self.targets.follow(&self.ctx).await?;
-        self.know(moved);
+        self.targets.follow(&self.ctx).await?;
+        self.know();
         self.look().await?;
-        let claims = self.claims().await?;
+        let claims = self.claims().await;
         self.record(claims).await?;
         self.send();
         self.show();
@@ -156,92 +185,115 @@ impl Sender {
     }
 
     /// Tells the lanes which targets there are.
-    fn know(&mut self, moved: Moved) {
-        let lane_of = |lanes: &mut [Looked], service: &str| lanes.iter().position(|looked| looked.lane.source().service == service);
-        for kept in moved.come {
-            let known = lane_of(&mut self.lanes, &kept.service).is_some_and(|at| self.lanes[at].lane.add(&kept));
-            if !known {
+    fn know(&mut self) {
+        let Moved { come, gone } = std::mem::take(&mut self.targets.moved);
+        for kept in come {
+            let lane = self.lanes.iter_mut().find(|looked| looked.lane.source().service == kept.service);
+            if !lane.is_some_and(|looked| looked.lane.add(&kept)) {
                 tracing::error!(id = kept.id, service = kept.service, "a watch with a webhook cannot be read");
                 self.targets.all.remove(&kept.id);
             }
         }
-        for id in moved.gone {
+        for id in gone {
             for looked in &mut self.lanes {
                 looked.lane.remove(&id);
             }
         }
     }
 
-    /// Looks at what came in the services.
+    /// Looks at what came in the services, for a while.
     async fn look(&mut self) -> Result<(), Problem> {
+        let begun = Instant::now();
         for Looked { lane, seen } in &mut self.lanes {
             let view = self.ctx.live(lane.source().view).await?;
             let upto = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
             while *seen < upto {
-                let (concerned, to) = lane.concerned(&self.ctx, Arc::clone(&view), *seen, upto).await?;
+                if begun.elapsed() > LOOKED_FOR {
+                    self.woken.notify_one();
+                    return Ok(());
+                }
+                let targets = &self.targets.all;
+                let waits = |id: &str| targets.get(id).is_some_and(|target| !target.behind);
+                // What one service has that cannot be read keeps no other waiting.
+                let Ok((concerned, to)) = lane.concerned(&self.ctx, Arc::clone(&view), *seen, upto, &waits).await else { break };
                 for id in concerned {
-                    if let Some(target) = self.targets.all.get_mut(&id).filter(|target| !target.behind) {
+                    if let Some(target) = self.targets.all.get_mut(&id) {
                         target.looked = target.looked.max(*seen);
                         target.behind = true;
                     }
                 }
                 *seen = to;
+                tokio::task::yield_now().await;
             }
         }
         Ok(())
     }
 
     /// The next messages of those targets that wait for none.
-    async fn claims(&mut self) -> Result<Vec<(String, DeliveryCommand)>, Problem> {
-        let waiting: Vec<(String, String, Seq)> = self
+    async fn claims(&mut self) -> Vec<(String, DeliveryCommand)> {
+        let now_ms = self.ctx.clock.now_ms();
+        let is_due = |target: &Target| target.behind && target.at.state == State::Idle && !target.sending && target.aside_until <= now_ms;
+        let mut waiting: Vec<(String, String, Seq)> = self
             .targets
             .all
             .iter()
-            .filter(|(_, target)| target.behind && target.at.state == State::Idle && !target.sending)
-            .take(CLAIMED_AT_ONCE)
+            .filter(|(_, target)| is_due(target))
             .map(|(id, target)| (id.clone(), target.kept.service.clone(), target.told()))
             .collect();
+        if waiting.len() > CLAIMED_AT_ONCE {
+            // All have their turn.
+            let first = rand::random_range(0..waiting.len());
+            waiting.rotate_left(first);
+            waiting.truncate(CLAIMED_AT_ONCE);
+            self.woken.notify_one();
+        }
         let (ctx, lanes) = (&self.ctx, &self.lanes);
         let looked_for = waiting.into_iter().map(|(id, service, told)| async move {
             let Some(Looked { lane, seen }) = lanes.iter().find(|looked| looked.lane.source().service == service) else {
-                return Ok((id, told, Next::Nothing(told)));
+                return (id, told, Ok(Next::Nothing(told)));
             };
-            let next = lane.next(ctx, &id, told, *seen).await?;
-            Ok::<_, Problem>((id, *seen, next))
+            let next = lane.next(ctx, &id, told, *seen).await;
+            (id, *seen, next)
         });
-        let found: Vec<Result<(String, Seq, Next), Problem>> =
+        let found: Vec<(String, Seq, Result<Next, Problem>)> =
             stream::iter(looked_for).buffer_unordered(LOOKED_FOR_AT_ONCE).collect().await;
         let mut claims = Vec::new();
-        for found in found {
-            let (id, seen, next) = found?;
+        for (id, seen, next) in found {
             let Some(target) = self.targets.all.get_mut(&id) else { continue };
             match next {
-                Next::Nothing(to) => {
+                Ok(Next::Nothing(to)) => {
                     target.looked = to;
                     target.behind = to < seen;
                     if target.behind {
                         self.woken.notify_one();
                     }
                 }
-                Next::Upto(upto) => {
-                    let upto = i64::try_from(upto.0).unwrap_or(i64::MAX);
-                    let claim = DeliveryCommand { verb: CLAIM.to_owned(), after: target.at.done, upto, ..own(&target.at) };
-                    let message = message_id(&id, claim.after, upto);
-                    claims.push((id, DeliveryCommand { message, ..claim }));
+                Ok(Next::Told(first, last)) => {
+                    let [before, last] = [first.0.saturating_sub(1), last.0].map(|seq| i64::try_from(seq).unwrap_or(i64::MAX));
+                    let message = message_id(&id, before, last);
+                    let claim = DeliveryCommand { verb: CLAIM.to_owned(), message, after: before, upto: last, ..own(&target.at) };
+                    claims.push((id, claim));
                 }
+                // The reason is logged where it was found.
+                Err(_) => target.aside_until = now_ms + ASIDE_MS,
             }
         }
-        Ok(claims)
+        claims
     }
 
-    /// Takes what a target said.
-    fn take(&mut self, answer: Option<(String, String, Said)>) {
-        let mut next = answer;
-        while let Some((id, message, said)) = next {
-            if let Some(target) = self.targets.all.get(&id) {
-                metrics::posted(&target.kept.service, &said);
-                let now_ms = self.ctx.clock.now_ms();
-                self.outcomes.push((id, DeliveryCommand { message, ..became(&target.at, &said, now_ms, rand::random()) }));
+    /// Takes what targets said.
+    fn take(&mut self, answer: Option<Answered>) {
+        let (mut next, now_ms) = (answer, self.ctx.clock.now_ms());
+        while let Some(Answered { id, message, said, took }) = next {
+            if let Some(target) = self.targets.all.get_mut(&id) {
+                target.slow = took > SLOW;
+                match said.filter(|said| !matches!(said, Said::Unasked(_))) {
+                    Some(said) => {
+                        metrics::posted(&target.kept.service, &said);
+                        self.outcomes.push((id, DeliveryCommand { message, ..became(&target.at, &said, now_ms, rand::random()) }));
+                    }
+                    None => (target.sending, target.aside_until) = (false, now_ms + ASIDE_MS),
+                }
             }
             next = self.answered.try_recv().ok();
         }
@@ -251,32 +303,29 @@ impl Sender {
     async fn record(&mut self, claims: Vec<(String, DeliveryCommand)>) -> Result<(), Problem> {
         let next = self.answered.try_recv().ok();
         self.take(next);
-        let outcomes = std::mem::take(&mut self.outcomes);
-        if claims.is_empty() && outcomes.is_empty() {
+        if claims.is_empty() && self.outcomes.is_empty() {
             return Ok(());
         }
-        // One command a target: what is claimed is idle, and what has an outcome is not.
-        let all: Vec<(String, DeliveryCommand)> = outcomes.into_iter().chain(claims).collect();
-        let taken = match commands(&self.ctx, deliveries::TABLES.view, &all).await {
-            Ok(taken) => taken,
-            Err(problem) => {
-                // Outcomes are kept for the next time; claims are made anew.
-                self.outcomes = all.into_iter().filter(|(_, command)| command.verb != CLAIM).collect();
-                return Err(problem);
+        // One command a target: what is claimed is idle, and what has an outcome is not. Outcomes stay here until they are recorded.
+        let all: Vec<(String, DeliveryCommand)> = self.outcomes.iter().cloned().chain(claims).collect();
+        let before: Vec<Option<Delivery>> = all.iter().map(|(id, _)| self.targets.all.get(id).map(|target| target.at.clone())).collect();
+        let taken = commands(&self.ctx, deliveries::TABLES.view, &all).await?;
+        let mut recorded = taken.iter();
+        self.outcomes.retain(|_| !recorded.next().is_some_and(|is_taken| *is_taken));
+        for ((id, command), _) in all.iter().zip(&taken).filter(|((_, command), is_taken)| command.verb != CLAIM && **is_taken) {
+            if let Some(target) = self.targets.all.get_mut(id) {
+                target.sending = false;
+                tracing::debug!(id, verb = command.verb, status = command.status, "a message to a webhook");
             }
-        };
-        let moved = self.targets.follow(&self.ctx).await?;
-        self.know(moved);
-        for ((id, command), is_taken) in all.into_iter().zip(taken) {
-            if command.verb == CLAIM {
-                continue;
-            }
-            if is_taken {
-                if let Some(target) = self.targets.all.get_mut(&id) {
-                    target.sending = false;
-                }
-            } else {
-                self.outcomes.push((id, command));
+        }
+        self.targets.follow(&self.ctx).await?;
+        self.know();
+        let now_ms = self.ctx.clock.now_ms();
+        for (((id, command), before), _) in all.iter().zip(before).zip(taken).filter(|(_, is_taken)| *is_taken) {
+            let Some(target) = self.targets.all.get_mut(id) else { continue };
+            if before.is_some_and(|before| before == target.at) {
+                tracing::error!(id, verb = command.verb, "what was recorded of a webhook moved nothing; it is left alone for a while");
+                target.aside_until = now_ms + ASIDE_MS;
             }
         }
         // What can be claimed or sent now need not wait.
@@ -286,31 +335,33 @@ impl Sender {
 
     /// Has the messages posted that are due.
     fn send(&mut self) {
-        while self.under_way.try_join_next().is_some() {}
+        while let Some(ended) = self.under_way.try_join_next() {
+            if let Err(error) = ended {
+                tracing::error!(%error, "a message to a webhook was given up");
+            }
+        }
         let now_ms = self.ctx.clock.now_ms();
         for (id, target) in &mut self.targets.all {
-            let at = &target.at;
-            if at.state != State::Claimed || at.due_at > now_ms || target.sending {
+            if due_at(target).is_none_or(|due_at| due_at > now_ms) {
                 continue;
             }
             target.sending = true;
-            let message = Outgoing { kept: Arc::clone(&target.kept), at: at.clone(), gone: Arc::clone(&target.gone) };
-            let may_send = if at.failing_since == 0 { &self.may_send } else { &self.may_send_again };
-            let (ctx, poster, answers, may_send) = (Arc::clone(&self.ctx), self.poster.clone(), self.answers.clone(), Arc::clone(may_send));
-            let id = id.clone();
+            let is_well = target.at.failing_since == 0 && !target.slow;
+            let may_send = Arc::clone(if is_well { &self.may_send } else { &self.may_send_again });
+            let (ctx, answers, id, at) = (Arc::clone(&self.ctx), self.answers.clone(), id.clone(), target.at.clone());
+            let (kept, gone) = (Arc::clone(&target.kept), Arc::clone(&target.gone));
             self.under_way.spawn(async move {
                 let Ok(_permit) = may_send.acquire_owned().await else { return };
-                if message.gone.load(Ordering::Relaxed) {
+                if gone.load(Ordering::Relaxed) {
                     return;
                 }
-                let said = match message.post(&ctx, &poster).await {
-                    Ok(said) => said,
-                    Err(problem) => {
-                        tracing::warn!(id, reason = problem.detail, "a message could not be made");
-                        Said::Nothing("the message could not be made")
-                    }
+                let begun = Instant::now();
+                let posted = async {
+                    let body = lanes::body(&ctx, &kept, &at).await?;
+                    ctx.poster().await?.send(&ctx, &kept, &at.message, body).await
                 };
-                drop(answers.send((id, message.at.message, said)));
+                let said = posted.await.inspect_err(|problem| tracing::warn!(id, reason = problem.detail, "a message could not be made"));
+                drop(answers.send(Answered { id, message: at.message, said: said.ok(), took: begun.elapsed() }));
             });
         }
     }
@@ -318,60 +369,33 @@ impl Sender {
     /// How long until a message is due.
     fn next_due(&self) -> Duration {
         let now_ms = self.ctx.clock.now_ms();
-        let waits = |target: &&Target| target.at.state == State::Claimed && !target.sending;
-        let due = self.targets.all.values().filter(waits).map(|target| target.at.due_at.saturating_sub(now_ms)).min();
-        due.map_or(LOOKED_EVERY, |rest_ms| Duration::from_millis(u64::try_from(rest_ms).unwrap_or(0)))
+        let due = self.targets.all.values().filter_map(due_at).min();
+        due.map_or(LOOKED_EVERY, |due_at| Duration::from_millis(u64::try_from(due_at.saturating_sub(now_ms)).unwrap_or(0)))
     }
 
     /// Shows how the targets stand.
     fn show(&self) {
         let (mut failing, mut disabled, mut oldest_ms) = (0, 0, 0);
         let now_ms = self.ctx.clock.now_ms();
-        for target in self.targets.all.values() {
-            if target.at.state == State::Claimed {
-                let since = if target.at.failing_since == 0 { target.at.due_at } else { target.at.failing_since };
-                oldest_ms = oldest_ms.max(now_ms.saturating_sub(since));
+        for Target { at, .. } in self.targets.all.values() {
+            if at.state == State::Claimed {
+                oldest_ms = oldest_ms.max(now_ms.saturating_sub(at.claimed_at));
             }
-            match target.at.state {
+            match at.state {
                 State::Disabled => disabled += 1,
-                _ if target.at.failing_since != 0 => failing += 1,
+                _ if at.failing_since != 0 => failing += 1,
                 _ => {}
             }
         }
         let oldest_s = usize::try_from(oldest_ms / 1_000).unwrap_or(0);
-        metrics::targets(self.targets.all.len() - failing - disabled, failing, disabled, oldest_s);
+        metrics::targets(1, self.targets.all.len() - failing - disabled, failing, disabled, oldest_s);
     }
 }
 
-/// A message that is to be posted.
-struct Outgoing {
-    kept: Arc<Kept>,
-    at: Delivery,
-    gone: Arc<AtomicBool>,
-}
-
-impl Outgoing {
-    async fn post(&self, ctx: &Context, poster: &Poster) -> Result<Said, Problem> {
-        let Some(sealing) = Sealing::of(ctx, &self.kept.account).await? else {
-            return Ok(Said::Nothing("its address was sealed with a secret that is not here"));
-        };
-        let Some((to, secrets)) = sealing.open(&self.kept.id, &self.kept.webhook).zip(secrets(&sealing, &self.kept, ctx.clock.now_ms()))
-        else {
-            return Ok(Said::Nothing("its address was sealed with a secret that is not here"));
-        };
-        let span = |seq: i64| Seq(u64::try_from(seq).unwrap_or(0));
-        let body = lanes::body(ctx, &self.kept, span(self.at.done), span(self.at.upto)).await?;
-        Ok(poster.post(&to, Message { id: &self.at.message, body, secrets: &secrets }, ctx.clock.now_ms() / 1_000).await)
-    }
-}
-
-/// What signs a target's messages now.
-pub(crate) fn secrets(sealing: &Sealing, kept: &Kept, now_ms: i64) -> Option<Vec<SigningSecret>> {
-    let mut secrets = vec![sealing.open_secret(&kept.id, &kept.secret)?];
-    if kept.old_secret_until > now_ms {
-        secrets.extend(sealing.open_secret(&kept.id, &kept.old_secret));
-    }
-    Some(secrets)
+/// When a target's message is due, if one is to be sent.
+fn due_at(target: &Target) -> Option<i64> {
+    let waits = target.at.state == State::Claimed && !target.sending;
+    waits.then(|| target.at.due_at.max(target.aside_until))
 }
 
 /// A command about a target.
@@ -390,9 +414,9 @@ fn became(at: &Delivery, said: &Said, now_ms: i64, chance: f64) -> DeliveryComma
         Said::Taken(_) => return verb(DELIVERED, None),
         Said::Gone => return verb(DISABLED, None),
         Said::Refused(_, asked) => *asked,
-        Said::Nothing(_) => None,
+        Said::Nothing(_) | Said::Unasked(_) => None,
     };
-    if at.failing_since != 0 && now_ms - at.failing_since >= schedule::FAILING_MAX_MS {
+    if now_ms - at.failing_at(now_ms) >= schedule::FAILING_MAX_MS {
         return verb(DISABLED, Some("nothing was taken for five days"));
     }
     match schedule::pause(at.attempts + 1, asked, chance) {
@@ -428,7 +452,7 @@ mod tests {
     /// Proves what follows from each answer: taken, later, passed over, disabled.
     #[test]
     fn outcomes() {
-        let at = Delivery { attempts: 1, failing_since: 1_000, ..Delivery::default() };
+        let at = Delivery { attempts: 1, failing_since: 1_000, attempted_at: schedule::FAILING_MAX_MS, ..Delivery::default() };
         let of = |at: &Delivery, said: Said, now_ms: i64| became(at, &said, now_ms, 0.5);
         assert_eq!(of(&at, Said::Taken(204), 5).verb, DELIVERED);
         assert_eq!(of(&at, Said::Gone, 5).verb, DISABLED);

@@ -23,10 +23,16 @@ impl fmt::Debug for SigningSecret {
 }
 
 impl SigningSecret {
-    /// A new one, of 32 bytes.
+    /// A new one.
     #[must_use]
     pub fn random() -> Self {
-        Self(rand::random::<[u8; 32]>().to_vec())
+        Self::of(rand::random())
+    }
+
+    /// One of these bytes.
+    #[must_use]
+    pub fn of(bytes: [u8; 32]) -> Self {
+        Self(bytes.to_vec())
     }
 
     /// Reads one that a caller brings.

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::topics::{self, Topic};
@@ -15,6 +14,7 @@ use serde::de::DeserializeOwned;
 use view_store::View;
 use view_store::store::Span;
 
+use super::lanes::seq;
 use crate::context::{Context, store_problem};
 use crate::feed::Source;
 use crate::feed::filter::{Element, elements};
@@ -38,8 +38,14 @@ pub(super) struct Target {
     pub(super) looked: Seq,
     /// Whether something above `looked` may be for it that was there already when its service's changes were looked at.
     pub(super) behind: bool,
-    /// A message is being sent.
+    /// A message is being sent, or what was said to it is being recorded.
     pub(super) sending: bool,
+    /// Left alone until then, milliseconds since 1970: something of ours went wrong.
+    pub(super) aside_until: i64,
+    /// Its last attempt took long.
+    pub(super) slow: bool,
+    /// The change that `at` is of.
+    seq: u64,
     /// It is deleted: what waits to be sent is not.
     pub(super) gone: Arc<AtomicBool>,
 }
@@ -51,7 +57,12 @@ impl Target {
     }
 
     /// Takes in how far it has been told.
-    fn moved(&mut self, at: Delivery) {
+    fn moved(&mut self, at: Delivery, seq: u64) {
+        // Rows may be ahead of the place from which changes are read.
+        if seq <= self.seq {
+            return;
+        }
+        self.seq = seq;
         // Told again from an earlier place.
         if at.done < self.at.done {
             self.looked = done(&at);
@@ -61,14 +72,16 @@ impl Target {
     }
 }
 
-pub(super) fn done(at: &Delivery) -> Seq {
-    Seq(u64::try_from(at.done).unwrap_or(0))
+fn done(at: &Delivery) -> Seq {
+    seq(at.done)
 }
 
 /// All targets, and where their changes have been read to.
 #[derive(Default)]
 pub(super) struct Targets {
     pub(super) all: HashMap<String, Target>,
+    /// Which came and went since somebody asked.
+    pub(super) moved: Moved,
     watches: Seq,
     deliveries: Seq,
 }
@@ -82,77 +95,86 @@ pub(super) struct Moved {
 
 impl Targets {
     /// All targets as the rows have them.
-    pub(super) async fn read(ctx: &Context) -> Result<(Self, Moved), Problem> {
+    pub(super) async fn read(ctx: &Context) -> Result<Self, Problem> {
         let mut this = Self::default();
         // The positions first: what is changed meanwhile is read again.
         let (view, watches) = at(ctx, &WATCHES).await?;
-        let (states, deliveries) = at(ctx, &DELIVERIES).await?;
+        let (_, deliveries) = at(ctx, &DELIVERIES).await?;
         (this.watches, this.deliveries) = (watches, deliveries);
-        let (mut moved, mut scan) = (Moved::default(), view.scan(watches::TABLES.records, Span::default()));
+        let mut scan = view.scan(watches::TABLES.records, Span::default());
         loop {
             let rows = scan.next(PAGE).await.map_err(store_problem)?;
             if rows.is_empty() {
-                break;
+                return Ok(this);
             }
-            let kept = rows.iter().map(|(_, bytes)| row::<Kept>(bytes)).collect::<Result<Vec<_>, _>>()?;
-            let kept: Vec<Kept> = kept.into_iter().filter(is_target).collect();
-            let keys: Vec<_> = kept.iter().map(|kept| key![kept.id.as_str()]).collect();
-            let known = states.get_many(deliveries::TABLES.records, &keys).await.map_err(store_problem)?;
-            for (kept, known) in kept.into_iter().zip(known) {
-                let known = known.map(|bytes| row::<Delivery>(&bytes)).transpose()?;
-                moved.come.push(this.take(kept, known));
-            }
+            // One that cannot be read keeps no other waiting.
+            let kept = rows.iter().filter_map(|(_, bytes)| row::<Kept>(bytes)).map(|row| row.record);
+            this.take(ctx, kept.filter(is_target).collect()).await?;
         }
-        Ok((this, moved))
     }
 
     /// Reads on in the changes of watches and deliveries.
-    pub(super) async fn follow(&mut self, ctx: &Context) -> Result<Moved, Problem> {
-        let mut moved = Moved::default();
-        while let Some(changes) = read_on::<Kept>(ctx, &WATCHES, &mut self.watches).await? {
-            for Element { record: kept, .. } in changes {
-                if is_target(&kept) {
-                    moved.gone.retain(|id| *id != kept.id);
-                    let at = self.all.get(&kept.id).map(|target| target.at.clone());
-                    moved.come.push(self.take(kept, at));
-                } else if let Some(target) = self.all.remove(&kept.id) {
+    pub(super) async fn follow(&mut self, ctx: &Context) -> Result<(), Problem> {
+        while let Some((changes, to)) = read_on::<Kept>(ctx, &WATCHES, self.watches).await? {
+            let (targets, others): (Vec<Kept>, Vec<Kept>) = changes.into_iter().map(|change| change.record).partition(is_target);
+            self.take(ctx, targets).await?;
+            for Kept { id, .. } in others {
+                if let Some(target) = self.all.remove(&id) {
                     target.gone.store(true, Ordering::Relaxed);
-                    moved.come.retain(|come| come.id != kept.id);
-                    moved.gone.push(kept.id);
+                    self.moved.come.retain(|come| come.id != id);
+                    self.moved.gone.push(id);
                 }
             }
+            self.watches = to;
         }
-        while let Some(changes) = read_on::<Delivery>(ctx, &DELIVERIES, &mut self.deliveries).await? {
-            for Element { record, .. } in changes {
+        while let Some((changes, to)) = read_on::<Delivery>(ctx, &DELIVERIES, self.deliveries).await? {
+            for Element { record, seq, .. } in changes {
                 if let Some(target) = self.all.get_mut(&record.id) {
-                    target.moved(record);
+                    target.moved(record, seq);
                 }
             }
+            self.deliveries = to;
         }
-        Ok(moved)
+        Ok(())
     }
 
-    /// Knows a target, or knows it better.
-    fn take(&mut self, kept: Kept, at: Option<Delivery>) -> Arc<Kept> {
-        let at = at.unwrap_or_else(|| Delivery {
-            id: kept.id.clone(),
-            account: kept.account.clone(),
-            service: kept.service.clone(),
-            done: kept.after,
-            ..Delivery::default()
-        });
-        let kept = Arc::new(kept);
-        let looked = done(&at);
-        let target = self.all.entry(kept.id.clone()).or_insert_with(|| Target {
-            kept: Arc::clone(&kept),
-            at,
-            looked,
-            behind: true,
-            sending: false,
-            gone: Arc::default(),
-        });
-        target.kept = Arc::clone(&kept);
-        kept
+    /// Knows targets, or knows them better.
+    async fn take(&mut self, ctx: &Context, all: Vec<Kept>) -> Result<(), Problem> {
+        let keys: Vec<_> = all.iter().map(|kept| key![kept.id.as_str()]).collect();
+        let states = ctx.live(deliveries::TABLES.view).await?;
+        let known = states.get_many(deliveries::TABLES.records, &keys).await.map_err(store_problem)?;
+        for (kept, known) in all.into_iter().zip(known) {
+            let kept = Arc::new(kept);
+            self.moved.gone.retain(|id| *id != kept.id);
+            self.moved.come.push(Arc::clone(&kept));
+            if let Some(target) = self.all.get_mut(&kept.id) {
+                target.kept = kept;
+                continue;
+            }
+            let row = known.and_then(|bytes| row::<Delivery>(&bytes)).unwrap_or_else(|| Row {
+                seq: 0,
+                record: Delivery {
+                    id: kept.id.clone(),
+                    account: kept.account.clone(),
+                    service: kept.service.clone(),
+                    done: kept.after,
+                    ..Delivery::default()
+                },
+            });
+            let target = Target {
+                looked: done(&row.record),
+                at: row.record,
+                behind: true,
+                sending: false,
+                aside_until: 0,
+                slow: false,
+                seq: u64::try_from(row.seq).unwrap_or(0),
+                gone: Arc::default(),
+                kept,
+            };
+            self.all.insert(target.kept.id.clone(), target);
+        }
+        Ok(())
     }
 }
 
@@ -166,22 +188,18 @@ async fn at(ctx: &Context, source: &Source) -> Result<(Arc<dyn View>, Seq), Prob
     Ok((view, at))
 }
 
-/// The next changes after a place, which moves; `None` at the end.
-async fn read_on<R: DeserializeOwned>(ctx: &Context, source: &Source, after: &mut Seq) -> Result<Option<Vec<Element<R>>>, Problem> {
+/// The next changes after a place, and up to where these are all; `None` at the end.
+async fn read_on<R: DeserializeOwned>(ctx: &Context, source: &Source, after: Seq) -> Result<Option<(Vec<Element<R>>, Seq)>, Problem> {
     let (view, upto) = at(ctx, source).await?;
-    if *after >= upto {
+    if after >= upto {
         return Ok(None);
     }
-    let page = ctx.feeds.reader(source, view).page(*after, upto, PAGE).await.map_err(store_problem)?;
-    *after = Seq(page.to);
-    elements(&page).map(Some)
+    let page = ctx.feeds.reader(source, view).page(after, upto, PAGE).await.map_err(store_problem)?;
+    Ok(Some((elements(&page)?, Seq(page.to))))
 }
 
-fn row<R: DeserializeOwned>(bytes: &[u8]) -> Result<R, Problem> {
-    serde_json::from_slice::<Row<R>>(bytes).map(|row| row.record).map_err(|error| unreadable(&error))
-}
-
-fn unreadable(error: &serde_json::Error) -> Problem {
-    tracing::error!(%error, "a target's row or change cannot be read");
-    Problem::new(ErrorCode::Internal, "a stored row cannot be read")
+/// A stored row; `None` after saying so for one that cannot be read.
+fn row<R: DeserializeOwned>(bytes: &[u8]) -> Option<Row<R>> {
+    let read = serde_json::from_slice(bytes);
+    read.inspect_err(|error| tracing::error!(%error, "a target's row cannot be read")).ok()
 }

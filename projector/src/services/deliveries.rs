@@ -5,7 +5,7 @@ use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::topics::{CHANGES_DELIVERIES, DELIVERIES, Topic};
 use schemas::views::deliveries::{
-    CLAIM, DELIVERED, DISABLED, Delivery, DeliveryCommand, FAILED, RESUME, SKIPPED, State as Waits, TABLES, message_id,
+    CLAIM, DELIVERED, DISABLED, Delivery, DeliveryCommand, FAILED, REPLAY, RESUME, SKIPPED, State as Waits, TABLES, message_id,
 };
 use schemas::views::records::RecordTables;
 
@@ -48,12 +48,10 @@ impl Rules for DeliveriesRules {
 
 /// The state machine: where a target stands after a command; `None` where it stays.
 fn moved(known: Option<Delivery>, id: &str, command: &DeliveryCommand, at_ms: i64) -> Result<Option<Delivery>, String> {
-    let is_new = known.is_none();
     let target = known.unwrap_or_else(|| Delivery {
         id: id.to_owned(),
         account: command.account.clone(),
         service: command.service.clone(),
-        done: command.after,
         ..Delivery::default()
     });
     let attempted = |target: Delivery| Delivery {
@@ -63,53 +61,39 @@ fn moved(known: Option<Delivery>, id: &str, command: &DeliveryCommand, at_ms: i6
         reason: command.reason.clone(),
         ..target
     };
+    let over = |target: Delivery| Delivery { state: Waits::Idle, done: target.upto, due_at: 0, ..attempted(target) };
+    let failing_since = target.failing_at(at_ms);
     // What is under way of another message is no business of this command.
     let is_of_it = target.state == Waits::Claimed && target.message == command.message;
     Ok(Some(match command.verb.as_str() {
-        CLAIM => {
-            if target.state != Waits::Idle || target.done != command.after || command.upto <= command.after {
-                return Ok(None);
-            }
-            Delivery {
-                state: Waits::Claimed,
-                upto: command.upto,
-                message: message_id(id, command.after, command.upto),
-                attempts: 0,
-                due_at: at_ms,
-                ..target
-            }
-        }
-        DELIVERED if is_of_it => Delivery {
-            state: Waits::Idle,
-            done: target.upto,
-            upto: 0,
-            due_at: 0,
-            failing_since: 0,
-            delivered: target.delivered + 1,
-            ..attempted(target)
-        },
-        FAILED if is_of_it => {
-            let failing_since = if target.failing_since == 0 { at_ms } else { target.failing_since };
-            Delivery { due_at: command.due_at, failing_since, ..attempted(target) }
-        }
-        SKIPPED if is_of_it => {
-            Delivery { state: Waits::Idle, done: target.upto, upto: 0, due_at: 0, skipped: target.skipped + 1, ..attempted(target) }
-        }
-        DISABLED if is_of_it => {
-            let failing_since = if target.failing_since == 0 { at_ms } else { target.failing_since };
-            Delivery { state: Waits::Disabled, due_at: 0, failing_since, ..attempted(target) }
-        }
-        RESUME if !is_new || command.after > 0 => Delivery {
-            state: Waits::Idle,
+        CLAIM if target.state == Waits::Idle && target.done <= command.after && command.after < command.upto => Delivery {
+            state: Waits::Claimed,
+            // What lies between is not for it.
             done: command.after,
-            upto: 0,
+            upto: command.upto,
+            message: message_id(id, command.after, command.upto),
+            claimed_at: at_ms,
+            attempts: 0,
+            status: 0,
+            reason: String::new(),
+            due_at: at_ms,
+            ..target
+        },
+        DELIVERED if is_of_it => Delivery { failing_since: 0, delivered: target.delivered + 1, ..over(target) },
+        SKIPPED if is_of_it => Delivery { failing_since, skipped: target.skipped + 1, ..over(target) },
+        FAILED if is_of_it => Delivery { due_at: command.due_at, failing_since, ..attempted(target) },
+        DISABLED if is_of_it => Delivery { state: Waits::Disabled, due_at: 0, failing_since, ..attempted(target) },
+        RESUME if target.state != Waits::Disabled => return Ok(None),
+        RESUME | REPLAY => Delivery {
+            state: Waits::Idle,
+            done: if command.verb == REPLAY { command.after } else { target.done },
             attempts: 0,
             due_at: 0,
             failing_since: 0,
             reason: String::new(),
             ..target
         },
-        DELIVERED | FAILED | SKIPPED | DISABLED | RESUME => return Ok(None),
+        CLAIM | DELIVERED | FAILED | SKIPPED | DISABLED => return Ok(None),
         verb => return Err(format!("verb {verb} is unknown")),
     }))
 }
@@ -139,17 +123,22 @@ mod tests {
     /// Proves each move of the state machine, and that commands of another message, or from elsewhere, move nothing.
     #[test]
     fn moves() {
+        const DAY_MS: i64 = 86_400_000;
         let claimed = moved(None, "w", &command(CLAIM, 5, 9), 7).unwrap().unwrap();
-        assert_eq!((claimed.state, claimed.done, claimed.upto, claimed.due_at), (Waits::Claimed, 5, 9, 7));
-        assert_eq!(claimed.message, message_id("w", 5, 9));
+        assert_eq!((claimed.state, claimed.done, claimed.upto), (Waits::Claimed, 5, 9));
+        assert_eq!((claimed.message.as_str(), claimed.claimed_at, claimed.due_at), (message_id("w", 5, 9).as_str(), 7, 7));
         // Another sender's claim, and what another message became.
-        for (verb, from, to) in [(CLAIM, 5, 9), (CLAIM, 5, 8), (DELIVERED, 5, 8), (FAILED, 4, 9), (SKIPPED, 0, 9), (DISABLED, 5, 10)] {
+        for (verb, from, to) in
+            [(CLAIM, 5, 9), (CLAIM, 5, 8), (DELIVERED, 5, 8), (FAILED, 4, 9), (SKIPPED, 0, 9), (DISABLED, 5, 10), (RESUME, 0, 0)]
+        {
             assert_eq!(after(&claimed, verb, from, to), None, "{verb} {from} {to}");
         }
         let failed = after(&claimed, FAILED, 5, 9).unwrap();
         assert_eq!((failed.state, failed.attempts, failed.due_at, failed.failing_since), (Waits::Claimed, 1, 99, 7));
-        let again = moved(Some(failed.clone()), "w", &command(FAILED, 5, 9), 70).unwrap().unwrap();
-        assert_eq!((again.attempts, again.failing_since, again.attempted_at), (2, 7, 70), "it fails since the first time");
+        let again = moved(Some(failed.clone()), "w", &command(FAILED, 5, 9), DAY_MS).unwrap().unwrap();
+        assert_eq!((again.attempts, again.failing_since, again.attempted_at), (2, 7, DAY_MS), "it fails since the first time");
+        let late = moved(Some(again.clone()), "w", &command(FAILED, 5, 9), 9 * DAY_MS).unwrap().unwrap();
+        assert_eq!(late.failing_since, 9 * DAY_MS, "nobody tried for days: it begins anew");
         let taken = after(&again, DELIVERED, 5, 9).unwrap();
         assert_eq!((taken.state, taken.done, taken.failing_since, taken.delivered, taken.attempts), (Waits::Idle, 9, 0, 1, 3));
         let passed = after(&again, SKIPPED, 5, 9).unwrap();
@@ -160,12 +149,16 @@ mod tests {
             assert_eq!(after(&ended, verb, 5, 9), None, "{verb} while it is disabled");
         }
         let resumed = after(&ended, RESUME, 3, 0).unwrap();
-        assert_eq!((resumed.state, resumed.done, resumed.failing_since), (Waits::Idle, 3, 0));
-        assert_eq!(after(&taken, CLAIM, 8, 12), None, "it begins where the last one ended");
-        assert_eq!(after(&taken, CLAIM, 9, 9), None, "it spans something");
-        assert!(after(&taken, CLAIM, 9, 12).is_some());
+        assert_eq!((resumed.state, resumed.done, resumed.failing_since), (Waits::Idle, 5, 0), "from where it stood");
+        for before in [&ended, &taken, &claimed] {
+            let replayed = after(before, REPLAY, 3, 0).unwrap();
+            assert_eq!((replayed.state, replayed.done, replayed.attempts), (Waits::Idle, 3, 0));
+        }
+        assert_eq!(after(&taken, CLAIM, 8, 12), None, "it begins where the last one ended, or later");
+        assert_eq!(after(&taken, CLAIM, 9, 9), None, "it tells something");
+        assert!(after(&taken, CLAIM, 9, 12).is_some() && after(&taken, CLAIM, 11, 12).is_some());
         assert!(moved(None, "w", &command("dance", 1, 2), 7).is_err());
-        for verb in [DELIVERED, FAILED, SKIPPED, DISABLED] {
+        for verb in [DELIVERED, FAILED, SKIPPED, DISABLED, RESUME] {
             assert_eq!(moved(None, "w", &command(verb, 1, 2), 7), Ok(None), "{verb} of nothing");
         }
     }

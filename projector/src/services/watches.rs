@@ -6,11 +6,13 @@ use schemas::event::{Fact, FactKind};
 use schemas::topics::{ACCOUNTS, CHANGES_WATCHES, Topic};
 use schemas::views::accounts::AccountCommand;
 use schemas::views::records::RecordTables;
-use schemas::views::watches::{DELETE_FILTER, Kept, RETARGET, SAVE_FILTER, TABLES, UNWATCH, VERBS, WATCH, kind, shelf};
+use schemas::views::watches::{DELETE_FILTER, Kept, OldSecret, RETARGET, SAVE_FILTER, TABLES, UNWATCH, VERBS, WATCH, kind, shelf};
 
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
 
+/// Secrets that sign beside the present one, at most.
+const OLD_SECRETS_MAX: usize = 3;
 /// How long messages are signed with the secret before, too, in milliseconds.
 const SECRET_OVERLAP_MS: i64 = 24 * 3600 * 1000;
 
@@ -73,8 +75,12 @@ impl Rules for WatchesRules {
                     moved.webhook.clone_from(&command.webhook);
                 }
                 if !command.secret.is_empty() {
-                    moved.old_secret = std::mem::replace(&mut moved.secret, command.secret.clone());
-                    moved.old_secret_until = at_ms + SECRET_OVERLAP_MS;
+                    let secret = std::mem::replace(&mut moved.secret, command.secret.clone());
+                    moved.old_secrets.retain(|old| old.until > at_ms);
+                    if !secret.is_empty() {
+                        moved.old_secrets.insert(0, OldSecret { secret, until: at_ms + SECRET_OVERLAP_MS });
+                    }
+                    moved.old_secrets.truncate(OLD_SECRETS_MAX);
                 }
                 state.put(moved)
             }

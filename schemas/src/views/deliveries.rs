@@ -20,14 +20,16 @@ pub const FAILED: &str = "failed";
 pub const SKIPPED: &str = "skipped";
 /// Nothing more is sent until it is resumed.
 pub const DISABLED: &str = "disabled";
-/// Sends go on, from where they stood or from another place in the feed.
+/// Sends go on from where they stood.
 pub const RESUME: &str = "resume";
+/// Sends go on from another place in the feed.
+pub const REPLAY: &str = "replay";
 
 /// A command about a target, kept on the `deliveries` topic as `data` of a fact-like envelope whose key is the target's id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeliveryCommand {
-    /// [`CLAIM`], [`DELIVERED`], [`FAILED`], [`SKIPPED`], [`DISABLED`] or [`RESUME`].
+    /// [`CLAIM`], [`DELIVERED`], [`FAILED`], [`SKIPPED`], [`DISABLED`], [`RESUME`] or [`REPLAY`].
     pub verb: String,
     /// Whose target it is.
     pub account: String,
@@ -35,9 +37,9 @@ pub struct DeliveryCommand {
     pub service: String,
     /// The message that it is about; on [`CLAIM`] the new one, see [`message_id`].
     pub message: String,
-    /// [`CLAIM`], [`RESUME`]: the last change before what is sent next.
+    /// [`CLAIM`], [`REPLAY`]: the change before the first that is told.
     pub after: i64,
-    /// [`CLAIM`]: the last change that the message spans.
+    /// [`CLAIM`]: the last change that the message tells.
     pub upto: i64,
     /// Of an attempt: the HTTP status answered, 0 for none.
     pub status: i64,
@@ -96,12 +98,14 @@ pub struct Delivery {
     pub service: String,
     /// What it waits for.
     pub state: State,
-    /// The last change that it has been told, or that was passed over.
+    /// The last change that it has been told, that was passed over, or that is not for it: the next message begins behind it.
     pub done: i64,
-    /// [`State::Claimed`]: the last change that the message spans.
+    /// The last change that the message tells.
     pub upto: i64,
     /// The message under way, or the last one.
     pub message: String,
+    /// When it was claimed, milliseconds since 1970.
+    pub claimed_at: i64,
     /// Attempts that this message has had.
     pub attempts: i64,
     /// When the last attempt ended, milliseconds since 1970.
@@ -120,13 +124,26 @@ pub struct Delivery {
     pub skipped: i64,
 }
 
+/// How long after the last attempt it no longer counts that it failed, in milliseconds: no pause between attempts is as long.
+const FORGIVEN_AFTER_MS: i64 = 2 * 24 * 3600 * 1000;
+
+impl Delivery {
+    /// Since when every attempt has failed, if one fails now.
+    #[must_use]
+    pub fn failing_at(&self, now_ms: i64) -> i64 {
+        let is_new = self.failing_since == 0 || now_ms.saturating_sub(self.attempted_at) > FORGIVEN_AFTER_MS;
+        if is_new { now_ms } else { self.failing_since }
+    }
+}
+
 impl Record for Delivery {
     fn id(&self) -> &str {
         &self.id
     }
 }
 
-/// The id of the message that tells a target the changes above `after` and up to `upto`: the same whoever sends it, and how often.
+/// The id of the message that tells a target the changes above `after` and up to `upto`, the first and the last of which are for it: the same whoever
+/// sends it, and how often.
 #[must_use]
 pub fn message_id(target: &str, after: i64, upto: i64) -> String {
     let hash = Hash32::of_parts(&[target.as_bytes(), &after.to_be_bytes(), &upto.to_be_bytes()]);

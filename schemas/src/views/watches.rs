@@ -49,10 +49,8 @@ pub struct Kept {
     pub webhook: String,
     /// Watch: what its messages are signed with, sealed.
     pub secret: String,
-    /// Watch: the secret before, sealed, while both sign.
-    pub old_secret: String,
-    /// Watch: until when they do, milliseconds since 1970.
-    pub old_secret_until: i64,
+    /// Watch: the secrets before, which sign beside it for a time, the last one first.
+    pub old_secrets: Vec<OldSecret>,
     /// Watch: seq of the service's last change that does not count.
     pub after: i64,
     /// When it was made, milliseconds since 1970.
@@ -61,6 +59,16 @@ pub struct Kept {
     pub changed_at: i64,
     /// Deleted; whose it was is all that is left.
     pub gone: bool,
+}
+
+/// A secret that was replaced.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OldSecret {
+    /// Sealed.
+    pub secret: String,
+    /// Until when it signs, milliseconds since 1970.
+    pub until: i64,
 }
 
 impl Record for Kept {

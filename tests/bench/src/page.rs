@@ -236,6 +236,7 @@ pub(crate) fn api_context(engine: &Engine, dir: &Path, address: SocketAddr) -> R
         public_brokers: Vec::new(),
         registry: None,
         private_targets: false,
+        nameserver: None,
         tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(1_000_000_000, 0, 200, 20, 50)),
     };
     let access = Access::new(Secrets::load_or_create(&dir.join("master.key"))?);

@@ -51,7 +51,13 @@ pub trait Followed: Sized + Send + Sync + 'static {
 /// The operations of one service: saved filters, then watches and their webhooks.
 #[must_use]
 pub fn operations<S: Followed>() -> Vec<Operation> {
-    let paths = ["/v1/watchlist/{id}/deliveries", "/v1/watchlist/{id}/ping", "/v1/watchlist/{id}/replay", "/v1/watchlist/{id}"];
+    let paths = [
+        "/v1/watchlist/{id}/deliveries",
+        "/v1/watchlist/{id}/ping",
+        "/v1/watchlist/{id}/replay",
+        "/v1/watchlist/{id}/resend",
+        "/v1/watchlist/{id}",
+    ];
     let place = Place { service: S::FEED.source.service, tier: KEEPS_FROM, paths };
     let own = vec![
         filters::save::operation::<S>(),

@@ -90,7 +90,7 @@ pub fn operations() -> Vec<Operation> {
         Method::Post,
         "/api/webhook",
         "Has every new recall posted to a URL.",
-        "Each is `{\"event\": \"recalls.new\", \"seq\", \"recordedAt\", \"recall\"}`, in the order of the feed, signed as Standard Webhooks have it \
+        "Each is `{\"event\": \"recalls.new\", \"deliveredAt\", \"recall\"}` (`deliveredAt` is when it was recorded, the same each time it is sent), in the order of the feed, signed as Standard Webhooks have it \
             (`webhook-id`, `webhook-timestamp`, `webhook-signature`), and sent again for three days until it is answered with 2xx. With an \
             `Idempotency-Key` a repeated request makes no second webhook.",
         json!({ "webhook_url": "https://hooks.example.com/recalls" }),
@@ -108,7 +108,13 @@ pub fn operations() -> Vec<Operation> {
     let place = Place {
         service: SOURCE.service,
         tier: TIER,
-        paths: ["/api/webhook/{id}/deliveries", "/api/webhook/{id}/ping", "/api/webhook/{id}/replay", "/api/webhook/{id}"],
+        paths: [
+            "/api/webhook/{id}/deliveries",
+            "/api/webhook/{id}/ping",
+            "/api/webhook/{id}/replay",
+            "/api/webhook/{id}/resend",
+            "/api/webhook/{id}",
+        ],
     };
     let own = [
         Operation::define::<Arguments, Webhook, _, _>(begin, register),
@@ -119,12 +125,14 @@ pub fn operations() -> Vec<Operation> {
 }
 
 async fn register(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let webhook = webhook_of(&call.context, "webhook_url", Some(&arguments.webhook_url), arguments.secret.as_deref())?;
+    let webhook = webhook_of(&call.context, "webhook_url", Some(&arguments.webhook_url), arguments.secret.as_deref()).await?;
     let after = position(&call.context, &SOURCE, None).await?.last.0;
     let shelf = Shelf::watches(&call, SOURCE.service);
-    let kept = shelf.begin(NewWatch { entity: "{}".to_owned(), filter: String::new(), webhook, after }).await?;
+    let kept = shelf
+        .begin(NewWatch { entity: "{}".to_owned(), filter: String::new(), webhook, given: arguments.secret.unwrap_or_default(), after })
+        .await?;
     let sealing = shelf.sealing().await?;
-    let secret = sealing.as_ref().and_then(|sealing| sealing.open_secret(&kept.id, &kept.secret)).map(|secret| secret.reveal());
+    let secret = sealing.as_ref().and_then(|sealing| sealing.first_secret(&kept));
     Ok(Answer { status: 201, ..Answer::json(&Webhook { secret, ..shown(&kept, sealing.as_ref()) })? })
 }
 

@@ -214,6 +214,7 @@ impl Fixture {
             public_brokers: Vec::new(),
             registry: None,
             private_targets: false,
+            nameserver: None,
             tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(100_000, 50_000, 200, 20, 50)),
         };
         change(&mut settings);

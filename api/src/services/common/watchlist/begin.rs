@@ -61,7 +61,7 @@ pub fn operation<S: Followed>() -> Operation {
 async fn answer<S: Followed>(call: Call, arguments: Arguments<S::Named>) -> Result<Answer, Problem> {
     let ctx = &call.context;
     let (named, filter) = S::named(arguments.named)?;
-    let webhook = webhook_of(ctx, "webhook", arguments.webhook.as_deref(), arguments.secret.as_deref())?;
+    let webhook = webhook_of(ctx, "webhook", arguments.webhook.as_deref(), arguments.secret.as_deref()).await?;
     let entity = serde_json::to_string(&named).map_err(|error| {
         tracing::error!(%error, "a watch cannot be written");
         Problem::new(ErrorCode::Internal, "the watch could not be kept")
@@ -70,9 +70,10 @@ async fn answer<S: Followed>(call: Call, arguments: Arguments<S::Named>) -> Resu
     // What readers could see until now does not count, whatever the log holds beyond it.
     let after = position(ctx, &source, None).await?.last.0;
     let shelf = Shelf::watches(&call, source.service);
-    let kept = shelf.begin(NewWatch { entity, filter: filter.canonical(), webhook, after }).await?;
+    let kept =
+        shelf.begin(NewWatch { entity, filter: filter.canonical(), webhook, given: arguments.secret.unwrap_or_default(), after }).await?;
     let sealing = shelf.sealing().await?;
-    let secret = sealing.as_ref().and_then(|sealing| sealing.open_secret(&kept.id, &kept.secret)).map(|secret| secret.reveal());
+    let secret = sealing.as_ref().and_then(|sealing| sealing.first_secret(&kept));
     Ok(Answer { status: 201, ..Answer::json(&Watch::<S::Named> { secret, ..Watch::of(&kept, sealing.as_ref())? })? })
 }
 
@@ -80,7 +81,7 @@ async fn answer<S: Followed>(call: Call, arguments: Arguments<S::Named>) -> Resu
 ///
 /// # Errors
 /// What is wrong with either, by the field.
-pub(crate) fn webhook_of(
+pub(crate) async fn webhook_of(
     ctx: &Context,
     field: &'static str,
     url: Option<&str>,
@@ -90,10 +91,23 @@ pub(crate) fn webhook_of(
     let secret = secret.map(SigningSecret::parse).transpose().map_err(refused("secret"))?;
     match url {
         Some(url) => {
-            let webhook = Webhook::checked(url, ctx.settings.private_targets).map_err(refused(field))?;
+            let webhook = target_of(ctx, field, url).await?;
             Ok(Some((webhook, secret.unwrap_or_else(SigningSecret::random))))
         }
         None if secret.is_some() => Err(Problem::parameter("secret", "secret: there is no webhook to sign for")),
         None => Ok(None),
     }
+}
+
+/// Where is to be delivered.
+///
+/// # Errors
+/// What is wrong with it, by the field.
+pub(crate) async fn target_of(ctx: &Context, field: &'static str, url: &str) -> Result<Webhook, Problem> {
+    let refused = |reason| Problem::parameter(field, format!("{field}: {reason}"));
+    let webhook = Webhook::checked(url, ctx.settings.private_targets).map_err(refused)?;
+    if !ctx.poster().await?.may_lead_to(&webhook).await {
+        return Err(refused("names a host whose name leads to addresses that are not on the public internet"));
+    }
+    Ok(webhook)
 }

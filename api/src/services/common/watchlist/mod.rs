@@ -1,5 +1,5 @@
 //! Watches: something that an account follows in a service. What it matches is found in the service's changes whenever it is asked for, by
-//! the same way as the feed finds what fits a filter, so nothing of it is stored; what is delivered to its webhook will follow the same.
+//! the same way as the feed finds what fits a filter, so nothing of it is stored; what is delivered to its webhook follows the same.
 
 pub mod begin;
 pub mod end;

@@ -3,8 +3,12 @@
 pub mod deliveries;
 pub mod ping;
 pub mod replay;
+pub mod resend;
 pub mod update;
 
+use std::time::Duration;
+
+use bytes::Bytes;
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
@@ -19,6 +23,10 @@ use crate::access::kept::Shelf;
 use crate::context::{Context, store_problem};
 use crate::operation::{Call, Operation};
 use crate::problem::Problem;
+use crate::webhooks::Said;
+
+/// How long somebody waits for what a target says.
+const POSTED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Where a service has its webhooks.
 #[derive(Clone, Copy, Debug)]
@@ -28,17 +36,18 @@ pub struct Place {
     /// From which tier on.
     pub tier: Tier,
     /// The paths of the operations, in the order of [`operations`].
-    pub paths: [&'static str; 4],
+    pub paths: [&'static str; 5],
 }
 
 /// The operations of one service.
 #[must_use]
 pub fn operations(place: Place) -> Vec<Operation> {
-    let [deliveries, ping, replay, update] = place.paths;
+    let [deliveries, ping, replay, resend, update] = place.paths;
     vec![
         deliveries::operation(place, deliveries),
         ping::operation(place, ping),
         replay::operation(place, replay),
+        resend::operation(place, resend),
         update::operation(place, update),
     ]
 }
@@ -47,10 +56,10 @@ pub fn operations(place: Place) -> Vec<Operation> {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Standing {
-    /// `idle`: it has been told all there is; `claimed`: a message is under way, for the first time or again; `disabled`: nothing more is sent until it
+    /// `idle`: it has been told what was found for it so far; `claimed`: a message is under way, for the first time or again; `disabled`: nothing more is sent until it
     /// is resumed.
     pub state: &'static str,
-    /// The last change that it has been told, or that was passed over.
+    /// The last change that it needs not be told any more: it was, it was passed over, or it is not for it.
     pub told: u64,
     /// `webhook-id` of the message under way, or of the last one; empty before the first.
     pub message: String,
@@ -94,6 +103,27 @@ impl From<&Delivery> for Standing {
             skipped: count(at.skipped),
         }
     }
+}
+
+/// What became of a message that was posted for somebody who waits for it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Posted {
+    /// Whether it was taken.
+    pub taken: bool,
+    /// HTTP status, 0 for no answer.
+    pub status: u16,
+    /// Why it was not taken; empty if it was. Nothing of the answer's body is told.
+    pub reason: String,
+    /// `webhook-id` that it had.
+    pub message: String,
+}
+
+/// Posts a message now, once, beside what is under way.
+pub(crate) async fn post_now(ctx: &Context, kept: &Kept, message: String, body: Bytes) -> Result<Posted, Problem> {
+    let sent = tokio::time::timeout(POSTED_WITHIN, ctx.poster().await?.send(ctx, kept, &message, body)).await;
+    let said = sent.unwrap_or(Ok(Said::Nothing("it does not answer in time")))?;
+    Ok(Posted { taken: matches!(said, Said::Taken(_)), status: said.status(), reason: said.reason(), message })
 }
 
 /// An id, and nothing else.

@@ -7,9 +7,10 @@ use serde_json::json;
 
 use super::{Place, target};
 use crate::access::kept::Shelf;
-use crate::access::webhook::Webhook;
+use crate::access::webhook::Sealing;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
+use crate::services::common::watchlist::begin::target_of;
 use crate::webhooks::sign::SigningSecret;
 
 /// Arguments of `update_webhook`.
@@ -51,8 +52,8 @@ pub fn operation(place: Place, path: &'static str) -> Operation {
         method: Method::Patch,
         path,
         summary: "Gives a webhook another address, or another secret.",
-        description: "For a day after a secret was replaced each message is signed with both: `webhook-signature` holds two signatures, and one that \
-            verifies is enough. What is under way is sent to the new address at the next attempt.",
+        description: "For a day after a secret was replaced each message is signed with both: `webhook-signature` holds several signatures, and one that \
+            verifies is enough. With an `Idempotency-Key` a repeated request changes nothing again. What is under way is sent to the new address at the next attempt.",
         price: Price::Tier(place.tier),
         tool: true,
         counted: true,
@@ -66,20 +67,28 @@ pub fn operation(place: Place, path: &'static str) -> Operation {
 
 async fn answer(call: Call, arguments: Arguments, place: Place) -> Result<Answer, Problem> {
     let Arguments { id, webhook, secret, rotate_secret } = arguments;
-    let webhook = webhook.map(|url| Webhook::checked(&url, call.context.settings.private_targets)).transpose();
-    let webhook = webhook.map_err(|reason| Problem::parameter("webhook", format!("webhook: {reason}")))?;
-    let secret = match secret {
+    let ctx = &call.context;
+    let given = match secret {
         Some(_) if rotate_secret => return Err(Problem::parameter("rotateSecret", "give `secret` or `rotateSecret`, not both")),
-        Some(text) => Some(SigningSecret::parse(&text).map_err(|reason| Problem::parameter("secret", format!("secret: {reason}")))?),
-        None => rotate_secret.then(SigningSecret::random),
+        secret => {
+            secret.map(|text| SigningSecret::parse(&text).map_err(|reason| Problem::parameter("secret", format!("secret: {reason}"))))
+        }
     };
-    if webhook.is_none() && secret.is_none() {
+    let given = given.transpose()?;
+    if webhook.is_none() && given.is_none() && !rotate_secret {
         return Err(Problem::new(ErrorCode::ParameterInvalid, "nothing is to be changed: give `webhook`, `secret` or `rotateSecret`"));
     }
     let kept = target(&call, place, &id).await?;
+    let webhook = match webhook {
+        Some(url) => Some(target_of(ctx, "webhook", &url).await?),
+        None => None,
+    };
     let shelf = Shelf::watches(&call, place.service);
-    let kept = shelf.retarget(&kept, webhook.as_ref(), secret.as_ref()).await?;
-    let opened = shelf.sealing().await?.and_then(|sealing| sealing.open(&kept.id, &kept.webhook));
-    let webhook_host = opened.map_or_else(String::new, |webhook| webhook.host().to_owned());
+    let sealing = Sealing::made(ctx, &kept.account).await?;
+    // Where the secret is lost that the present one was sealed with, the new address needs a new one.
+    let is_lost = sealing.open_secret(&kept.id, &kept.secret).is_none();
+    let secret = given.or_else(|| (rotate_secret || is_lost).then(|| SigningSecret::of(shelf.chance(&kept.id))));
+    let kept = shelf.retarget(&kept, &sealing, webhook.as_ref(), secret.as_ref()).await?;
+    let webhook_host = sealing.open(&kept.id, &kept.webhook).map_or_else(String::new, |webhook| webhook.host().to_owned());
     Answer::json(&Updated { id: kept.id, webhook_host, secret: secret.map(|secret| secret.reveal()) })
 }

@@ -1,0 +1,53 @@
+//! What operators do with webhooks, whosever they are.
+
+use schemas::error_code::ErrorCode;
+use schemas::key;
+use schemas::views::deliveries::{Delivery, State};
+use schemas::views::records::Row;
+use schemas::views::watches::{Kept, TABLES};
+
+use super::targets::Targets;
+use crate::context::{Context, store_problem};
+use crate::problem::Problem;
+use crate::services::common::webhooks::{Posted, Standing, replay, resend};
+
+/// All webhooks as they stand, those that fail or are disabled first, then by id.
+///
+/// # Errors
+/// When the rows cannot be read.
+pub async fn list(ctx: &Context) -> Result<Vec<Delivery>, Problem> {
+    let targets = Targets::read(ctx).await?;
+    let mut all: Vec<Delivery> = targets.all.into_values().map(|target| target.at).collect();
+    all.sort_unstable_by(|a, b| {
+        let is_well = |at: &Delivery| at.state != State::Disabled && at.failing_since == 0;
+        (is_well(a), &a.id).cmp(&(is_well(b), &b.id))
+    });
+    Ok(all)
+}
+
+/// Posts a message of the past again.
+///
+/// # Errors
+/// `not-found` for a webhook or message that is not there.
+pub async fn resend_message(ctx: &Context, id: &str, message: &str) -> Result<Posted, Problem> {
+    resend::again(ctx, &target(ctx, id).await?, message.to_owned()).await
+}
+
+/// Has a webhook go on, from where it stood or from an earlier change.
+///
+/// # Errors
+/// `not-found` for a webhook that is not there; `parameter-invalid` for a change that it has not been told.
+pub async fn replay_from(ctx: &Context, id: &str, after: Option<u64>) -> Result<Standing, Problem> {
+    Ok(Standing::from(&replay::go_on(ctx, &target(ctx, id).await?, after).await?))
+}
+
+async fn target(ctx: &Context, id: &str) -> Result<Kept, Problem> {
+    let view = ctx.live(TABLES.view).await?;
+    let row = view.get(TABLES.records, &key![id]).await.map_err(store_problem)?;
+    let kept = row.map(|bytes| serde_json::from_slice::<Row<Kept>>(&bytes)).transpose().map_err(|error| {
+        tracing::error!(%error, "a watch cannot be read");
+        Problem::new(ErrorCode::Internal, "a stored row cannot be read")
+    })?;
+    let kept = kept.map(|row| row.record).filter(|kept| !kept.gone && !kept.webhook.is_empty());
+    kept.ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("there is no webhook {id}")))
+}

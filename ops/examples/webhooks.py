@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Shows webhooks on a running demo: registers one on each service, then prints every message that comes, verified.
+
+  HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS=true highwater demo
+  python3 ops/examples/webhooks.py "$(highwater keys mint --tier business)" [http://127.0.0.1:8080] [messages]
+
+Ends after so many messages, if a number is given. Needs nothing but Python 3.8; a receiver of yours takes `verified` and what calls it.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import sys
+import time
+import urllib.request
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+KEY = sys.argv[1]
+API = sys.argv[2] if len(sys.argv) > 2 else "http://127.0.0.1:8080"
+MESSAGES = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+TOLERANCE_S = 300
+SECRETS = {}  # by the path that is posted to
+SEEN = set()  # webhook-ids: a message that comes again is the same one
+
+
+def verified(secret, headers, body):
+    """Whether a message was signed with a secret of Standard Webhooks, lately."""
+    ident, at, signatures = (headers.get(name, "") for name in ("webhook-id", "webhook-timestamp", "webhook-signature"))
+    if not at.isdigit() or abs(time.time() - int(at)) > TOLERANCE_S:
+        return False
+    key = base64.b64decode(secret[len("whsec_"):])
+    signed = b".".join([ident.encode(), at.encode(), body])
+    expected = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    return any(hmac.compare_digest(expected, one) for one in signatures.split(" "))
+
+
+class Receiver(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(min(int(self.headers.get("content-length", 0)), 1 << 20))
+        good = self.path in SECRETS and verified(SECRETS[self.path], self.headers, body)
+        self.send_response(204 if good else 400)
+        self.end_headers()
+        ident = self.headers.get("webhook-id", "")
+        if good and ident not in SEEN:
+            SEEN.add(ident)
+            message = json.loads(body)
+            print(f"{self.path[1:]:<9} {ident} {message['event']}: {body[:160].decode(errors='replace')}…", flush=True)
+
+    def log_message(self, *_):
+        pass
+
+
+def call(method, path, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(API + path, data, {"x-api-key": KEY, "content-type": "application/json"}, method=method)
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
+def main():
+    server = HTTPServer(("127.0.0.1", 0), Receiver)
+    here = f"http://127.0.0.1:{server.server_port}"
+    companies = [f["cik"] for f in call("GET", "/filings/v1/whats_new_since?start=earliest&limit=200")["filings"]]
+    targets = [
+        ("recalls", "/recalls/api/webhook", {"webhook_url": f"{here}/recalls"}),
+        ("research", "/research/v1/watchlist", {"entity": {"type": "institution", "value": "university"}, "webhook": f"{here}/research"}),
+        ("awards", "/awards/v1/watchlist", {"contractor": "federal", "webhook": f"{here}/awards"}),
+    ]
+    for cik in sorted(set(companies))[:20]:
+        targets.append((f"filings/{cik}", "/filings/v1/watchlist", {"cik": cik, "webhook": f"{here}/filings/{cik}"}))
+    for name, path, body in targets:
+        SECRETS["/" + name] = call("POST", path, body)["secret"]
+    print(f"{len(targets)} webhooks are registered; what comes is printed here", flush=True)
+    while not MESSAGES or len(SEEN) < MESSAGES:
+        server.handle_request()
+
+
+main()
