@@ -26,6 +26,7 @@ pub(crate) fn render<'a>(services: impl Iterator<Item = (&'a Service, &'a Servic
         body += "<p>No service is switched on here.</p>";
     }
     body += "<p>The same as Kafka topics: <a href=\"/asyncapi.json\">AsyncAPI</a>, <a href=\"/schemas/\">Avro schemas</a>.</p>";
+    body += "<p>With a key: <a href=\"/webhooks\">your webhooks</a>, how they stand and what they were sent.</p>";
     body += "<p class=\"soft\">For operators: <a href=\"/healthz\">liveness</a>, <a href=\"/readyz\">readiness</a>, <a href=\"/metrics\">metrics</a>.</p>";
     page("Highwater", &body)
 }

@@ -20,6 +20,7 @@ pub mod schema;
 mod schemas_served;
 #[cfg(test)]
 mod tests;
+mod webhooks_page;
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -137,11 +138,14 @@ impl Site {
         let _answering = metrics::Answering::begin();
         let mut response = if let Some(response) = self.root(&request) {
             response
+        } else if request.path == "/webhooks" {
+            let services: Vec<&Arc<Mounted>> = self.places.iter().map(|place| &place.mounted).collect();
+            webhooks_page::answer(&self.context, &services, &request, stream).await
         } else if let Some((place, path)) = self.places.iter().find_map(|place| Some((place, place.below(request.path)?))) {
             place.answer(&self.context, path, &Request { below: path, ..request }, stream).await
         } else {
             let prefixes = self.places.iter().map(|place| place.prefix.as_str());
-            let known = self.documents.keys().map(String::as_str).chain(["/healthz", "/readyz", "/metrics"]).chain(prefixes);
+            let known = self.documents.keys().map(String::as_str).chain(["/healthz", "/readyz", "/metrics", "/webhooks"]).chain(prefixes);
             reply::problem("", &unknown(request.path, known))
         };
         reply::finish(&mut response);
