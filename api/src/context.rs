@@ -10,7 +10,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
-use schemas::tables::ViewDef;
+use schemas::tables::{Table, ViewDef};
+use serde::de::DeserializeOwned;
 use tokio::sync::{OnceCell, watch};
 use upstreams::live::Question;
 use view_store::{Checkpoint, View, ViewStore};
@@ -218,4 +219,15 @@ pub(crate) fn store_problem(error: view_store::Error) -> Problem {
         view_store::Error::Damaged { .. } => Problem::new(ErrorCode::Internal, "the stored rows cannot be read"),
         _ => Problem::new(ErrorCode::Unavailable, "the view cannot be read now").retry_after(1),
     }
+}
+
+/// A stored row.
+///
+/// # Errors
+/// `internal` for one that cannot be read. The cause is logged here.
+pub(crate) fn stored<T: DeserializeOwned>(table: &Table, bytes: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        tracing::error!(%error, table = table.name, "a row cannot be read");
+        Problem::new(ErrorCode::Internal, "a stored row cannot be read")
+    })
 }

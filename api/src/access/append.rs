@@ -48,18 +48,12 @@ pub(crate) async fn command<C: Command>(
     once: Once,
     command: &C,
 ) -> Result<(), Problem> {
-    let place = format!("{}/0", C::TOPIC.name);
     for _ in 0..TRIES {
         let head = head_of(ctx, C::TOPIC, subject).await?;
         if once == Once::Yes && head.version > 0 {
             return caught_up(ctx, view, C::TOPIC).await;
         }
-        let offsets = append(ctx, vec![envelope(ctx, subject, head, command)?]).await?;
-        let offset = *offsets.first().ok_or_else(|| Problem::new(ErrorCode::Internal, "the log gave no offset"))?;
-        let passed = |at: &Checkpoint| at.positions.get(&place).is_some_and(|next| *next > offset);
-        ctx.wait_for(view, PROJECTED_WITHIN, passed).await?.ok_or_else(not_yet)?;
-        let engine = ctx.live(&engine::VIEW).await?;
-        if engine.get(&engine::DROPPED, &dropped_at(C::TOPIC, offset)).await.map_err(store_problem)?.is_none() {
+        if taken(ctx, view, C::TOPIC, vec![envelope(ctx, subject, head, command)?]).await? == [true] {
             return Ok(());
         }
     }
@@ -103,19 +97,20 @@ pub(crate) async fn commands<C: Command>(ctx: &Context, view: &'static ViewDef, 
     for ((subject, command), head) in all.iter().zip(heads) {
         appends.push(envelope(ctx, subject, head_in(subject, head)?, command)?);
     }
+    taken(ctx, view, C::TOPIC, appends).await
+}
+
+/// Appends and waits until a view has passed it; says of each whether it extended its subject's head.
+async fn taken(ctx: &Context, view: &'static ViewDef, topic: &'static Topic, appends: Vec<Append>) -> Result<Vec<bool>, Problem> {
     let offsets = append(ctx, appends).await?;
     let Some(last) = offsets.iter().max() else { return Ok(Vec::new()) };
-    let place = format!("{}/0", C::TOPIC.name);
+    let place = format!("{}/0", topic.name);
     let passed = |at: &Checkpoint| at.positions.get(&place).is_some_and(|next| next > last);
     ctx.wait_for(view, PROJECTED_WITHIN, passed).await?.ok_or_else(not_yet)?;
     let engine = ctx.live(&engine::VIEW).await?;
-    let dropped: Vec<Key> = offsets.iter().map(|offset| dropped_at(C::TOPIC, *offset)).collect();
+    let dropped: Vec<Key> = offsets.iter().map(|offset| key![topic.name, 0_i64, i64::try_from(*offset).unwrap_or(i64::MAX)]).collect();
     let dropped = engine.get_many(&engine::DROPPED, &dropped).await.map_err(store_problem)?;
     Ok(dropped.iter().map(Option::is_none).collect())
-}
-
-fn dropped_at(topic: &Topic, offset: u64) -> Key {
-    key![topic.name, 0_i64, i64::try_from(offset).unwrap_or(i64::MAX)]
 }
 
 /// A command as it is appended on top of a head.

@@ -6,14 +6,13 @@
 
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::{self, AccountCommand};
-use schemas::views::records::Row;
-use schemas::views::watches::{DELETE_FILTER, Kept, TABLES, UNWATCH, kind};
+use schemas::views::watches::{Kept, TABLES};
 use view_store::store::Span;
 
-use super::Access;
 use super::append::{Once, command};
 use super::commands::PAGE_ROWS;
 use super::webhook::Sealing;
+use super::{Access, kept};
 use crate::context::{Context, store_problem};
 use crate::problem::Problem;
 
@@ -54,15 +53,7 @@ impl Access {
         }
         Sealing::destroy(ctx, &erased.account).await?;
         for kept in kept_by(ctx, &erased.account).await? {
-            let verb = if kept.kind == kind::WATCH { UNWATCH } else { DELETE_FILTER };
-            let delete = AccountCommand {
-                verb: verb.to_owned(),
-                item_id: kept.id.clone(),
-                account: kept.account,
-                service: kept.service,
-                ..AccountCommand::default()
-            };
-            command(ctx, TABLES.view, &kept.id, Once::No, &delete).await?;
+            kept::delete(ctx, &kept).await?;
             erased.kept += 1;
         }
         Ok(erased)
@@ -79,10 +70,7 @@ async fn kept_by(ctx: &Context, account: &str) -> Result<Vec<Kept>, Problem> {
             return Ok(found);
         }
         for (_, bytes) in &rows {
-            let Row { record, .. } = serde_json::from_slice::<Row<Kept>>(bytes).map_err(|error| {
-                tracing::error!(%error, "a filter or watch cannot be read");
-                Problem::new(ErrorCode::Internal, "a stored row cannot be read")
-            })?;
+            let record = kept::read(bytes)?;
             if record.account == account && !record.gone {
                 found.push(record);
             }

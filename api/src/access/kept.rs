@@ -13,7 +13,7 @@ use schemas::views::watches::{DELETE_FILTER, Kept, RETARGET, SAVE_FILTER, TABLES
 
 use super::append::{Once, command};
 use super::webhook::{Sealing, Webhook};
-use crate::context::{Context, store_problem};
+use crate::context::{Context, store_problem, stored};
 use crate::operation::{Call, Caller};
 use crate::problem::Problem;
 use crate::webhooks::sign::SigningSecret;
@@ -164,9 +164,7 @@ impl<'a> Shelf<'a> {
     /// # Errors
     /// `unavailable` when it is not projected in time.
     pub(crate) async fn delete(&self, kept: &Kept) -> Result<(), Problem> {
-        let verb = if self.kind == kind::WATCH { UNWATCH } else { DELETE_FILTER };
-        let delete = AccountCommand { verb: verb.to_owned(), item_id: kept.id.clone(), ..AccountCommand::default() };
-        command(self.ctx, TABLES.view, &kept.id, Once::No, &self.own(delete)).await
+        delete(self.ctx, kept).await
     }
 
     /// What the account's addresses are sealed with, if there are any.
@@ -231,7 +229,7 @@ impl<'a> Shelf<'a> {
         let view = self.ctx.live(TABLES.view).await?;
         let key = key![shelf(&self.caller.account, self.service, self.kind)];
         let row = view.get(TABLES.sources, &key).await.map_err(store_problem)?;
-        row.map_or_else(|| Ok(Vec::new()), |bytes| serde_json::from_slice(&bytes).map_err(|error| unreadable(&error)))
+        row.map_or_else(|| Ok(Vec::new()), |bytes| stored(TABLES.sources, &bytes))
     }
 
     /// The one of an id, if it is there for this account.
@@ -246,11 +244,25 @@ impl<'a> Shelf<'a> {
     }
 }
 
-fn read(bytes: &[u8]) -> Result<Kept, Problem> {
-    serde_json::from_slice::<Row<Kept>>(bytes).map(|row| row.record).map_err(|error| unreadable(&error))
+/// Deletes a filter or watch, whosever it is.
+///
+/// # Errors
+/// `unavailable` when it is not projected in time.
+pub(super) async fn delete(ctx: &Context, kept: &Kept) -> Result<(), Problem> {
+    let delete = AccountCommand {
+        verb: if kept.kind == kind::WATCH { UNWATCH } else { DELETE_FILTER }.to_owned(),
+        item_id: kept.id.clone(),
+        account: kept.account.clone(),
+        service: kept.service.clone(),
+        ..AccountCommand::default()
+    };
+    command(ctx, TABLES.view, &kept.id, Once::No, &delete).await
 }
 
-fn unreadable(error: &serde_json::Error) -> Problem {
-    tracing::error!(%error, view = TABLES.view.name, "a row cannot be read");
-    Problem::new(ErrorCode::Internal, "a stored row cannot be read")
+/// A filter or watch as it is stored.
+///
+/// # Errors
+/// `internal` for one that cannot be read.
+pub(crate) fn read(bytes: &[u8]) -> Result<Kept, Problem> {
+    stored(TABLES.records, bytes).map(|row: Row<Kept>| row.record)
 }

@@ -31,7 +31,7 @@ use self::keys::{Key, key_id};
 use self::quota::{Quotas, Spent, address_subject};
 use self::secrets::Secrets;
 use self::tiers::Window;
-use crate::context::{Context, store_problem};
+use crate::context::{Context, store_problem, stored};
 use crate::operation::{Caller, Operation, Price};
 use crate::problem::Problem;
 
@@ -249,10 +249,7 @@ async fn key_row(ctx: &Context, id: &str) -> Result<Option<ApiKey>, Problem> {
 
 /// A stored row of a key.
 fn read_row(bytes: &[u8]) -> Result<ApiKey, Problem> {
-    serde_json::from_slice::<Row>(bytes).map(|row| row.record).map_err(|error| {
-        tracing::error!(%error, table = accounts::KEYS.name, "a row cannot be read");
-        Problem::new(ErrorCode::Internal, "a stored row cannot be read")
-    })
+    stored(&accounts::KEYS, bytes).map(|row: Row| row.record)
 }
 
 fn invalid(detail: &str) -> Problem {

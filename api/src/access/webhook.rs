@@ -144,6 +144,11 @@ impl Sealing {
         self.seal_text(url.reveal(), id)
     }
 
+    /// The host of a watch's URL; empty where there is none, or none that can be read.
+    pub(crate) fn host(&self, kept: &Kept) -> String {
+        self.open(&kept.id, &kept.webhook).map_or_else(String::new, |url| url.host().to_owned())
+    }
+
     /// What signs the messages to that thing, sealed likewise.
     ///
     /// # Errors

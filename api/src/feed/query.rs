@@ -25,7 +25,7 @@ use super::reading::Filtered;
 use super::select::{Selection, Way};
 use super::told::sample;
 use super::{Source, cursor, etag, has_it, history_from, shallow_note};
-use crate::context::{Context, store_problem};
+use crate::context::{Context, store_problem, stored};
 use crate::operation::{Answer, Body, Call, Event, Form};
 use crate::problem::Problem;
 use crate::surfaces::metrics;
@@ -149,7 +149,7 @@ impl Feed {
         let rows = at.view.get_many(self.tables.records, &keys).await.map_err(store_problem)?;
         let mut out = Vec::new();
         for (change, row) in changes.into_iter().zip(rows) {
-            let row = row.map(|bytes| serde_json::from_slice::<Row<IgnoredAny>>(&bytes)).transpose().map_err(|error| unreadable(&error))?;
+            let row = row.map(|bytes| stored::<Row<IgnoredAny>>(self.tables.records, &bytes)).transpose()?;
             let row_seq = row.and_then(|row| u64::try_from(row.seq).ok());
             let mut stands = row_seq == Some(change.seq);
             if !stands && row_seq.is_some_and(|row| row > at.seq.0) {
@@ -175,7 +175,7 @@ impl Feed {
         let keys: Vec<Key> = ids.iter().map(|id| key![id.as_str()]).collect();
         let mut out = Vec::with_capacity(ids.len());
         for (id, row) in ids.iter().zip(at.view.get_many(self.tables.records, &keys).await.map_err(store_problem)?) {
-            let row = row.map(|bytes| serde_json::from_slice::<Row<R>>(&bytes)).transpose().map_err(|error| unreadable(&error))?;
+            let row = row.map(|bytes| stored::<Row<R>>(self.tables.records, &bytes)).transpose()?;
             let row = match row.filter(|row| u64::try_from(row.seq).is_ok_and(|since| since <= at.seq.0)) {
                 None => record_at(&*at.view, self.tables, id, at.seq.0).await?,
                 row => row,
@@ -349,7 +349,7 @@ impl<F: Filter> Rebase<F> {
 
 /// The row of a record as it stood at a seq.
 async fn record_at<R: Record>(view: &dyn View, tables: &RecordTables, id: &str, seq: u64) -> Result<Option<Row<R>>, Problem> {
-    let read = |bytes: &[u8]| serde_json::from_slice::<Row<R>>(bytes).map_err(|error| unreadable(&error));
+    let read = |bytes: &[u8]| stored::<Row<R>>(tables.records, bytes);
     let now = view.get(tables.records, &key![id]).await.map_err(store_problem)?;
     if let Some(row) = now.map(|bytes| read(&bytes)).transpose()?
         && u64::try_from(row.seq).is_ok_and(|since| since <= seq)
@@ -360,11 +360,6 @@ async fn record_at<R: Record>(view: &dyn View, tables: &RecordTables, id: &str, 
     let range = Range { prefix: key![id], after: None, from, limit: 1, reverse: false };
     let rows = view.range(tables.history, range).await.map_err(store_problem)?;
     rows.first().map(|(_, bytes)| read(bytes)).transpose()
-}
-
-fn unreadable(error: &serde_json::Error) -> Problem {
-    tracing::error!(%error, "a row cannot be read");
-    Problem::new(schemas::error_code::ErrorCode::Internal, "a stored row cannot be read")
 }
 
 fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<serde_json::Value, Problem> {

@@ -25,7 +25,7 @@ use super::signed::{self, Signed, hex_text};
 use super::terms::{NETWORKS, Offer, Till, Version};
 use crate::access::append::{Once, command};
 use crate::access::keys;
-use crate::context::{Context, store_problem};
+use crate::context::{Context, store_problem, stored};
 use crate::operation::{Answer, Answering, Body, Stage};
 use crate::problem::{Challenge, Problem};
 use crate::surfaces::metrics::{self, Paid};
@@ -394,8 +394,5 @@ async fn payment(ctx: &Context, id: &str) -> Result<Option<Payment>, Problem> {
 async fn read<T: DeserializeOwned>(ctx: &Context, table: &'static schemas::tables::Table, id: &str) -> Result<Option<T>, Problem> {
     let view = ctx.live(TABLES.view).await?;
     let row = view.get(table, &key![id]).await.map_err(store_problem)?;
-    row.map(|bytes| serde_json::from_slice(&bytes)).transpose().map_err(|error| {
-        tracing::error!(%error, table = table.name, "a row cannot be read");
-        Problem::new(ErrorCode::Internal, "a stored row cannot be read")
-    })
+    row.map(|bytes| stored(table, &bytes)).transpose()
 }

@@ -72,7 +72,7 @@ pub(super) trait Lane: Send + Sync {
 
 /// The services whose watches have webhooks.
 pub(super) fn all() -> Vec<Box<dyn Lane>> {
-    vec![Box::new(Of::<Awards>::new()), Box::new(Of::<Filings>::new()), Box::new(OfRecalls::default()), Box::new(Of::<Research>::new())]
+    vec![Box::new(Of::<Awards>::new()), Box::new(Of::<Filings>::new()), Box::new(Of::<NewRecalls>::new()), Box::new(Of::<Research>::new())]
 }
 
 /// What the message under way to a watch says.
@@ -82,6 +82,95 @@ pub(super) fn all() -> Vec<Box<dyn Lane>> {
 pub(crate) async fn body(ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem> {
     let lane = all().into_iter().find(|lane| lane.source().service == kept.service).ok_or_else(|| odd(&kept.id))?;
     lane.body(ctx, kept, message).await
+}
+
+/// Changes, and the last one up to which these are all.
+type Found<R> = Result<(Vec<Element<R>>, Seq), Problem>;
+
+/// What a service tells its targets.
+trait Told: Send + Sync + 'static {
+    /// Which changes a target is told of.
+    type Wish: Send + Sync;
+    /// What the changes are of.
+    type Record: DeserializeOwned + Send + Sync;
+
+    /// Where the changes are.
+    const SOURCE: Source;
+
+    /// What a watch wishes for; `None` where that cannot be read.
+    fn wish(kept: &Kept) -> Option<Self::Wish>;
+
+    /// Whether a change is wished for.
+    fn fits(wish: &Self::Wish, change: &Element<Self::Record>) -> bool;
+
+    /// The changes wished for above `after`, of one message at most, and up to where these are all.
+    fn find(ctx: &Context, wish: &Self::Wish, after: Seq, upto: Seq) -> impl Future<Output = Found<Self::Record>> + Send;
+
+    /// What is posted; `None` where the watch cannot be read.
+    fn message(kept: &Kept, changes: Vec<Element<Self::Record>>) -> Option<Value>;
+}
+
+/// The lane of a service.
+struct Of<S: Told> {
+    wishes: BTreeMap<String, S::Wish>,
+    service: PhantomData<S>,
+}
+
+impl<S: Told> Of<S> {
+    fn new() -> Self {
+        Self { wishes: BTreeMap::new(), service: PhantomData }
+    }
+}
+
+#[async_trait]
+impl<S: Told> Lane for Of<S> {
+    fn source(&self) -> Source {
+        S::SOURCE
+    }
+
+    fn add(&mut self, kept: &Kept) -> bool {
+        S::wish(kept).map(|wish| self.wishes.insert(kept.id.clone(), wish)).is_some()
+    }
+
+    fn remove(&mut self, id: &str) {
+        self.wishes.remove(id);
+    }
+
+    async fn concerned(
+        &self,
+        ctx: &Context,
+        view: Arc<dyn View>,
+        after: Seq,
+        upto: Seq,
+        waits: &(dyn for<'a> Fn(&'a str) -> bool + Sync),
+    ) -> Result<(Vec<String>, Seq), Problem> {
+        if self.wishes.is_empty() {
+            return Ok((Vec::new(), upto));
+        }
+        let (changes, to) = page::<S::Record>(ctx, &S::SOURCE, view, after, upto).await?;
+        let is_told = |wish: &S::Wish| changes.iter().any(|change| S::fits(wish, change));
+        let concerned = self.wishes.iter().filter(|(id, wish)| waits(id) && is_told(wish));
+        Ok((concerned.map(|(id, _)| id.clone()).collect(), to))
+    }
+
+    async fn next(&self, ctx: &Context, id: &str, after: Seq, upto: Seq) -> Result<Next, Problem> {
+        let Some(wish) = self.wishes.get(id) else { return Ok(Next::Nothing(upto)) };
+        let (changes, to) = S::find(ctx, wish, after, upto).await?;
+        let told = changes.first().zip(changes.last());
+        Ok(told.map_or(Next::Nothing(to), |(first, last)| Next::Told(Seq(first.seq), Seq(last.seq))))
+    }
+
+    async fn body(&self, ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem> {
+        let wish = S::wish(kept).ok_or_else(|| odd(&kept.id))?;
+        let (mut after, upto, mut changes) = (seq(message.done), seq(message.upto), Vec::new());
+        while after < upto {
+            let (found, to) = S::find(ctx, &wish, after, upto).await?;
+            changes.extend(found);
+            after = to;
+        }
+        let said = if changes.is_empty() { None } else { S::message(kept, changes) };
+        Ok(Bytes::from(said.ok_or_else(|| odd(&kept.id))?.to_string()))
+    }
 }
 
 /// A message's body, by what a watch names.
@@ -94,84 +183,66 @@ pub trait Named: Followed {
 }
 
 /// A service whose changes are filtered.
-struct Of<S: Named> {
-    filters: BTreeMap<String, S::Filter>,
-    service: PhantomData<S>,
-}
+impl<S: Named> Told for S {
+    type Wish = S::Filter;
+    type Record = <S::Filter as Filter>::Record;
 
-impl<S: Named> Of<S> {
-    fn new() -> Self {
-        Self { filters: BTreeMap::new(), service: PhantomData }
+    const SOURCE: Source = S::FEED.source;
+
+    fn wish(kept: &Kept) -> Option<S::Filter> {
+        S::Filter::of_canonical(&kept.filter)
     }
 
-    /// The changes above `after` that fit, and up to where these are all. Where the view stands below `upto`, it is waited for by asking again.
-    async fn find(ctx: &Context, filter: &S::Filter, after: Seq, upto: Seq) -> Result<(Vec<Changed<S>>, Seq), Problem> {
+    fn fits(wish: &S::Filter, change: &Element<Self::Record>) -> bool {
+        wish.fits(change)
+    }
+
+    /// Where the view stands below `upto`, it is waited for by asking again.
+    async fn find(ctx: &Context, wish: &S::Filter, after: Seq, upto: Seq) -> Found<Self::Record> {
         let at = position(ctx, &S::FEED.source, None).await?;
         if at.seq < upto {
             return Err(Problem::new(ErrorCode::Unavailable, "the view stands behind what was read of it before").retry_after(1));
         }
-        let filters = std::slice::from_ref(filter);
-        let selection = Selection::new(ctx, &S::FEED.source, S::FEED.tables, &at, filters).await?;
+        let selection = Selection::new(ctx, &S::FEED.source, S::FEED.tables, &at, std::slice::from_ref(wish)).await?;
         let found = selection.find(after, upto, S::CHANGES_MAX, Way::Forwards).await?;
         Ok((found.changes, Seq(found.to)))
     }
+
+    fn message(kept: &Kept, changes: Vec<Element<Self::Record>>) -> Option<Value> {
+        let named = serde_json::from_str(&kept.entity).ok()?;
+        Some(<S as Named>::message(named, changes.into_iter().map(|change| Item { change, before: None }.into()).collect()))
+    }
 }
 
-type Changed<S> = Element<<<S as Followed>::Filter as Filter>::Record>;
+/// The recalls: every target is told of each new one.
+struct NewRecalls;
 
-#[async_trait]
-impl<S: Named> Lane for Of<S> {
-    fn source(&self) -> Source {
-        S::FEED.source
+impl Told for NewRecalls {
+    type Wish = ();
+    type Record = Recall;
+
+    const SOURCE: Source = recalls::SOURCE;
+
+    fn wish(_: &Kept) -> Option<()> {
+        Some(())
     }
 
-    fn add(&mut self, kept: &Kept) -> bool {
-        let filter = S::Filter::of_canonical(&kept.filter);
-        filter.map(|filter| self.filters.insert(kept.id.clone(), filter)).is_some()
+    fn fits((): &(), change: &Element<Recall>) -> bool {
+        change.event == "new"
     }
 
-    fn remove(&mut self, id: &str) {
-        self.filters.remove(id);
+    async fn find(ctx: &Context, wish: &(), after: Seq, upto: Seq) -> Found<Recall> {
+        let view = ctx.live(recalls::SOURCE.view).await?;
+        let (changes, to) = page::<Recall>(ctx, &recalls::SOURCE, view, after, upto).await?;
+        let first = changes.into_iter().find(|change| Self::fits(wish, change));
+        let to = first.as_ref().map_or(to, |first| Seq(first.seq));
+        Ok((first.into_iter().collect(), to))
     }
 
-    async fn concerned(
-        &self,
-        ctx: &Context,
-        view: Arc<dyn View>,
-        after: Seq,
-        upto: Seq,
-        waits: &(dyn for<'a> Fn(&'a str) -> bool + Sync),
-    ) -> Result<(Vec<String>, Seq), Problem> {
-        if self.filters.is_empty() {
-            return Ok((Vec::new(), upto));
-        }
-        let (changes, to) = page::<<S::Filter as Filter>::Record>(ctx, &S::FEED.source, view, after, upto).await?;
-        let is_told = |filter: &S::Filter| changes.iter().any(|change| filter.fits(change));
-        let concerned = self.filters.iter().filter(|(id, filter)| waits(id) && is_told(filter));
-        Ok((concerned.map(|(id, _)| id.clone()).collect(), to))
-    }
-
-    async fn next(&self, ctx: &Context, id: &str, after: Seq, upto: Seq) -> Result<Next, Problem> {
-        let Some(filter) = self.filters.get(id) else { return Ok(Next::Nothing(upto)) };
-        let (changes, to) = Self::find(ctx, filter, after, upto).await?;
-        let told = changes.first().zip(changes.last());
-        Ok(told.map_or(Next::Nothing(to), |(first, last)| Next::Told(Seq(first.seq), Seq(last.seq))))
-    }
-
-    async fn body(&self, ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem> {
-        let (filter, named) =
-            S::Filter::of_canonical(&kept.filter).zip(serde_json::from_str(&kept.entity).ok()).ok_or_else(|| odd(&kept.id))?;
-        let (mut after, upto, mut changes) = (seq(message.done), seq(message.upto), Vec::new());
-        while after < upto {
-            let (found, to) = Self::find(ctx, &filter, after, upto).await?;
-            changes.extend(found);
-            after = to;
-        }
-        if changes.is_empty() {
-            return Err(odd(&kept.id));
-        }
-        let shown = changes.into_iter().map(|change| Item { change, before: None }.into()).collect();
-        Ok(Bytes::from(S::message(named, shown).to_string()))
+    fn message(_: &Kept, changes: Vec<Element<Recall>>) -> Option<Value> {
+        let told = changes.into_iter().next()?;
+        // A time that is the same each time it is sent; that of the attempt is in its head.
+        Some(json!({ "event": "recalls.new", "deliveredAt": told.recorded_at, "recall": Record::from(told.record) }))
     }
 }
 
@@ -180,78 +251,8 @@ pub(super) fn seq(number: i64) -> Seq {
     Seq(u64::try_from(number).unwrap_or(0))
 }
 
-/// The recalls: every target is told of each new one.
-#[derive(Default)]
-struct OfRecalls {
-    targets: std::collections::BTreeSet<String>,
-}
-
-impl OfRecalls {
-    /// The first new recall of a page.
-    async fn first(&self, ctx: &Context, after: Seq, upto: Seq) -> Result<(Option<Element<Recall>>, Seq), Problem> {
-        let view = ctx.live(recalls::SOURCE.view).await?;
-        let (changes, to) = page::<Recall>(ctx, &recalls::SOURCE, view, after, upto).await?;
-        Ok((changes.into_iter().find(is_new), to))
-    }
-}
-
-fn is_new(change: &Element<Recall>) -> bool {
-    change.event == "new"
-}
-
-#[async_trait]
-impl Lane for OfRecalls {
-    fn source(&self) -> Source {
-        recalls::SOURCE
-    }
-
-    fn add(&mut self, kept: &Kept) -> bool {
-        self.targets.insert(kept.id.clone());
-        true
-    }
-
-    fn remove(&mut self, id: &str) {
-        self.targets.remove(id);
-    }
-
-    async fn concerned(
-        &self,
-        ctx: &Context,
-        view: Arc<dyn View>,
-        after: Seq,
-        upto: Seq,
-        waits: &(dyn for<'a> Fn(&'a str) -> bool + Sync),
-    ) -> Result<(Vec<String>, Seq), Problem> {
-        if self.targets.is_empty() {
-            return Ok((Vec::new(), upto));
-        }
-        let (changes, to) = page::<Recall>(ctx, &recalls::SOURCE, view, after, upto).await?;
-        let all = self.targets.iter().filter(|id| changes.iter().any(is_new) && waits(id));
-        Ok((all.cloned().collect(), to))
-    }
-
-    async fn next(&self, ctx: &Context, _: &str, after: Seq, upto: Seq) -> Result<Next, Problem> {
-        let (first, to) = self.first(ctx, after, upto).await?;
-        Ok(first.map_or(Next::Nothing(to), |first| Next::Told(Seq(first.seq), Seq(first.seq))))
-    }
-
-    async fn body(&self, ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem> {
-        let (told, _) = self.first(ctx, seq(message.done), seq(message.upto)).await?;
-        let told = told.ok_or_else(|| odd(&kept.id))?;
-        // A time that is the same each time it is sent; that of the attempt is in its head.
-        let body = json!({ "event": "recalls.new", "deliveredAt": told.recorded_at, "recall": Record::from(told.record) });
-        Ok(Bytes::from(body.to_string()))
-    }
-}
-
 /// A page of a service's changes, and the last one that it covers.
-async fn page<R: DeserializeOwned>(
-    ctx: &Context,
-    source: &Source,
-    view: Arc<dyn View>,
-    after: Seq,
-    upto: Seq,
-) -> Result<(Vec<Element<R>>, Seq), Problem> {
+async fn page<R: DeserializeOwned>(ctx: &Context, source: &Source, view: Arc<dyn View>, after: Seq, upto: Seq) -> Found<R> {
     let page = ctx.feeds.reader(source, view).page(after, upto, PAGE).await.map_err(store_problem)?;
     Ok((elements(&page)?, Seq(page.to)))
 }

@@ -3,10 +3,10 @@
 use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::views::deliveries::{Delivery, State};
-use schemas::views::records::Row;
 use schemas::views::watches::{Kept, TABLES};
 
 use super::targets::Targets;
+use crate::access::kept::read;
 use crate::context::{Context, store_problem};
 use crate::problem::Problem;
 use crate::services::common::webhooks::{Posted, Standing, replay, resend};
@@ -44,10 +44,6 @@ pub async fn replay_from(ctx: &Context, id: &str, after: Option<u64>) -> Result<
 async fn target(ctx: &Context, id: &str) -> Result<Kept, Problem> {
     let view = ctx.live(TABLES.view).await?;
     let row = view.get(TABLES.records, &key![id]).await.map_err(store_problem)?;
-    let kept = row.map(|bytes| serde_json::from_slice::<Row<Kept>>(&bytes)).transpose().map_err(|error| {
-        tracing::error!(%error, "a watch cannot be read");
-        Problem::new(ErrorCode::Internal, "a stored row cannot be read")
-    })?;
-    let kept = kept.map(|row| row.record).filter(|kept| !kept.gone && !kept.webhook.is_empty());
+    let kept = row.map(|bytes| read(&bytes)).transpose()?.filter(|kept| !kept.gone && !kept.webhook.is_empty());
     kept.ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("there is no webhook {id}")))
 }

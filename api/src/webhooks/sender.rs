@@ -146,20 +146,24 @@ impl Sender {
                     () = lease.lost() => Ok(false),
                 }
             };
-            let wait = match gone_round.await {
-                Ok(true) => self.next_due().min(LOOKED_EVERY),
+            let is_done = match gone_round.await {
+                Ok(true) => true,
                 Ok(false) => return,
                 Err::<bool, Problem>(problem) => {
                     tracing::warn!(reason = problem.detail, "webhooks are not sent now");
-                    FAILED_PAUSE
+                    false
                 }
             };
             tokio::select! {
-                () = tokio::time::sleep(ROUND_PAUSE) => {}
+                () = tokio::time::sleep(if is_done { ROUND_PAUSE } else { FAILED_PAUSE }) => {}
                 () = ctx.stopped() => break,
             }
+            if !is_done {
+                continue;
+            }
+            let wait = self.next_due().min(LOOKED_EVERY);
             tokio::select! {
-                () = self.woken.notified(), if wait != FAILED_PAUSE => {}
+                () = self.woken.notified() => {}
                 answer = self.answered.recv() => self.take(answer),
                 () = tokio::time::sleep(wait) => {}
                 () = ctx.stopped() => break,
@@ -308,23 +312,24 @@ impl Sender {
         }
         // One command a target: what is claimed is idle, and what has an outcome is not. Outcomes stay here until they are recorded.
         let all: Vec<(String, DeliveryCommand)> = self.outcomes.iter().cloned().chain(claims).collect();
-        let before: Vec<Option<Delivery>> = all.iter().map(|(id, _)| self.targets.all.get(id).map(|target| target.at.clone())).collect();
         let taken = commands(&self.ctx, deliveries::TABLES.view, &all).await?;
-        let mut recorded = taken.iter();
-        self.outcomes.retain(|_| !recorded.next().is_some_and(|is_taken| *is_taken));
-        for ((id, command), _) in all.iter().zip(&taken).filter(|((_, command), is_taken)| command.verb != CLAIM && **is_taken) {
-            if let Some(target) = self.targets.all.get_mut(id) {
+        let mut outcomes = taken.iter();
+        self.outcomes.retain(|_| !outcomes.next().is_some_and(|is_taken| *is_taken));
+        let mut recorded = Vec::with_capacity(all.len());
+        for ((id, command), _) in all.into_iter().zip(taken).filter(|(_, is_taken)| *is_taken) {
+            let Some(target) = self.targets.all.get_mut(&id) else { continue };
+            if command.verb != CLAIM {
                 target.sending = false;
-                tracing::debug!(id, verb = command.verb, status = command.status, "a message to a webhook");
             }
+            tracing::debug!(id, verb = command.verb, status = command.status, "a message to a webhook");
+            recorded.push((id, command.verb, target.at.clone()));
         }
         self.targets.follow(&self.ctx).await?;
         self.know();
         let now_ms = self.ctx.clock.now_ms();
-        for (((id, command), before), _) in all.iter().zip(before).zip(taken).filter(|(_, is_taken)| *is_taken) {
-            let Some(target) = self.targets.all.get_mut(id) else { continue };
-            if before.is_some_and(|before| before == target.at) {
-                tracing::error!(id, verb = command.verb, "what was recorded of a webhook moved nothing; it is left alone for a while");
+        for (id, verb, before) in recorded {
+            if let Some(target) = self.targets.all.get_mut(&id).filter(|target| target.at == before) {
+                tracing::error!(id, verb, "what was recorded of a webhook moved nothing; it is left alone for a while");
                 target.aside_until = now_ms + ASIDE_MS;
             }
         }

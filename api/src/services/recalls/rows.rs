@@ -5,14 +5,13 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
 use futures_util::future::try_join_all;
-use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::{Datum, Key};
 use schemas::views::recalls::{AGENCIES, CATEGORIES, HISTORY, LISTS, Listed, RECALLS, Recall, Row, day_of, month_of};
 use view_store::{Range, View};
 
-use crate::context::store_problem;
+use crate::context::{store_problem, stored};
 use crate::problem::Problem;
 
 /// The first month that is looked for, January of 1966: the oldest recall of any agency is younger.
@@ -163,7 +162,7 @@ impl Listing {
                     self.is_read = true;
                     break;
                 }
-                let until = serde_json::from_slice::<Listed>(&value).map_err(|error| unreadable(LISTS.name, &error))?.until;
+                let until = stored::<Listed>(&LISTS, &value)?.until;
                 let stood = |at: i64| u64::try_from(at).unwrap_or(0);
                 if stood(*since) <= seq.0 && (until == 0 || stood(until) > seq.0) {
                     self.entries.push_back((Reverse(*day), id.clone()));
@@ -203,10 +202,5 @@ async fn row_before(view: &dyn View, id: &str, seq: Seq) -> Result<Option<Row>, 
 }
 
 fn read_row(bytes: &[u8]) -> Result<Row, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| unreadable(RECALLS.name, &error))
-}
-
-fn unreadable(table: &str, error: &serde_json::Error) -> Problem {
-    tracing::error!(%error, table, "a row cannot be read");
-    Problem::new(ErrorCode::Internal, "a stored row cannot be read")
+    stored(&RECALLS, bytes)
 }

@@ -15,6 +15,7 @@ use crate::feed::position::position;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 use crate::services::common::watchlist::begin::webhook_of;
+use crate::services::common::watchlist::{end, list};
 use crate::services::common::webhooks::{self, ById, Place};
 
 /// From which tier on.
@@ -55,18 +56,6 @@ pub struct Webhooks {
     /// The last made first.
     pub webhooks: Vec<Webhook>,
 }
-
-/// A webhook that is gone.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Deleted {
-    /// The id it had.
-    pub deleted: String,
-}
-
-/// No arguments.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Nothing {}
 
 /// The operations.
 #[must_use]
@@ -118,8 +107,8 @@ pub fn operations() -> Vec<Operation> {
     };
     let own = [
         Operation::define::<Arguments, Webhook, _, _>(begin, register),
-        Operation::define::<Nothing, Webhooks, _, _>(list, listed),
-        Operation::define::<ById, Deleted, _, _>(end, delete),
+        Operation::define::<list::Arguments, Webhooks, _, _>(list, listed),
+        Operation::define::<ById, end::Deleted, _, _>(end, delete),
     ];
     own.into_iter().chain(webhooks::operations(place)).collect()
 }
@@ -136,24 +125,20 @@ async fn register(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     Ok(Answer { status: 201, ..Answer::json(&Webhook { secret, ..shown(&kept, sealing.as_ref()) })? })
 }
 
-async fn listed(call: Call, _: Nothing) -> Result<Answer, Problem> {
+async fn listed(call: Call, _: list::Arguments) -> Result<Answer, Problem> {
     let shelf = Shelf::watches(&call, SOURCE.service);
     let (all, sealing) = (shelf.list().await?, shelf.sealing().await?);
     Answer::json(&Webhooks { webhooks: all.iter().rev().map(|kept| shown(kept, sealing.as_ref())).collect() })
 }
 
 async fn delete(call: Call, by: ById) -> Result<Answer, Problem> {
-    let shelf = Shelf::watches(&call, SOURCE.service);
-    let kept = shelf.watch(&by.id).await?;
-    shelf.delete(&kept).await?;
-    Answer::json(&Deleted { deleted: kept.id })
+    end::delete(&call, SOURCE.service, &by.id).await
 }
 
 fn shown(kept: &Kept, sealing: Option<&Sealing>) -> Webhook {
-    let opened = sealing.and_then(|sealing| sealing.open(&kept.id, &kept.webhook));
     Webhook {
         id: kept.id.clone(),
-        webhook_host: opened.map_or_else(String::new, |url| url.host().to_owned()),
+        webhook_host: sealing.map_or_else(String::new, |sealing| sealing.host(kept)),
         secret: None,
         made_at: rfc3339(kept.made_at),
         after: u64::try_from(kept.after).unwrap_or(0),

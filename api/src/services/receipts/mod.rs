@@ -13,7 +13,6 @@ pub mod verify;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::receipt::Receipt;
 use schemas::topics::CHANGES_RECEIPTS;
@@ -23,7 +22,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use view_store::View;
 
-use crate::context::{Context, store_problem};
+use crate::context::{Context, store_problem, stored};
 use crate::feed::Source;
 use crate::operation::{File, Service};
 use crate::problem::Problem;
@@ -104,21 +103,21 @@ impl Receipts {
     /// The receipt of an id.
     pub(crate) async fn get(&self, id: &str) -> Result<Option<Receipt>, Problem> {
         let row = self.view.get(TABLES.records, &key![id]).await.map_err(store_problem)?;
-        row.map(|bytes| read::<Row<Receipt>>(&bytes).map(|row| row.record)).transpose()
+        row.map(|bytes| stored::<Row<Receipt>>(TABLES.records, &bytes).map(|row| row.record)).transpose()
     }
 
     /// The receipts of some ids, in their order; those that are not there are left out.
     pub(crate) async fn get_many(&self, ids: &[String]) -> Result<Vec<Receipt>, Problem> {
         let keys: Vec<_> = ids.iter().map(|id| key![id.as_str()]).collect();
         let rows = self.view.get_many(TABLES.records, &keys).await.map_err(store_problem)?;
-        rows.into_iter().flatten().map(|bytes| read::<Row<Receipt>>(&bytes).map(|row| row.record)).collect()
+        rows.into_iter().flatten().map(|bytes| stored::<Row<Receipt>>(TABLES.records, &bytes).map(|row| row.record)).collect()
     }
 
     /// What decisions remember under some keys, in their order.
     pub(crate) async fn remembered<T: DeserializeOwned>(&self, sources: &[String]) -> Result<Vec<Option<T>>, Problem> {
         let keys: Vec<_> = sources.iter().map(|source| key![source.as_str()]).collect();
         let rows = self.view.get_many(TABLES.sources, &keys).await.map_err(store_problem)?;
-        rows.into_iter().map(|row| row.map(|bytes| read(&bytes)).transpose()).collect()
+        rows.into_iter().map(|row| row.map(|bytes| stored(TABLES.sources, &bytes)).transpose()).collect()
     }
 
     /// What decisions remember under one key.
@@ -130,11 +129,4 @@ impl Receipts {
     pub(crate) async fn signing(&self) -> Result<Signing, Problem> {
         Ok(self.one(source::SIGNING.to_owned()).await?.unwrap_or_default())
     }
-}
-
-fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| {
-        tracing::error!(%error, view = TABLES.view.name, "a row cannot be read");
-        Problem::new(ErrorCode::Internal, "a stored row cannot be read")
-    })
 }

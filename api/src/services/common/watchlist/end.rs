@@ -47,8 +47,16 @@ pub fn operation<S: Followed>() -> Operation {
 }
 
 async fn answer<S: Followed>(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let shelf = Shelf::watches(&call, S::FEED.source.service);
-    let kept = shelf.watch(&arguments.id).await?;
+    delete(&call, S::FEED.source.service, &arguments.id).await
+}
+
+/// Deletes a watch of the caller's, and tells so.
+///
+/// # Errors
+/// `not-found` when the account has no such watch in the service; `unavailable` when it is not projected in time.
+pub(crate) async fn delete(call: &Call, service: &'static str, id: &str) -> Result<Answer, Problem> {
+    let shelf = Shelf::watches(call, service);
+    let kept = shelf.watch(id).await?;
     shelf.delete(&kept).await?;
     Answer::json(&Deleted { deleted: kept.id })
 }

@@ -44,8 +44,7 @@ impl<N: DeserializeOwned> Watch<N> {
             Problem::new(ErrorCode::Internal, "a stored watch cannot be read")
         })?;
         // Empty where it was sealed under another master key, or cannot be read any more.
-        let host =
-            || sealing.and_then(|sealing| sealing.open(&kept.id, &kept.webhook)).map_or_else(String::new, |url| url.host().to_owned());
+        let host = || sealing.map_or_else(String::new, |sealing| sealing.host(kept));
         let webhook_host = (!kept.webhook.is_empty()).then(host);
         Ok(Self { id: kept.id.clone(), named, webhook_host, secret: None, made_at: rfc3339(kept.made_at), after: after(kept) })
     }

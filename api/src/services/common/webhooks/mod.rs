@@ -20,7 +20,7 @@ use schemas::views::watches::Kept;
 use serde::{Deserialize, Serialize};
 
 use crate::access::kept::Shelf;
-use crate::context::{Context, store_problem};
+use crate::context::{Context, store_problem, stored};
 use crate::operation::{Call, Operation};
 use crate::problem::Problem;
 use crate::webhooks::Said;
@@ -153,8 +153,5 @@ pub(crate) async fn standing(ctx: &Context, kept: &Kept) -> Result<Delivery, Pro
 
 /// A stored row.
 pub(crate) fn read(bytes: &[u8]) -> Result<Delivery, Problem> {
-    serde_json::from_slice::<Row<Delivery>>(bytes).map(|row| row.record).map_err(|error| {
-        tracing::error!(%error, "a target's row cannot be read");
-        Problem::new(ErrorCode::Internal, "a stored row cannot be read")
-    })
+    stored(TABLES.records, bytes).map(|row: Row<Delivery>| row.record)
 }

@@ -89,6 +89,6 @@ async fn answer(call: Call, arguments: Arguments, place: Place) -> Result<Answer
     let is_lost = sealing.open_secret(&kept.id, &kept.secret).is_none();
     let secret = given.or_else(|| (rotate_secret || is_lost).then(|| SigningSecret::of(shelf.chance(&kept.id))));
     let kept = shelf.retarget(&kept, &sealing, webhook.as_ref(), secret.as_ref()).await?;
-    let webhook_host = sealing.open(&kept.id, &kept.webhook).map_or_else(String::new, |webhook| webhook.host().to_owned());
+    let webhook_host = sealing.host(&kept);
     Answer::json(&Updated { id: kept.id, webhook_host, secret: secret.map(|secret| secret.reveal()) })
 }
