@@ -147,6 +147,9 @@ pub(crate) enum WebhooksCommand {
         /// Told again what comes after this change.
         #[arg(long)]
         after: Option<u64>,
+        /// The last change that is told again; behind it, it goes on where it stood.
+        #[arg(long, requires = "after")]
+        upto: Option<u64>,
     },
 }
 
@@ -474,8 +477,8 @@ async fn webhooks(engine: &Engine, command: WebhooksCommand, output: &dyn Output
             }
             output.note(&format!("{message} was taken, status {}", posted.status));
         }
-        WebhooksCommand::Replay { id, after } => {
-            let standing = operate::replay_from(context, &id, after).await.map_err(refused)?;
+        WebhooksCommand::Replay { id, after, upto } => {
+            let standing = operate::replay_from(context, &id, after, upto).await.map_err(refused)?;
             output.note(&format!("{id} goes on after change {}", standing.told));
         }
     }

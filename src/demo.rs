@@ -28,6 +28,10 @@ const CHANGES_A_DAY: u64 = 6;
 const SNAPSHOT_HOUR: i8 = 22;
 /// Between two looks at the simulated upstreams, in a demo that changes.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// The last days, which come within the first minutes of a demo that changes: filings, grants, trials and awards come by the day.
+const HELD_BACK_DAYS: i64 = 14;
+/// Looks at upstreams in which none of these days comes, after each.
+const LOOKS_A_DAY: u32 = 6;
 
 /// Plays the upstreams alone.
 #[derive(Args)]
@@ -121,16 +125,19 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
     let engine = Engine::open(config, Some(address), Some(true), Role::All).await?;
     let beside: engine::Beside = Box::new(move |engine, ready| {
         Box::pin(async move {
-            history.play(&engine, &simulator, played).await;
+            let mut day = history.play(&engine, &simulator, played, still).await;
             ready.store(true, Ordering::Relaxed);
             tracing::info!(page = %format!("http://{address}/"), "the demo is ready");
             if still {
                 return;
             }
             // A demo that changes does so between two looks, as a real upstream does between two polls.
-            loop {
+            for looks in 1_u32.. {
                 tokio::time::sleep(LOOK_EVERY).await;
-                simulator.set_today(today(clock));
+                if looks.is_multiple_of(LOOKS_A_DAY) {
+                    day = day.saturating_add(1.day()).min(today(clock));
+                    simulator.set_today(day);
+                }
                 simulator.advance(3);
                 look(&engine).await;
             }
@@ -176,12 +183,13 @@ impl History {
         }
     }
 
-    /// Plays the days before today, then today.
-    async fn play(mut self, engine: &Arc<Engine>, simulator: &Simulator, played: &Played) {
+    /// Plays the days before today, then today. Unless all is to be there at once, what comes by the day comes up to the day that is answered.
+    async fn play(mut self, engine: &Arc<Engine>, simulator: &Simulator, played: &Played, is_whole: bool) -> Date {
         self.keep();
+        let come = if is_whole { self.today } else { self.today.saturating_sub(HELD_BACK_DAYS.days()).max(self.next) };
         let mut day = self.first;
         while day < self.today {
-            simulator.set_today(day);
+            simulator.set_today(day.min(come));
             simulator.advance(CHANGES_A_DAY);
             if day == self.next {
                 match snapshot_at(day) {
@@ -196,9 +204,10 @@ impl History {
             day = day.saturating_add(1.day());
         }
         played.end();
-        simulator.set_today(self.today);
+        simulator.set_today(come);
         simulator.advance(CHANGES_A_DAY);
         look(engine).await;
+        come
     }
 }
 

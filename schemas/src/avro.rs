@@ -49,6 +49,8 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "accounts", json: include_str!("../avro/accounts.v2.avsc") },
     SchemaText { topic: "changes.accounts", json: include_str!("../avro/changes.accounts.v1.avsc") },
     SchemaText { topic: "changes.accounts", json: include_str!("../avro/changes.accounts.v2.avsc") },
+    SchemaText { topic: "deliveries", json: include_str!("../avro/deliveries.v1.avsc") },
+    SchemaText { topic: "changes.deliveries", json: include_str!("../avro/changes.deliveries.v1.avsc") },
     SchemaText { topic: "changes.watches", json: include_str!("../avro/changes.watches.v1.avsc") },
     SchemaText { topic: "receipts", json: include_str!("../avro/receipts.v1.avsc") },
 ];

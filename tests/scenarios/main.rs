@@ -16,6 +16,7 @@ mod fed;
 mod framing;
 mod gate;
 mod live;
+mod loopback;
 mod lost_servers;
 mod model;
 mod moving;

@@ -47,7 +47,7 @@ fn no_secret_is_told_or_kept() {
     let (data, market) = (dir.path().join("data"), Market::open());
     let with_secrets = |mut command: Command| {
         command.env("HIGHWATER_LOGGING__LEVEL", "trace").env("HIGHWATER_UPSTREAMS__OPENFDA__API_KEY", UPSTREAM_KEY);
-        command.env("HIGHWATER_PAYMENTS__FACILITATOR_URL", format!("http://{}/{FACILITATOR}", market.address));
+        command.env("HIGHWATER_PAYMENTS__FACILITATOR_URL", format!("http://{}/{FACILITATOR}", market.address()));
         command.env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true");
         command
     };

@@ -23,6 +23,8 @@ use crate::webhooks::sign::SigningSecret;
 
 /// The longest URL, in characters.
 pub const URL_CHARS_MAX: usize = 2_000;
+/// The ports that are posted to.
+const PORTS: [u16; 2] = [443, 8443];
 /// How it is sealed today. Version 1 had no secret of the account.
 const VERSION: u8 = 2;
 /// What the name begins with that an account's secret is kept under in the store.
@@ -41,7 +43,7 @@ impl std::fmt::Debug for Webhook {
 }
 
 impl Webhook {
-    /// Reads a URL; `private_targets` lets plain http and this machine's own networks pass.
+    /// Reads a URL; `private_targets` lets plain http, this machine's own networks and all ports pass.
     ///
     /// # Errors
     /// Words for the caller, which repeat nothing of it.
@@ -74,6 +76,9 @@ impl Webhook {
         };
         if !is_public && !private_targets {
             return Err("names a host that is not on the public internet");
+        }
+        if !private_targets && !url.port_or_known_default().is_some_and(|port| PORTS.contains(&port)) {
+            return Err("names a port other than 443 and 8443");
         }
         Ok(Self(url))
     }
@@ -248,6 +253,9 @@ mod tests {
         let private = [
             "http://example.org/secret",
             "http://127.0.0.1:9/secret",
+            "https://example.org:22/secret",
+            "https://example.org:80/secret",
+            "https://example.org:9200/secret",
             "https://localhost/secret",
             "https://intranet/secret",
             "https://a.internal./secret",

@@ -80,7 +80,8 @@ where
     let field = |fields: &[(Cow<'_, str>, Cow<'_, str>)], name: &str| {
         fields.iter().find(|(given, _)| given == name).map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
     };
-    let [key, act, service, id, message, after] = ["key", "act", "service", "id", "message", "after"].map(|name| field(&fields, name));
+    let [key, act, service, id, message] = ["key", "act", "service", "id", "message"].map(|name| field(&fields, name));
+    let range = ["after", "upto"].map(|name| (name, field(&fields, name)));
     fields.retain(|(name, _)| name == "key");
     let mut caller =
         Caller { context, address: request.address, credentials: credentials::take(&HeaderMap::new(), &mut fields)?, is_counted: false };
@@ -92,9 +93,9 @@ where
         if name == "resend_message" {
             arguments["message"] = json!(message);
         }
-        if name == "replay_webhook" && !after.is_empty() {
-            let after = after.parse::<u64>().map_err(|_| Problem::parameter("after", "after: is no number of a change"))?;
-            arguments["after"] = json!(after);
+        for (bound, text) in range.iter().filter(|(_, text)| name == "replay_webhook" && !text.is_empty()) {
+            let seq = text.parse::<u64>().map_err(|_| Problem::parameter(*bound, format!("{bound}: is no number of a change")))?;
+            arguments[bound] = json!(seq);
         }
         let told = match caller.call(place, name, arguments).await {
             Ok(answer) => done(&answer),
@@ -220,7 +221,8 @@ fn shown(service: &str, key: &str, target: &Value, deliveries: &Value) -> String
     }
     html += "</table>";
     html += &button("ping_webhook", "");
-    html += &button("replay_webhook", "<label>after change <input name=\"after\" size=\"8\" inputmode=\"numeric\"></label> ");
+    let bound = |name: &str, words: &str| format!("<label>{words} <input name=\"{name}\" size=\"8\" inputmode=\"numeric\"></label> ");
+    html += &button("replay_webhook", &(bound("after", "after change") + &bound("upto", "up to")));
     let attempts = deliveries["deliveries"].as_array().map(Vec::as_slice).unwrap_or_default();
     if !attempts.is_empty() {
         html += "<table><tr><th>Message</th><th>Attempt</th><th>At</th><th>Status</th><th>Why it failed</th><th></th></tr>";

@@ -33,12 +33,12 @@ pub async fn resend_message(ctx: &Context, id: &str, message: &str) -> Result<Po
     resend::again(ctx, &target(ctx, id).await?, message.to_owned()).await
 }
 
-/// Has a webhook go on, from where it stood or from an earlier change.
+/// Has a webhook go on, from where it stood or from an earlier change; with `upto` it is told that range again.
 ///
 /// # Errors
-/// `not-found` for a webhook that is not there; `parameter-invalid` for a change that it has not been told.
-pub async fn replay_from(ctx: &Context, id: &str, after: Option<u64>) -> Result<Standing, Problem> {
-    Ok(Standing::from(&replay::go_on(ctx, &target(ctx, id).await?, after).await?))
+/// `not-found` for a webhook that is not there; `parameter-invalid` for a change that it has not been told, or a range of none.
+pub async fn replay_from(ctx: &Context, id: &str, after: Option<u64>, upto: Option<u64>) -> Result<Standing, Problem> {
+    Ok(Standing::from(&replay::go_on(ctx, &target(ctx, id).await?, after, upto).await?))
 }
 
 async fn target(ctx: &Context, id: &str) -> Result<Kept, Problem> {

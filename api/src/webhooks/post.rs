@@ -1,16 +1,16 @@
 //! One attempt: a message posted to a URL, within limits, and what was said to it.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use reqwest::Client;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use schemas::views::watches::Kept;
-use url::{Host, Url};
+use url::Host;
 
-use super::guard::{Guarded, is_public};
+use super::guard::Guarded;
 use super::sign::SigningSecret;
 use crate::access::webhook::{Sealing, Webhook};
 use crate::context::Context;
@@ -83,6 +83,14 @@ impl Poster {
     /// # Errors
     /// When TLS or the resolver cannot be set up.
     pub(crate) fn new(private_targets: bool, nameserver: Option<SocketAddr>) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        Self::within(ANSWERED_WITHIN, private_targets, nameserver)
+    }
+
+    fn within(
+        answered_within: Duration,
+        private_targets: bool,
+        nameserver: Option<SocketAddr>,
+    ) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let guarded = Guarded::new(private_targets, nameserver)?;
         // Installed twice is an error that says it is installed already, which is all we want.
         drop(rustls::crypto::ring::default_provider().install_default());
@@ -95,7 +103,7 @@ impl Poster {
             .redirect(reqwest::redirect::Policy::none())
             .dns_resolver(Arc::new(guarded.clone()))
             .connect_timeout(CONNECTED_WITHIN)
-            .timeout(ANSWERED_WITHIN)
+            .timeout(answered_within)
             .pool_max_idle_per_host(1)
             .pool_idle_timeout(IDLE_MAX)
             .build()?;
@@ -122,8 +130,8 @@ impl Poster {
 
     /// Posts a message; `at_s` is the time of the attempt, seconds since 1970.
     async fn post(&self, to: &Webhook, id: &str, body: Bytes, secrets: &[SigningSecret], at_s: i64) -> Said {
-        // A name is checked when it is resolved; an address is no name.
-        if !self.private_targets && !leads_out(to.url()) {
+        // What was permitted when it was registered may not be now. A name is checked once more when it is resolved; an address is no name.
+        if Webhook::checked(to.reveal(), self.private_targets).is_err() {
             return Said::Nothing(NOWHERE);
         }
         let signatures: Vec<String> = secrets.iter().map(|secret| secret.sign(id, at_s, &body)).collect();
@@ -140,7 +148,7 @@ impl Poster {
             Err(error) => return Said::Nothing(why(&error)),
         };
         let status = answer.status().as_u16();
-        let pause = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok()).map(Duration::from_secs);
+        let pause = answer.headers().get(RETRY_AFTER).and_then(|value| asked(value.to_str().ok()?.trim(), at_s));
         let mut read = 0;
         while read <= ANSWER_BYTES_MAX {
             match answer.chunk().await {
@@ -157,17 +165,15 @@ impl Poster {
     }
 }
 
-fn leads_out(url: &Url) -> bool {
-    match url.host() {
-        None => false,
-        Some(Host::Domain(_)) => true,
-        Some(Host::Ipv4(address)) => is_public(IpAddr::V4(address)),
-        Some(Host::Ipv6(address)) => is_public(IpAddr::V6(address)),
-    }
+/// The pause that `Retry-After` asks for: seconds, or a time.
+fn asked(text: &str, now_s: i64) -> Option<Duration> {
+    let until = || Some(httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
+    let now_s = u64::try_from(now_s).unwrap_or(0);
+    text.parse().ok().or_else(|| until().map(|at_s| at_s.saturating_sub(now_s))).map(Duration::from_secs)
 }
 
 /// What is told of a target that cannot be connected to. Whether its name leads inside is not: that would map a network for whoever asks.
-const NOWHERE: &str = "it cannot be connected to: its name must lead to public addresses alone, and it must listen there";
+const NOWHERE: &str = "it cannot be connected to: it must listen on port 443 or 8443, and its name lead to public addresses alone";
 
 /// Why there was no answer.
 fn why(error: &reqwest::Error) -> &'static str {
@@ -177,5 +183,111 @@ fn why(error: &reqwest::Error) -> &'static str {
         "it does not answer in time"
     } else {
         "the connection broke before it answered"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// What is said to a message by somebody who answers with pieces, one after another and the last one for ever, with a pause before each.
+    async fn said_to(pieces: &'static [&'static [u8]], pause: Duration, within: Duration) -> Said {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let at = listener.local_addr().unwrap();
+        let answering = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut heard = Vec::new();
+            while !heard.ends_with(b"{}") {
+                assert_ne!(stream.read_buf(&mut heard).await.unwrap(), 0);
+            }
+            assert!(!String::from_utf8_lossy(&heard).to_lowercase().contains("accept-encoding"), "nothing compressed is asked for");
+            let (last, first) = pieces.split_last().unwrap();
+            for piece in first.iter().chain(std::iter::repeat(last)) {
+                tokio::time::sleep(pause).await;
+                if stream.write_all(piece).await.is_err() {
+                    break;
+                }
+            }
+            // A redirect would come by here.
+            listener.accept().await.map(drop).unwrap();
+        });
+        let poster = Poster::within(within, true, Some(at)).unwrap();
+        let to = Webhook::checked(&format!("http://{at}/"), true).unwrap();
+        let said = poster.post(&to, "msg_1", Bytes::from_static(b"{}"), &[SigningSecret::of([7; 32])], 1).await;
+        assert!(!answering.is_finished(), "it is asked once");
+        answering.abort();
+        said
+    }
+
+    /// Proves that neither a slow nor an endless nor a compressed answer holds whoever posts, and that a redirect is not followed.
+    #[tokio::test]
+    async fn answers_of_all_kinds() {
+        const ENDLESS: &[&[u8]] = &[b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", b"5\r\naaaaa\r\n"];
+        const NAMED_LONG: &[&[u8]] = &[b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n", b"aaaaaaaa"];
+        // The head of a gzip member, and a block of it that stands for nothing but its length, again and again.
+        const PACKED: &[&[u8]] = &[
+            b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\na\r\n\x1f\x8b\x08\0\0\0\0\0\0\x03\r\n",
+            b"5\r\n\0\0\0\xff\xff\r\n",
+        ];
+        const MOVED: &[&[u8]] = &[b"HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n", b""];
+        const HEAD_WITHOUT_END: &[&[u8]] = &[b"HTTP/1.1 200 OK\r\n", b"x-a: b\r\n"];
+        const OTHER: &[&[u8]] = &[b"SSH-2.0-OpenSSH_9.6\r\n"];
+        // So long that a test which waited for it would not end.
+        let hour = Duration::from_secs(3600);
+        for (pieces, wanted) in [
+            (ENDLESS, Said::Taken(200)),
+            (NAMED_LONG, Said::Taken(200)),
+            (PACKED, Said::Taken(200)),
+            (MOVED, Said::Refused(302, None)),
+            (OTHER, Said::Nothing("the connection broke before it answered")),
+        ] {
+            let pause = Duration::from_millis(u64::from(pieces == MOVED));
+            assert_eq!(said_to(pieces, pause, hour).await, wanted, "{}", String::from_utf8_lossy(pieces[0]));
+        }
+        // What drips is given up in time; what was said before is said.
+        let (drips, second) = (Duration::from_millis(100), Duration::from_secs(1));
+        assert_eq!(said_to(ENDLESS, drips, second).await, Said::Taken(200));
+        assert_eq!(said_to(HEAD_WITHOUT_END, drips, second).await, Said::Nothing("it does not answer in time"));
+        assert_eq!(said_to(&[b""], drips, second).await, Said::Nothing("it does not answer in time"));
+    }
+
+    /// Proves that a target which was permitted once is not posted to where it would not be permitted now.
+    #[tokio::test]
+    async fn permitted_no_more() {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let at = listener.local_addr().unwrap();
+        let poster = Poster::new(false, Some(at)).unwrap();
+        for url in
+            [format!("http://{at}/"), format!("https://{at}/"), "https://example.org:22/".to_owned(), "http://example.org/".to_owned()]
+        {
+            let to = Webhook::checked(&url, true).unwrap();
+            let said = poster.post(&to, "msg_1", Bytes::from_static(b"{}"), &[SigningSecret::of([7; 32])], 1).await;
+            assert_eq!(said, Said::Nothing(NOWHERE), "{url}");
+        }
+        assert!(listener.accept().is_err(), "nothing came");
+    }
+
+    /// Proves the forms of `Retry-After`: seconds or a time, which may be past; anything else asks for nothing.
+    #[test]
+    fn pauses() {
+        let at_s = 784_111_770;
+        let second = Duration::from_secs;
+        for (text, pause) in [
+            ("120", Some(second(120))),
+            ("0", Some(second(0))),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(second(7))),
+            ("Sun, 06 Nov 1994 08:49:00 GMT", Some(second(0))),
+            ("Sunday, 06-Nov-94 08:49:37 GMT", Some(second(7))),
+            ("-1", None),
+            ("1.5", None),
+            ("soon", None),
+            ("", None),
+        ] {
+            assert_eq!(asked(text, at_s), pause, "{text}");
+        }
     }
 }

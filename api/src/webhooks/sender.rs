@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use futures_util::{StreamExt as _, stream};
 use schemas::position::Seq;
 use schemas::tables::ViewDef;
-use schemas::views::deliveries::{self, CLAIM, DELIVERED, DISABLED, Delivery, DeliveryCommand, FAILED, SKIPPED, State, message_id};
+use schemas::views::deliveries::{self, CLAIM, DELIVERED, DISABLED, Delivery, DeliveryCommand, FAILED, PASSED, SKIPPED, State, message_id};
 use schemas::views::watches;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -28,8 +28,10 @@ use crate::surfaces::metrics;
 /// How often a process that does not send looks whether it should, and one that does wakes without being woken.
 const LOOKED_EVERY: Duration = Duration::from_secs(4);
 /// Messages under way to targets that took the last one, and to those that did not: the ones do not wait for the others.
-const UNDER_WAY_MAX: usize = 512;
-const UNDER_WAY_FAILING_MAX: usize = 128;
+const UNDER_WAY_MAX: usize = 384;
+const UNDER_WAY_FAILING_MAX: usize = 96;
+/// Messages that a target is slow to answer, beside them: with all of these a process has half of the descriptors that it usually may have.
+const LINGERING_MAX: usize = 192;
 /// Messages claimed in one round.
 const CLAIMED_AT_ONCE: usize = 2_000;
 /// Targets whose next message is looked for at once.
@@ -94,6 +96,7 @@ struct Sender {
     answers: mpsc::UnboundedSender<Answered>,
     may_send: Arc<Semaphore>,
     may_send_again: Arc<Semaphore>,
+    may_linger: Arc<Semaphore>,
     under_way: JoinSet<()>,
     woken: Arc<Notify>,
     /// Wake it; end with it.
@@ -126,6 +129,7 @@ impl Sender {
             answers,
             may_send: Arc::new(Semaphore::new(UNDER_WAY_MAX)),
             may_send_again: Arc::new(Semaphore::new(UNDER_WAY_FAILING_MAX)),
+            may_linger: Arc::new(Semaphore::new(LINGERING_MAX)),
             under_way: JoinSet::new(),
             woken,
             _wakers: wakers,
@@ -237,12 +241,12 @@ impl Sender {
     async fn claims(&mut self) -> Vec<(String, DeliveryCommand)> {
         let now_ms = self.ctx.clock.now_ms();
         let is_due = |target: &Target| target.behind && target.at.state == State::Idle && !target.sending && target.aside_until <= now_ms;
-        let mut waiting: Vec<(String, String, Seq)> = self
+        let mut waiting: Vec<(String, String, Seq, Option<Seq>)> = self
             .targets
             .all
             .iter()
             .filter(|(_, target)| is_due(target))
-            .map(|(id, target)| (id.clone(), target.kept.service.clone(), target.told()))
+            .map(|(id, target)| (id.clone(), target.kept.service.clone(), target.told(), target.range_end()))
             .collect();
         if waiting.len() > CLAIMED_AT_ONCE {
             // All have their turn.
@@ -252,11 +256,12 @@ impl Sender {
             self.woken.notify_one();
         }
         let (ctx, lanes) = (&self.ctx, &self.lanes);
-        let looked_for = waiting.into_iter().map(|(id, service, told)| async move {
+        let looked_for = waiting.into_iter().map(|(id, service, told, end)| async move {
             let Some(Looked { lane, seen }) = lanes.iter().find(|looked| looked.lane.source().service == service) else {
                 return (id, told, Ok(Next::Nothing(told)));
             };
-            let next = lane.next(ctx, &id, told, *seen).await;
+            let upto = end.unwrap_or(*seen);
+            let next = if told < upto { lane.next(ctx, &id, told, upto).await } else { Ok(Next::Nothing(upto)) };
             (id, *seen, next)
         });
         let found: Vec<(String, Seq, Result<Next, Problem>)> =
@@ -264,7 +269,12 @@ impl Sender {
         let mut claims = Vec::new();
         for (id, seen, next) in found {
             let Some(target) = self.targets.all.get_mut(&id) else { continue };
+            let made = DeliveryCommand { turn: target.at.turn + 1, ..own(&target.at) };
             match next {
+                Ok(Next::Nothing(to)) if target.range_end().is_some_and(|end| to >= end) => {
+                    let passed = DeliveryCommand { verb: PASSED.to_owned(), upto: target.at.range_end, ..made };
+                    claims.push((id, passed));
+                }
                 Ok(Next::Nothing(to)) => {
                     target.looked = to;
                     target.behind = to < seen;
@@ -275,7 +285,7 @@ impl Sender {
                 Ok(Next::Told(first, last)) => {
                     let [before, last] = [first.0.saturating_sub(1), last.0].map(|seq| i64::try_from(seq).unwrap_or(i64::MAX));
                     let message = message_id(&id, before, last);
-                    let claim = DeliveryCommand { verb: CLAIM.to_owned(), message, after: before, upto: last, ..own(&target.at) };
+                    let claim = DeliveryCommand { verb: CLAIM.to_owned(), message, after: before, upto: last, ..made };
                     claims.push((id, claim));
                 }
                 // The reason is logged where it was found.
@@ -318,7 +328,7 @@ impl Sender {
         let mut recorded = Vec::with_capacity(all.len());
         for ((id, command), _) in all.into_iter().zip(taken).filter(|(_, is_taken)| *is_taken) {
             let Some(target) = self.targets.all.get_mut(&id) else { continue };
-            if command.verb != CLAIM {
+            if command.verb != CLAIM && command.verb != PASSED {
                 target.sending = false;
             }
             tracing::debug!(id, verb = command.verb, status = command.status, "a message to a webhook");
@@ -354,19 +364,30 @@ impl Sender {
             let is_well = target.at.failing_since == 0 && !target.slow;
             let may_send = Arc::clone(if is_well { &self.may_send } else { &self.may_send_again });
             let (ctx, answers, id, at) = (Arc::clone(&self.ctx), self.answers.clone(), id.clone(), target.at.clone());
-            let (kept, gone) = (Arc::clone(&target.kept), Arc::clone(&target.gone));
+            let (kept, gone, may_linger) = (Arc::clone(&target.kept), Arc::clone(&target.gone), Arc::clone(&self.may_linger));
             self.under_way.spawn(async move {
-                let Ok(_permit) = may_send.acquire_owned().await else { return };
+                let Ok(mut place) = may_send.acquire_owned().await else { return };
                 if gone.load(Ordering::Relaxed) {
                     return;
                 }
                 let begun = Instant::now();
-                let posted = async {
+                let mut posted = std::pin::pin!(async {
                     let body = lanes::body(&ctx, &kept, &at).await?;
                     ctx.poster().await?.send(&ctx, &kept, &at.message, body).await
+                });
+                let said = match tokio::time::timeout(SLOW, &mut posted).await {
+                    Ok(said) => said,
+                    Err(_) => {
+                        // Whoever takes longer keeps no other from its place while there are places to linger.
+                        if let Ok(linger) = may_linger.try_acquire_owned() {
+                            place = linger;
+                        }
+                        posted.await
+                    }
                 };
-                let said = posted.await.inspect_err(|problem| tracing::warn!(id, reason = problem.detail, "a message could not be made"));
-                drop(answers.send(Answered { id, message: at.message, said: said.ok(), took: begun.elapsed() }));
+                drop(place);
+                let said = said.inspect_err(|problem| tracing::warn!(id, reason = problem.detail, "a message could not be made"));
+                drop(answers.send(Answered { id, message: at.message.clone(), said: said.ok(), took: begun.elapsed() }));
             });
         }
     }

@@ -56,6 +56,11 @@ impl Target {
         self.looked.max(done(&self.at))
     }
 
+    /// The last change of the range that it is told again, if it is.
+    pub(super) fn range_end(&self) -> Option<Seq> {
+        Some(seq(self.at.range_end)).filter(|end| *end != Seq(0))
+    }
+
     /// Takes in how far it has been told.
     fn moved(&mut self, at: Delivery, seq: u64) {
         // Rows may be ahead of the place from which changes are read.
@@ -63,8 +68,8 @@ impl Target {
             return;
         }
         self.seq = seq;
-        // Told again from an earlier place.
-        if at.done < self.at.done {
+        // Told again from another place, or a range ended.
+        if at.turn != self.at.turn || at.range_end != self.at.range_end {
             self.looked = done(&at);
             self.behind = true;
         }

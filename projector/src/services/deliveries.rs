@@ -5,7 +5,7 @@ use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::topics::{CHANGES_DELIVERIES, DELIVERIES, Topic};
 use schemas::views::deliveries::{
-    CLAIM, DELIVERED, DISABLED, Delivery, DeliveryCommand, FAILED, REPLAY, RESUME, SKIPPED, State as Waits, TABLES, message_id,
+    CLAIM, DELIVERED, DISABLED, Delivery, DeliveryCommand, FAILED, PASSED, REPLAY, RESUME, SKIPPED, State as Waits, TABLES, message_id,
 };
 use schemas::views::records::RecordTables;
 
@@ -61,15 +61,16 @@ fn moved(known: Option<Delivery>, id: &str, command: &DeliveryCommand, at_ms: i6
         reason: command.reason.clone(),
         ..target
     };
-    let over = |target: Delivery| Delivery { state: Waits::Idle, done: target.upto, due_at: 0, ..attempted(target) };
+    let over = |target: Delivery| {
+        let upto = target.upto;
+        Delivery { state: Waits::Idle, due_at: 0, ..attempted(target) }.behind(upto)
+    };
     let failing_since = target.failing_at(at_ms);
     // What is under way of another message is no business of this command.
     let is_of_it = target.state == Waits::Claimed && target.message == command.message;
     Ok(Some(match command.verb.as_str() {
-        CLAIM if target.state == Waits::Idle && target.done <= command.after && command.after < command.upto => Delivery {
+        CLAIM if target.state == Waits::Idle && is_next(&target, command) => Delivery {
             state: Waits::Claimed,
-            // What lies between is not for it.
-            done: command.after,
             upto: command.upto,
             message: message_id(id, command.after, command.upto),
             claimed_at: at_ms,
@@ -77,25 +78,40 @@ fn moved(known: Option<Delivery>, id: &str, command: &DeliveryCommand, at_ms: i6
             status: 0,
             reason: String::new(),
             due_at: at_ms,
+            // What lies between is not for it.
+            done: command.after,
             ..target
         },
         DELIVERED if is_of_it => Delivery { failing_since: 0, delivered: target.delivered + 1, ..over(target) },
         SKIPPED if is_of_it => Delivery { failing_since, skipped: target.skipped + 1, ..over(target) },
         FAILED if is_of_it => Delivery { due_at: command.due_at, failing_since, ..attempted(target) },
         DISABLED if is_of_it => Delivery { state: Waits::Disabled, due_at: 0, failing_since, ..attempted(target) },
+        PASSED if target.state == Waits::Idle && is_of_turn(&target, command) && target.range_end == command.upto => {
+            target.behind(command.upto)
+        }
         RESUME if target.state != Waits::Disabled => return Ok(None),
-        RESUME | REPLAY => Delivery {
-            state: Waits::Idle,
-            done: if command.verb == REPLAY { command.after } else { target.done },
-            attempts: 0,
-            due_at: 0,
-            failing_since: 0,
-            reason: String::new(),
-            ..target
-        },
-        CLAIM | DELIVERED | FAILED | SKIPPED | DISABLED => return Ok(None),
+        RESUME | REPLAY => {
+            let told = target.told();
+            let turn = target.turn + 1;
+            let resumed = Delivery { state: Waits::Idle, attempts: 0, due_at: 0, failing_since: 0, reason: String::new(), turn, ..target };
+            let is_range = command.upto != 0 && command.upto < told;
+            let (range_end, range_done) = if is_range { (command.upto, told) } else { (0, 0) };
+            if command.verb == RESUME { resumed } else { Delivery { done: command.after, range_end, range_done, ..resumed } }
+        }
+        CLAIM | DELIVERED | FAILED | SKIPPED | DISABLED | PASSED => return Ok(None),
         verb => return Err(format!("verb {verb} is unknown")),
     }))
+}
+
+/// Whether a claim is of changes that the target is to be told next: none before what it has been told, none beyond a range that it is told again.
+fn is_next(target: &Delivery, command: &DeliveryCommand) -> bool {
+    let is_within = target.range_end == 0 || command.upto <= target.range_end;
+    is_of_turn(target, command) && target.done <= command.after && command.after < command.upto && is_within
+}
+
+/// Whether a command was made of the target as it stands, and not before somebody had it told again.
+fn is_of_turn(target: &Delivery, command: &DeliveryCommand) -> bool {
+    command.turn == 0 || command.turn == target.turn + 1
 }
 
 #[cfg(test)]
@@ -113,6 +129,7 @@ mod tests {
             status: 500,
             reason: "said no".to_owned(),
             due_at: 99,
+            turn: 0,
         }
     }
 
@@ -160,6 +177,50 @@ mod tests {
         assert!(moved(None, "w", &command("dance", 1, 2), 7).is_err());
         for verb in [DELIVERED, FAILED, SKIPPED, DISABLED, RESUME] {
             assert_eq!(moved(None, "w", &command(verb, 1, 2), 7), Ok(None), "{verb} of nothing");
+        }
+    }
+
+    /// Proves that a range is told again, up to its end and no message beyond it, and that the target then goes on where it stood.
+    #[test]
+    fn ranges() {
+        let taken = Delivery { id: "w".to_owned(), done: 50, ..Delivery::default() };
+        let place = |at: &Delivery| (at.state, at.done, at.range_end, at.range_done);
+        let ranged = after(&taken, REPLAY, 10, 20).unwrap();
+        assert_eq!(place(&ranged), (Waits::Idle, 10, 20, 50));
+        for (from, to) in [(9, 12), (15, 21), (25, 30), (20, 22), (49, 60), (54, 60)] {
+            assert_eq!(after(&ranged, CLAIM, from, to), None, "{from} {to}");
+        }
+        let first = after(&ranged, CLAIM, 12, 15).unwrap();
+        assert_eq!(place(&first), (Waits::Claimed, 12, 20, 50));
+        let disabled = after(&first, DISABLED, 12, 15).unwrap();
+        assert_eq!(place(&after(&disabled, RESUME, 0, 0).unwrap()), (Waits::Idle, 12, 20, 50), "the range goes on");
+        let first = after(&first, DELIVERED, 12, 15).unwrap();
+        assert_eq!(place(&first), (Waits::Idle, 15, 20, 50));
+        // Its end, by its last change, or since nothing is left in it.
+        let last = after(&first, CLAIM, 16, 20).unwrap();
+        assert_eq!(place(&after(&last, DELIVERED, 16, 20).unwrap()), (Waits::Idle, 50, 0, 0));
+        assert_eq!(place(&after(&first, PASSED, 0, 20).unwrap()), (Waits::Idle, 50, 0, 0));
+        for (at, end) in [(&first, 19), (&last, 20), (&taken, 20)] {
+            assert_eq!(after(at, PASSED, 0, end), None);
+        }
+        // Another range, everything, and a range that leaves nothing out.
+        assert_eq!(place(&after(&last, REPLAY, 30, 40).unwrap()), (Waits::Idle, 30, 40, 50));
+        assert_eq!(place(&after(&last, REPLAY, 30, 0).unwrap()), (Waits::Idle, 30, 0, 0));
+        assert_eq!(place(&after(&last, REPLAY, 30, 50).unwrap()), (Waits::Idle, 30, 0, 0));
+    }
+
+    /// Proves that what was claimed before somebody had a target told again, and is decided after it, moves nothing: the replay is not lost.
+    #[test]
+    fn turns() {
+        let taken = Delivery { id: "w".to_owned(), done: 50, turn: 3, ..Delivery::default() };
+        let claim = DeliveryCommand { turn: 4, ..command(CLAIM, 50, 60) };
+        let moved_by = |at: &Delivery, command: &DeliveryCommand| moved(Some(at.clone()), "w", command, 7).unwrap();
+        assert!(moved_by(&taken, &claim).is_some());
+        for (from, to) in [(0, 0), (10, 20), (50, 0)] {
+            let replayed = after(&taken, REPLAY, from, to).unwrap();
+            assert_eq!(replayed.turn, 4);
+            assert_eq!(moved_by(&replayed, &claim), None, "{from} {to}");
+            assert_eq!(moved_by(&replayed, &DeliveryCommand { turn: 4, ..command(PASSED, 0, 20) }), None);
         }
     }
 }

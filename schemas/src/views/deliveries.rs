@@ -18,18 +18,20 @@ pub const DELIVERED: &str = "delivered";
 pub const FAILED: &str = "failed";
 /// It did not, for the last time: what the message spans is passed over.
 pub const SKIPPED: &str = "skipped";
+/// Nothing more of the range that is told again is for the target.
+pub const PASSED: &str = "passed";
 /// Nothing more is sent until it is resumed.
 pub const DISABLED: &str = "disabled";
 /// Sends go on from where they stood.
 pub const RESUME: &str = "resume";
-/// Sends go on from another place in the feed.
+/// Sends go on from another place in the feed, or a range of it is told again.
 pub const REPLAY: &str = "replay";
 
 /// A command about a target, kept on the `deliveries` topic as `data` of a fact-like envelope whose key is the target's id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeliveryCommand {
-    /// [`CLAIM`], [`DELIVERED`], [`FAILED`], [`SKIPPED`], [`DISABLED`], [`RESUME`] or [`REPLAY`].
+    /// [`CLAIM`], [`DELIVERED`], [`FAILED`], [`SKIPPED`], [`DISABLED`], [`PASSED`], [`RESUME`] or [`REPLAY`].
     pub verb: String,
     /// Whose target it is.
     pub account: String,
@@ -39,7 +41,8 @@ pub struct DeliveryCommand {
     pub message: String,
     /// [`CLAIM`], [`REPLAY`]: the change before the first that is told.
     pub after: i64,
-    /// [`CLAIM`]: the last change that the message tells.
+    /// [`CLAIM`]: the last change that the message tells. [`REPLAY`], [`PASSED`]: the last change of the range that is told
+    /// again; 0 for all.
     pub upto: i64,
     /// Of an attempt: the HTTP status answered, 0 for none.
     pub status: i64,
@@ -47,6 +50,8 @@ pub struct DeliveryCommand {
     pub reason: String,
     /// [`FAILED`]: when the message is due again, milliseconds since 1970.
     pub due_at: i64,
+    /// [`CLAIM`], [`PASSED`]: the [`Delivery::turn`] that it was made in, plus one; 0 where that is not said.
+    pub turn: i64,
 }
 
 impl Command for DeliveryCommand {
@@ -57,7 +62,7 @@ impl Command for DeliveryCommand {
     }
 
     fn canonical(&self) -> Vec<u8> {
-        let Self { verb, account, service, message, after, upto, status, reason, due_at } = self;
+        let Self { verb, account, service, message, after, upto, status, reason, due_at, turn } = self;
         let number = |number: i64| Some(number).filter(|number| *number != 0);
         Canonical::default()
             .text("verb", verb)
@@ -69,6 +74,7 @@ impl Command for DeliveryCommand {
             .number("status", number(*status))
             .text("reason", reason)
             .number("dueAt", number(*due_at))
+            .number("turn", number(*turn))
             .bytes()
     }
 }
@@ -122,12 +128,34 @@ pub struct Delivery {
     pub delivered: i64,
     /// Messages that it never took and that were passed over.
     pub skipped: i64,
+    /// The last change of the range that is told again.
+    pub range_end: i64,
+    /// What it had been told before that range, behind which it goes on.
+    pub range_done: i64,
+    /// How often it was resumed or replayed: what was claimed before the last time, and is decided after it, moves nothing.
+    pub turn: i64,
 }
 
 /// How long after the last attempt it no longer counts that it failed, in milliseconds: no pause between attempts is as long.
 const FORGIVEN_AFTER_MS: i64 = 2 * 24 * 3600 * 1000;
 
 impl Delivery {
+    /// The last change that it has ever been told, that was passed over, or that is not for it.
+    #[must_use]
+    pub fn told(&self) -> i64 {
+        self.done.max(self.range_done)
+    }
+
+    /// The same behind a change; behind the last one of a range it goes on where it stood before.
+    #[must_use]
+    pub fn behind(self, done: i64) -> Self {
+        if self.range_end != 0 && done >= self.range_end {
+            Self { done: done.max(self.range_done), range_end: 0, range_done: 0, ..self }
+        } else {
+            Self { done, ..self }
+        }
+    }
+
     /// Since when every attempt has failed, if one fails now.
     #[must_use]
     pub fn failing_at(&self, now_ms: i64) -> i64 {

@@ -2,10 +2,10 @@
 //! the two taken in turn, so that a busy machine slows both.
 //!
 //! ```text
-//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|sizes|stream|receipts|kafka|cql|visible [--records N] [--dir DIR]
+//! cargo run --release -p bench -- all|append|ingest|replay|page|filters|sizes|stream|receipts|kafka|cql|visible|webhooks [--records N] [--dir DIR]
 //! ```
 //!
-//! `kafka`, `cql` and `visible` need a broker and a CQL node: those of `--kafka` and `--cql`, else of `HIGHWATER_TEST_KAFKA` and
+//! `kafka`, `cql`, `visible` and `webhooks` need a broker and a CQL node: those of `--kafka` and `--cql`, else of `HIGHWATER_TEST_KAFKA` and
 //! `HIGHWATER_TEST_CQL`, else those that `ops/engines` starts.
 //!
 //! `ops/docs/performance.md` holds the figures and says how they are taken. The hidden commands are the processes that are
@@ -29,6 +29,7 @@ mod servers;
 mod sizes;
 mod stream;
 mod visible;
+mod webhooks;
 
 use std::error::Error as StdError;
 use std::path::PathBuf;
@@ -69,7 +70,8 @@ struct Cli {
     /// Copies of each topic of `kafka` and `visible`.
     #[arg(long, global = true, default_value_t = 1)]
     replication: i32,
-    /// One of the services that `filters` asks, alone: `awards` or `filings`. Ten million records of each take some 30 GB.
+    /// One of the services that `filters` asks, alone: `awards` or `filings`. Ten million records of each take some 30 GB. One part of `webhooks`:
+    /// `singles` or `crowd`.
     #[arg(long, global = true)]
     only: Option<String>,
     /// Rounds; figures are medians.
@@ -103,6 +105,8 @@ enum Command {
     Cql,
     /// How soon an appended fact is in the feed, and how many a second one projector takes in.
     Visible,
+    /// How soon a change at an upstream is posted, and what a thousand bad targets of ten thousand do to the others.
+    Webhooks,
     /// The process that ingests, measured by `ingest`.
     #[command(hide = true)]
     IngestChild,
@@ -199,6 +203,10 @@ fn main() -> Result<(), Failure> {
             if wanted(Command::Visible) {
                 visible::embedded(&settings)?;
                 visible::on_servers(&settings, &servers::kafka(cli.kafka.as_ref())?, &servers::cql(cli.cql.as_ref())?)?;
+            }
+            if wanted(Command::Webhooks) {
+                webhooks::embedded(&settings)?;
+                webhooks::on_servers(&settings, &servers::kafka(cli.kafka.as_ref())?, &servers::cql(cli.cql.as_ref())?)?;
             }
             Ok(())
         }

@@ -4,14 +4,14 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 
 use api::payments::signed::hex_text;
 use schemas::clock::Clock;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 use warp::Filter as _;
 use warp::http::StatusCode;
+
+use crate::loopback::Loopback;
 
 /// What the facilitator does with a settlement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,33 +53,24 @@ struct State {
 
 /// The chain and its facilitator.
 pub(crate) struct Market {
-    pub(crate) address: SocketAddr,
+    server: Loopback,
     state: Arc<Mutex<State>>,
-    stop: Option<oneshot::Sender<()>>,
-    serving: Option<JoinHandle<()>>,
 }
 
 impl Market {
     pub(crate) fn open() -> Self {
         let kinds = vec![(1, "base"), (2, "eip155:8453")];
         let state = Arc::new(Mutex::new(State { kinds, ..State::default() }));
-        let (stop, stopped) = oneshot::channel::<()>();
-        let (said, address) = std::sync::mpsc::channel();
         let (own, listed) = (Arc::clone(&state), Arc::clone(&state));
-        let serving = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async move {
-                let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-                said.send(listener.local_addr().unwrap()).unwrap();
-                let answer = move |path: warp::path::FullPath, body: Value| own.lock().unwrap().answer(path.as_str(), &body);
-                #[expect(clippy::disallowed_methods, reason = "who asks is the server under test")]
-                let asked = warp::post().and(warp::path::full()).and(warp::body::json()).map(answer);
-                let supported = warp::path!("supported").map(move || warp::reply::json(&listed.lock().unwrap().supported()));
-                let routes = supported.or(asked);
-                warp::serve(routes).incoming(listener).graceful(async { drop(stopped.await) }).run().await;
-            });
-        });
-        Self { address: address.recv().unwrap(), state, stop: Some(stop), serving: Some(serving) }
+        let answer = move |path: warp::path::FullPath, body: Value| own.lock().unwrap().answer(path.as_str(), &body);
+        #[expect(clippy::disallowed_methods, reason = "who asks is the server under test")]
+        let asked = warp::post().and(warp::path::full()).and(warp::body::json()).map(answer);
+        let supported = warp::path!("supported").map(move || warp::reply::json(&listed.lock().unwrap().supported()));
+        Self { server: Loopback::open(supported.or(asked)), state }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.server.address
     }
 
     /// What the facilitator says that it settles: version and network.
@@ -112,13 +103,6 @@ impl Market {
     /// How often it was asked to settle.
     pub(crate) fn settles(&self) -> u64 {
         self.state.lock().unwrap().settles
-    }
-}
-
-impl Drop for Market {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        drop(self.serving.take().map(JoinHandle::join));
     }
 }
 

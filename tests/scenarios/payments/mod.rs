@@ -36,7 +36,7 @@ fn serve(data: &Path, market: &Market) -> Command {
 
 /// The command, paid through a market.
 pub(crate) fn selling(mut command: Command, market: &Market) -> Command {
-    let own = format!("http://{}", market.address);
+    let own = format!("http://{}", market.address());
     for (key, value) in [("PAY_TO", PAY_TO), ("FACILITATOR_URL", &own), ("RPC_URL", &format!("{own}/rpc"))] {
         command.env(format!("HIGHWATER_PAYMENTS__{key}"), value);
     }

@@ -219,6 +219,12 @@ impl Simulator {
         }
     }
 
+    /// When the last request came.
+    #[must_use]
+    pub fn last_request_at(&self) -> std::time::Instant {
+        lock(&self.last_request).into_std()
+    }
+
     /// The answer to a path and an encoded query, without a network and without faults; `None` for a path that no upstream has.
     #[must_use]
     pub fn answer(&self, path: &str, query: &str) -> Option<Answer> {

@@ -79,6 +79,9 @@ pub struct Standing {
     pub delivered: u64,
     /// Messages that were not taken for three days and were passed over.
     pub skipped: u64,
+    /// While a range is told again: its last change, behind which it goes on where it stood.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range_end: Option<u64>,
 }
 
 impl From<&Delivery> for Standing {
@@ -91,7 +94,7 @@ impl From<&Delivery> for Standing {
                 State::Claimed => "claimed",
                 State::Disabled => "disabled",
             },
-            told: count(at.done),
+            told: count(at.told()),
             message: at.message.clone(),
             attempts: count(at.attempts),
             attempted_at: time(at.attempted_at),
@@ -101,6 +104,7 @@ impl From<&Delivery> for Standing {
             failing_since: time(at.failing_since),
             delivered: count(at.delivered),
             skipped: count(at.skipped),
+            range_end: Some(count(at.range_end)).filter(|end| *end != 0),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::problem::Problem;
 
 /// Arguments of `replay_webhook`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Arguments {
     /// Its id.
     #[schemars(length(min = 1, max = 64))]
@@ -27,6 +27,12 @@ pub struct Arguments {
     /// It is told what comes after this cursor of the service's feed.
     #[schemars(length(min = 1, max = 4000))]
     pub cursor: Option<String>,
+    /// The last change that it is told again: a `seq` of the feed. Behind it, it goes on where it stood.
+    #[schemars(range(min = 1))]
+    pub upto: Option<u64>,
+    /// It is told again what comes up to this cursor of the service's feed, and goes on where it stood.
+    #[schemars(length(min = 1, max = 4000))]
+    pub upto_cursor: Option<String>,
 }
 
 /// The operation.
@@ -38,7 +44,8 @@ pub fn operation(place: Place, path: &'static str) -> Operation {
         path,
         summary: "Has a webhook go on, from where it stood, or told again from an earlier change on.",
         description: "Without `after` and `cursor` a webhook that was disabled goes on where it stood, and another one as before. With one of them it is told again all that its \
-            watch lets pass from there on, but nothing from before the watch was made. A message that tells the same changes has the same `webhook-id` as before.",
+            watch lets pass from there on, but nothing from before the watch was made; with `upto` or `uptoCursor`, up to there, and then it goes on where it stood. \
+            A message that tells the same changes has the same `webhook-id` as before; one message may tell now what several told then.",
         price: Price::Tier(place.tier),
         tool: true,
         counted: true,
@@ -53,36 +60,51 @@ pub fn operation(place: Place, path: &'static str) -> Operation {
 async fn answer(call: Call, arguments: Arguments, place: Place) -> Result<Answer, Problem> {
     let ctx = &call.context;
     let kept = target(&call, place, &arguments.id).await?;
-    let after = match (&arguments.after, &arguments.cursor) {
-        (Some(_), Some(_)) => return Err(Problem::parameter("cursor", "give `after` or `cursor`, not both")),
-        (Some(after), None) => Some(*after),
-        (None, Some(text)) => match cursor::read(ctx.access.secrets(), place.service, text)? {
+    let change = |names: [&'static str; 2], number: Option<u64>, text: Option<&str>| match (number, text) {
+        (Some(_), Some(_)) => Err(Problem::parameter(names[1], format!("give `{}` or `{}`, not both", names[0], names[1]))),
+        (number, None) => Ok(number),
+        (None, Some(text)) => match cursor::read(ctx.access.secrets(), place.service, text).map_err(|problem| problem.about(names[1]))? {
             // That of a watch runs the other way.
-            (_, made_for) if made_for.starts_with("watch/") => return Err(cursor::invalid("the cursor is not one of the feed")),
-            (seq, _) => Some(seq.0),
+            (_, made_for) if made_for.starts_with("watch/") => Err(cursor::invalid("the cursor is not one of the feed").about(names[1])),
+            (seq, _) => Ok(Some(seq.0)),
         },
-        (None, None) => None,
     };
-    let parameter = if arguments.cursor.is_some() { "cursor" } else { "after" };
-    Answer::json(&Standing::from(&go_on(ctx, &kept, after).await.map_err(|problem| problem.about(parameter))?))
+    let after = change(["after", "cursor"], arguments.after, arguments.cursor.as_deref())?;
+    let upto = change(["upto", "uptoCursor"], arguments.upto, arguments.upto_cursor.as_deref())?;
+    let stands = go_on(ctx, &kept, after, upto).await.map_err(|problem| match problem.parameter.as_str() {
+        "after" if arguments.cursor.is_some() => problem.about("cursor"),
+        "upto" if arguments.upto_cursor.is_some() => problem.about("uptoCursor"),
+        _ => problem,
+    });
+    Answer::json(&Standing::from(&stands?))
 }
 
-/// Has a webhook go on, from where it stood or behind a change, but not before its watch was made; answers how it stands then.
+/// Has a webhook go on, from where it stood or behind a change, but not before its watch was made; with `upto` it is told again up to there alone, and
+/// goes on where it stood. Answers how it stands then.
 ///
 /// # Errors
-/// `parameter-invalid` for a change that it has not been told; `unavailable` when the command is not projected in time.
-pub(crate) async fn go_on(ctx: &Context, kept: &Kept, after: Option<u64>) -> Result<Delivery, Problem> {
-    let now = standing(ctx, kept).await?;
-    let after = after.map(|after| i64::try_from(after).unwrap_or(i64::MAX));
-    if let Some(after) = after.filter(|after| *after > now.done) {
-        let detail = format!("{after} is above {}, the last change that it has been told", now.done);
-        return Err(Problem::new(ErrorCode::ParameterInvalid, detail));
+/// `parameter-invalid` for a change that it has not been told, or a range that ends before it begins; `unavailable` when the command is not projected in
+/// time.
+pub(crate) async fn go_on(ctx: &Context, kept: &Kept, after: Option<u64>, upto: Option<u64>) -> Result<Delivery, Problem> {
+    let told = standing(ctx, kept).await?.told();
+    let seq = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let (after, upto) = (after.map(seq), upto.map(seq));
+    if let Some(after) = after.filter(|after| *after > told) {
+        return Err(Problem::parameter("after", format!("{after} is above {told}, the last change that it has been told")));
+    }
+    // Nothing from before the watch was made.
+    let after = after.map(|after| after.max(kept.after));
+    if let Some(upto) = upto.filter(|upto| after.is_none_or(|after| *upto <= after)) {
+        let detail =
+            after.map_or_else(|| "give `after`, too".to_owned(), |after| format!("{upto} is not above {after}, behind which it is told"));
+        return Err(Problem::parameter("upto", detail));
     }
     let go_on = DeliveryCommand {
         verb: if after.is_some() { REPLAY } else { RESUME }.to_owned(),
         account: kept.account.clone(),
         service: kept.service.clone(),
-        after: after.map_or(0, |after| after.max(kept.after)),
+        after: after.unwrap_or_default(),
+        upto: upto.unwrap_or_default(),
         ..DeliveryCommand::default()
     };
     command(ctx, TABLES.view, &kept.id, Once::No, &go_on).await?;

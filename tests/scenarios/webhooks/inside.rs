@@ -1,0 +1,239 @@
+//! Where webhooks may not lead: addresses inside, however they are written or named.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::commands::NOWHERE;
+use crate::process::{Server, highwater, stdout};
+
+/// A name server that gives the addresses of a name one after another, for good or by turns.
+struct Names {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    serving: Option<JoinHandle<()>>,
+}
+
+impl Names {
+    /// `of` is given a name without its last point and how often it was asked for.
+    fn open(of: impl Fn(&str, usize) -> Vec<IpAddr> + Send + 'static) -> Self {
+        let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        let (address, stop) = (socket.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
+        let stopped = Arc::clone(&stop);
+        let serving = std::thread::spawn(move || {
+            let (mut buffer, mut asked) = ([0; 1_500], BTreeMap::<(String, bool), usize>::new());
+            while !stopped.load(Ordering::Relaxed) {
+                let Ok((length, from)) = socket.recv_from(&mut buffer) else { continue };
+                let question = &buffer[..length];
+                let (mut name, mut at) = (Vec::new(), 12);
+                while question[at] != 0 {
+                    let end = at + 1 + usize::from(question[at]);
+                    name.push(String::from_utf8_lossy(&question[at + 1..end]).to_lowercase());
+                    at = end;
+                }
+                let name = name.join(".");
+                let is_v6 = question[at + 2] == 28;
+                let before = asked.entry((name.clone(), is_v6)).or_default();
+                let found: Vec<IpAddr> = of(&name, *before).into_iter().filter(|address| address.is_ipv6() == is_v6).collect();
+                *before += 1;
+                let mut answer = question[..at + 5].to_vec();
+                answer[2..12].copy_from_slice(&[0x81, 0x80, 0, 1, 0, u8::try_from(found.len()).unwrap(), 0, 0, 0, 0]);
+                for address in found {
+                    answer.extend([0xc0, 0x0c, 0, if is_v6 { 28 } else { 1 }, 0, 1, 0, 0, 0, 0]);
+                    match address {
+                        IpAddr::V4(address) => answer.extend([&[0, 4], address.octets().as_slice()].concat()),
+                        IpAddr::V6(address) => answer.extend([&[0, 16], address.octets().as_slice()].concat()),
+                    }
+                }
+                socket.send_to(&answer, from).unwrap();
+            }
+        });
+        Self { address, stop, serving: Some(serving) }
+    }
+}
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        drop(self.serving.take().map(JoinHandle::join));
+    }
+}
+
+/// Proves that no address inside is a target: each way to write one is refused when it is registered, and each name that leads to one, or to one at
+/// its second look, when it is posted to, without a packet to a listener there; which the same name reaches where private targets are permitted.
+#[test]
+fn no_way_leads_inside() {
+    // A port that may be posted to, at an address of this process; and at the address that everybody knows, if it is free there.
+    let [.., a, b] = std::process::id().to_be_bytes();
+    let own = Ipv4Addr::new(127, 77, a, b);
+    let (canary, port) = (TcpListener::bind((own, 8443)).unwrap(), 8443);
+    let known = TcpListener::bind(("127.0.0.1", port)).ok();
+    for canary in known.iter().chain([&canary]) {
+        canary.set_nonblocking(true).unwrap();
+    }
+    let names = Names::open(move |name, before| {
+        let addresses: &[&str] = match name.split('.').next().unwrap() {
+            "inside" => &["127.0.0.1"],
+            "mixed" => &["8.8.8.8", "127.0.0.1"],
+            "inside6" => &["::1"],
+            "mapped" => &["::ffff:127.0.0.1"],
+            "translated" => &["64:ff9b::7f00:1"],
+            "metadata" => &["169.254.169.254"],
+            "unique" => &["fd00:ec2::254"],
+            "mixed6" => &["8.8.8.8", "::1"],
+            // The first look is at the registration. No block of 2d00::/8 is given to anybody yet.
+            "rebinding" | "rebinding-mixed" if before == 0 => &["2d00::1"],
+            "rebinding" => &["127.0.0.1"],
+            "rebinding-mixed" => &["8.8.8.8", "127.0.0.1"],
+            "later" if before > 0 => &["127.0.0.1"],
+            _ => &[],
+        };
+        let address = |text: &&str| if *text == "127.0.0.1" { IpAddr::V4(own) } else { text.parse().unwrap() };
+        addresses.iter().map(address).collect()
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let command = |private: &str, arguments: &[&str]| {
+        let mut command = highwater(&data, NOWHERE, arguments);
+        command.env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", private);
+        command.env("HIGHWATER_WEBHOOKS__NAMESERVER", names.address.to_string());
+        // No proxy is asked to go where we may not.
+        for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
+            command.env(name, format!("http://{own}:{port}"));
+        }
+        command
+    };
+    let key = stdout(command("false", &["keys", "mint", "--tier", "business"])).trim().to_owned();
+    let server = Server::ready(command("false", &["serve"]));
+    let mut report = Vec::new();
+    let forms = [
+        "http://example.com/",
+        "https://127.0.0.1:PORT/",
+        "https://2130706433:PORT/",
+        "https://0x7f000001:PORT/",
+        "https://0177.0.0.1:PORT/",
+        "https://0x7f.1:PORT/",
+        "https://127.1:PORT/",
+        "https://1\u{ff12}7.0.0.1:PORT/",
+        "https://\u{2460}27.0.0.1:PORT/",
+        "https://127.0.0.1.:PORT/",
+        "https://localhost:PORT/",
+        "https://LOCALHOST.:PORT/",
+        "https://a.localhost:PORT/",
+        "https://intranet:PORT/",
+        "https://printer.local:PORT/",
+        "https://db.internal:PORT/",
+        "https://x.home.arpa:PORT/",
+        "https://0.0.0.0:PORT/",
+        "https://10.0.0.1/",
+        "https://172.31.0.1/",
+        "https://192.168.1.1/",
+        "https://100.64.0.1/",
+        "https://169.254.169.254/latest/meta-data/",
+        "https://192.0.0.1/",
+        "https://198.18.0.1/",
+        "https://224.0.0.1/",
+        "https://240.0.0.1/",
+        "https://255.255.255.255/",
+        "https://[::1]:PORT/",
+        "https://[::]:PORT/",
+        "https://[::ffff:127.0.0.1]:PORT/",
+        "https://[::ffff:7f00:1]:PORT/",
+        "https://[::127.0.0.1]:PORT/",
+        "https://[64:ff9b::7f00:1]:PORT/",
+        "https://[64:ff9b:1::1]/",
+        "https://[2002:7f00:1::]:PORT/",
+        "https://[2001:db8::1]/",
+        "https://[2001::1]/",
+        "https://[fd00:ec2::254]/",
+        "https://[fe80::1]/",
+        "https://[fe80::1%25eth0]/",
+        "https://[ff02::1]/",
+        "https://example.com:22/",
+        "https://example.com:25/",
+        "https://example.com:80/",
+        "https://example.com:6379/",
+        "https://8.8.8.8:65535/",
+        "https://user@example.com/",
+        "https://user:pass@example.com/",
+        "https://example.com@127.0.0.1:PORT/",
+        "https://127.0.0.1:PORT\\@example.com/",
+        "https://example.com#@127.0.0.1/",
+        "ftp://example.com/",
+        "file:///etc/passwd",
+        "gopher://127.0.0.1:PORT/",
+        "https://",
+        "https:///x",
+        "//127.0.0.1/",
+        "https://exa mple.com/",
+        "https://example.com\t/",
+        "https://exam\u{0}ple.com/",
+    ];
+    for form in forms {
+        let url = form.replace("PORT", &port.to_string());
+        let answer = server.send("POST", "/recalls/api/webhook", &key, &json!({"webhook_url": url}).to_string());
+        let said: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!((answer.status, said["parameter"].as_str()), (400, Some("webhook_url")), "{url:?}: {said}");
+        report.push(format!("{form:?}: {}", said["detail"].as_str().unwrap()));
+    }
+    let register = |server: &Server, name: &str| {
+        let url = format!("https://{name}.highwater-canary.com:{port}/in");
+        let answer = server.send("POST", "/recalls/api/webhook", &key, &json!({"webhook_url": url}).to_string());
+        (answer.status, serde_json::from_slice::<Value>(&answer.body).unwrap())
+    };
+    let ping = |server: &Server, id: &str| -> Value {
+        let answer = server.send("POST", &format!("/recalls/api/webhook/{id}/ping"), &key, "{}");
+        assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+        serde_json::from_slice(&answer.body).unwrap()
+    };
+    for name in ["inside", "mixed", "inside6", "mapped", "translated", "metadata", "unique", "mixed6"] {
+        let (status, said) = register(&server, name);
+        assert_eq!((status, said["parameter"].as_str()), (400, Some("webhook_url")), "{name}: {said}");
+        report.push(format!("{name}: {}", said["detail"].as_str().unwrap()));
+    }
+    let mut ids = Vec::new();
+    for name in ["rebinding", "rebinding-mixed", "later"] {
+        let (status, made) = register(&server, name);
+        assert_eq!(status, 201, "{name}: {made}");
+        let id = made["id"].as_str().unwrap().to_owned();
+        for _ in 0..2 {
+            let said = ping(&server, &id);
+            assert_eq!((said["taken"].as_bool(), said["status"].as_u64()), (Some(false), Some(0)), "{name}: {said}");
+            let reason = said["reason"].as_str().unwrap();
+            assert!(reason.contains("public addresses") && !reason.contains("127."), "{name}: {said}");
+            report.push(format!("{name}: {reason}"));
+        }
+        ids.push(id);
+    }
+    let came = || known.iter().chain([&canary]).any(|canary| canary.accept().is_ok());
+    assert!(!came(), "nothing came");
+    assert_eq!(server.terminate().code(), Some(0));
+    println!("{}", report.join("\n"));
+
+    // The listener hears who comes.
+    let server = Server::ready(command("true", &["serve"]));
+    assert_eq!(ping(&server, &ids[0])["taken"], false, "it speaks no TLS");
+    assert!(came(), "the name leads there");
+    // What is permitted here is refused where it is not, however it came to be registered.
+    let literal = [format!("http://{own}:{port}/"), format!("https://{own}:{port}/"), format!("http://[::ffff:{own}]:{port}/")];
+    let registered = literal.map(|url| {
+        let answer = server.send("POST", "/recalls/api/webhook", &key, &json!({"webhook_url": url}).to_string());
+        let made: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!(answer.status, 201, "{made}");
+        made["id"].as_str().unwrap().to_owned()
+    });
+    assert_eq!(server.terminate().code(), Some(0));
+    while came() {}
+    let server = Server::ready(command("false", &["serve"]));
+    for id in registered {
+        let said = ping(&server, &id);
+        assert_eq!((said["taken"].as_bool(), said["status"].as_u64()), (Some(false), Some(0)), "{said}");
+    }
+    assert!(!came(), "nothing came");
+}

@@ -1,0 +1,303 @@
+//! Webhooks: what watches let pass is posted, signed, in order and once, whatever happens to the server and the receiver.
+
+mod inside;
+mod many;
+mod receiver;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use jiff::SignedDuration;
+use jiff::tz::TimeZone;
+use schemas::clock::Clock;
+use serde_json::{Value, json};
+
+use self::receiver::Receiver;
+use crate::chance::{Chance, seed};
+use crate::engine::{Played, upstream_names};
+use crate::process::{Server, highwater, stdout, wait_for};
+
+/// The changes that a message tells: a recall by what it says, others by their numbers.
+fn told(body: &Value) -> Vec<String> {
+    let number = |change: &Value| change["seq"].to_string();
+    match body["event"].as_str().unwrap() {
+        "recalls.new" => vec![recall(&body["recall"])],
+        "new_filing" => vec![number(&body["filing"])],
+        "new_funding" | "award_activity" => body["changes"].as_array().unwrap().iter().map(number).collect(),
+        event => panic!("{event}"),
+    }
+}
+
+fn recall(record: &Value) -> String {
+    format!("{} {} {}", record["url"], record["title"], record["date"])
+}
+
+/// Something that is followed: what it is called here, where it is asked for, and the secret of its messages.
+struct Followed {
+    path: String,
+    place: String,
+    id: String,
+    after: u64,
+    secret: String,
+}
+
+impl Followed {
+    fn at(&self, rest: &str) -> String {
+        format!("{}/{}{rest}", self.place, self.id)
+    }
+
+    /// The changes that it is to be told, in order.
+    fn expected(&self, server: &Server, key: &str) -> Vec<String> {
+        if self.path == "recalls" {
+            let new = new_recalls(server, key).into_iter().filter(|(seq, _)| *seq > self.after);
+            return new.map(|(_, told)| told).collect();
+        }
+        let (mut all, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let page = server.json(&self.at(&format!("?limit=200{cursor}")), key);
+            all.extend(page["matches"].as_array().unwrap().iter().map(|change| change["seq"].to_string()));
+            if page["hasMore"] == false {
+                all.reverse();
+                return all;
+            }
+            cursor = format!("&cursor={}", page["cursor"].as_str().unwrap());
+        }
+    }
+
+    /// What was taken so far, each at its first time, in order.
+    fn taken(&self, receiver: &Receiver) -> Vec<String> {
+        receiver.taken(&self.path, &self.secret).iter().flat_map(|got| told(&got.json())).collect()
+    }
+}
+
+/// The new recalls of the feed: each one's `seq`, and what it says.
+fn new_recalls(server: &Server, key: &str) -> Vec<(u64, String)> {
+    let mut all = Vec::new();
+    let mut page = server.json("/recalls/v1/changes?start=earliest&limit=200", key);
+    loop {
+        let new = page["changes"].as_array().unwrap().iter().filter(|change| change["event"] == "new");
+        all.extend(new.map(|change| (change["seq"].as_u64().unwrap(), recall(&change["record"]))));
+        if page["hasMore"] == false {
+            return all;
+        }
+        page = server.json(&format!("/recalls/v1/changes?limit=200&cursor={}", page["cursor"].as_str().unwrap()), key);
+    }
+}
+
+/// Has the reference libraries of other languages verify messages.
+fn verify_elsewhere(dir: &Path, messages: Vec<Value>) {
+    let file = dir.join("messages.json");
+    std::fs::write(&file, Value::from(messages).to_string()).unwrap();
+    let mut check = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/webhooks"));
+    let checked = check.arg(&file).output().unwrap();
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+}
+
+/// Proves, on each service, that every change which a watch lets pass is posted, signed and in the order of the feed, that a message is the same each
+/// time it is sent, and that none is lost or told otherwise while the server is killed again and again and the receiver refuses now and then; and
+/// that a rebuild of all views beside the sender sends nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn messages_outlast_kills() {
+    // What comes by the day comes in the days until today.
+    let now = Clock::System.now();
+    let days_ago = |days: i64| now - SignedDuration::from_hours(24 * days);
+    let played = Played::start(71, 300, Clock::Fixed(days_ago(8))).await;
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let command = |arguments: &[&str]| -> Command {
+        let mut command = highwater(&data, &played.base_url, arguments);
+        command.env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true");
+        command
+    };
+    let ingest = || {
+        for upstream in upstream_names() {
+            stdout(command(&["ingest", upstream, "--once"]));
+        }
+    };
+    ingest();
+    let key = stdout(command(&["keys", "mint", "--tier", "business"])).trim().to_owned();
+    let mut server = Server::ready(command(&["serve"]));
+    // Some are refused; one wants no more, ever.
+    let receiver = Receiver::open(|path, before| match path {
+        "gone" => 410,
+        _ if before % 23 == 3 => 503,
+        _ => 204,
+    });
+    let follow = |path: &str, place: &str, mut body: Value| {
+        body[if path == "recalls" || path == "gone" { "webhook_url" } else { "webhook" }] = json!(receiver.url(path));
+        let answer = server.send("POST", place, &key, &body.to_string());
+        let made: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!(answer.status, 201, "{made}");
+        let text = |name: &str| made[name].as_str().unwrap().to_owned();
+        let after = made["after"].as_u64().unwrap();
+        Followed { path: path.to_owned(), place: place.to_owned(), id: text("id"), after, secret: text("secret") }
+    };
+    let university = json!({"entity": {"type": "institution", "value": "university"}});
+    let mut all = vec![
+        follow("recalls", "/recalls/api/webhook", json!({})),
+        follow("research", "/research/v1/watchlist", university),
+        follow("awards", "/awards/v1/watchlist", json!({"contractor": "federal"})),
+    ];
+    let gone = follow("gone", "/recalls/api/webhook", json!({}));
+    let filed = server.json("/filings/v1/changes?start=earliest&limit=200", &key);
+    let companies: BTreeSet<&str> =
+        filed["changes"].as_array().unwrap().iter().filter_map(|change| change["record"]["cik"].as_str()).collect();
+    all.extend(companies.into_iter().take(15).map(|cik| follow(&format!("filings/{cik}"), "/filings/v1/watchlist", json!({"cik": cik}))));
+    let seed = seed("WEBHOOKS_SEED");
+    println!("WEBHOOKS_SEED={seed}");
+    let mut chance = Chance(seed);
+    for days in [5, 2, 0] {
+        played.sim.set_today(days_ago(days).to_zoned(TimeZone::UTC).date());
+        played.sim.advance(60);
+        let before = receiver.count();
+        ingest();
+        let wanted = before + usize::try_from(chance.below(8)).unwrap();
+        wait_for("messages", || (receiver.count() >= wanted).then_some(()));
+        server.kill();
+        server = Server::ready(command(&["serve"]));
+    }
+    let mut filings = 0;
+    for followed in &all {
+        let expected = followed.expected(&server, &key);
+        let is_filing = followed.path.starts_with("filings");
+        filings += if is_filing { expected.len() } else { 0 };
+        assert!(is_filing || !expected.is_empty(), "{}", followed.path);
+        wait_for("all of them", || (followed.taken(&receiver) == expected).then_some(()));
+        let standing = wait_for("its end", || {
+            let standing = server.json(&followed.at("/deliveries"), &key);
+            (standing["state"] == "idle").then_some(standing)
+        });
+        assert_eq!(standing["failingSince"], "", "{standing}");
+        assert!(standing["deliveries"].as_array().unwrap().iter().all(|attempt| attempt["status"] == 204 || attempt["status"] == 503));
+    }
+    assert!(filings > 0, "a company filed");
+
+    // Who wants no more gets no more, until its owner resumes it.
+    let standing = server.json(&gone.at("/deliveries"), &key);
+    assert_eq!((&standing["state"], &standing["status"]), (&json!("disabled"), &json!(410)), "{standing}");
+    assert_eq!(receiver.got("gone").len(), 1);
+    assert!(stdout(command(&["webhooks", "list"])).lines().next().unwrap().starts_with(&gone.id), "what fails comes first");
+    stdout(command(&["webhooks", "replay", &gone.id]));
+    wait_for("another try", || (receiver.got("gone").len() == 2).then_some(()));
+    let [first, second] = receiver.got("gone").try_into().unwrap();
+    assert_eq!((first.id, first.body), (second.id, second.body), "it goes on where it stood");
+
+    // The same for people.
+    let page = |form: &str| {
+        let answer = server.send("POST", "/webhooks", "", form);
+        assert_eq!((answer.status, answer.header("cache-control")), (200, "no-store"));
+        String::from_utf8(answer.body).unwrap()
+    };
+    let shown = page(&format!("key={key}"));
+    for words in [gone.id.as_str(), all[1].id.as_str(), "it answered 410: it wants no more", "it answered 503", "127.0.0.1"] {
+        assert!(shown.contains(words), "{words} is not in {shown}");
+    }
+    let before = receiver.got("awards").len();
+    let pinged = page(&format!("key={key}&act=ping_webhook&service=awards&id={}", all[2].id));
+    assert_eq!(receiver.got("awards").len(), before + 1);
+    assert!(pinged.contains("It was taken, with status 204.") || pinged.contains("It was not taken: it answered 503."), "{pinged}");
+    let wrong = page(&format!("key={key}&act=replay_webhook&service=awards&id={}&after=%3Cb%3E", all[2].id));
+    assert!(wrong.contains("after: is no number"), "{wrong}");
+    assert!(page("key=hw_live_none").contains("<strong>") && page("").contains("type=\"password\""));
+
+    // A rebuild beside the sender, and a decision anew, send nothing; nor does the sender when it looks again.
+    let before = receiver.count();
+    stdout(command(&["replay", "all"]));
+    stdout(command(&["redecide", "deliveries"]));
+    let awards = &all[2];
+    assert_eq!(server.send("DELETE", &gone.at(""), &key, "").status, 200);
+    let rotated = server.send("PATCH", &awards.at(""), &key, &json!({"rotateSecret": true}).to_string());
+    assert_eq!(rotated.status, 200, "{}", String::from_utf8_lossy(&rotated.body));
+    let rotated: Value = serde_json::from_slice(&rotated.body).unwrap();
+    let ping = || server.send("POST", &awards.at("/ping"), &key, "{}").status;
+    std::iter::repeat_with(ping).take(8).for_each(|status| assert_eq!(status, 200));
+    wait_for("eight pings", || (receiver.count() >= before + 8).then_some(()));
+    let pings = receiver.got("awards").split_off(receiver.got("awards").len() - 8);
+    let secrets = [rotated["secret"].as_str().unwrap(), &awards.secret];
+    for ping in &pings {
+        assert_eq!(ping.signatures, secrets.map(|secret| ping.signed(secret)).join(" "), "both sign");
+    }
+    let lasts = all.iter().filter_map(|followed| Some(receiver.got(&followed.path).pop()?.shown(&followed.secret)));
+    let pings = pings.iter().flat_map(|ping| secrets.map(|secret| ping.shown(secret)));
+    verify_elsewhere(dir.path(), lasts.chain(pings).collect());
+
+    // Told again from the beginning: each recall in a message of its own, with the id that it had.
+    let recalls = &all[0];
+    let ids =
+        |receiver: &Receiver| receiver.got("recalls").into_iter().filter(|got| got.status == 204).map(|got| got.id).collect::<Vec<_>>();
+    let mut known = ids(&receiver);
+    known.dedup();
+    let replayed = server.send("POST", &recalls.at("/replay"), &key, &json!({"after": recalls.after}).to_string());
+    assert_eq!(replayed.status, 200, "{}", String::from_utf8_lossy(&replayed.body));
+    wait_for("all again", || {
+        let mut again = ids(&receiver);
+        again.dedup();
+        (again.len() == 2 * known.len() && again[known.len()..] == known).then_some(())
+    });
+    // A range alone, and then on where it stood: by numbers, up to before a recall, and by cursors.
+    let told = |wanted: u64| {
+        wait_for("what was told", || {
+            let standing = server.json(&recalls.at("/deliveries"), &key);
+            let told = standing["told"].as_u64().unwrap();
+            (standing["state"] == "idle" && standing["rangeEnd"].is_null() && told >= wanted).then_some(told)
+        })
+    };
+    let seqs: Vec<u64> = new_recalls(&server, &key).into_iter().map(|(seq, _)| seq).filter(|seq| *seq > recalls.after).collect();
+    let (at, last) = (known.len() / 2, *seqs.last().unwrap());
+    let stood = told(last);
+    let replay = |body: &Value| server.send("POST", &recalls.at("/replay"), &key, &body.to_string());
+    let ranged = |body: Value, wanted: &[String]| {
+        let before = receiver.got("recalls").len();
+        let answer = replay(&body);
+        assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+        assert_eq!(told(last), stood, "it goes on where it stood");
+        let mut again = receiver.got("recalls").split_off(before);
+        again.retain(|got| got.status == 204);
+        let mut again: Vec<String> = again.into_iter().map(|got| got.id).collect();
+        again.dedup();
+        assert_eq!(again, wanted, "{body}");
+    };
+    ranged(json!({"after": recalls.after, "upto": seqs[at + 1] - 1}), &known[..=at]);
+    let cursor_at = |service: &str, upto: u64| {
+        let mut page = server.json(&format!("/{service}/v1/changes?start=earliest&limit=1"), &key);
+        while page["to"].as_u64().unwrap() < upto {
+            page = server.json(&format!("/{service}/v1/changes?limit=1&cursor={}", page["cursor"].as_str().unwrap()), &key);
+        }
+        page["cursor"].as_str().unwrap().to_owned()
+    };
+    ranged(json!({"cursor": cursor_at("recalls", 1), "uptoCursor": cursor_at("recalls", seqs[0])}), &known[..1]);
+    for (body, parameter) in [
+        (json!({"upto": 5}), "upto"),
+        // Nothing is told from before the watch was made.
+        (json!({"after": 5, "upto": recalls.after}), "upto"),
+        (json!({"after": 1_u64 << 40}), "after"),
+        (json!({"after": -1}), "after"),
+        (json!({"after": 0, "cursor": "x"}), "cursor"),
+        (json!({"after": 0, "uptoCursor": "x"}), "uptoCursor"),
+        (json!({"cursor": cursor_at("awards", 1)}), "cursor"),
+        (json!({"from": 0}), "from"),
+    ] {
+        let refused = replay(&body);
+        let said: Value = serde_json::from_slice(&refused.body).unwrap();
+        assert_eq!((refused.status, said["parameter"].as_str()), (400, Some(parameter)), "{body}: {said}");
+    }
+    for (body, parameter) in [
+        (json!({"webhook_url": receiver.url("x"), "secret": "whsec_c2hvcnQ="}), "secret"),
+        (json!({"webhook_url": 7}), "webhook_url"),
+        (json!({}), "webhook_url"),
+        (json!({"webhook_url": receiver.url("x"), "extra": 1}), "extra"),
+    ] {
+        let refused = server.send("POST", "/recalls/api/webhook", &key, &body.to_string());
+        let said: Value = serde_json::from_slice(&refused.body).unwrap();
+        assert_eq!((refused.status, said["parameter"].as_str()), (400, Some(parameter)), "{body}: {said}");
+    }
+    let one = known[at].clone();
+    let resent = server.send("POST", &recalls.at("/resend"), &key, &json!({"message": one}).to_string());
+    assert_eq!(resent.status, 200, "{}", String::from_utf8_lossy(&resent.body));
+    assert_eq!(receiver.got("recalls").last().unwrap().id, one);
+    let unknown = server.send("POST", &recalls.at("/resend"), &key, &json!({"message": "msg_0"}).to_string());
+    assert_eq!(unknown.status, 404);
+    assert_eq!(server.terminate().code(), Some(0));
+    assert!(receiver.got("gone").len() <= 3);
+}
