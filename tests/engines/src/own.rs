@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-use crate::{engines, prerequisites};
+use crate::{engines, made_for, prerequisites};
 
 /// Where ports are looked for: below those that the system gives to connections, which must not take one while its server is down.
 const PORTS: std::ops::Range<u16> = 20_000..30_000;
@@ -73,7 +73,7 @@ impl Own {
         let starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         let this = Self { dir: dir.to_owned(), port: free_ports()?, _lock: lock };
         let (kafka, cql) = (this.port.to_string(), (this.port + 60).to_string());
-        this.engines(&[&["up", "--kafka-port", &kafka, "--cql-port", &cql], options].concat())?;
+        this.engines(&[&["up", "--kafka-port", &kafka, "--cql-port", &cql], options, &made_for("kills")].concat())?;
         drop(starting);
         Ok(this)
     }
