@@ -27,9 +27,10 @@ use crate::surfaces::metrics;
 
 /// How often a process that does not send looks whether it should, and one that does wakes without being woken.
 const LOOKED_EVERY: Duration = Duration::from_secs(4);
-/// Messages under way to targets that took the last one, and to those that did not: the ones do not wait for the others.
-const UNDER_WAY_MAX: usize = 384;
-const UNDER_WAY_FAILING_MAX: usize = 96;
+/// Messages under way, and those that stand in line for a place: to targets that took the last one, and to those that did not. The ones do not wait
+/// for the others.
+const WELL: (usize, usize) = (384, 1_152);
+const FAILING: (usize, usize) = (96, 288);
 /// Messages that a target is slow to answer, beside them: with all of these a process has half of the descriptors that it usually may have.
 const LINGERING_MAX: usize = 192;
 /// Messages claimed in one round.
@@ -39,6 +40,8 @@ const LOOKED_FOR_AT_ONCE: usize = 16;
 /// Between a round and the next one, and after one that failed.
 const ROUND_PAUSE: Duration = Duration::from_millis(20);
 const FAILED_PAUSE: Duration = Duration::from_secs(1);
+/// How soon a round may follow one that left due messages without a place, if nobody leaves one.
+const NO_PLACE_PAUSE: Duration = Duration::from_millis(100);
 /// How long one round looks at what is new.
 const LOOKED_FOR: Duration = Duration::from_secs(1);
 /// How long a target is left alone after something of ours went wrong, in milliseconds.
@@ -86,6 +89,18 @@ struct Answered {
     took: Duration,
 }
 
+/// Places of messages under way, and the line before them: whoever finds no room in it is looked at again in a later round.
+struct Places {
+    under_way: Arc<Semaphore>,
+    line: Arc<Semaphore>,
+}
+
+impl Places {
+    fn new((under_way, in_line): (usize, usize)) -> Self {
+        Self { under_way: Arc::new(Semaphore::new(under_way)), line: Arc::new(Semaphore::new(under_way + in_line)) }
+    }
+}
+
 struct Sender {
     ctx: Arc<Context>,
     targets: Targets,
@@ -94,8 +109,8 @@ struct Sender {
     outcomes: Vec<(String, DeliveryCommand)>,
     answered: mpsc::UnboundedReceiver<Answered>,
     answers: mpsc::UnboundedSender<Answered>,
-    may_send: Arc<Semaphore>,
-    may_send_again: Arc<Semaphore>,
+    well: Places,
+    failing: Places,
     may_linger: Arc<Semaphore>,
     under_way: JoinSet<()>,
     woken: Arc<Notify>,
@@ -127,8 +142,8 @@ impl Sender {
             outcomes: Vec::new(),
             answered,
             answers,
-            may_send: Arc::new(Semaphore::new(UNDER_WAY_MAX)),
-            may_send_again: Arc::new(Semaphore::new(UNDER_WAY_FAILING_MAX)),
+            well: Places::new(WELL),
+            failing: Places::new(FAILING),
             may_linger: Arc::new(Semaphore::new(LINGERING_MAX)),
             under_way: JoinSet::new(),
             woken,
@@ -356,14 +371,18 @@ impl Sender {
             }
         }
         let now_ms = self.ctx.clock.now_ms();
-        for (id, target) in &mut self.targets.all {
-            if due_at(target).is_none_or(|due_at| due_at > now_ms) {
-                continue;
-            }
-            target.sending = true;
+        let due = self.targets.all.iter().filter_map(|(id, target)| Some((due_at(target)?, id.clone())));
+        let mut due: Vec<(i64, String)> = due.filter(|(due_at, _)| *due_at <= now_ms).collect();
+        // Who has waited longest comes first.
+        due.sort_unstable();
+        for (_, id) in due {
+            let Some(target) = self.targets.all.get_mut(&id) else { continue };
             let is_well = target.at.failing_since == 0 && !target.slow;
-            let may_send = Arc::clone(if is_well { &self.may_send } else { &self.may_send_again });
-            let (ctx, answers, id, at) = (Arc::clone(&self.ctx), self.answers.clone(), id.clone(), target.at.clone());
+            let Places { under_way, line } = if is_well { &self.well } else { &self.failing };
+            let Ok(in_line) = Arc::clone(line).try_acquire_owned() else { continue };
+            target.sending = true;
+            let may_send = Arc::clone(under_way);
+            let (ctx, answers, at) = (Arc::clone(&self.ctx), self.answers.clone(), target.at.clone());
             let (kept, gone, may_linger) = (Arc::clone(&target.kept), Arc::clone(&target.gone), Arc::clone(&self.may_linger));
             self.under_way.spawn(async move {
                 let Ok(mut place) = may_send.acquire_owned().await else { return };
@@ -385,18 +404,19 @@ impl Sender {
                         posted.await
                     }
                 };
-                drop(place);
+                drop((place, in_line));
                 let said = said.inspect_err(|problem| tracing::warn!(id, reason = problem.detail, "a message could not be made"));
                 drop(answers.send(Answered { id, message: at.message.clone(), said: said.ok(), took: begun.elapsed() }));
             });
         }
     }
 
-    /// How long until a message is due.
+    /// How long until a message is due. One that is due already finds no place: whoever leaves one says so.
     fn next_due(&self) -> Duration {
         let now_ms = self.ctx.clock.now_ms();
         let due = self.targets.all.values().filter_map(due_at).min();
-        due.map_or(LOOKED_EVERY, |due_at| Duration::from_millis(u64::try_from(due_at.saturating_sub(now_ms)).unwrap_or(0)))
+        let wait = due.map(|due_at| u64::try_from(due_at.saturating_sub(now_ms)).unwrap_or(0));
+        wait.map_or(LOOKED_EVERY, |wait| Duration::from_millis(wait).max(NO_PLACE_PAUSE))
     }
 
     /// Shows how the targets stand.
