@@ -28,10 +28,11 @@ const CHANGES_A_DAY: u64 = 6;
 const SNAPSHOT_HOUR: i8 = 22;
 /// Between two looks at the simulated upstreams, in a demo that changes.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// The last days, which come within the first minutes of a demo that changes: filings, grants, trials and awards come by the day.
-const HELD_BACK_DAYS: i64 = 14;
-/// Looks at upstreams in which none of these days comes, after each.
-const LOOKS_A_DAY: u32 = 6;
+/// The last days, few enough that every upstream is still asked for them, come within the first minutes of a demo that changes: filings, grants,
+/// trials and awards come by the day.
+const HELD_BACK_DAYS: i64 = 5;
+/// Looks at upstreams from one of these days to the next.
+const LOOKS_A_DAY: u32 = 12;
 
 /// Plays the upstreams alone.
 #[derive(Args)]

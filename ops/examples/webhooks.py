@@ -45,7 +45,7 @@ class Receiver(BaseHTTPRequestHandler):
         if good and ident not in SEEN:
             SEEN.add(ident)
             message = json.loads(body)
-            print(f"{self.path[1:]:<9} {ident} {message['event']}: {body[:160].decode(errors='replace')}…", flush=True)
+            print(f"{self.path[1:]:<18} {ident} {message['event']}: {body[:160].decode(errors='replace')}…", flush=True)
 
     def log_message(self, *_):
         pass
@@ -65,8 +65,10 @@ def main():
     targets = [
         ("recalls", "/recalls/api/webhook", {"webhook_url": f"{here}/recalls"}),
         ("research", "/research/v1/watchlist", {"entity": {"type": "institution", "value": "university"}, "webhook": f"{here}/research"}),
-        ("awards", "/awards/v1/watchlist", {"contractor": "federal", "webhook": f"{here}/awards"}),
     ]
+    recipients = {c["record"]["recipient"] for c in call("GET", "/awards/v1/changes?start=earliest&limit=200")["changes"]}
+    for number, recipient in enumerate(sorted(filter(None, recipients))[:20]):
+        targets.append((f"awards/{number}", "/awards/v1/watchlist", {"contractor": recipient, "webhook": f"{here}/awards/{number}"}))
     for cik in sorted(set(companies))[:20]:
         targets.append((f"filings/{cik}", "/filings/v1/watchlist", {"cik": cik, "webhook": f"{here}/filings/{cik}"}))
     for name, path, body in targets:
