@@ -43,9 +43,14 @@ impl Rows {
         Self { core, leases: Arc::default(), turn: Arc::new(Mutex::new(vec![COUNTER])) }
     }
 
-    /// Asserts that the store is open: nobody holds anything of a closed one.
-    fn open(&self) -> Result<(), Error> {
-        held(self.core.read()).as_ref().map(|_| ()).ok_or_else(closed)
+    /// The open store: nobody holds anything of a closed one.
+    fn open(&self) -> Result<Arc<Core>, Error> {
+        held(self.core.read()).clone().ok_or_else(closed)
+    }
+
+    /// A kept value. Read here: it waits for no change under way, since what is seen of one is synced, and for each message to a webhook one is read.
+    fn read_kept(&self, key: &[u8]) -> Result<Option<String>, Error> {
+        read_kept(&self.open()?.coordination, key)
     }
 
     /// Runs a change on a thread that may wait for the disk; it ends even if the caller goes away.
@@ -56,7 +61,7 @@ impl Rows {
     {
         let rows = self.clone();
         tokio::task::spawn_blocking(move || {
-            let core = held(rows.core.read()).clone().ok_or_else(closed)?;
+            let core = rows.open()?;
             let mut sweep = held(rows.turn.lock());
             change(&core, &mut sweep)
         })
@@ -120,12 +125,14 @@ impl Coordination for Rows {
     }
 
     async fn kept(&self, name: &str) -> Result<Option<String>, Error> {
-        let key = row_key(KEPT, name)?;
-        self.run(move |core, _| read_kept(&core.coordination, &key)).await
+        self.read_kept(&row_key(KEPT, name)?)
     }
 
     async fn keep(&self, name: &str, value: &str) -> Result<String, Error> {
         let (key, value) = (row_key(KEPT, name)?, value.to_owned());
+        if let Some(kept) = self.read_kept(&key)? {
+            return Ok(kept);
+        }
         self.run(move |core, _| {
             if let Some(kept) = read_kept(&core.coordination, &key)? {
                 return Ok(kept);
