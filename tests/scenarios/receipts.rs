@@ -229,10 +229,11 @@ fn chains_outlast_kills() {
 
 /// Proves on a real broker and a real CQL node that receipts of many agents, asked for at two nodes at once while any process is killed, stand in
 /// chains without fork, gap or repeat, each given out once and verified; and that the tree holds every checkpoint that was read on the way.
-/// `RECEIPTS=100000 RECEIPT_AGENTS=1000` runs it at length.
+/// `RECEIPTS=100000 RECEIPT_AGENTS=1000 RECEIPT_CALLERS=64` runs it at length.
 #[test]
 fn chains_outlast_kills_of_any_process() {
     let (total, agents) = (number("RECEIPTS").unwrap_or(160), number("RECEIPT_AGENTS").unwrap_or(9));
+    let callers = number("RECEIPT_CALLERS").unwrap_or(CALLERS);
     let Some(cluster) = Cluster::new("receipts over two nodes", NOWHERE, "") else { return };
     let seed = seed("RECEIPTS_SEED");
     println!("RECEIPTS_SEED={seed}");
@@ -253,11 +254,11 @@ fn chains_outlast_kills_of_any_process() {
         Some(Checkpoint::read(&String::from_utf8(note).unwrap(), [pubkey.as_str()]).expect("a checkpoint that the key signed"))
     };
     thread::scope(|scope| {
-        for caller in 0..CALLERS {
+        for caller in 0..callers {
             let (address, given, key) = (&addresses[usize::from(caller % 2 == 1)], &given, &key);
             scope.spawn(move || {
                 let mut chance = Chance(seed.wrapping_add(caller));
-                for number in (caller..total).step_by(usize::try_from(CALLERS).unwrap()) {
+                for number in (caller..total).step_by(usize::try_from(callers).unwrap()) {
                     let agent = format!("agent-{}", chance.below(agents));
                     let receipt = issue(address, key, &agent, number);
                     given.lock().unwrap().entry(agent).or_default().push(receipt);

@@ -1,4 +1,5 @@
-//! Receipts issued over HTTP by callers at once, each durable before its answer, beside bare Ed25519 signatures on one core.
+//! Receipts issued over HTTP by callers at once, each durable before its answer, beside bare Ed25519 signatures on one core, and beside answers
+//! of the same server that need no more than a request does.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -12,7 +13,7 @@ use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
 
 use crate::engine::Engine;
-use crate::load::wrk;
+use crate::load::{Round, Target, wrk};
 use crate::page::api_context;
 use crate::report::{figure, heading, line, median, ratio, spawn};
 use crate::{Failure, Settings};
@@ -60,21 +61,25 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         let (address, key) = (said["address"].as_str().unwrap_or_default(), said["key"].as_str().unwrap_or_default());
         let keys = SigningKeys::default();
         let public = keys.add(&[9; 32]);
+        let asked = Target::new("pubkey", address.to_owned(), &settings.dir, &[format!("/receipts/pubkey {key}")])?;
         let mut rounds = Vec::new();
         for _ in 0..settings.rounds {
             let bare = signatures_per_s(&keys, &public);
-            rounds.push((bare, wrk("receipts", &settings.dir, SCRIPT, (CALLERS, settings.seconds), address, key.as_ref())?));
+            let asked = asked.load(&settings.dir, CALLERS, settings.seconds)?;
+            rounds.push((bare, asked, wrk("receipts", &settings.dir, SCRIPT, (CALLERS, settings.seconds), address, key.as_ref())?));
         }
         Ok::<_, Failure>(rounds)
     })();
     node.kill()?;
     node.wait()?;
     let rounds = measured?;
-    let middle = |of: &dyn Fn(&(f64, crate::load::Round)) -> f64| median(rounds.iter().map(of).collect());
-    figure("bare signatures a second", format!("{:.0}", middle(&|(bare, _)| *bare)));
-    figure("receipts a second", format!("{:.0}", middle(&|(_, round)| round.answers_per_s)));
-    figure("p50 / p99 ms", format!("{:.2} / {:.2}", middle(&|(_, round)| round.p50_ms), middle(&|(_, round)| round.p99_ms)));
-    let signatures = middle(&|(bare, round)| bare / round.answers_per_s);
+    let middle = |of: &dyn Fn(&(f64, Round, Round)) -> f64| median(rounds.iter().map(of).collect());
+    figure("bare signatures a second", format!("{:.0}", middle(&|(bare, ..)| *bare)));
+    figure("answers of /pubkey a second", format!("{:.0}", middle(&|(_, asked, _)| asked.answers_per_s)));
+    figure("receipts a second", format!("{:.0}", middle(&|(.., round)| round.answers_per_s)));
+    figure("p50 / p99 ms", format!("{:.2} / {:.2}", middle(&|(.., round)| round.p50_ms), middle(&|(.., round)| round.p99_ms)));
+    figure("an answer's time in signatures", format!("{:.2}", middle(&|(bare, asked, _)| bare / asked.answers_per_s)));
+    let signatures = middle(&|(bare, _, round)| bare / round.answers_per_s);
     ratio("a receipt's time in signatures", signatures, signatures <= SIGNATURES_MAX, "1.2");
     Ok(())
 }
