@@ -476,6 +476,8 @@ pub(crate) async fn run(
         });
     }
     if role.is(Role::Project) {
+        tasks.spawn(follow_receipt_keys(Arc::clone(&engine)));
+        tasks.spawn(api::services::receipts::seal::run(Arc::clone(&engine.context), Arc::clone(&engine.parts.keys), engine.holder.clone()));
         let (engine, mut stop) = (Arc::clone(&engine), engine.stopping());
         tasks.spawn(async move {
             let named = async {
@@ -490,18 +492,12 @@ pub(crate) async fn run(
             }
         });
     }
-    if role.is(Role::Project) {
-        tasks.spawn(follow_receipt_keys(Arc::clone(&engine)));
-        tasks.spawn(api::services::receipts::seal::run(Arc::clone(&engine.context), Arc::clone(&engine.parts.keys), engine.holder.clone()));
-    }
     if role.is(Role::Api) {
         tasks.spawn(record_uses(Arc::clone(&engine)));
-    }
-    if role.is(Role::Api) {
         tasks.spawn(api::webhooks::sender::run(Arc::clone(&engine.context), engine.holder.clone()));
-    }
-    if role.is(Role::Api) && engine.context.payments.till().is_some() {
-        tasks.spawn(api::payments::watch::run(Arc::clone(&engine.context), engine.holder.clone()));
+        if engine.context.payments.till().is_some() {
+            tasks.spawn(api::payments::watch::run(Arc::clone(&engine.context), engine.holder.clone()));
+        }
     }
     tasks.spawn(observe(Arc::clone(&engine)));
     let (due, queue) = mpsc::channel(upstreams::ALL.len());

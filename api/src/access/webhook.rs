@@ -55,7 +55,17 @@ impl Webhook {
         if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
             return Err("holds white space or control characters");
         }
-        let url = Url::parse(text).map_err(|_| "is no URL")?;
+        let checked = Self(Url::parse(text).map_err(|_| "is no URL")?);
+        checked.permitted(private_targets)?;
+        Ok(checked)
+    }
+
+    /// Whether it may be delivered to: what was permitted once may not be now.
+    ///
+    /// # Errors
+    /// As [`Self::checked`].
+    pub(crate) fn permitted(&self, private_targets: bool) -> Result<(), &'static str> {
+        let Self(url) = self;
         match url.scheme() {
             "https" => {}
             "http" if private_targets => {}
@@ -80,7 +90,7 @@ impl Webhook {
         if !private_targets && !url.port_or_known_default().is_some_and(|port| PORTS.contains(&port)) {
             return Err("names a port other than 443 and 8443");
         }
-        Ok(Self(url))
+        Ok(())
     }
 
     /// The host it names: all of it that is shown.

@@ -15,7 +15,7 @@ use view_store::View;
 use view_store::store::Span;
 
 use super::lanes::seq;
-use crate::context::{Context, store_problem};
+use crate::context::{Context, store_problem, stored};
 use crate::feed::Source;
 use crate::feed::filter::{Element, elements};
 use crate::problem::Problem;
@@ -113,7 +113,7 @@ impl Targets {
                 return Ok(this);
             }
             // One that cannot be read keeps no other waiting.
-            let kept = rows.iter().filter_map(|(_, bytes)| row::<Kept>(bytes)).map(|row| row.record);
+            let kept = rows.iter().filter_map(|(_, bytes)| stored::<Row<Kept>>(watches::TABLES.records, bytes).ok()).map(|row| row.record);
             this.take(ctx, kept.filter(is_target).collect()).await?;
         }
     }
@@ -156,7 +156,7 @@ impl Targets {
                 target.kept = kept;
                 continue;
             }
-            let row = known.and_then(|bytes| row::<Delivery>(&bytes)).unwrap_or_else(|| Row {
+            let row = known.and_then(|bytes| stored::<Row<Delivery>>(deliveries::TABLES.records, &bytes).ok()).unwrap_or_else(|| Row {
                 seq: 0,
                 record: Delivery {
                     id: kept.id.clone(),
@@ -201,10 +201,4 @@ async fn read_on<R: DeserializeOwned>(ctx: &Context, source: &Source, after: Seq
     }
     let page = ctx.feeds.reader(source, view).page(after, upto, PAGE).await.map_err(store_problem)?;
     Ok(Some((elements(&page)?, Seq(page.to))))
-}
-
-/// A stored row; `None` after saying so for one that cannot be read.
-fn row<R: DeserializeOwned>(bytes: &[u8]) -> Option<Row<R>> {
-    let read = serde_json::from_slice(bytes);
-    read.inspect_err(|error| tracing::error!(%error, "a target's row cannot be read")).ok()
 }

@@ -28,7 +28,7 @@ use warp::Filter;
 
 use crate::engine::Engine;
 use crate::load::{Round, Target};
-use crate::report::{figure, heading, line, median, number, ratio, spawn};
+use crate::report::{figure, heading, line, median, memory_mib, number, ratio, spawn};
 use crate::{Failure, Settings, filters, ingest, postgres};
 
 const MODE: &str = "BENCH_MODE";
@@ -76,15 +76,6 @@ impl Running {
 
     pub(crate) fn address(&self) -> String {
         self.says.get("address").and_then(Value::as_str).unwrap_or_default().to_owned()
-    }
-
-    fn memory_mib(&self) -> f64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
-        let kib = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmHWM:"))
-            .and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
-        kib.unwrap_or_default() / 1024.0
     }
 }
 
@@ -156,7 +147,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         let (p50, p99) = (of(&few, name, |round| round.p50_ms), of(&few, name, |round| round.p99_ms));
         figure(&format!("{name}, p50 / p99 ms, {CONNECTIONS_FEW} connections"), format!("{p50:.2} / {p99:.2}"));
     }
-    figure("peak memory of the API's process, MiB", format!("{:.0}", api.memory_mib()));
+    figure("peak memory of the API's process, MiB", format!("{:.0}", memory_mib(api.child.id())));
     let pages = |name: &str| of(&rounds, name, |round| round.answers_per_s);
     let compared = [("anywhere", "api", "ready", "postgres"), ("the newest 20,000", "api_recent", "ready_recent", "postgres_recent")];
     for (what, ours, ready, theirs) in compared {

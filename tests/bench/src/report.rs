@@ -56,11 +56,19 @@ pub(crate) fn latency(name: &str, seconds: &[f64]) {
     figure(&format!("{name}, p50 / p99 ms"), format!("{:.2} / {:.2}", p50 * 1e3, p99 * 1e3));
 }
 
-/// The most memory this process had at once, in MiB.
-pub(crate) fn memory_mib() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let kib =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
+/// The most memory that a process had at once, in MiB; 0 for one that is gone.
+pub(crate) fn memory_mib(process: u32) -> f64 {
+    memory_of(process, "VmHWM:")
+}
+
+/// What it has now.
+pub(crate) fn memory_now_mib(process: u32) -> f64 {
+    memory_of(process, "VmRSS:")
+}
+
+fn memory_of(process: u32, name: &str) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let kib = status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse::<f64>().ok());
     kib.unwrap_or_default() / 1024.0
 }
 

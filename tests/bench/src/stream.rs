@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 
 use crate::engine::Engine;
 use crate::page::api_context;
-use crate::report::{figure, heading, line, median, ratio, spawn};
+use crate::report::{figure, heading, line, median, memory_now_mib, ratio, spawn};
 use crate::{Failure, Settings, facts, ingest};
 
 /// Readers at once.
@@ -58,13 +58,6 @@ impl Node {
         writeln!(self.input, "append")?;
         self.says()?.as_f64().ok_or_else(|| "the node appended nothing".into())
     }
-
-    /// The memory it has now, in MiB.
-    fn memory_mib(&self) -> f64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
-        let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).and_then(|rest| rest.split_whitespace().next()?.parse().ok());
-        kib.unwrap_or(0.0) / 1024.0
-    }
 }
 
 impl Drop for Node {
@@ -94,14 +87,14 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         taken(&mut arrivals, 1).await?;
         node.append()?;
         taken(&mut arrivals, 1).await?;
-        let before = node.memory_mib();
+        let before = memory_now_mib(node.child.id());
         for _ in 0..READERS / OPENED_AT_ONCE {
             for _ in 0..OPENED_AT_ONCE {
                 tokio::spawn(follow(address, key.clone(), arrived.clone()));
             }
             taken(&mut arrivals, OPENED_AT_ONCE).await?;
         }
-        let idle = node.memory_mib() - before;
+        let idle = memory_now_mib(node.child.id()) - before;
         let (mut last, mut first, mut most) = (Vec::new(), Vec::new(), idle);
         for _ in 0..CHANGES {
             let handed_over = node.append()?;
@@ -110,7 +103,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
             let (least, greatest) = after.fold((f64::MAX, 0.0_f64), |(least, greatest), ms| (least.min(ms), greatest.max(ms)));
             first.push(least);
             last.push(greatest);
-            most = most.max(node.memory_mib() - before);
+            most = most.max(memory_now_mib(node.child.id()) - before);
         }
         figure("memory of a node without readers, MiB", format!("{before:.0}"));
         figure("a change has reached the first, p50 ms", format!("{:.1}", median(first)));

@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use warp::Filter as _;
 use warp::http::StatusCode;
 
-use crate::report::{figure, heading, latency, percentile, ratio};
+use crate::report::{figure, heading, latency, memory_mib, percentile, ratio};
 use crate::{Failure, Settings};
 
 /// The upstream whose changes are told, and its recalls at the beginning: so few that one page has them.
@@ -135,13 +135,6 @@ impl Node {
                 Err("the server does not listen".into())
             }
         }
-    }
-
-    /// The most memory that it had at once, in MiB.
-    fn memory_mib(&self) -> Result<f64, Failure> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse::<f64>().ok());
-        Ok(kib.ok_or("the server is gone")? / 1024.0)
     }
 
     /// Its open file descriptors.
@@ -302,7 +295,7 @@ async fn crowd(place: &Place, node: &Node, command: &str) -> Result<(), Failure>
     }
     let beside = p99s[1] / p99s[0];
     ratio("p99 of the others beside bad ones", beside, beside <= OTHERS_MAX, "1.1");
-    let memory_mib = node.memory_mib()?;
+    let memory_mib = memory_mib(node.child.id());
     ratio("the server's memory, MiB", memory_mib, memory_mib <= MEMORY_MIB_MAX, "300");
     figure("descriptors before and after", format!("{} / {}", descriptors[0], descriptors[1]));
     ratio("descriptors left open", descriptors[1] as f64 - descriptors[0] as f64, descriptors[1] <= descriptors[0] + DESCRIPTORS, "50");

@@ -6,10 +6,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use schemas::clock::Clock;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::receiver::Receiver;
-use super::{new_recalls, recall};
+use super::{Followed, RECALLS_PLACE};
 use crate::chance::{Chance, number, seed};
 use crate::cluster::Cluster;
 use crate::engine::Played;
@@ -22,13 +22,6 @@ const RECALLS: u64 = 200;
 const CHANGES: u64 = 100;
 /// Pauses of a node, in seconds: shorter and longer than its lease lasts.
 const PAUSES_S: [u64; 3] = [1, 10, 18];
-
-/// A target and its secret.
-struct Target {
-    path: String,
-    id: String,
-    secret: String,
-}
 
 /// What is asked of a run.
 struct Asked {
@@ -46,16 +39,6 @@ impl Asked {
     }
 }
 
-/// Registers a target of the recalls; answers it, and the last change before it.
-fn register(server: &Server, key: &str, receiver: &Receiver, path: String) -> (Target, u64) {
-    let body = json!({"webhook_url": receiver.url(&path)}).to_string();
-    let answer = server.send("POST", "/recalls/api/webhook", key, &body);
-    let made: Value = serde_json::from_slice(&answer.body).unwrap();
-    assert_eq!(answer.status, 201, "{made}");
-    let text = |name: &str| made[name].as_str().unwrap().to_owned();
-    (Target { path, id: text("id"), secret: text("secret") }, made["after"].as_u64().unwrap())
-}
-
 /// Has many messages sent by servers that `strike` strikes; any of them can be asked. Answers how that went.
 fn deliver(
     played: &Played,
@@ -71,17 +54,15 @@ fn deliver(
     let key = stdout(command(&["keys", "mint", "--tier", "business"])).trim().to_owned();
     // Some are refused now and then; two take nothing.
     let receiver = Receiver::open(|path, before| if path == "never" || path == "deleted" || before % 97 == 3 { 503 } else { 204 });
-    let never = register(&nodes[0], &key, &receiver, "never".to_owned()).0;
-    let deleted = register(&nodes[0], &key, &receiver, "deleted".to_owned()).0;
-    let made = (2..targets).map(|at| register(&nodes[0], &key, &receiver, format!("target-{at}")));
-    let (all, afters): (Vec<Target>, Vec<u64>) = made.unzip();
-    let after = afters[0];
+    let follow = |path: &str| Followed::begin(&nodes[0], &key, &receiver, path, RECALLS_PLACE, json!({}));
+    let (never, deleted) = (follow("never"), follow("deleted"));
+    let all: Vec<Followed> = (2..targets).map(|at| follow(&format!("target-{at}"))).collect();
 
     // Both wait for another try; one of them is deleted meanwhile.
     played.sim.advance(CHANGES);
     ingest();
     wait_for("both to be refused", || (!receiver.got("never").is_empty() && !receiver.got("deleted").is_empty()).then_some(()));
-    assert_eq!(nodes[0].send("DELETE", &format!("/recalls/api/webhook/{}", deleted.id), &key, "").status, 200);
+    assert_eq!(nodes[0].send("DELETE", &deleted.at(""), &key, "").status, 200);
     let to_deleted = receiver.got("deleted").len();
 
     let mut expected = Vec::new();
@@ -89,8 +70,7 @@ fn deliver(
     while expected.len() < recalls {
         played.sim.advance(CHANGES);
         ingest();
-        let new = new_recalls(&nodes[0], &key).into_iter().filter(|(seq, _)| *seq > after);
-        expected = new.map(|(_, told)| told).collect::<Vec<String>>();
+        expected = all[0].expected(&nodes[0], &key);
         rounds += 1;
         assert!(rounds < 10_000, "{} of {recalls} recalls are new", expected.len());
         // Strikes are spread over all messages, and come somewhere among those of their round.
@@ -111,21 +91,19 @@ fn deliver(
     let to_all = || all.iter().map(|target| receiver.got(&target.path).len()).sum::<usize>();
     let mut repeats = 0;
     for target in &all {
-        let told =
-            || -> Vec<String> { receiver.taken(&target.path, &target.secret).iter().map(|got| recall(&got.json()["recall"])).collect() };
         // A message comes at a time: the last one ends what is expected.
-        let came = wait_for("all of them", || Some(told()).filter(|told| told.len() >= expected.len()));
+        let came = wait_for("all of them", || Some(target.taken(&receiver)).filter(|told| told.len() >= expected.len()));
         assert_eq!(came, expected, "{}", target.path);
         repeats += receiver.got(&target.path).iter().filter(|got| got.status == 204).count() - expected.len();
     }
     // A rebuild of all views beside whoever sends; what is posted for somebody afterwards is all that comes.
     let before = to_all();
     stdout(command(&["replay", "all"]));
-    let pinged = nodes[0].send("POST", &format!("/recalls/api/webhook/{}/ping", all[0].id), &key, "{}");
+    let pinged = nodes[0].send("POST", &all[0].at("/ping"), &key, "{}");
     assert_eq!((pinged.status, to_all()), (200, before + 1));
     wait_for("another two tries", || (receiver.got("never").len() >= 3).then_some(()));
     assert_eq!(receiver.got("deleted").len(), to_deleted, "what waits for a target that is deleted is not sent");
-    let stands = nodes[0].json(&format!("/recalls/api/webhook/{}/deliveries", never.id), &key);
+    let stands = nodes[0].json(&never.at("/deliveries"), &key);
     assert_eq!((&stands["state"], &stands["status"]), (&json!("claimed"), &json!(503)), "{stands}");
     let messages = all.len() * expected.len();
     format!("{messages} messages, {repeats} of them twice, {struck} strikes, {:.0} s", begun.elapsed().as_secs_f64())

@@ -18,6 +18,9 @@ use crate::chance::{Chance, seed};
 use crate::engine::{Played, upstream_names};
 use crate::process::{Server, highwater, stdout, wait_for};
 
+/// Where targets of the recalls are registered.
+const RECALLS_PLACE: &str = "/recalls/api/webhook";
+
 /// The changes that a message tells: a recall by what it says, others by their numbers.
 fn told(body: &Value) -> Vec<String> {
     let number = |change: &Value| change["seq"].to_string();
@@ -33,7 +36,7 @@ fn recall(record: &Value) -> String {
     format!("{} {} {}", record["url"], record["title"], record["date"])
 }
 
-/// Something that is followed: what it is called here, where it is asked for, and the secret of its messages.
+/// Something that is followed: what it is called here, where it is asked for, the last change before it, and the secret of its messages.
 struct Followed {
     path: String,
     place: String,
@@ -43,13 +46,24 @@ struct Followed {
 }
 
 impl Followed {
+    /// Has what is at a place post what `body` asks for to a path of the receiver.
+    fn begin(server: &Server, key: &str, receiver: &Receiver, path: &str, place: &str, mut body: Value) -> Self {
+        body[if place == RECALLS_PLACE { "webhook_url" } else { "webhook" }] = json!(receiver.url(path));
+        let answer = server.send("POST", place, key, &body.to_string());
+        let made: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!(answer.status, 201, "{made}");
+        let text = |name: &str| made[name].as_str().unwrap().to_owned();
+        let after = made["after"].as_u64().unwrap();
+        Self { path: path.to_owned(), place: place.to_owned(), id: text("id"), after, secret: text("secret") }
+    }
+
     fn at(&self, rest: &str) -> String {
         format!("{}/{}{rest}", self.place, self.id)
     }
 
     /// The changes that it is to be told, in order.
     fn expected(&self, server: &Server, key: &str) -> Vec<String> {
-        if self.path == "recalls" {
+        if self.place == RECALLS_PLACE {
             let new = new_recalls(server, key).into_iter().filter(|(seq, _)| *seq > self.after);
             return new.map(|(_, told)| told).collect();
         }
@@ -124,22 +138,14 @@ async fn messages_outlast_kills() {
         _ if before % 23 == 3 => 503,
         _ => 204,
     });
-    let follow = |path: &str, place: &str, mut body: Value| {
-        body[if path == "recalls" || path == "gone" { "webhook_url" } else { "webhook" }] = json!(receiver.url(path));
-        let answer = server.send("POST", place, &key, &body.to_string());
-        let made: Value = serde_json::from_slice(&answer.body).unwrap();
-        assert_eq!(answer.status, 201, "{made}");
-        let text = |name: &str| made[name].as_str().unwrap().to_owned();
-        let after = made["after"].as_u64().unwrap();
-        Followed { path: path.to_owned(), place: place.to_owned(), id: text("id"), after, secret: text("secret") }
-    };
+    let follow = |path: &str, place: &str, body: Value| Followed::begin(&server, &key, &receiver, path, place, body);
     let university = json!({"entity": {"type": "institution", "value": "university"}});
     let mut all = vec![
-        follow("recalls", "/recalls/api/webhook", json!({})),
+        follow("recalls", RECALLS_PLACE, json!({})),
         follow("research", "/research/v1/watchlist", university),
         follow("awards", "/awards/v1/watchlist", json!({"contractor": "federal"})),
     ];
-    let gone = follow("gone", "/recalls/api/webhook", json!({}));
+    let gone = follow("gone", RECALLS_PLACE, json!({}));
     let filed = server.json("/filings/v1/changes?start=earliest&limit=200", &key);
     let companies: BTreeSet<&str> =
         filed["changes"].as_array().unwrap().iter().filter_map(|change| change["record"]["cik"].as_str()).collect();
@@ -288,7 +294,7 @@ async fn messages_outlast_kills() {
         (json!({}), "webhook_url"),
         (json!({"webhook_url": receiver.url("x"), "extra": 1}), "extra"),
     ] {
-        let refused = server.send("POST", "/recalls/api/webhook", &key, &body.to_string());
+        let refused = server.send("POST", RECALLS_PLACE, &key, &body.to_string());
         let said: Value = serde_json::from_slice(&refused.body).unwrap();
         assert_eq!((refused.status, said["parameter"].as_str()), (400, Some(parameter)), "{body}: {said}");
     }

@@ -1,0 +1,41 @@
+# What the checks that need packages of npm or PyPI share; sourced by them, after they set `checked`, the words for what they check.
+#
+# Packages are kept in target/. Under CI=true they are installed if they are missing, and what cannot be checked fails; elsewhere a missing one
+# is named and passed over: a plain test run asks no network.
+
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
+
+fail() { echo "$(basename "$0"): $1" >&2; exit 1; }
+
+# Ends the check, since something is not there.
+missing() {
+    [[ "${CI:-}" != true ]] || fail "not checked: $1"
+    echo "NOT RUN: $checked: $1 (CI=true installs what packages there are)" | tee -a "${HIGHWATER_NOT_RUN:-/dev/null}" >&2
+    exit 0
+}
+
+# keep DIRECTORY NPM PYPI: sees to it that target/DIRECTORY, which is `kept` from then on, holds packages of npm and, under python/, of PyPI;
+# several are parted by spaces.
+keep() {
+    local npm pypi lock
+    kept="$root/target/$1"
+    read -ra npm <<<"$2"
+    read -ra pypi <<<"$3"
+    mkdir -p "$kept"
+    exec {lock}>"$kept/lock"
+    flock "$lock"
+    if [[ "$(cat "$kept/ready" 2>/dev/null)" != "$2 $3" ]]; then
+        [[ "${CI:-}" == true ]] || missing "$2 $3: not in target/"
+        if ((${#npm[@]})); then
+            command -v npm >/dev/null || missing "npm is not installed"
+            npm install --prefix "$kept" --no-save --no-audit --no-fund --ignore-scripts --loglevel=error "${npm[@]}" >&2 || missing "$2: cannot be installed"
+        fi
+        if ((${#pypi[@]})); then
+            command -v python3 >/dev/null || missing "python3 is not installed"
+            python3 -m venv "$kept/python" >&2 || missing "python3 cannot make an environment (Debian: python3-venv)"
+            "$kept/python/bin/pip" install --quiet --disable-pip-version-check "${pypi[@]}" >&2 || missing "$3: cannot be installed"
+        fi
+        echo "$2 $3" >"$kept/ready"
+    fi
+    exec {lock}>&-
+}
