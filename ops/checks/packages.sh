@@ -21,11 +21,13 @@ keep() {
     kept="$root/target/$1"
     read -ra npm <<<"$2"
     read -ra pypi <<<"$3"
+    ((${#npm[@]} == 0)) || command -v node >/dev/null || missing "node is not installed"
     mkdir -p "$kept"
     exec {lock}>"$kept/lock"
     flock "$lock"
     if [[ "$(cat "$kept/ready" 2>/dev/null)" != "$2 $3" ]]; then
-        [[ "${CI:-}" == true ]] || missing "$2 $3: not in target/"
+        [[ "${CI:-}" == true ]] || missing "${npm[*]} ${pypi[*]}: not in target/"
+        rm -f "$kept/ready"
         if ((${#npm[@]})); then
             command -v npm >/dev/null || missing "npm is not installed"
             npm install --prefix "$kept" --no-save --no-audit --no-fund --ignore-scripts --loglevel=error "${npm[@]}" >&2 || missing "$2: cannot be installed"

@@ -43,10 +43,10 @@ fn issue(address: &Mutex<SocketAddr>, key: &str, agent: &str, number: u64) -> Va
     })
 }
 
-fn chain(server: &Server, agent: &str) -> Vec<Value> {
+fn chain(server: &Server, key: &str, agent: &str) -> Vec<Value> {
     let (mut all, mut before) = (Vec::new(), String::new());
     loop {
-        let mut page = server.json(&format!("/receipts/v1/list?agent_id={agent}&limit=7{before}"), "");
+        let mut page = server.json(&format!("/receipts/v1/list?agent_id={agent}&limit=7{before}"), key);
         all.append(page["receipts"].take().as_array_mut().unwrap());
         match page["next"].as_i64() {
             Some(next) => before = format!("&before={next}"),
@@ -84,7 +84,7 @@ fn receipts_are_issued_and_checked() {
         assert_eq!((&verified["valid"], &verified["receipt"], &verified["position"]["length"]), (&json!(true), receipt, &json!(3)));
     }
     let pubkey = server.json("/receipts/pubkey", "")["publicKeyHex"].as_str().unwrap().to_owned();
-    let listed = chain(&server, "a");
+    let listed = chain(&server, &key, "a");
     assert_eq!(listed, issued.iter().rev().cloned().collect::<Vec<_>>());
     assert_eq!(server.get("/receipts/v1/verify/rcpt_00000000000000000000000000000000", "").unwrap().0, 404);
     // Each is a leaf of the signed tree, as it comes and by what tiles and proofs show.
@@ -220,7 +220,7 @@ fn chains_outlast_kills() {
     });
     for (agent, mut given) in given.into_inner().unwrap() {
         given.sort_by_key(|receipt| receipt["body"]["seq"].as_u64());
-        let listed = chain(&server, &agent);
+        let listed = chain(&server, &key, &agent);
         assert_eq!(listed.iter().rev().cloned().collect::<Vec<_>>(), given, "{agent}: what was given out is the chain");
         let file = write(dir.path(), "list.json", &json!({ "receipts": listed }));
         assert!(!stdout(command(&["verify", &file])).contains("NOT VALID"));
@@ -286,13 +286,13 @@ fn chains_outlast_kills_of_any_process() {
     assert_eq!(ids.len() as u64, total, "none is given out twice, and none is in the tree that nobody got");
     for (agent, mut given) in given.into_inner().unwrap() {
         given.sort_by_key(|receipt| receipt["body"]["seq"].as_u64());
-        let listed = chain(&nodes[0], &agent);
+        let listed = chain(&nodes[0], &key, &agent);
         assert_eq!(listed.iter().rev().cloned().collect::<Vec<_>>(), given, "{agent}: what was given out is the chain");
         let file = write(&cluster.data("a"), "list.json", &json!({ "receipts": listed }));
         assert!(!stdout(cluster.command("a", &["verify", &file, "--pubkey", &pubkey])).contains("NOT VALID"));
     }
     for old in checkpoints.iter().filter(|old| old.size < last.size) {
-        let told = nodes[1].json(&format!("/receipts/v1/consistency?from={}&to={}", old.size, last.size), "");
+        let told = nodes[1].json(&format!("/receipts/v1/consistency?from={}&to={}", old.size, last.size), &key);
         let proof: Vec<Hash32> =
             told["proof"].as_array().unwrap().iter().map(|hash| Hash32::from_hex(hash.as_str().unwrap()).unwrap()).collect();
         assert!(is_consistent(&proof, &last, old), "the tree of {} leaves is in that of {}", old.size, last.size);
