@@ -128,7 +128,7 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
             engine.projected().await?;
         }
         let seconds = begun.elapsed().as_secs_f64();
-        let (memory_mib, cpu) = (memory_mib(std::process::id()), processor_s());
+        let (memory_mib, cpu) = (memory_mib(std::process::id())?, processor_s());
         let mut facts = 0;
         for partition in 0..RECALLS.partitions {
             facts += engine.log.end(&RECALLS, partition).await?.0;
@@ -150,7 +150,7 @@ pub(crate) fn open_child(settings: &Settings) -> Result<(), Failure> {
         let begun = Instant::now();
         let engine = Engine::open(&data_dir(settings)).await?;
         engine.projected().await?;
-        let (seconds, memory_mib) = (begun.elapsed().as_secs_f64(), memory_mib(std::process::id()));
+        let (seconds, memory_mib) = (begun.elapsed().as_secs_f64(), memory_mib(std::process::id())?);
         engine.close().await?;
         Ok::<_, Failure>(json!({ "seconds": seconds, "memory_mib": memory_mib }))
     })?;

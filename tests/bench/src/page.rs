@@ -147,7 +147,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         let (p50, p99) = (of(&few, name, |round| round.p50_ms), of(&few, name, |round| round.p99_ms));
         figure(&format!("{name}, p50 / p99 ms, {CONNECTIONS_FEW} connections"), format!("{p50:.2} / {p99:.2}"));
     }
-    figure("peak memory of the API's process, MiB", format!("{:.0}", memory_mib(api.child.id())));
+    figure("peak memory of the API's process, MiB", format!("{:.0}", memory_mib(api.child.id())?));
     let pages = |name: &str| of(&rounds, name, |round| round.answers_per_s);
     let compared = [("anywhere", "api", "ready", "postgres"), ("the newest 20,000", "api_recent", "ready_recent", "postgres_recent")];
     for (what, ours, ready, theirs) in compared {

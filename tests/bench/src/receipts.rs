@@ -1,5 +1,5 @@
 //! Receipts issued over HTTP by callers at once, each durable before its answer, beside bare Ed25519 signatures on one core, and beside answers
-//! of the same server that need no more than a request does.
+//! of the same server that read one row.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;

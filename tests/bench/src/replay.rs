@@ -54,7 +54,7 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
             changes = service.replay(&quiet).await?;
             replay.push(begun.elapsed().as_secs_f64());
         }
-        let memory_mib = memory_mib(std::process::id());
+        let memory_mib = memory_mib(std::process::id())?;
         engine.close().await?;
         Ok::<_, Failure>(json!({ "raw_s": median(raw), "replay_s": median(replay), "changes": changes, "memory_mib": memory_mib }))
     })?;

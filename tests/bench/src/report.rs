@@ -56,20 +56,20 @@ pub(crate) fn latency(name: &str, seconds: &[f64]) {
     figure(&format!("{name}, p50 / p99 ms"), format!("{:.2} / {:.2}", p50 * 1e3, p99 * 1e3));
 }
 
-/// The most memory that a process had at once, in MiB; 0 for one that is gone.
-pub(crate) fn memory_mib(process: u32) -> f64 {
+/// The most memory that a process had at once, in MiB.
+pub(crate) fn memory_mib(process: u32) -> Result<f64, Failure> {
     memory_of(process, "VmHWM:")
 }
 
 /// What it has now.
-pub(crate) fn memory_now_mib(process: u32) -> f64 {
+pub(crate) fn memory_now_mib(process: u32) -> Result<f64, Failure> {
     memory_of(process, "VmRSS:")
 }
 
-fn memory_of(process: u32, name: &str) -> f64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+fn memory_of(process: u32, name: &str) -> Result<f64, Failure> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
     let kib = status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse::<f64>().ok());
-    kib.unwrap_or_default() / 1024.0
+    Ok(kib.ok_or("the process is gone")? / 1024.0)
 }
 
 /// Seconds of processor time of this process, by the names of its threads; threads that have ended count as `ended`.

@@ -87,14 +87,14 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         taken(&mut arrivals, 1).await?;
         node.append()?;
         taken(&mut arrivals, 1).await?;
-        let before = memory_now_mib(node.child.id());
+        let before = memory_now_mib(node.child.id())?;
         for _ in 0..READERS / OPENED_AT_ONCE {
             for _ in 0..OPENED_AT_ONCE {
                 tokio::spawn(follow(address, key.clone(), arrived.clone()));
             }
             taken(&mut arrivals, OPENED_AT_ONCE).await?;
         }
-        let idle = memory_now_mib(node.child.id()) - before;
+        let idle = memory_now_mib(node.child.id())? - before;
         let (mut last, mut first, mut most) = (Vec::new(), Vec::new(), idle);
         for _ in 0..CHANGES {
             let handed_over = node.append()?;
@@ -103,7 +103,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
             let (least, greatest) = after.fold((f64::MAX, 0.0_f64), |(least, greatest), ms| (least.min(ms), greatest.max(ms)));
             first.push(least);
             last.push(greatest);
-            most = most.max(memory_now_mib(node.child.id()) - before);
+            most = most.max(memory_now_mib(node.child.id())? - before);
         }
         figure("memory of a node without readers, MiB", format!("{before:.0}"));
         figure("a change has reached the first, p50 ms", format!("{:.1}", median(first)));

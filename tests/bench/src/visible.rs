@@ -313,7 +313,7 @@ pub(crate) fn child() -> Result<(), Failure> {
         let engine = Engine::over(log, store, true).await?;
         line("projecting");
         tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await??;
-        let (memory_mib, cpu) = (memory_mib(std::process::id()), processor_s());
+        let (memory_mib, cpu) = (memory_mib(std::process::id())?, processor_s());
         engine.close().await?;
         line(&json!({ "memory_mib": memory_mib, "cpu": cpu }).to_string());
         Ok(())

@@ -295,10 +295,7 @@ async fn crowd(place: &Place, node: &Node, command: &str) -> Result<(), Failure>
     }
     let beside = p99s[1] / p99s[0];
     ratio("p99 of the others beside bad ones", beside, beside <= OTHERS_MAX, "1.1");
-    let memory_mib = memory_mib(node.child.id());
-    if memory_mib == 0.0 {
-        return Err("the server is gone".into());
-    }
+    let memory_mib = memory_mib(node.child.id())?;
     ratio("the server's memory, MiB", memory_mib, memory_mib <= MEMORY_MIB_MAX, "300");
     figure("descriptors before and after", format!("{} / {}", descriptors[0], descriptors[1]));
     ratio("descriptors left open", descriptors[1] as f64 - descriptors[0] as f64, descriptors[1] <= descriptors[0] + DESCRIPTORS, "50");

@@ -2,7 +2,7 @@
 //!
 //! One process owns the data directory, so a mutex makes the calls linearizable. Leases are of this process's tasks and lie in memory: when
 //! it dies, so did all who held them. Counters are rows in a keyspace of their own; every change is handed to the operating system before
-//! the call answers, so that it survives a kill of the process. Kept values are rows there, too, synced.
+//! the call answers, so that it survives a kill of the process. Kept values are rows there, too, synced; reading one takes no turn.
 
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -46,11 +46,6 @@ impl Rows {
     /// The open store: nobody holds anything of a closed one.
     fn open(&self) -> Result<Arc<Core>, Error> {
         held(self.core.read()).clone().ok_or_else(closed)
-    }
-
-    /// A kept value. Read here: it waits for no change under way, since what is seen of one is synced, and for each message to a webhook one is read.
-    fn read_kept(&self, key: &[u8]) -> Result<Option<String>, Error> {
-        read_kept(&self.open()?.coordination, key)
     }
 
     /// Runs a change on a thread that may wait for the disk; it ends even if the caller goes away.
@@ -125,14 +120,15 @@ impl Coordination for Rows {
     }
 
     async fn kept(&self, name: &str) -> Result<Option<String>, Error> {
-        self.read_kept(&row_key(KEPT, name)?)
+        // Read here, beside any change under way: what is seen of one is synced, and for each message to a webhook one is read.
+        read_kept(&self.open()?.coordination, &row_key(KEPT, name)?)
     }
 
     async fn keep(&self, name: &str, value: &str) -> Result<String, Error> {
-        let (key, value) = (row_key(KEPT, name)?, value.to_owned());
-        if let Some(kept) = self.read_kept(&key)? {
+        if let Some(kept) = self.kept(name).await? {
             return Ok(kept);
         }
+        let (key, value) = (row_key(KEPT, name)?, value.to_owned());
         self.run(move |core, _| {
             if let Some(kept) = read_kept(&core.coordination, &key)? {
                 return Ok(kept);
