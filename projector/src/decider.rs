@@ -202,9 +202,19 @@ impl<S: Service> Decider<S> {
         let (log, engine, idle_at) = (Arc::clone(&self.log), Arc::clone(&self.engine), self.idle_at.clone());
         let offset = LogOffset(self.checkpoint.offset).max(self.read_to);
         async move {
-            let Some(idle_at) = idle_at else { return Ok(()) };
+            let Some(mut seen) = idle_at else { return Ok(()) };
+            let facts = async {
+                loop {
+                    let now = engine.wait_past(&seen).await?;
+                    // Most of what the engine takes in is another service's.
+                    if partitions(S::INPUTS).any(|(topic, partition)| now.position(topic, partition) > seen.position(topic, partition)) {
+                        return Ok(());
+                    }
+                    seen = now;
+                }
+            };
             tokio::select! {
-                past = engine.wait_past(&idle_at) => past.map(|_| ()).map_err(Error::from),
+                past = facts => past,
                 past = log.wait_past(S::CHANGES, 0, offset) => past.map_err(Error::from),
             }
         }

@@ -79,6 +79,15 @@ pub struct Receipt {
     pub signature: Signature,
 }
 
+/// A receipt as it is signed, with its canonical form (RFC 8785).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signed {
+    /// The receipt.
+    pub receipt: Receipt,
+    /// Its canonical form: the bytes of its leaf in the tree.
+    pub canonical: Vec<u8>,
+}
+
 /// A hash as bodies have it.
 #[must_use]
 pub fn hash_text(hash: &Hash32) -> String {
@@ -136,15 +145,27 @@ impl SigningKeys {
 
     /// The receipt of a body; `None` if the key is not here, or the body has no canonical form.
     #[must_use]
-    pub fn sign(&self, public_key_hex: &str, body: Body) -> Option<Receipt> {
-        let hash = Hash32::of(&serde_json_canonicalizer::to_vec(&body).ok()?);
+    pub fn sign(&self, public_key_hex: &str, body: Body) -> Option<Signed> {
+        let canonical_body = serde_json_canonicalizer::to_vec(&body).ok()?;
+        let hash = Hash32::of(&canonical_body);
         let signature = Signature {
             algorithm: ALGORITHM.to_owned(),
             value: hex(&self.sign_bytes(public_key_hex, &hash.0)?),
             public_key_hex: public_key_hex.to_owned(),
         };
-        Some(Receipt { id: id_of(&hash), body, content_hash: hash_text(&hash), signature })
+        let receipt = Receipt { id: id_of(&hash), body, content_hash: hash_text(&hash), signature };
+        let canonical = canonical_around(&canonical_body, &receipt);
+        Some(Signed { receipt, canonical })
     }
+}
+
+/// The canonical form of a receipt whose body's is known: what stands around that is hex and fixed words, which nothing escapes.
+fn canonical_around(body: &[u8], receipt: &Receipt) -> Vec<u8> {
+    let Receipt { id, content_hash, signature: Signature { algorithm, value, public_key_hex }, .. } = receipt;
+    let behind = format!(
+        r#","contentHash":"{content_hash}","id":"{id}","signature":{{"algorithm":"{algorithm}","publicKeyHex":"{public_key_hex}","value":"{value}"}}}}"#
+    );
+    [br#"{"body":"#.as_slice(), body, behind.as_bytes()].concat()
 }
 
 impl fmt::Debug for SigningKeys {
@@ -225,13 +246,15 @@ mod tests {
         }
     }
 
-    /// Proves that a receipt checks, that the same body and key make the same bytes, and that each part tampered with fails its own check.
+    /// Proves that a receipt checks, that the same body and key make the same bytes, that its canonical form is the library's, and that each part
+    /// tampered with fails its own check.
     #[test]
     fn what_each_check_finds() {
         let keys = SigningKeys::default();
         let public = keys.add(&[7; 32]);
-        let receipt = keys.sign(&public, body(1)).unwrap();
-        assert_eq!(keys.sign(&public, body(1)).unwrap(), receipt);
+        let Signed { receipt, canonical } = keys.sign(&public, body(1)).unwrap();
+        assert_eq!(keys.sign(&public, body(1)).unwrap(), Signed { receipt: receipt.clone(), canonical: canonical.clone() });
+        assert_eq!(crate::tree::entry(&receipt), Some(canonical));
         assert!(is_id(&receipt.id) && !is_id("rcpt_xyz") && keys.sign("00", body(1)).is_none());
         let good = serde_json::to_value(&receipt).unwrap();
         let checked = |pointer: &str, value: Value| {
@@ -256,7 +279,7 @@ mod tests {
     fn every_byte_counts() {
         let keys = SigningKeys::default();
         let public = keys.add(&[9; 32]);
-        let text = serde_json::to_string(&keys.sign(&public, body(3)).unwrap()).unwrap();
+        let text = serde_json::to_string(&keys.sign(&public, body(3)).unwrap().receipt).unwrap();
         let good: Value = serde_json::from_str(&text).unwrap();
         for at in 0..text.len() {
             let mut bytes = text.clone().into_bytes();
@@ -273,7 +296,7 @@ mod tests {
         let keys = SigningKeys::default();
         let public = keys.add(&[9; 32]);
         for seq in 1..=receipts {
-            let receipt = keys.sign(&public, body(seq)).unwrap();
+            let receipt = keys.sign(&public, body(seq)).unwrap().receipt;
             let (text, mut value) = (serde_json::to_string(&receipt.body).unwrap(), serde_json::to_value(&receipt).unwrap());
             for at in 0..text.len() {
                 let mut bytes = text.clone().into_bytes();

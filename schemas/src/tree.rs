@@ -41,22 +41,22 @@ pub fn leaf(entry: &[u8]) -> Hash32 {
     Hash32(tlog_tiles::record_hash(entry).0)
 }
 
-/// The hashes that a leaf adds to the tree, with their places; `left` gives those that were added before.
-///
-/// # Errors
-/// What `left` fails with.
-pub fn added<E>(index: u64, leaf: Hash32, mut left: impl FnMut(u64) -> Result<Hash32, E>) -> Result<Vec<(u64, Hash32)>, E> {
-    let (mut level, mut at, mut hash) = (0_u8, index, leaf);
-    let mut out = vec![(tlog_tiles::stored_hash_index(level, at), hash)];
-    // Each trailing one completes a subtree.
-    while at & 1 == 1 {
-        let before = left(tlog_tiles::stored_hash_index(level, at - 1))?;
-        hash = Hash32(tlog_tiles::node_hash(Hash(before.0), Hash(hash.0)).0);
-        level += 1;
-        at >>= 1;
-        out.push((tlog_tiles::stored_hash_index(level, at), hash));
+/// The places of the hashes that a new leaf is hashed with, in that order: each trailing one of its index completes a subtree.
+pub fn siblings(index: u64) -> impl Iterator<Item = u64> {
+    let levels = (0_u8..64).take_while(move |level| (index >> level) & 1 == 1);
+    levels.map(move |level| tlog_tiles::stored_hash_index(level, (index >> level) - 1))
+}
+
+/// The hashes that a leaf adds to the tree, with their places, from those of its [`siblings`].
+#[must_use]
+pub fn added(index: u64, leaf: Hash32, siblings: &[Hash32]) -> Vec<(u64, Hash32)> {
+    let mut hash = leaf;
+    let mut out = vec![(tlog_tiles::stored_hash_index(0, index), leaf)];
+    for (level, sibling) in (1..u8::MAX).zip(siblings) {
+        hash = Hash32(tlog_tiles::node_hash(Hash(sibling.0), Hash(hash.0)).0);
+        out.push((tlog_tiles::stored_hash_index(level, index >> level), hash));
     }
-    Ok(out)
+    out
 }
 
 /// What is asked of a tree.
@@ -257,8 +257,8 @@ mod tests {
         let leaves: Vec<Hash32> = (0..size).map(|n| leaf(&n.to_be_bytes())).collect();
         let mut stored = HashMap::new();
         for (index, leaf) in leaves.iter().enumerate() {
-            let new = added(index as u64, *leaf, |place| stored.get(&place).copied().ok_or(())).unwrap();
-            stored.extend(new);
+            let siblings: Vec<Hash32> = siblings(index as u64).map(|place| stored[&place]).collect();
+            stored.extend(added(index as u64, *leaf, &siblings));
         }
         (leaves, stored)
     }

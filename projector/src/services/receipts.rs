@@ -5,7 +5,7 @@ use schemas::avro;
 use schemas::clock::rfc3339;
 use schemas::event::{Fact, FactKind};
 use schemas::hash::Hash32;
-use schemas::receipt::{Body, Receipt, TYPE, VERSION, hash_text};
+use schemas::receipt::{Body, Receipt, Signed, TYPE, VERSION, hash_text};
 use schemas::topics::{CHANGES_RECEIPTS, PAYMENTS, RECEIPTS, Topic};
 use schemas::tree;
 use schemas::views::payments::{PaymentCommand, SETTLED};
@@ -107,6 +107,8 @@ fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, comm
     };
     let last = state.source::<Last>(&source::agent(&command.agent_id))?;
     let last = last.unwrap_or_else(|| Last { seq: 0, hash: hash_text(&Hash32::ZERO) });
+    // All that is read is read before the signature is made: a row that is not at hand begins the decision again.
+    let place = next_place(state)?;
     let body = Body {
         kind: TYPE.to_owned(),
         version: VERSION,
@@ -119,7 +121,7 @@ fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, comm
         prev_hash: last.hash,
         issuer: command.issuer.clone(),
     };
-    let receipt = state.keys().sign(&key.public_key_hex, body).ok_or_else(|| {
+    let Signed { receipt, canonical } = state.keys().sign(&key.public_key_hex, body).ok_or_else(|| {
         let public = &key.public_key_hex;
         Undecided::Blocked(format!("the receipt key {public} is not on this node: copy its file into receipt_keys_dir"))
     })?;
@@ -127,23 +129,35 @@ fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, comm
     state.remember(&source::agent(&command.agent_id), Some(&last))?;
     state.remember(&source::position(&command.agent_id, last.seq), Some(&receipt.id))?;
     state.remember(&source::request(&fact.key), Some(&receipt.id))?;
-    plant(state, &receipt)?;
-    state.put(receipt)
+    plant(state, place, &receipt.id, &canonical)?;
+    state.add(receipt);
+    Ok(())
 }
 
-/// Makes a receipt the tree's next leaf.
-fn plant(state: &mut State<'_, ReceiptsRules>, receipt: &Receipt) -> Result<(), Undecided> {
-    let index: u64 = state.source(source::TREE)?.unwrap_or(0);
-    let entry = tree::entry(receipt).ok_or_else(|| Undecided::Poison("the receipt has no canonical form".to_owned()))?;
-    let left = |place: u64| {
+/// Where the tree goes on.
+struct Place {
+    index: u64,
+    siblings: Vec<Hash32>,
+}
+
+fn next_place(state: &mut State<'_, ReceiptsRules>) -> Result<Place, Undecided> {
+    let index = state.source(source::TREE)?.unwrap_or(0);
+    let hash = |place: u64| {
         let hash: Option<String> = state.source(&source::hash(place))?;
         hash.and_then(|hash| Hash32::from_hex(&hash)).ok_or_else(|| Undecided::Poison(format!("hash {place} of the tree is missing")))
     };
-    for (place, hash) in tree::added(index, tree::leaf(&entry), left)? {
+    let siblings = tree::siblings(index).map(hash).collect::<Result<_, _>>()?;
+    Ok(Place { index, siblings })
+}
+
+/// Makes a receipt the tree's next leaf.
+fn plant(state: &mut State<'_, ReceiptsRules>, place: Place, id: &str, canonical: &[u8]) -> Result<(), Undecided> {
+    let Place { index, siblings } = place;
+    for (place, hash) in tree::added(index, tree::leaf(canonical), &siblings) {
         state.remember(&source::hash(place), Some(&hash.to_string()))?;
     }
-    state.remember(&source::leaf(&receipt.id), Some(&index))?;
-    state.remember(&source::entry(index), Some(&receipt.id))?;
+    state.remember(&source::leaf(id), Some(&index))?;
+    state.remember(&source::entry(index), Some(&id))?;
     state.remember(source::TREE, Some(&(index + 1)))
 }
 

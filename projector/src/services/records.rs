@@ -112,6 +112,11 @@ impl<'a, T: Rules> State<'a, T> {
         Ok(())
     }
 
+    /// Adds a record that cannot have been there: its id is made of what was just decided.
+    pub fn add(&mut self, record: T::Record) {
+        self.records.insert(record.id().to_owned(), (None, Some(record)));
+    }
+
     /// What is remembered under a key.
     ///
     /// # Errors
