@@ -31,6 +31,8 @@ const TRIES: usize = 5;
 /// Whether a subject takes one command only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Once {
+    /// The subject was made up by chance for this request: nothing can have been done for it.
+    Fresh,
     /// The subject stands for the request: whatever was done for it before was done for this one, too.
     Yes,
     /// Each command is one more.
@@ -49,7 +51,7 @@ pub(crate) async fn command<C: Command>(
     command: &C,
 ) -> Result<(), Problem> {
     for _ in 0..TRIES {
-        let head = head_of(ctx, C::TOPIC, subject).await?;
+        let head = if once == Once::Fresh { Head::default() } else { head_of(ctx, C::TOPIC, subject).await? };
         if once == Once::Yes && head.version > 0 {
             return caught_up(ctx, view, C::TOPIC).await;
         }

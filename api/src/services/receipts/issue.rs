@@ -39,7 +39,8 @@ pub struct Arguments {
 pub struct Issued {
     /// The receipt.
     pub receipt: Shown,
-    /// That it is a leaf of the signed tree; null until the next checkpoint is out, within a second, and where it was paid for by the call: `/v1/verify/{id}` tells.
+    /// That it is a leaf of the signed tree. Told to a request repeated with its `Idempotency-Key`, once the next checkpoint is out, within a second;
+    /// else null: `/v1/verify/{id}` tells.
     pub inclusion: Option<Inclusion>,
 }
 
@@ -97,13 +98,13 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
             payment.clone()
         }
         Stage::Whole => {
-            let chance = match &call.idempotency_key {
+            let (chance, once) = match &call.idempotency_key {
                 // An account's own: of two accounts that choose the same text neither sees the other's receipt.
-                Some(text) => Hash32::of_parts(&[b"issue", call.caller.account.as_bytes(), text.as_bytes()]).0,
-                None => rand::random(),
+                Some(text) => (Hash32::of_parts(&[b"issue", call.caller.account.as_bytes(), text.as_bytes()]).0, Once::Yes),
+                None => (rand::random(), Once::Fresh),
             };
             let request = format!("req_{}", hex(&chance[..16]));
-            command(ctx, TABLES.view, &request, Once::Yes, &issue).await?;
+            command(ctx, TABLES.view, &request, once, &issue).await?;
             request
         }
     };
@@ -119,10 +120,10 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     if asked != [&body.action, &body.agent_id, &body.inputs_hash, &body.outputs_hash] {
         return Err(Problem::new(ErrorCode::IdempotencyMismatch, "this Idempotency-Key was used for another receipt; take a new one"));
     }
-    // A paid answer is the same each time; the proof is at `/v1/verify/{id}`.
+    // A paid answer is the same each time, and of what was issued just now no checkpoint is out: the proof is at `/v1/verify/{id}`.
     let inclusion = match call.stage {
-        Stage::Paid(_) => None,
-        _ => receipts.inclusion(&receipt.id).await?,
+        Stage::Whole if call.idempotency_key.is_some() => receipts.inclusion(&receipt.id).await?,
+        _ => None,
     };
     Ok(Answer { status: 201, ..Answer::json(&Issued { receipt: receipt.into(), inclusion })? })
 }
