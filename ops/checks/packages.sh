@@ -17,17 +17,18 @@ missing() {
 # keep DIRECTORY NPM PYPI: sees to it that target/DIRECTORY, which is `kept` from then on, holds packages of npm and, under python/, of PyPI;
 # several are parted by spaces.
 keep() {
-    local npm pypi wanted lock
+    local npm pypi all had=() lock
     kept="$root/target/$1"
     read -ra npm <<<"$2"
     read -ra pypi <<<"$3"
-    wanted="${npm[*]}${npm[0]:+${pypi[0]:+ }}${pypi[*]}"
+    all=("${npm[@]}" "${pypi[@]}")
     ((${#npm[@]} == 0)) || command -v node >/dev/null || missing "node is not installed"
     mkdir -p "$kept"
     exec {lock}>"$kept/lock"
     flock "$lock"
-    if [[ "$(cat "$kept/ready" 2>/dev/null)" != "$wanted" ]]; then
-        [[ "${CI:-}" == true ]] || missing "$wanted: not in target/"
+    [[ ! -f "$kept/ready" ]] || read -ra had <"$kept/ready"
+    if [[ "${had[*]}" != "${all[*]}" ]]; then
+        [[ "${CI:-}" == true ]] || missing "${all[*]}: not in target/"
         rm -f "$kept/ready"
         if ((${#npm[@]})); then
             command -v npm >/dev/null || missing "npm is not installed"
@@ -38,7 +39,7 @@ keep() {
             python3 -m venv "$kept/python" >&2 || missing "python3 cannot make an environment (Debian: python3-venv)"
             "$kept/python/bin/pip" install --quiet --disable-pip-version-check "${pypi[@]}" >&2 || missing "$3: cannot be installed"
         fi
-        echo "$wanted" >"$kept/ready"
+        echo "${all[*]}" >"$kept/ready"
     fi
     exec {lock}>&-
 }
