@@ -95,6 +95,10 @@ fn receipts_are_issued_and_checked() {
             wait_for("a checkpoint", || Some(server.json(&path, "")).filter(|verified| !verified["inclusion"].is_null()))
         })
         .collect();
+    let repeated =
+        send(server.address, "POST", "/receipts/v1/issue", &[("x-api-key", &key), ("idempotency-key", "a-2")], &body("a", 2).to_string());
+    let repeated: Value = serde_json::from_slice(&repeated.body).unwrap();
+    assert_eq!(repeated["inclusion"], included[1]["inclusion"], "a repeated request is told the proof");
     let checkpoint = String::from_utf8(server.get("/receipts/checkpoint", "").unwrap().1).unwrap();
     let read = Checkpoint::read(&checkpoint, [pubkey.as_str()]).unwrap();
     assert_eq!((read.size, &read.origin), (3, &format!("{}/receipts", server.address)));

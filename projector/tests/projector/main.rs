@@ -9,3 +9,4 @@ mod interference;
 mod lag;
 mod order;
 mod parked;
+mod waking;

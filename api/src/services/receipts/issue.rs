@@ -39,8 +39,8 @@ pub struct Arguments {
 pub struct Issued {
     /// The receipt.
     pub receipt: Shown,
-    /// That it is a leaf of the signed tree. Told to a request repeated with its `Idempotency-Key`, once the next checkpoint is out, within a second;
-    /// else null: `/v1/verify/{id}` tells.
+    /// That it is a leaf of the signed tree: told where a request with a key of a paid tier is repeated with its `Idempotency-Key`, once the next
+    /// checkpoint is out, within a second. Else null, and always where the call was paid for: `/v1/verify/{id}` tells.
     pub inclusion: Option<Inclusion>,
 }
 
