@@ -9,6 +9,7 @@ use std::time::Duration;
 use schemas::position::Seq;
 use schemas::topics;
 use schemas::views::payments::{Payment, State, TABLES};
+use view_store::feed::{read_page, seq_at};
 use view_store::lease::Lease;
 
 use super::chain::Found;
@@ -91,17 +92,16 @@ impl Open {
         Ok(())
     }
 
-    /// Reads on in the changes.
+    /// Reads on in the changes, each once: the blocks kept in memory stay those that many read.
     async fn follow(&mut self, ctx: &Context) -> Result<(), Problem> {
         let view = ctx.live(TABLES.view).await?;
         let upto = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
-        let reader = ctx.feeds.reader(&SOURCE, view);
         let mut after = match self.after {
             Some(after) => after,
-            None => reader.seq_at(ctx.clock.now_ms() - LOOKED_BACK_MS, upto).await.map_err(store_problem)?,
+            None => seq_at(view.as_ref(), SOURCE.feed, ctx.clock.now_ms() - LOOKED_BACK_MS, upto).await.map_err(store_problem)?,
         };
         while after < upto {
-            let page = reader.page(after, upto, PAGE).await.map_err(store_problem)?;
+            let page = read_page(view.as_ref(), SOURCE.feed, after, upto, PAGE).await.map_err(store_problem)?;
             for Element { record, .. } in elements::<Payment>(&page)? {
                 // What was settled before this node looked after them is not counted again.
                 if record.state == State::Settled && self.after.is_some() {

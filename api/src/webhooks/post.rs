@@ -21,8 +21,8 @@ const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
 const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
 /// Bytes of an answer that are read, so that its connection can be used again; nothing of it is kept.
 const ANSWER_BYTES_MAX: usize = 4 << 10;
-/// How long a connection that is not used is kept.
-const IDLE_MAX: Duration = Duration::from_secs(5);
+/// How long a connection that is not used is kept: one that is kept takes some 30 KiB and a descriptor, and every target may be on a host of its own.
+const IDLE_MAX: Duration = Duration::from_secs(1);
 
 /// What a target said to a message.
 #[derive(Clone, Debug, PartialEq, Eq)]

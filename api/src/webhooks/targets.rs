@@ -12,6 +12,7 @@ use schemas::views::records::{RecordTables, Row};
 use schemas::views::watches::{self, Kept, kind};
 use serde::de::DeserializeOwned;
 use view_store::View;
+use view_store::feed::read_page;
 use view_store::store::Span;
 
 use super::lanes::seq;
@@ -193,12 +194,13 @@ async fn at(ctx: &Context, source: &Source) -> Result<(Arc<dyn View>, Seq), Prob
     Ok((view, at))
 }
 
-/// The next changes after a place, and up to where these are all; `None` at the end.
+/// The next changes after a place, and up to where these are all; `None` at the end. They are read once: the blocks kept in memory stay those
+/// that many read.
 async fn read_on<R: DeserializeOwned>(ctx: &Context, source: &Source, after: Seq) -> Result<Option<(Vec<Element<R>>, Seq)>, Problem> {
     let (view, upto) = at(ctx, source).await?;
     if after >= upto {
         return Ok(None);
     }
-    let page = ctx.feeds.reader(source, view).page(after, upto, PAGE).await.map_err(store_problem)?;
+    let page = read_page(view.as_ref(), source.feed, after, upto, PAGE).await.map_err(store_problem)?;
     Ok(Some((elements(&page)?, Seq(page.to))))
 }

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fjall::{AbstractTree, CompressionType, Database, Keyspace, PersistMode};
@@ -22,6 +23,8 @@ const META: &str = "meta";
 const POLL: Duration = Duration::from_millis(1);
 /// And how often at most.
 const POLLS_MAX: u32 = 60_000;
+/// A smaller table would only make a small file.
+const FLUSHED_BYTES_MIN: u64 = 256 * 1024;
 
 /// The engine and the store's own keyspaces.
 pub(super) struct Core {
@@ -31,6 +34,8 @@ pub(super) struct Core {
     pub(super) options: Options,
     /// The tables opened and not deleted since, by keyspace name.
     tables: Mutex<HashMap<String, Keyspace>>,
+    /// What all tables together held in memory when that was last looked at, in bytes.
+    gathered: AtomicU64,
 }
 
 impl Core {
@@ -50,7 +55,7 @@ impl Core {
             let db = builder.open()?;
             let meta = db.keyspace(META, Options::own_layout)?;
             let coordination = db.keyspace("coordination", Options::own_layout)?;
-            Ok(Self { db, meta, coordination, options, tables: Mutex::default() })
+            Ok(Self { db, meta, coordination, options, tables: Mutex::default(), gathered: AtomicU64::default() })
         }));
         let core = match opened {
             Ok(result) => result.map_err(|error| opening(dir, error))?,
@@ -109,11 +114,21 @@ impl Core {
             std::thread::sleep(POLL);
             polls += 1;
         }
+        self.let_go();
+    }
+
+    /// Lets go of memory that has been flushed: the engine keeps it until some table is next set aside to be flushed, so a small one is.
+    fn let_go(&self) {
+        let now = self.db.write_buffer_size();
+        let flushed = self.gathered.swap(now, Ordering::AcqRel).saturating_sub(now);
+        if flushed >= FLUSHED_BYTES_MIN
+            && let Err(error) = self.meta.rotate_memtable()
+        {
+            tracing::warn!(%error, "could not let go of memory that was flushed");
+        }
     }
 
     fn flush_largest(&self) {
-        /// A smaller table would only make a small file.
-        const FLUSHED_BYTES_MIN: u64 = 256 * 1024;
         if self.db.write_buffer_size() < self.options.write_buffer_total_bytes || self.db.outstanding_flushes() > 0 {
             return;
         }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use bytes::Bytes;
+use fjall::AbstractTree as _;
 use schemas::key;
 use schemas::tables::{Key, Table, TableKind, ValueKind, Write, int, text};
 
@@ -87,6 +88,30 @@ async fn a_kill_keeps_commits() {
     assert_eq!(view.get(&BLOCKS, &key![2]).await.unwrap().unwrap().len(), 60_000);
     assert!(killed.coordination().lease("l", "you", std::time::Duration::from_secs(9)).await.unwrap(), "the dead hold nothing");
     assert_eq!(killed.coordination().take("c", 3, 5, 0, 9_000).await.unwrap(), 2);
+}
+
+/// Proves that memory whose rows have been flushed is let go of by the next commit, not kept until another table is full.
+#[tokio::test]
+async fn flushed_memory_is_let_go_of() {
+    const MIB: u64 = 1024 * 1024;
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options { write_buffer_bytes: MIB, write_buffer_total_bytes: 2 * MIB, ..Options::default() };
+    let store = EmbeddedStore::open(dir.path(), options).unwrap();
+    let view = store.live(&DEF).await.unwrap();
+    for num in 0..20 {
+        view.commit(vec![block(num)], &at_seq(1)).await.unwrap();
+    }
+    let core = store.shared.core().unwrap();
+    let blocks = core.db.keyspace("tested.g1.blocks_feed", Default::default).unwrap();
+    let flushed = async {
+        while core.db.write_buffer_size() > MIB {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), flushed).await.expect("the blocks are not flushed");
+    view.commit(vec![row(1)], &at_seq(1)).await.unwrap();
+    let kept = blocks.tree.get_version_history_lock().memtable_size_sum();
+    assert_eq!(kept, blocks.tree.active_memtable().size(), "only what was gathered since");
 }
 
 /// Proves that rows are there after dropping the store without closing it, and after closing it while views are still held.
