@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use schemas::position::Seq;
-use schemas::topics;
 use schemas::views::payments::{Payment, State, TABLES};
 use view_store::feed::{read_page, seq_at};
 use view_store::lease::Lease;
@@ -15,7 +14,6 @@ use view_store::lease::Lease;
 use super::chain::Found;
 use super::sale::{lapse, lease_of, settled};
 use crate::context::{Context, store_problem};
-use crate::feed::Source;
 use crate::feed::filter::{Element, elements};
 use crate::problem::Problem;
 use crate::surfaces::metrics;
@@ -28,17 +26,6 @@ const LATE_MS: i64 = 60_000;
 const LOOKED_BACK_MS: i64 = 7 * 86_400_000;
 /// Changes read at once.
 const PAGE: usize = 200;
-
-/// Where the payments' changes are.
-const SOURCE: Source = Source {
-    service: "payments",
-    view: TABLES.view,
-    feed: TABLES.feed,
-    through: TABLES.through,
-    topic: &topics::CHANGES_PAYMENTS,
-    facts: &[topics::PAYMENTS],
-    sample_days: None,
-};
 
 /// Looks after payments until the server stops.
 pub async fn run(ctx: Arc<Context>, holder: String) {
@@ -92,16 +79,16 @@ impl Open {
         Ok(())
     }
 
-    /// Reads on in the changes, each once: the blocks kept in memory stay those that many read.
+    /// Reads on in the changes. Nobody else reads them: the blocks kept in memory stay those of the services.
     async fn follow(&mut self, ctx: &Context) -> Result<(), Problem> {
         let view = ctx.live(TABLES.view).await?;
         let upto = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
         let mut after = match self.after {
             Some(after) => after,
-            None => seq_at(view.as_ref(), SOURCE.feed, ctx.clock.now_ms() - LOOKED_BACK_MS, upto).await.map_err(store_problem)?,
+            None => seq_at(view.as_ref(), TABLES.feed, ctx.clock.now_ms() - LOOKED_BACK_MS, upto).await.map_err(store_problem)?,
         };
         while after < upto {
-            let page = read_page(view.as_ref(), SOURCE.feed, after, upto, PAGE).await.map_err(store_problem)?;
+            let page = read_page(view.as_ref(), TABLES.feed, after, upto, PAGE).await.map_err(store_problem)?;
             for Element { record, .. } in elements::<Payment>(&page)? {
                 // What was settled before this node looked after them is not counted again.
                 if record.state == State::Settled && self.after.is_some() {

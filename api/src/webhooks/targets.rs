@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use schemas::key;
 use schemas::position::Seq;
-use schemas::topics::{self, Topic};
 use schemas::views::deliveries::{self, Delivery};
 use schemas::views::records::{RecordTables, Row};
 use schemas::views::watches::{self, Kept, kind};
@@ -17,19 +16,11 @@ use view_store::store::Span;
 
 use super::lanes::seq;
 use crate::context::{Context, store_problem, stored};
-use crate::feed::Source;
 use crate::feed::filter::{Element, elements};
 use crate::problem::Problem;
 
 /// Rows, or changes, read at once.
 const PAGE: usize = 500;
-
-const WATCHES: Source = own("watches", &watches::TABLES, &topics::CHANGES_WATCHES, &[topics::ACCOUNTS]);
-const DELIVERIES: Source = own("deliveries", &deliveries::TABLES, &topics::CHANGES_DELIVERIES, &[topics::DELIVERIES]);
-
-const fn own(service: &'static str, tables: &RecordTables, topic: &'static Topic, facts: &'static [Topic]) -> Source {
-    Source { service, view: tables.view, feed: tables.feed, through: tables.through, topic, facts, sample_days: None }
-}
 
 /// A watch with a webhook, and how far it has been told.
 pub(super) struct Target {
@@ -104,8 +95,8 @@ impl Targets {
     pub(super) async fn read(ctx: &Context) -> Result<Self, Problem> {
         let mut this = Self::default();
         // The positions first: what is changed meanwhile is read again.
-        let (view, watches) = at(ctx, &WATCHES).await?;
-        let (_, deliveries) = at(ctx, &DELIVERIES).await?;
+        let (view, watches) = at(ctx, &watches::TABLES).await?;
+        let (_, deliveries) = at(ctx, &deliveries::TABLES).await?;
         (this.watches, this.deliveries) = (watches, deliveries);
         let mut scan = view.scan(watches::TABLES.records, Span::default());
         loop {
@@ -121,7 +112,7 @@ impl Targets {
 
     /// Reads on in the changes of watches and deliveries.
     pub(super) async fn follow(&mut self, ctx: &Context) -> Result<(), Problem> {
-        while let Some((changes, to)) = read_on::<Kept>(ctx, &WATCHES, self.watches).await? {
+        while let Some((changes, to)) = read_on::<Kept>(ctx, &watches::TABLES, self.watches).await? {
             let (targets, others): (Vec<Kept>, Vec<Kept>) = changes.into_iter().map(|change| change.record).partition(is_target);
             self.take(ctx, targets).await?;
             for Kept { id, .. } in others {
@@ -133,7 +124,7 @@ impl Targets {
             }
             self.watches = to;
         }
-        while let Some((changes, to)) = read_on::<Delivery>(ctx, &DELIVERIES, self.deliveries).await? {
+        while let Some((changes, to)) = read_on::<Delivery>(ctx, &deliveries::TABLES, self.deliveries).await? {
             for Element { record, seq, .. } in changes {
                 if let Some(target) = self.all.get_mut(&record.id) {
                     target.moved(record, seq);
@@ -188,19 +179,19 @@ fn is_target(kept: &Kept) -> bool {
     kept.kind == kind::WATCH && !kept.gone && !kept.webhook.is_empty()
 }
 
-async fn at(ctx: &Context, source: &Source) -> Result<(Arc<dyn View>, Seq), Problem> {
-    let view = ctx.live(source.view).await?;
+async fn at(ctx: &Context, tables: &RecordTables) -> Result<(Arc<dyn View>, Seq), Problem> {
+    let view = ctx.live(tables.view).await?;
     let at = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
     Ok((view, at))
 }
 
-/// The next changes after a place, and up to where these are all; `None` at the end. They are read once: the blocks kept in memory stay those
-/// that many read.
-async fn read_on<R: DeserializeOwned>(ctx: &Context, source: &Source, after: Seq) -> Result<Option<(Vec<Element<R>>, Seq)>, Problem> {
-    let (view, upto) = at(ctx, source).await?;
+/// The next changes after a place, and up to where these are all; `None` at the end. Nobody else reads on in them: the blocks kept in memory stay
+/// those of the services.
+async fn read_on<R: DeserializeOwned>(ctx: &Context, tables: &RecordTables, after: Seq) -> Result<Option<(Vec<Element<R>>, Seq)>, Problem> {
+    let (view, upto) = at(ctx, tables).await?;
     if after >= upto {
         return Ok(None);
     }
-    let page = read_page(view.as_ref(), source.feed, after, upto, PAGE).await.map_err(store_problem)?;
+    let page = read_page(view.as_ref(), tables.feed, after, upto, PAGE).await.map_err(store_problem)?;
     Ok(Some((elements(&page)?, Seq(page.to))))
 }

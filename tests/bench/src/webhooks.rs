@@ -139,7 +139,8 @@ impl Node {
         }
     }
 
-    /// Waits until it is at rest, with few more file descriptors open than there were before; answers how many are.
+    /// Waits until few more file descriptors are open than there were before, for a while at most; answers how many are. What leaks
+    /// stays open: no more can have leaked than is open at any time.
     async fn settled(&self, before: Option<&usize>) -> Result<usize, Failure> {
         tokio::time::sleep(SETTLED).await;
         let begun = Instant::now();

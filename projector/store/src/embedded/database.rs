@@ -23,7 +23,7 @@ const META: &str = "meta";
 const POLL: Duration = Duration::from_millis(1);
 /// And how often at most.
 const POLLS_MAX: u32 = 60_000;
-/// A smaller table would only make a small file.
+/// What is flushed, or let go of, is at least this: less is not worth a file.
 const FLUSHED_BYTES_MIN: u64 = 256 * 1024;
 
 /// The engine and the store's own keyspaces.
@@ -31,6 +31,8 @@ pub(super) struct Core {
     pub(super) db: Database,
     pub(super) meta: Keyspace,
     pub(super) coordination: Keyspace,
+    /// Holds nothing: see [`Self::let_go`].
+    spare: Keyspace,
     pub(super) options: Options,
     /// The tables opened and not deleted since, by keyspace name.
     tables: Mutex<HashMap<String, Keyspace>>,
@@ -55,7 +57,8 @@ impl Core {
             let db = builder.open()?;
             let meta = db.keyspace(META, Options::own_layout)?;
             let coordination = db.keyspace("coordination", Options::own_layout)?;
-            Ok(Self { db, meta, coordination, options, tables: Mutex::default(), gathered: AtomicU64::default() })
+            let spare = db.keyspace("spare", Options::own_layout)?;
+            Ok(Self { db, meta, coordination, spare, options, tables: Mutex::default(), gathered: AtomicU64::default() })
         }));
         let core = match opened {
             Ok(result) => result.map_err(|error| opening(dir, error))?,
@@ -101,7 +104,7 @@ impl Core {
         Ok(keyspace)
     }
 
-    /// Flushes the table that holds most memory when all together hold too much. Called after commits, so that many small tables stay
+    /// Flushes the table that holds most memory when all together hold too much, and lets go of what was flushed. Called after commits, so that many small tables stay
     /// within the bound too, which the engine applies to each table alone. Where the engine's worker does not keep up (it flushes and
     /// compacts), the writer waits for it: rows that only wait to be flushed would fill the memory.
     pub(super) fn relieve(&self) {
@@ -117,13 +120,22 @@ impl Core {
         self.let_go();
     }
 
-    /// Lets go of memory that has been flushed: the engine keeps it until some table is next set aside to be flushed, so a small one is.
+    /// Lets go of memory that has been flushed since the last look. The engine keeps it until some table is next set aside to be flushed, and
+    /// something has been written since the flush; so a row is written to a table of its own, and that is set aside. Not `meta`: a checkpoint must not
+    /// get to disk before its rows.
     fn let_go(&self) {
-        let now = self.db.write_buffer_size();
-        let flushed = self.gathered.swap(now, Ordering::AcqRel).saturating_sub(now);
-        if flushed >= FLUSHED_BYTES_MIN
-            && let Err(error) = self.meta.rotate_memtable()
+        let (before, now) = (self.gathered.load(Ordering::Acquire), self.db.write_buffer_size());
+        if before.saturating_sub(now) < FLUSHED_BYTES_MIN {
+            self.gathered.fetch_max(now, Ordering::AcqRel);
+            return;
+        }
+        // One at a time; what the last one set aside is flushed first.
+        if self.spare.sealed_memtable_count() > 0
+            || self.gathered.compare_exchange(before, now, Ordering::AcqRel, Ordering::Relaxed).is_err()
         {
+            return;
+        }
+        if let Err(error) = self.spare.insert("at", []).and_then(|()| self.spare.rotate_memtable()) {
             tracing::warn!(%error, "could not let go of memory that was flushed");
         }
     }

@@ -111,7 +111,7 @@ async fn flushed_memory_is_let_go_of() {
     tokio::time::timeout(std::time::Duration::from_secs(60), flushed).await.expect("the blocks are not flushed");
     view.commit(vec![row(1)], &at_seq(1)).await.unwrap();
     let kept = blocks.tree.get_version_history_lock().memtable_size_sum();
-    assert_eq!(kept, blocks.tree.active_memtable().size(), "only what was gathered since");
+    assert!(kept < MIB, "{kept} bytes are kept, of which at most two blocks came since");
 }
 
 /// Proves that rows are there after dropping the store without closing it, and after closing it while views are still held.
