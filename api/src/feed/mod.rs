@@ -9,6 +9,7 @@ pub mod filter;
 mod filtered;
 pub mod names;
 pub mod position;
+pub(crate) mod private;
 pub mod query;
 pub mod reading;
 pub mod select;

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use schemas::position::Seq;
 use schemas::views::payments::{Payment, State, TABLES};
-use view_store::feed::{read_page, seq_at};
+use view_store::feed::seq_at;
 use view_store::lease::Lease;
 
 use super::chain::Found;
 use super::sale::{lapse, lease_of, settled};
 use crate::context::{Context, store_problem};
-use crate::feed::filter::{Element, elements};
+use crate::feed::filter::Element;
+use crate::feed::private::{end, read_on};
 use crate::problem::Problem;
 use crate::surfaces::metrics;
 
@@ -24,9 +25,6 @@ const EVERY: Duration = Duration::from_secs(5);
 const LATE_MS: i64 = 60_000;
 /// How far back the payments are read that nobody may know of: the chain's node may have been away as long.
 const LOOKED_BACK_MS: i64 = 7 * 86_400_000;
-/// Changes read at once.
-const PAGE: usize = 200;
-
 /// Looks after payments until the server stops.
 pub async fn run(ctx: Arc<Context>, holder: String) {
     let mut lease = Lease::new(&ctx.store, "payments/watch".to_owned(), &holder);
@@ -79,17 +77,17 @@ impl Open {
         Ok(())
     }
 
-    /// Reads on in the changes. Nobody else reads them: the blocks kept in memory stay those of the services.
+    /// Reads on in the changes.
     async fn follow(&mut self, ctx: &Context) -> Result<(), Problem> {
-        let view = ctx.live(TABLES.view).await?;
-        let upto = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
         let mut after = match self.after {
             Some(after) => after,
-            None => seq_at(view.as_ref(), TABLES.feed, ctx.clock.now_ms() - LOOKED_BACK_MS, upto).await.map_err(store_problem)?,
+            None => {
+                let (view, upto) = end(ctx, &TABLES).await?;
+                seq_at(view.as_ref(), TABLES.feed, ctx.clock.now_ms() - LOOKED_BACK_MS, upto).await.map_err(store_problem)?
+            }
         };
-        while after < upto {
-            let page = read_page(view.as_ref(), TABLES.feed, after, upto, PAGE).await.map_err(store_problem)?;
-            for Element { record, .. } in elements::<Payment>(&page)? {
+        while let Some((changes, to)) = read_on::<Payment>(ctx, &TABLES, after).await? {
+            for Element { record, .. } in changes {
                 // What was settled before this node looked after them is not counted again.
                 if record.state == State::Settled && self.after.is_some() {
                     metrics::settled(&record.service, record.amount);
@@ -99,7 +97,7 @@ impl Open {
                     State::Settled | State::Lapsed => drop(self.payments.remove(&record.id)),
                 }
             }
-            after = Seq(page.to);
+            after = to;
         }
         self.after = Some(after);
         Ok(())

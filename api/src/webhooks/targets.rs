@@ -7,19 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use schemas::key;
 use schemas::position::Seq;
 use schemas::views::deliveries::{self, Delivery};
-use schemas::views::records::{RecordTables, Row};
+use schemas::views::records::Row;
 use schemas::views::watches::{self, Kept, kind};
-use serde::de::DeserializeOwned;
-use view_store::View;
-use view_store::feed::read_page;
 use view_store::store::Span;
 
 use super::lanes::seq;
 use crate::context::{Context, store_problem, stored};
-use crate::feed::filter::{Element, elements};
+use crate::feed::filter::Element;
+use crate::feed::private::{end, read_on};
 use crate::problem::Problem;
 
-/// Rows, or changes, read at once.
+/// Rows read at once.
 const PAGE: usize = 500;
 
 /// A watch with a webhook, and how far it has been told.
@@ -95,8 +93,8 @@ impl Targets {
     pub(super) async fn read(ctx: &Context) -> Result<Self, Problem> {
         let mut this = Self::default();
         // The positions first: what is changed meanwhile is read again.
-        let (view, watches) = at(ctx, &watches::TABLES).await?;
-        let (_, deliveries) = at(ctx, &deliveries::TABLES).await?;
+        let (view, watches) = end(ctx, &watches::TABLES).await?;
+        let (_, deliveries) = end(ctx, &deliveries::TABLES).await?;
         (this.watches, this.deliveries) = (watches, deliveries);
         let mut scan = view.scan(watches::TABLES.records, Span::default());
         loop {
@@ -177,21 +175,4 @@ impl Targets {
 
 fn is_target(kept: &Kept) -> bool {
     kept.kind == kind::WATCH && !kept.gone && !kept.webhook.is_empty()
-}
-
-async fn at(ctx: &Context, tables: &RecordTables) -> Result<(Arc<dyn View>, Seq), Problem> {
-    let view = ctx.live(tables.view).await?;
-    let at = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
-    Ok((view, at))
-}
-
-/// The next changes after a place, and up to where these are all; `None` at the end. Nobody else reads on in them: the blocks kept in memory stay
-/// those of the services.
-async fn read_on<R: DeserializeOwned>(ctx: &Context, tables: &RecordTables, after: Seq) -> Result<Option<(Vec<Element<R>>, Seq)>, Problem> {
-    let (view, upto) = at(ctx, tables).await?;
-    if after >= upto {
-        return Ok(None);
-    }
-    let page = read_page(view.as_ref(), tables.feed, after, upto, PAGE).await.map_err(store_problem)?;
-    Ok(Some((elements(&page)?, Seq(page.to))))
 }

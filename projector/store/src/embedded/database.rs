@@ -31,12 +31,12 @@ pub(super) struct Core {
     pub(super) db: Database,
     pub(super) meta: Keyspace,
     pub(super) coordination: Keyspace,
-    /// Holds nothing: see [`Self::let_go`].
+    /// Holds a row that means nothing, see [`Self::let_go`].
     spare: Keyspace,
     pub(super) options: Options,
     /// The tables opened and not deleted since, by keyspace name.
     tables: Mutex<HashMap<String, Keyspace>>,
-    /// What all tables together held in memory when that was last looked at, in bytes.
+    /// The most that all tables together have held in memory, in bytes, since memory was last let go of.
     gathered: AtomicU64,
 }
 
@@ -104,9 +104,9 @@ impl Core {
         Ok(keyspace)
     }
 
-    /// Flushes the table that holds most memory when all together hold too much, and lets go of what was flushed. Called after commits, so that many small tables stay
-    /// within the bound too, which the engine applies to each table alone. Where the engine's worker does not keep up (it flushes and
-    /// compacts), the writer waits for it: rows that only wait to be flushed would fill the memory.
+    /// Flushes the table that holds most memory when all together hold too much, and lets go of what was flushed. Called after commits, so
+    /// that many small tables stay within the bound too, which the engine applies to each table alone. Where the engine's worker does not
+    /// keep up (it flushes and compacts), the writer waits for it: rows that only wait to be flushed would fill the memory.
     pub(super) fn relieve(&self) {
         self.flush_largest();
         let mut polls = 0;
@@ -120,7 +120,7 @@ impl Core {
         self.let_go();
     }
 
-    /// Lets go of memory that has been flushed since the last look. The engine keeps it until some table is next set aside to be flushed, and
+    /// Lets go of memory that has been flushed since that was last done. The engine keeps it until some table is next set aside to be flushed, and
     /// something has been written since the flush; so a row is written to a table of its own, and that is set aside. Not `meta`: a checkpoint must not
     /// get to disk before its rows.
     fn let_go(&self) {
