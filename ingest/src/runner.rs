@@ -126,11 +126,25 @@ impl Runner {
     /// # Errors
     /// When the store fails.
     pub async fn is_cut(&self, upstream: &'static dyn Upstream) -> Result<bool, Error> {
-        let mut is_under_way = false;
-        for door in upstream.manifest().doors {
-            is_under_way |= self.row(door).await?.is_under_way();
+        let before = self.under_way(upstream).await?;
+        if before.is_empty() || self.store.coordination().holder(&lease_of(upstream)).await?.is_some() {
+            return Ok(false);
         }
-        Ok(is_under_way && self.store.coordination().holder(&lease_of(upstream)).await?.is_none())
+        // One that ended between the two looks had given its lease back.
+        let after = self.under_way(upstream).await?;
+        Ok(before.iter().any(|run| after.contains(run)))
+    }
+
+    /// The upstream's runs that were begun and have not ended: door and number.
+    async fn under_way(&self, upstream: &'static dyn Upstream) -> Result<Vec<(&'static str, i64)>, Error> {
+        let mut out = Vec::new();
+        for door in upstream.manifest().doors {
+            let row = self.row(door).await?;
+            if row.is_under_way() {
+                out.push((door.name, row.run.number));
+            }
+        }
+        Ok(out)
     }
 
     /// Runs those doors of an upstream whose last run says so.

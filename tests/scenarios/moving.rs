@@ -24,10 +24,6 @@ const FIXED: &str = "2026-11-20T12:00:00Z";
 fn embedded(cluster: &Cluster, node: &str, base_url: &str, arguments: &[&str]) -> Command {
     let mut command = highwater(&cluster.data(node), base_url, arguments);
     command.env("HIGHWATER_MASTER_KEY_FILE", cluster.data("master.key")).env("HIGHWATER_CLOCK__FIXED", FIXED);
-    // Nothing runs but what the story runs.
-    for name in upstream_names() {
-        command.env(format!("HIGHWATER_UPSTREAMS__{}__ENABLED", name.to_uppercase()), "false");
-    }
     command
 }
 

@@ -12,7 +12,9 @@ use projector::heads::Heads;
 use projector::rebuild::Progress;
 use projector::services::recalls::Recalls;
 use schemas::clock::Clock;
+use schemas::key;
 use schemas::topics::RECALLS as FACTS;
+use schemas::views::engine::{RUNS, RunRow};
 use tokio::sync::watch;
 use upstreams::http::Client;
 use upstreams::{Door, Upstream};
@@ -93,6 +95,12 @@ impl Ingesting {
         let settings = self.played.settings();
         let client = Client::new(&settings).unwrap();
         runner.run_door(self.upstream, self.door, &client, &settings).await
+    }
+
+    /// Whether the door's run was begun and has not ended.
+    async fn is_under_way(&self) -> bool {
+        let row = self.engine.parts.engine.get(&RUNS, &key![self.door.name]).await.unwrap();
+        row.is_some_and(|row| serde_json::from_slice::<RunRow>(&row).unwrap().is_under_way())
     }
 
     /// Runs until all is said: what a snapshot lacks is withdrawn by the second run.
@@ -209,6 +217,49 @@ async fn two_ingestors_that_cross_at_any_steps_do_no_harm() {
         assert!(held > 30 && overtaken.iter().all(|times| *times > 2), "{door}: {overtaken:?} of {held}");
         story.end().await;
     }
+}
+
+/// Proves that a run that ends while another process looks for runs to go on with, at any step of its look, is not taken for one that was cut,
+/// and that a run whose lease has ended is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_ends_during_a_look_is_not_gone_on_with() {
+    let story = Ingesting::begin(55, 150, "openfda", "openfda.food").await;
+    let gates = [Gate::new(false), Gate::new(false)];
+    let running = story.gated(&gates[0], fixed_clock(), "running");
+    let looking = story.gated(&gates[1], clock_after(1), "looking");
+    let (mut begun, mut calls) = (0, 0);
+    let cut = loop {
+        story.advance();
+        let Either::Right(run) = hold(&gates[0], begun, Box::pin(story.run(&running))).await else { panic!("no step of a run is seen") };
+        if !story.is_under_way().await {
+            begun += 1;
+            gates[0].release();
+            run.await.unwrap();
+            continue;
+        }
+        match hold(&gates[1], calls, Box::pin(looking.is_cut(story.upstream))).await {
+            Either::Left(is_cut) => {
+                assert!(!is_cut.unwrap(), "it has its lease");
+                break run;
+            }
+            Either::Right(look) => {
+                gates[0].release();
+                run.await.unwrap();
+                gates[1].release();
+                assert!(!look.await.unwrap(), "it ended while a look was held after {calls} calls");
+            }
+        }
+        calls += 1;
+    };
+    assert!(calls > 3, "held at {calls} steps");
+    story.engine.end_lease(story.door.name).await;
+    assert!(looking.is_cut(story.upstream).await.unwrap(), "nobody goes on with it");
+    gates[0].release();
+    is_overtaken(&cut.await, "a run without its lease");
+    let third = story.engine.rival(clock_after(2), "third");
+    story.run_whole(&third).await;
+    story.assert_said(&third, "in the end").await;
+    story.end().await;
 }
 
 /// Facts that were read elsewhere, told again some at a time, and what must come of deciding them.

@@ -197,9 +197,6 @@ impl Quiet {
     fn start(data: &std::path::Path) -> Self {
         let mut command = highwater(data, NOWHERE, &["serve"]);
         command.env("HIGHWATER_LOGGING__LEVEL", "debug");
-        for upstream in upstreams::ALL {
-            command.env(format!("HIGHWATER_UPSTREAMS__{}__ENABLED", upstream.manifest().name.to_uppercase()), "false");
-        }
         let said = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&said);
         let server = Server::try_start(command, move |line| heard.lock().unwrap().push(line.to_owned())).unwrap();
