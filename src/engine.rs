@@ -23,12 +23,15 @@ use event_log::kafka::Framing;
 use event_log::metered::Metered;
 use ingest::Runner;
 use ingest::schedule::Schedule;
+use projector::follow;
 use projector::rebuild::Parts;
 use projector::runtime::Projector;
 use schemas::receipt::SigningKeys;
 use schemas::topics::Topic;
+use schemas::views::SERVICES;
 use schemas::views::accounts::Tier;
 use schemas::views::engine::VIEW as ENGINE_VIEW;
+use schemas::views::receipts::TABLES as RECEIPTS;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use upstreams::{Settings as UpstreamSettings, Upstream};
@@ -165,6 +168,17 @@ impl Engine {
         self.stop.subscribe()
     }
 
+    /// Some work, until the engine stops.
+    fn until_stopped<W: Future<Output = ()>>(&self, work: W) -> impl Future<Output = ()> + use<W> {
+        let mut stop = self.stopping();
+        async move {
+            tokio::select! {
+                () = work => {}
+                _ = stop.changed() => {}
+            }
+        }
+    }
+
     /// Tells everything to stop.
     pub(crate) fn stop(&self) {
         self.stop.send_replace(true);
@@ -182,7 +196,7 @@ impl Engine {
 
     /// Waits until every service that reads a topic has passed its present end.
     pub(crate) async fn wait_projected(&self, topic: &'static Topic) -> Result<(), Box<dyn StdError + Send + Sync>> {
-        for service in schemas::views::SERVICES.iter().filter(|view| projector::services::reads(view.name, topic)) {
+        for service in SERVICES.iter().filter(|view| projector::services::reads(view.name, topic)) {
             for partition in 0..topic.partitions {
                 let end = self.log.end(topic, partition).await?;
                 loop {
@@ -443,54 +457,44 @@ pub(crate) async fn run(
     let control = control::Listener::bind(&engine.config)?;
     let projecting = if role.is(Role::Project) { engine.start_projector() } else { tokio::spawn(async {}) };
     tasks.spawn(control.run(Arc::clone(&engine)));
+    {
+        let parts = engine.parts.clone();
+        // Deciders wait at the heads, whoever seals the tree at the receipts, and callers at all services.
+        let mut views = if role.is(Role::Project) { vec![&ENGINE_VIEW, RECEIPTS.view] } else { Vec::new() };
+        if role.is(Role::Api) {
+            views.extend(SERVICES);
+        }
+        tasks.spawn(engine.until_stopped(async move { follow::stir(&parts, &views).await }));
+    }
     if role.is(Role::Api) {
-        let (engine, mut stop) = (Arc::clone(&engine), engine.stopping());
-        tasks.spawn(async move {
-            tokio::select! {
-                () = Arc::clone(&engine.context.search).follow(Arc::clone(&engine.store)) => {}
-                _ = stop.changed() => {}
-            }
-        });
+        tasks.spawn(engine.until_stopped(Arc::clone(&engine.context.search).follow(Arc::clone(&engine.store))));
     }
     {
-        let (engine, ready) = (Arc::clone(&engine), Arc::clone(&ready));
-        let mut stop = engine.stopping();
-        tasks.spawn(async move {
-            let start = async {
-                match beside {
-                    Some(beside) => beside(engine, ready).await,
-                    // Ready once everything that was in the log at the start is projected.
-                    None => {
-                        while let Err(error) = wait_all(&engine).await {
-                            tracing::warn!(error = ingest::reason(&*error), "the views do not catch up yet");
-                            tokio::time::sleep(WAIT_AGAIN).await;
-                        }
-                        ready.store(true, Ordering::Relaxed);
+        let (own, ready) = (Arc::clone(&engine), Arc::clone(&ready));
+        tasks.spawn(engine.until_stopped(async move {
+            match beside {
+                Some(beside) => beside(own, ready).await,
+                // Ready once everything that was in the log at the start is projected.
+                None => {
+                    while let Err(error) = wait_all(&own).await {
+                        tracing::warn!(error = ingest::reason(&*error), "the views do not catch up yet");
+                        tokio::time::sleep(WAIT_AGAIN).await;
                     }
+                    ready.store(true, Ordering::Relaxed);
                 }
-            };
-            tokio::select! {
-                () = start => {}
-                _ = stop.changed() => {}
             }
-        });
+        }));
     }
     if role.is(Role::Project) {
         tasks.spawn(follow_receipt_keys(Arc::clone(&engine)));
         tasks.spawn(api::services::receipts::seal::run(Arc::clone(&engine.context), Arc::clone(&engine.parts.keys), engine.holder.clone()));
-        let (engine, mut stop) = (Arc::clone(&engine), engine.stopping());
-        tasks.spawn(async move {
-            let named = async {
-                while let Err(problem) = api::services::receipts::pubkey::name_first(&engine.context, &engine.receipt_key).await {
-                    tracing::warn!(reason = problem.detail, "the key of receipts is not named yet");
-                    tokio::time::sleep(WAIT_AGAIN).await;
-                }
-            };
-            tokio::select! {
-                () = named => {}
-                _ = stop.changed() => {}
+        let own = Arc::clone(&engine);
+        tasks.spawn(engine.until_stopped(async move {
+            while let Err(problem) = api::services::receipts::pubkey::name_first(&own.context, &own.receipt_key).await {
+                tracing::warn!(reason = problem.detail, "the key of receipts is not named yet");
+                tokio::time::sleep(WAIT_AGAIN).await;
             }
-        });
+        }));
     }
     if role.is(Role::Api) {
         tasks.spawn(record_uses(Arc::clone(&engine)));

@@ -1,6 +1,7 @@
 //! The project role: the heads and every service's decider, each in its own task, and what the command line asks of them.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -148,16 +149,13 @@ impl<S: Service> Projection for Running<S> {
             if turned.is_err() {
                 lease.release().await;
             }
-            let pause = if matches!(turned, Ok(true)) { None } else { Some(RETRY) };
             let next = async {
-                match pause {
-                    Some(pause) => tokio::time::sleep(pause).await,
-                    None => {
-                        let waiter = self.decider.lock().await.waiter();
-                        // The lease is renewed well before it ends, also when nothing happens.
-                        let _ = tokio::time::timeout(LEASE / 3, waiter).await;
-                    }
+                if !matches!(turned, Ok(true)) {
+                    return tokio::time::sleep(RETRY).await;
                 }
+                let mut waiter = pin!(self.decider.lock().await.waiter());
+                // The lease is renewed well before it ends, also when nothing happens; what is waited for stays the same then.
+                while tokio::time::timeout(LEASE / 3, &mut waiter).await.is_err() && matches!(lease.renew().await, Ok(true)) {}
             };
             tokio::select! {
                 biased;

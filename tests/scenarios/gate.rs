@@ -2,6 +2,7 @@
 //!
 //! All calls from the n-th on wait, as those of a process that got SIGSTOP do. What it had asked of an upstream may still arrive.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,12 +31,14 @@ pub(crate) struct Gate {
     state: watch::Sender<State>,
     /// Whether an append stops before each of its records, as one of a log does that takes them one by one.
     is_torn: bool,
+    /// The views that were stirred.
+    pub(crate) stirred: watch::Sender<BTreeSet<&'static str>>,
 }
 
 impl Gate {
     /// A process that goes on freely.
     pub(crate) fn new(is_torn: bool) -> Arc<Self> {
-        Arc::new(Self { state: watch::Sender::new(State::Free), is_torn })
+        Arc::new(Self { state: watch::Sender::new(State::Free), is_torn, stirred: watch::Sender::default() })
     }
 
     /// Lets so many calls through, and holds the process at the next one.
@@ -181,6 +184,13 @@ impl View for GatedView {
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, view_store::Error> {
         self.gate.pass().await;
         self.view.wait_past(seen).await
+    }
+
+    fn stir(&self) {
+        self.gate.stirred.send_modify(|views| {
+            views.insert(self.view.def().name);
+        });
+        self.view.stir();
     }
 }
 

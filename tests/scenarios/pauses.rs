@@ -8,13 +8,15 @@ use event_log::{Append, Stored};
 use futures_util::future::{self, Either};
 use ingest::{Error, Outcome, Runner};
 use projector::decider::Decider;
+use projector::follow::stir;
 use projector::heads::Heads;
 use projector::rebuild::Progress;
 use projector::services::recalls::Recalls;
 use schemas::clock::Clock;
 use schemas::key;
 use schemas::topics::RECALLS as FACTS;
-use schemas::views::engine::{RUNS, RunRow};
+use schemas::views::engine::{RUNS, RunRow, VIEW as ENGINE};
+use schemas::views::{awards, recalls};
 use tokio::sync::watch;
 use upstreams::http::Client;
 use upstreams::{Door, Upstream};
@@ -259,6 +261,31 @@ async fn a_run_that_ends_during_a_look_is_not_gone_on_with() {
     let third = story.engine.rival(clock_after(2), "third");
     story.run_whole(&third).await;
     story.assert_said(&third, "in the end").await;
+    story.end().await;
+}
+
+/// Proves that a view is stirred when the log gets what it follows (the heads by facts, a service by its changes), and none that has nothing to
+/// come.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn views_are_stirred_by_what_comes_for_them() {
+    let story = Ingesting::begin(56, 150, "openfda", "openfda.food").await;
+    let gate = Gate::new(false);
+    let parts = gate.parts(&story.engine.parts);
+    let ingesting = async {
+        let runner = story.engine.rival(clock_after(1), "runner");
+        // What came before anybody followed the log stirs nothing.
+        for _ in 0..20 {
+            story.advance();
+            story.run_whole(&runner).await;
+            story.engine.projected().await;
+        }
+        gate.stirred.subscribe().wait_for(|views| views.contains(ENGINE.name) && views.contains(recalls::VIEW.name)).await.unwrap();
+    };
+    tokio::select! {
+        () = stir(&parts, &[&ENGINE, &recalls::VIEW, awards::TABLES.view]) => {}
+        () = ingesting => {}
+    }
+    assert_eq!(*gate.stirred.borrow(), [ENGINE.name, recalls::VIEW.name].into());
     story.end().await;
 }
 

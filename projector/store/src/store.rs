@@ -128,8 +128,11 @@ pub trait View: Send + Sync + 'static {
     /// or not. On CQL it reads every partition and sorts, so it is not for answering requests.
     fn scan(&self, table: &'static Table, span: Span) -> Box<dyn Scan>;
     /// Waits until a commit has raised the checkpoint's seq, or any position, since `seen`; answers the checkpoint then. Cancel-safe.
-    /// On a generation that a swap replaced it answers [`Error::Gone`] instead of waiting for what cannot come.
+    /// On a generation that a swap replaced it answers [`Error::Gone`] instead of waiting for what cannot come. A commit of another process
+    /// is known within some milliseconds soon after a wait began or [`Self::stir`] was called, and within about a second otherwise.
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, Error>;
+    /// Says that another process may be about to commit: if anybody waits, it is looked for often from now on.
+    fn stir(&self) {}
 }
 
 /// All views, and the coordination rows beside them.

@@ -7,49 +7,68 @@ use schemas::receipt::SigningKeys;
 use schemas::tree::{Checkpoint, Question};
 use schemas::views::receipts::{CHECKPOINT, ReceiptCommand, TABLES};
 use view_store::lease::Lease;
+use view_store::{Checkpoint as ViewCheckpoint, View};
 
 use super::Receipts;
 use crate::access::append::{Once, command};
 use crate::context::{Context, store_problem};
 use crate::problem::Problem;
 
-/// Between two looks: a receipt is in a checkpoint within a second.
+/// Between two looks at a tree that grows: a receipt is in a checkpoint within a second.
 const EVERY: Duration = Duration::from_millis(400);
+
+/// What a look came to.
+enum Looked {
+    /// The tree had not grown past what the receipts were up to.
+    Sealed(Arc<dyn View>, ViewCheckpoint),
+    /// It had, and was sealed here, or another process is at it.
+    Grown,
+    /// It had, and the key to sign it with is not on this node.
+    NoKey,
+}
 
 /// Seals the tree whenever it has grown, until the server stops. One process at a time does, of those that have the key; two do no harm.
 pub async fn run(ctx: Arc<Context>, keys: Arc<SigningKeys>, holder: String) {
     let mut lease = Lease::new(&ctx.store, "receipts/seal".to_owned(), &holder);
     let mut is_warned = false;
-    loop {
-        let turn = async {
-            let Some(grown) = Grown::find(&ctx).await? else { return Ok(true) };
-            if !keys.public().contains(&grown.public_key) {
-                lease.release().await;
-                return Ok(false);
-            }
-            if lease.renew().await.map_err(store_problem)? {
-                grown.seal(&ctx, &keys).await?;
-            }
-            Ok::<_, Problem>(true)
-        };
-        tokio::select! {
-            sealed = turn => match sealed {
-                Ok(has_key) => {
-                    if !has_key && !is_warned {
+    let sealing = async {
+        loop {
+            match look(&ctx, &keys, &mut lease).await {
+                Ok(Looked::Sealed(view, at)) => {
+                    // Nothing to do until receipts come. One that cannot be told of is looked for below.
+                    let _ = view.wait_past(&at).await;
+                    is_warned = false;
+                }
+                Ok(Looked::Grown) => is_warned = false,
+                Ok(Looked::NoKey) => {
+                    if !std::mem::replace(&mut is_warned, true) {
                         tracing::warn!("the key of receipts is not on this node: another one must sign the tree over them");
                     }
-                    is_warned = !has_key;
                 }
                 Err(problem) => tracing::warn!(reason = problem.detail, "the tree over receipts could not be sealed"),
-            },
-            () = ctx.stopped() => break,
+            }
+            tokio::time::sleep(EVERY).await;
         }
-        tokio::select! {
-            () = tokio::time::sleep(EVERY) => {}
-            () = ctx.stopped() => break,
-        }
+    };
+    tokio::select! {
+        () = sealing => {}
+        () = ctx.stopped() => {}
     }
     lease.release().await;
+}
+
+async fn look(ctx: &Context, keys: &SigningKeys, lease: &mut Lease) -> Result<Looked, Problem> {
+    let view = ctx.live(TABLES.view).await?;
+    let at = view.checkpoint().await.map_err(store_problem)?;
+    let Some(grown) = Grown::find(ctx).await? else { return Ok(Looked::Sealed(view, at)) };
+    if !keys.public().contains(&grown.public_key) {
+        lease.release().await;
+        return Ok(Looked::NoKey);
+    }
+    if lease.renew().await.map_err(store_problem)? {
+        grown.seal(ctx, keys).await?;
+    }
+    Ok(Looked::Grown)
 }
 
 /// A tree that is larger than the last one sealed.

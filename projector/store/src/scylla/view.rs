@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ::scylla::response::PagingState;
 use ::scylla::statement::batch::{Batch, BatchType};
@@ -33,8 +33,19 @@ const BATCH_ROWS_MAX: usize = 50;
 const BATCH_BYTES_MAX: usize = 40_000;
 /// How soon the stored checkpoint is looked at after somebody has begun to wait.
 const POLL_FIRST: Duration = Duration::from_millis(2);
-/// How often it is looked at when nothing has come for long.
-const POLL_LAST: Duration = Duration::from_millis(50);
+/// How often while what is waited for may well be under way.
+const POLL_SOON: Duration = Duration::from_millis(40);
+/// How often when nothing has come for long.
+const POLL_LAST: Duration = Duration::from_secs(1);
+/// How often it is looked at whether the generation is still there.
+const ENDED_LOOKED_FOR: Duration = POLL_LAST;
+/// For how long after a commit of this process none of another is expected.
+const OURS_FOR: Duration = Duration::from_secs(2);
+
+/// Until the next look, by the time since somebody began to wait.
+fn pause(waited: Duration) -> Duration {
+    (waited / 2).min(POLL_SOON).max(waited / 8).clamp(POLL_FIRST, POLL_LAST)
+}
 
 /// What waiters watch.
 #[derive(Clone, Default)]
@@ -66,6 +77,8 @@ pub(super) struct ScyllaView {
     dropped: AtomicBool,
     /// One commit at a time.
     committing: tokio::sync::Mutex<()>,
+    /// When this process last did.
+    committed: Mutex<Option<Instant>>,
 }
 
 impl ScyllaView {
@@ -82,6 +95,7 @@ impl ScyllaView {
             began: Arc::default(),
             dropped: AtomicBool::new(false),
             committing: tokio::sync::Mutex::default(),
+            committed: Mutex::default(),
         })
     }
 
@@ -236,15 +250,16 @@ impl ScyllaView {
 }
 
 /// Asks for the checkpoint while anybody waits and the view is there: often at first, since what is waited for is mostly under way,
-/// then less and less.
+/// then less and less; and seldom while it is this process that commits.
 async fn ask(view: Weak<ScyllaView>, began: Arc<Notify>) {
-    let mut pause = POLL_FIRST;
+    let (mut begun, mut refreshed) = (Instant::now(), Instant::now());
+    let mut is_ours = false;
     loop {
         tokio::select! {
-            () = tokio::time::sleep(pause) => pause = POLL_LAST.min(pause * 3 / 2),
+            () = tokio::time::sleep(if is_ours { POLL_LAST } else { pause(begun.elapsed()) }) => {}
             () = began.notified() => {
+                begun = Instant::now();
                 tokio::time::sleep(POLL_FIRST).await;
-                pause = POLL_FIRST;
             }
         }
         let Some(view) = view.upgrade() else { return };
@@ -255,7 +270,17 @@ async fn ask(view: Weak<ScyllaView>, began: Arc<Notify>) {
                 return;
             }
         }
-        if let Err(error) = view.refresh().await {
+        is_ours = held(view.committed.lock()).is_some_and(|committed| committed.elapsed() < OURS_FOR);
+        let is_fresh = refreshed.elapsed() < ENDED_LOOKED_FOR;
+        let looked = match (is_ours, is_fresh) {
+            (true, true) => continue,
+            (false, true) => checkpoint::read(&view.cql, view.def.name, view.generation).await.map(|stored| view.publish(&stored, false)),
+            (_, false) => {
+                refreshed = Instant::now();
+                view.refresh().await.map(|_| ())
+            }
+        };
+        if let Err(error) = looked {
             // Those that wait have a time limit of their own; the database may come back before it.
             tracing::debug!(view = view.def.name, error = schemas::reason::reason(&error), "the checkpoint could not be read");
         }
@@ -384,6 +409,7 @@ impl View for ScyllaView {
         let written = checkpoint::write(&self.cql, self.def.name, self.generation, &known, checkpoint).await;
         self.told(written).await?;
         self.publish(checkpoint, false);
+        *held(self.committed.lock()) = Some(Instant::now());
         Ok(())
     }
 
@@ -435,6 +461,10 @@ impl View for ScyllaView {
             }
         }
     }
+
+    fn stir(&self) {
+        self.began.notify_one();
+    }
 }
 
 /// A scan of a view that nobody holds: there is none, since a call holds its view.
@@ -444,5 +474,25 @@ struct Ended;
 impl Scan for Ended {
     async fn next(&mut self, _: usize) -> Result<Vec<(Key, Bytes)>, Error> {
         Err(closed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that what comes soon is known soon, and that nobody asks often for what does not come.
+    #[test]
+    fn pauses_grow() {
+        let ms = Duration::from_millis;
+        for (waited, expected) in [(0, 2), (10, 5), (60, 30), (300, 40), (2_000, 250), (8_000, 1_000), (3_600_000, 1_000)] {
+            assert_eq!(pause(ms(waited)), ms(expected), "after {waited} ms");
+        }
+        let (mut waited, mut asked) = (Duration::ZERO, 0);
+        while waited < Duration::from_secs(60) {
+            waited += pause(waited);
+            asked += 1;
+        }
+        assert!((52..110).contains(&asked), "asked {asked} times in a minute");
     }
 }
