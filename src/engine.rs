@@ -459,12 +459,13 @@ pub(crate) async fn run(
     tasks.spawn(control.run(Arc::clone(&engine)));
     {
         let parts = engine.parts.clone();
-        // Deciders wait at the heads, whoever seals the tree at the receipts, and callers at all services.
-        let mut views = if role.is(Role::Project) { vec![&ENGINE_VIEW, RECEIPTS.view] } else { Vec::new() };
-        if role.is(Role::Api) {
-            views.extend(SERVICES);
-        }
-        tasks.spawn(engine.until_stopped(async move { follow::stir(&parts, &views).await }));
+        // Callers wait at all services, and whoever seals the tree at the receipts.
+        let views: &[_] = match role {
+            Role::Ingest => &[],
+            Role::Project => &[RECEIPTS.view],
+            _ => SERVICES,
+        };
+        tasks.spawn(engine.until_stopped(async move { follow::stir(&parts, views).await }));
     }
     if role.is(Role::Api) {
         tasks.spawn(engine.until_stopped(Arc::clone(&engine.context.search).follow(Arc::clone(&engine.store))));

@@ -130,7 +130,8 @@ impl Runner {
         if before.is_empty() || self.store.coordination().holder(&lease_of(upstream)).await?.is_some() {
             return Ok(false);
         }
-        // One that ended between the two looks had given its lease back.
+        // One that ended between the two looks had given its lease back. (Where it stopped before the heads knew of its end, it is run again,
+        // which finds nothing new.)
         let after = self.under_way(upstream).await?;
         Ok(before.iter().any(|run| after.contains(run)))
     }

@@ -49,10 +49,10 @@ async fn wait_past(log: &Arc<dyn EventLog>, places: impl Iterator<Item = Place>)
     }
 }
 
-/// Stirs the views whenever the log gets something that they will follow: so those that wait there in this process hear of other processes'
-/// commits soon, and a shared store is seldom asked while nothing happens.
+/// Stirs the views of a shared store whenever the log gets something that they will follow: so those that wait there in this process hear of
+/// other processes' commits soon, and the store is seldom asked while nothing happens. Never ends.
 pub async fn stir(parts: &Parts, views: &[&'static ViewDef]) {
-    let is_asked = |view: &ViewDef| views.iter().any(|asked| asked.name == view.name);
+    let is_asked = |view: &ViewDef| parts.store.is_shared() && views.iter().any(|asked| asked.name == view.name);
     let mut stirring = Vec::new();
     if is_asked(parts.engine.def()) {
         stirring.push(stir_one(parts, parts.engine.def(), heads::fact_topics().collect()));
@@ -66,25 +66,33 @@ pub async fn stir(parts: &Parts, views: &[&'static ViewDef]) {
     }
     for_each_service!(service);
     future::join_all(stirring).await;
+    future::pending().await
 }
 
 async fn stir_one(parts: &Parts, def: &'static ViewDef, inputs: Vec<&'static Topic>) {
+    let mut is_warned = false;
     loop {
         let stirred = async {
             let mut places: Vec<Place> = Vec::new();
             for (topic, partition) in partitions(&inputs) {
                 places.push((topic, partition, parts.log.end(topic, partition).await?));
             }
+            is_warned = false;
+            // What came before is under way, for all that is known here.
+            parts.store.live(def).await?.stir();
             loop {
                 let at = wait_past(&parts.log, places.iter().copied()).await?;
                 parts.store.live(def).await?.stir();
-                tokio::time::sleep(STIR_PAUSE).await;
                 let (topic, partition, end) = &mut places[at];
                 *end = parts.log.end(topic, *partition).await?;
+                tokio::time::sleep(STIR_PAUSE).await;
             }
         };
         let Err::<Infallible, Error>(error) = stirred.await;
-        tracing::debug!(view = def.name, error = schemas::reason::reason(&error), "other processes' commits are looked for once a second");
+        if !std::mem::replace(&mut is_warned, true) {
+            let error = schemas::reason::reason(&error);
+            tracing::warn!(view = def.name, error, "the log does not tell what comes: other processes' commits are known a second late");
+        }
         tokio::time::sleep(ANEW_PAUSE).await;
     }
 }

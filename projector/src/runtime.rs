@@ -21,11 +21,14 @@ use crate::decider::Decider;
 use crate::heads::Heads;
 use crate::rebuild::{self, Parts, Progress};
 use crate::service::Service;
-use crate::{Error, for_each_service, heads, metrics};
+use crate::{Error, follow, for_each_service, heads, metrics};
 
 /// How long it waits before it asks again for a lease that another holds, or after a failure.
 const RETRY: Duration = Duration::from_secs(1);
 const _: () = assert!(view_store::lease::is_taken_over_soon(RETRY), "a service is taken over late");
+
+/// How often a lease is renewed, at most, until it is looked whether there is anything to do, though nothing told of it: a minute.
+const RENEWALS_MAX: u32 = 12;
 
 /// The lease of the engine's view.
 fn heads_lease() -> String {
@@ -154,8 +157,12 @@ impl<S: Service> Projection for Running<S> {
                     return tokio::time::sleep(RETRY).await;
                 }
                 let mut waiter = pin!(self.decider.lock().await.waiter());
-                // The lease is renewed well before it ends, also when nothing happens; what is waited for stays the same then.
-                while tokio::time::timeout(LEASE / 3, &mut waiter).await.is_err() && matches!(lease.renew().await, Ok(true)) {}
+                // The lease is renewed well before it ends, also when nothing happens; what is waited for stays the same for some times.
+                for _ in 0..RENEWALS_MAX {
+                    if tokio::time::timeout(LEASE / 3, &mut waiter).await.is_ok() || !matches!(lease.renew().await, Ok(true)) {
+                        break;
+                    }
+                }
             };
             tokio::select! {
                 biased;
@@ -328,6 +335,12 @@ impl Projector {
             let (service, holder, stop) = (Arc::clone(service), holder.clone(), stop.clone());
             tasks.spawn(async move { service.run(&holder, stop).await });
         }
-        while tasks.join_next().await.is_some() {}
+        let working = async { while tasks.join_next().await.is_some() {} };
+        // Deciders wait at the heads, which another process may keep.
+        let heads = [self.parts.engine.def()];
+        tokio::select! {
+            () = working => {}
+            () = follow::stir(&self.parts, &heads) => {}
+        }
     }
 }

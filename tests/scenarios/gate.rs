@@ -214,6 +214,11 @@ struct GatedStore {
 
 #[async_trait]
 impl ViewStore for GatedStore {
+    /// As for a process beside others.
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     async fn live(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, view_store::Error> {
         self.gate.pass().await;
         Ok(self.gate.view(&self.store.live(def).await?))

@@ -128,8 +128,10 @@ pub trait View: Send + Sync + 'static {
     /// or not. On CQL it reads every partition and sorts, so it is not for answering requests.
     fn scan(&self, table: &'static Table, span: Span) -> Box<dyn Scan>;
     /// Waits until a commit has raised the checkpoint's seq, or any position, since `seen`; answers the checkpoint then. Cancel-safe.
-    /// On a generation that a swap replaced it answers [`Error::Gone`] instead of waiting for what cannot come. A commit of another process
-    /// is known within some milliseconds soon after a wait began or [`Self::stir`] was called, and within about a second otherwise.
+    /// On a generation that a swap replaced it answers [`Error::Gone`] instead of waiting for what cannot come.
+    ///
+    /// Another process's commit is known within milliseconds soon after a wait began or [`Self::stir`] was called, otherwise within a second;
+    /// within some two, like another process's swap, where this one had just committed itself.
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, Error>;
     /// Says that another process may be about to commit: if anybody waits, it is looked for often from now on.
     fn stir(&self) {}
@@ -138,6 +140,10 @@ pub trait View: Send + Sync + 'static {
 /// All views, and the coordination rows beside them.
 #[async_trait]
 pub trait ViewStore: Send + Sync + 'static {
+    /// Whether other processes may commit to its views.
+    fn is_shared(&self) -> bool {
+        false
+    }
     /// The live generation of a view, made (as generation 1) if there is none.
     async fn live(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, Error>;
     /// A new, empty generation beside the live one. One left over by a crash is dropped first.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use schemas::receipt::SigningKeys;
 use schemas::tree::{Checkpoint, Question};
 use schemas::views::receipts::{CHECKPOINT, ReceiptCommand, TABLES};
+use tokio::time::Instant;
 use view_store::lease::Lease;
 use view_store::{Checkpoint as ViewCheckpoint, View};
 
@@ -14,14 +15,16 @@ use crate::access::append::{Once, command};
 use crate::context::{Context, store_problem};
 use crate::problem::Problem;
 
-/// Between two looks at a tree that grows: a receipt is in a checkpoint within a second.
+/// Between two looks: a receipt is in a checkpoint within a second.
 const EVERY: Duration = Duration::from_millis(400);
+/// The longest until the next look while no receipts come.
+const LOOKED_ANYWAY: Duration = Duration::from_secs(10);
 
 /// What a look came to.
 enum Looked {
-    /// The tree had not grown past what the receipts were up to.
+    /// The last checkpoint covers all receipts that the view held where it stood.
     Sealed(Arc<dyn View>, ViewCheckpoint),
-    /// It had, and was sealed here, or another process is at it.
+    /// The tree had grown, and was sealed here, or another process is at it.
     Grown,
     /// It had, and the key to sign it with is not on this node.
     NoKey,
@@ -33,10 +36,11 @@ pub async fn run(ctx: Arc<Context>, keys: Arc<SigningKeys>, holder: String) {
     let mut is_warned = false;
     let sealing = async {
         loop {
+            let looked_at = Instant::now();
             match look(&ctx, &keys, &mut lease).await {
                 Ok(Looked::Sealed(view, at)) => {
-                    // Nothing to do until receipts come. One that cannot be told of is looked for below.
-                    let _ = view.wait_past(&at).await;
+                    // Nothing to do until receipts come. Where the view itself is gone, the next look opens another.
+                    let _ = tokio::time::timeout(LOOKED_ANYWAY, view.wait_past(&at)).await;
                     is_warned = false;
                 }
                 Ok(Looked::Grown) => is_warned = false,
@@ -47,7 +51,7 @@ pub async fn run(ctx: Arc<Context>, keys: Arc<SigningKeys>, holder: String) {
                 }
                 Err(problem) => tracing::warn!(reason = problem.detail, "the tree over receipts could not be sealed"),
             }
-            tokio::time::sleep(EVERY).await;
+            tokio::time::sleep_until(looked_at + EVERY).await;
         }
     };
     tokio::select! {

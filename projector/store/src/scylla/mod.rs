@@ -7,6 +7,7 @@
 mod checkpoint;
 mod coordination;
 mod generations;
+mod pace;
 mod scan;
 mod session;
 mod tables;
@@ -241,6 +242,10 @@ async fn check_version(cql: &Cql) -> Result<(), Error> {
 
 #[async_trait]
 impl ViewStore for ScyllaStore {
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     async fn live(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, Error> {
         if let Some(view) = self.cached_live(def) {
             return Ok(view);

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ::scylla::response::PagingState;
 use ::scylla::statement::batch::{Batch, BatchType};
@@ -19,6 +19,7 @@ use tokio::sync::{Notify, watch};
 
 use super::checkpoint::{self, is_past, raise, stamp};
 use super::generations;
+use super::pace::{Look, Pace};
 use super::scan::ScyllaScan;
 use super::session::{Cell, Cql, Failure, closed, held, int_of, text_of};
 use super::tables::{self, Statements, Step, cell, unkeyed};
@@ -31,22 +32,6 @@ const REQUESTS_AT_ONCE: usize = 128;
 const BATCH_ROWS_MAX: usize = 50;
 /// Bytes of values in a batch.
 const BATCH_BYTES_MAX: usize = 40_000;
-/// How soon the stored checkpoint is looked at after somebody has begun to wait.
-const POLL_FIRST: Duration = Duration::from_millis(2);
-/// How often while what is waited for may well be under way.
-const POLL_SOON: Duration = Duration::from_millis(40);
-/// How often when nothing has come for long.
-const POLL_LAST: Duration = Duration::from_secs(1);
-/// How often it is looked at whether the generation is still there.
-const ENDED_LOOKED_FOR: Duration = POLL_LAST;
-/// For how long after a commit of this process none of another is expected.
-const OURS_FOR: Duration = Duration::from_secs(2);
-
-/// Until the next look, by the time since somebody began to wait.
-fn pause(waited: Duration) -> Duration {
-    (waited / 2).min(POLL_SOON).max(waited / 8).clamp(POLL_FIRST, POLL_LAST)
-}
-
 /// What waiters watch.
 #[derive(Clone, Default)]
 struct Progress {
@@ -71,13 +56,13 @@ pub(super) struct ScyllaView {
     statements: HashMap<&'static str, Statements>,
     progress: watch::Sender<Progress>,
     waiting: Mutex<Waiting>,
-    /// Somebody has begun to wait.
-    began: Arc<Notify>,
+    /// Somebody has begun to wait, or something comes.
+    hurry: Arc<Notify>,
     /// The tables are no more.
     dropped: AtomicBool,
     /// One commit at a time.
     committing: tokio::sync::Mutex<()>,
-    /// When this process last did.
+    /// When this process last committed, and was not told that another had.
     committed: Mutex<Option<Instant>>,
 }
 
@@ -92,7 +77,7 @@ impl ScyllaView {
             statements,
             progress: watch::Sender::default(),
             waiting: Mutex::default(),
-            began: Arc::default(),
+            hurry: Arc::default(),
             dropped: AtomicBool::new(false),
             committing: tokio::sync::Mutex::default(),
             committed: Mutex::default(),
@@ -176,9 +161,9 @@ impl ScyllaView {
         let mut waiting = held(self.waiting.lock());
         waiting.count += 1;
         if !std::mem::replace(&mut waiting.is_asking, true) {
-            tokio::spawn(ask(Weak::clone(&self.me), Arc::clone(&self.began)));
+            tokio::spawn(ask(Asking { view: Weak::clone(&self.me), is_over: false }, Arc::clone(&self.hurry)));
         }
-        self.began.notify_one();
+        self.hurry.notify_one();
         Waiter(self)
     }
 
@@ -249,36 +234,47 @@ impl ScyllaView {
     }
 }
 
-/// Asks for the checkpoint while anybody waits and the view is there: often at first, since what is waited for is mostly under way,
-/// then less and less; and seldom while it is this process that commits.
-async fn ask(view: Weak<ScyllaView>, began: Arc<Notify>) {
-    let (mut begun, mut refreshed) = (Instant::now(), Instant::now());
-    let mut is_ours = false;
+/// The task that asks: should it end before its time, the next that waits begins another.
+struct Asking {
+    view: Weak<ScyllaView>,
+    is_over: bool,
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if let (false, Some(view)) = (self.is_over, self.view.upgrade()) {
+            held(view.waiting.lock()).is_asking = false;
+        }
+    }
+}
+
+/// Asks for the checkpoint while anybody waits and the view is there.
+async fn ask(mut asking: Asking, hurry: Arc<Notify>) {
+    let mut pace = Pace::new(Instant::now());
     loop {
         tokio::select! {
-            () = tokio::time::sleep(if is_ours { POLL_LAST } else { pause(begun.elapsed()) }) => {}
-            () = began.notified() => {
-                begun = Instant::now();
-                tokio::time::sleep(POLL_FIRST).await;
+            () = tokio::time::sleep_until(pace.next().into()) => {}
+            () = hurry.notified() => {
+                pace.hurry(Instant::now());
+                continue;
             }
         }
-        let Some(view) = view.upgrade() else { return };
+        let Some(view) = asking.view.upgrade() else { return };
         {
             let mut waiting = held(view.waiting.lock());
             if waiting.count == 0 || view.cql.is_closed() {
                 waiting.is_asking = false;
+                asking.is_over = true;
                 return;
             }
         }
-        is_ours = held(view.committed.lock()).is_some_and(|committed| committed.elapsed() < OURS_FOR);
-        let is_fresh = refreshed.elapsed() < ENDED_LOOKED_FOR;
-        let looked = match (is_ours, is_fresh) {
-            (true, true) => continue,
-            (false, true) => checkpoint::read(&view.cql, view.def.name, view.generation).await.map(|stored| view.publish(&stored, false)),
-            (_, false) => {
-                refreshed = Instant::now();
-                view.refresh().await.map(|_| ())
+        let committed = *held(view.committed.lock());
+        let looked = match pace.look(Instant::now(), committed) {
+            Look::Nothing => Ok(()),
+            Look::Checkpoint => {
+                checkpoint::read(&view.cql, view.def.name, view.generation).await.map(|stored| view.publish(&stored, false))
             }
+            Look::Generation => view.refresh().await.map(|_| ()),
         };
         if let Err(error) = looked {
             // Those that wait have a time limit of their own; the database may come back before it.
@@ -392,6 +388,7 @@ impl View for ScyllaView {
             return Err(self.gone());
         }
         if is_past(&known, checkpoint) {
+            *held(self.committed.lock()) = None;
             return Err(Error::Behind { view: self.def.name.to_owned() });
         }
         let mut by_table: Vec<(&'static Table, Vec<&Write>)> = Vec::new();
@@ -463,7 +460,7 @@ impl View for ScyllaView {
     }
 
     fn stir(&self) {
-        self.began.notify_one();
+        self.hurry.notify_one();
     }
 }
 
@@ -474,25 +471,5 @@ struct Ended;
 impl Scan for Ended {
     async fn next(&mut self, _: usize) -> Result<Vec<(Key, Bytes)>, Error> {
         Err(closed())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves that what comes soon is known soon, and that nobody asks often for what does not come.
-    #[test]
-    fn pauses_grow() {
-        let ms = Duration::from_millis;
-        for (waited, expected) in [(0, 2), (10, 5), (60, 30), (300, 40), (2_000, 250), (8_000, 1_000), (3_600_000, 1_000)] {
-            assert_eq!(pause(ms(waited)), ms(expected), "after {waited} ms");
-        }
-        let (mut waited, mut asked) = (Duration::ZERO, 0);
-        while waited < Duration::from_secs(60) {
-            waited += pause(waited);
-            asked += 1;
-        }
-        assert!((52..110).contains(&asked), "asked {asked} times in a minute");
     }
 }
