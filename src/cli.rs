@@ -20,7 +20,7 @@ use crate::backend::is_shared;
 use crate::commands::{AccountsCommand, Command, KeysCommand, ReceiptKeysCommand, WebhooksCommand};
 use crate::config::Config;
 use crate::output::{Output, Terminal};
-use crate::{control, demo, engine, import, verify};
+use crate::{control, demo, engine, hardening, import, verify};
 
 /// Public records as change feeds: ingests upstreams, keeps every change in a log, serves feeds over REST and MCP.
 #[derive(Parser)]
@@ -179,6 +179,8 @@ pub(crate) fn main() -> ExitCode {
 fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
     let config = Config::load(cli.config.as_deref(), std::env::vars())?;
     start_logging(&config)?;
+    hardening::log_panics();
+    hardening::create_private_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut written = None;
     let command = match cli.verb {

@@ -42,6 +42,7 @@ use crate::cli::{Role, address};
 use crate::commands::Command;
 use crate::config::Config;
 use crate::control;
+use crate::hardening;
 use crate::health::Health;
 use crate::output::Output;
 use crate::turns;
@@ -65,6 +66,9 @@ pub(crate) enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// It cannot be made readable by its owner alone.
+    #[error(transparent)]
+    Exposed(#[from] hardening::Error),
     /// Another process has it.
     #[error("data directory {path} is in use by another process")]
     Locked {
@@ -313,7 +317,7 @@ async fn record_uses(engine: Arc<Engine>) {
 /// Takes a data directory for this process alone.
 pub(crate) fn take_directory(dir: &Path) -> Result<File, Error> {
     let wrong = |source| Error::Directory { path: dir.to_owned(), source };
-    fs::create_dir_all(dir).map_err(wrong)?;
+    hardening::private_directory(dir)?;
     let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock")).map_err(wrong)?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
@@ -363,6 +367,8 @@ fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Result<Settin
     Ok(Settings {
         services,
         trusted_proxies,
+        connections_max: hardening::connections_max(usize::try_from(config.count("api.connections_max")?).unwrap_or(usize::MAX)),
+        connections_per_address_max: usize::try_from(config.count("api.connections_per_address_max")?).unwrap_or(usize::MAX),
         request_timeout_s: config.count("api.request_timeout_s")?,
         body_bytes_max: usize::try_from(config.count("api.body_bytes_max")?).unwrap_or(usize::MAX),
         allowed_hosts: config.list("api.allowed_hosts")?,
@@ -429,6 +435,7 @@ pub(crate) async fn serve(config: Config, role: Role) -> Result<(), Box<dyn StdE
 
 /// Takes the listener's address.
 pub(crate) fn bind(config: &Config) -> Result<Server, Box<dyn StdError>> {
+    hardening::raise_descriptor_limit();
     let listen = address(config.text("listen")).map_err(|reason| config.wrong("listen", &reason))?;
     Ok(Server::bind(listen)?)
 }

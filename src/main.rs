@@ -7,6 +7,7 @@ mod config;
 mod control;
 mod demo;
 mod engine;
+mod hardening;
 mod health;
 mod import;
 mod output;

@@ -55,6 +55,10 @@ pub struct Settings {
     pub services: BTreeMap<String, ServiceSettings>,
     /// Proxies whose forwarding headers are believed: addresses or networks (`10.0.0.0/8`).
     pub trusted_proxies: Vec<(IpAddr, u8)>,
+    /// Connections open at once, from all addresses. More wait in the system's queue.
+    pub connections_max: usize,
+    /// Connections open at once from one address, or from one IPv6 /64.
+    pub connections_per_address_max: usize,
     /// Seconds a client may take to send a request's head and body.
     pub request_timeout_s: u64,
     /// The largest body taken, in bytes.

@@ -1,17 +1,21 @@
 //! The listener: connections in, the site's answers out.
 //!
-//! Promises: a client that does not send its head in time is closed, one that does not send its body is told so, one that stops
-//! reading is closed; heads, bodies and the number of connections are bounded; when told to stop, nothing new is accepted and what was begun is finished.
+//! Promises: a client that does not send its head in time is closed, one that does not send its body gets an error, one that stops
+//! reading is closed and costs little until then; heads, bodies and the number of connections are bounded, in all and from one address; when
+//! the server stops, nothing new is accepted and what was begun is finished.
 
+mod connections;
 mod framing;
 mod stall;
+mod tracked;
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::{Method, Uri};
 use hyper::body::Incoming;
 use hyper::header::HOST;
 use hyper::server::conn::http1;
@@ -19,23 +23,31 @@ use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
+use self::connections::{Connections, Full, Room};
 use self::framing::Strict;
 use self::stall::Stalling;
+use self::tracked::Tracked;
 use crate::context::Context;
 use crate::operation::Service;
 use crate::surfaces::forwarded::{self, CallerAddress};
-use crate::surfaces::{self, Hostless, Readiness, Site, SiteError, metrics};
-
-/// Connections open at once; more wait in the kernel's queue.
-const CONNECTIONS_MAX: u32 = 10_000;
+use crate::surfaces::{self, Malformed, Readiness, Site, SiteError, metrics};
 
 /// Connections waiting to be accepted.
 const BACKLOG_MAX: u32 = 1024;
 
-/// The largest head of a request, in bytes; more gets 431.
+/// The largest head of a request that is answered, in bytes; more gets 431.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
+
+/// The largest head that is read, in bytes: one that is only somewhat too large gets a document that says so.
+const HEAD_BYTES_READ_MAX: usize = 64 * 1024;
+
+/// What of an answer may wait in the system's buffers for a reader, in bytes beyond what its network can hold.
+const UNSENT_BYTES_MAX: u32 = 64 * 1024;
+
+/// What a connection may hold of an answer before more of it is asked for, in bytes.
+const WRITE_BUFFER_BYTES_MAX: usize = 64 * 1024;
 
 /// How long requests in flight may take once the server stops.
 const STOP_TIME_MAX: Duration = Duration::from_secs(10);
@@ -117,75 +129,114 @@ impl Server {
     ) -> Result<(), SiteError> {
         let site = Arc::new(Site::new(Arc::clone(&context), services, readiness)?);
         let service = TowerToHyperService::new(warp::service(surfaces::filter(site)));
-        let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new())
-            // Runs from the end of the answer before, too: an idle connection is closed after the same time.
-            .header_read_timeout(Duration::from_secs(context.settings.request_timeout_s.max(1)))
-            .max_header_size(HEAD_BYTES_MAX);
-        let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX as usize));
+        let connections = Connections::new(context.settings.connections_max, context.settings.connections_per_address_max);
+        let head_timeout = Duration::from_secs(context.settings.request_timeout_s.max(1));
         let (stage, watching) = watch::channel(Stage::Serving);
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
             let accepting = async {
-                let slot = Arc::clone(&slots).acquire_owned().await;
-                (slot, self.listener.accept().await)
+                let (stream, peer) = self.listener.accept().await?;
+                Ok((make_room(&connections, peer.ip(), &context.settings.trusted_proxies).await, stream, peer))
             };
-            let (slot, accepted) = tokio::select! {
+            let accepted: io::Result<_> = tokio::select! {
                 () = &mut shutdown => break,
                 accepted = accepting => accepted,
             };
-            let (stream, peer) = match accepted {
-                Ok(accepted) => accepted,
+            let (room, stream, peer) = match accepted {
+                Ok((Some(room), stream, peer)) => (Arc::new(room), stream, peer),
+                // Closed without an answer: its address has its share already.
+                Ok((None, ..)) => continue,
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
             };
-            let (service, context) = (service.clone(), Arc::clone(&context));
+            let (service, context, own) = (service.clone(), Arc::clone(&context), Arc::clone(&room));
             let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-                if let Err(hostless) = host(&request) {
-                    request.extensions_mut().insert(hostless);
+                let answering = own.answering();
+                if let Err(malformed) = well_formed(&mut request) {
+                    request.extensions_mut().insert(malformed);
                 }
                 let address = forwarded::caller(peer.ip(), request.headers(), &context.settings.trusted_proxies);
                 request.extensions_mut().insert(CallerAddress(address));
-                service.call(request)
+                let answered = service.call(request);
+                async move { answered.await.map(|response| response.map(|body| Tracked::new(body, answering))) }
             });
+            let mut http = http1::Builder::new();
+            http.timer(TokioTimer::new())
+                // Runs from the end of the answer before, too: an idle connection is closed after the same time.
+                .header_read_timeout(connections.head_timeout(head_timeout))
+                .max_header_size(HEAD_BYTES_READ_MAX)
+                .max_buf_size(WRITE_BUFFER_BYTES_MAX.max(HEAD_BYTES_READ_MAX));
             let connection = connection(&http, stream, service, watching.clone());
-            let open = Arc::clone(&slots);
-            metrics::connections(CONNECTIONS_MAX as usize - open.available_permits(), CONNECTIONS_MAX as usize);
+            metrics::connections(connections.count(), connections.max());
+            let open = Arc::clone(&connections);
             tokio::spawn(async move {
-                connection.await;
-                drop(slot);
-                metrics::connections(CONNECTIONS_MAX as usize - open.available_permits(), CONNECTIONS_MAX as usize);
+                tokio::select! {
+                    () = connection => {}
+                    () = room.gives_way() => tracing::debug!("a waiting connection was closed to make room for another"),
+                }
+                drop(room);
+                metrics::connections(open.count(), open.max());
             });
         }
         // New callers are refused at once, not kept waiting in the queue.
         drop(self.listener);
         stage.send_replace(Stage::Finishing);
         context.stopping.send_replace(true);
-        if tokio::time::timeout(STOP_TIME_MAX, slots.acquire_many(CONNECTIONS_MAX)).await.is_err() {
-            let open = CONNECTIONS_MAX as usize - slots.available_permits();
-            tracing::warn!(open, "connections did not finish in time and are closed");
+        if tokio::time::timeout(STOP_TIME_MAX, connections.all_ended()).await.is_err() {
+            tracing::warn!(open = connections.count(), "connections did not finish in time and are closed");
             stage.send_replace(Stage::Over);
         }
         Ok(())
     }
 }
 
-/// Whether a request says where it is for, once and readably. HTTP/1.0 need not.
-fn host<B>(request: &hyper::Request<B>) -> Result<(), Hostless> {
+/// Room for a connection; `None` if its address has its share, all of it being answered. Waits while the whole listener only answers.
+async fn make_room(connections: &Arc<Connections>, address: IpAddr, trusted_proxies: &[(IpAddr, u8)]) -> Option<Room> {
+    let is_shared = forwarded::is_trusted(address.to_canonical(), trusted_proxies);
+    loop {
+        // Made before the look, so that a connection that ends in between is not missed.
+        let freed = connections.freed();
+        match connections.take(address, is_shared) {
+            Ok(room) => return Some(room),
+            Err(Full::Address) => return None,
+            Err(Full::Listener) => freed.await,
+        }
+    }
+}
+
+/// Checks what no route can: the method and the form of the address, the size of the head, and that the request says once and readably where it
+/// is for. A request without a path is given one, so that the refusal can be answered.
+fn well_formed<B>(request: &mut hyper::Request<B>) -> Result<(), Malformed> {
+    if request.method() == Method::CONNECT || request.uri().path().is_empty() {
+        *request.uri_mut() = Uri::from_static("/");
+        return Err(Malformed::new("method", "CONNECT and addresses without a path are not served: this is no proxy"));
+    }
+    if head_bytes(request) > HEAD_BYTES_MAX {
+        return Err(Malformed::head_too_large(HEAD_BYTES_MAX));
+    }
     let mut values = request.headers().get_all(HOST).iter();
     let is_host = |value: &http::HeaderValue| {
         let authority = http::uri::Authority::try_from(value.as_bytes());
         authority.is_ok_and(|authority| !authority.as_str().contains('@') && !authority.host().is_empty())
     };
+    let wrong = |reason| Err(Malformed::new("Host", reason));
     match (values.next(), values.next()) {
-        (None, _) if request.version() == hyper::Version::HTTP_11 => Err(Hostless("the Host header is missing")),
-        (_, Some(_)) => Err(Hostless("the Host header is given twice")),
-        (Some(value), None) if !is_host(value) => Err(Hostless("the Host header names no host")),
+        // HTTP/1.0 need not say.
+        (None, _) if request.version() == hyper::Version::HTTP_11 => wrong("the Host header is missing"),
+        (_, Some(_)) => wrong("the Host header is given twice"),
+        (Some(value), None) if !is_host(value) => wrong("the Host header names no host"),
         (None | Some(_), None) => Ok(()),
     }
+}
+
+/// The bytes of a request's head, nearly as they came.
+fn head_bytes<B>(request: &hyper::Request<B>) -> usize {
+    let uri = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
+    let line = request.method().as_str().len() + uri + " HTTP/1.1\r\n ".len();
+    line + request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len()).sum::<usize>()
 }
 
 /// A listener with the options that all its connections inherit. Must be called inside a tokio runtime.
@@ -198,6 +249,10 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     // A system whose way of sending is BBR paces, which costs timers for every page, half of the time spent on it. Pacing spares
     // networks, and between this listener and its callers, such as a proxy on this machine, there is none.
+    #[cfg(target_os = "linux")]
+    if let Err(error) = socket2::SockRef::from(&socket).set_tcp_notsent_lowat(UNSENT_BYTES_MAX) {
+        tracing::debug!(%error, "the system bounds what waits for a reader by itself");
+    }
     #[cfg(target_os = "linux")]
     if address.ip().is_loopback()
         && let Err(error) = socket2::SockRef::from(&socket).set_tcp_congestion(b"reno")

@@ -62,6 +62,8 @@ codes! {
     MediaTypeUnsupported = ("media-type-unsupported", 415, false);
     /// The quota or rate limit is spent.
     RateLimited = ("rate-limited", 429, true);
+    /// The request line and the headers are larger than the server takes.
+    HeadTooLarge = ("head-too-large", 431, false);
     /// The engine failed; the fault is ours.
     Internal = ("internal", 500, true);
     /// The engine is not ready or lags behind.

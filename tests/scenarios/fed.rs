@@ -159,6 +159,8 @@ fn context(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_u
     let own = Settings {
         services: services().into_iter().map(service).collect::<BTreeMap<_, _>>(),
         trusted_proxies: Vec::new(),
+        connections_max: 10_000,
+        connections_per_address_max: 10_000,
         request_timeout_s: 10,
         body_bytes_max: 64 << 10,
         allowed_hosts: Vec::new(),

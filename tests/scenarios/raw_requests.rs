@@ -50,6 +50,7 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ("chunks inside another encoding", post("Transfer-Encoding: chunked, gzip", JSON)),
         ("an unknown encoding", post("Transfer-Encoding: xchunked", JSON)),
         ("two encodings", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", &whole)),
+        ("the same encoding twice", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", &whole)),
         ("an unreadable length beside chunks", post("Transfer-Encoding: chunked\r\nContent-Length: 4, 4", &whole)),
         ("a bare LF in an extension", chunked(&format!("19;x\n\r\n{JSON}\r\n0\r\n\r\n"))),
         ("a space before an encoding's colon", post("Transfer-Encoding : chunked", &whole)),

@@ -207,3 +207,96 @@ async fn a_long_poll_is_answered_when_something_comes() {
     served.stop().await;
     fed.close().await;
 }
+
+/// Proves that a stream costs what its pages cost a reader who polls: it has no more rows a page and no more calls a day, waiting costs nothing,
+/// and it ends when the calls are spent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_is_counted_by_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut fed = Fed::open(dir.path(), Clock::System, None).await;
+    let projector = Arc::clone(&fed.engine.projector);
+    fed.engine.start(projector, "projector");
+    let served = Served::start(&fed.engine, Clock::System, None);
+    let (address, key) = (served.address, served.key(Tier::Free).await);
+    let limits = served.context.settings.tiers.of(Tier::Free);
+    let (mut writer, mut chance) = (Writer::default(), Chance(84));
+    let rows = limits.rows_max as u64 * 2 + 1;
+    fed.append((1..=rows).map(|n| fact(&mut writer, &mut chance, n)).collect()).await;
+    fed.decide().await;
+    let path = "/awards/v1/changes?start=earliest";
+    let remaining = || {
+        let answer = ask(address, "/awards/v1/changes?limit=1", &key).unwrap();
+        let rest = answer.header("ratelimit").split("r=").nth(1).and_then(|rest| rest.split(';').next()).map(str::to_owned);
+        (answer.status, rest.map(|rest| rest.parse::<i64>().unwrap()))
+    };
+    let (_, _, mut events) = Events::open(address, path, &key, "");
+    for _ in 0..rows {
+        events.next().unwrap();
+    }
+    // Three pages and the call that asks.
+    let (status, mut rest) = remaining();
+    assert_eq!((status, rest), (200, Some(limits.day.calls_max - 4)));
+    let mut n = rows;
+    loop {
+        n += 1;
+        fed.append(vec![fact(&mut writer, &mut chance, n)]).await;
+        if events.next().is_none() {
+            break;
+        }
+        rest = rest.map(|rest| rest - 1);
+        assert!(rest >= Some(0), "more pages than calls");
+    }
+    assert_eq!(rest, Some(0));
+    assert_eq!(remaining().0, 429);
+    assert_eq!(Events::open(address, path, &key, "").0, 429);
+    served.stop().await;
+    fed.close().await;
+}
+
+/// Proves that a revoked key ends the streams and long polls that are open under it within five seconds, also those at another node.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn revoking_a_key_ends_what_waits_under_it() {
+    const ENDED_WITHIN: Duration = Duration::from_secs(5);
+    let dir = tempfile::tempdir().unwrap();
+    let mut fed = Fed::open(dir.path(), Clock::System, None).await;
+    let projector = Arc::clone(&fed.engine.projector);
+    fed.engine.start(projector, "projector");
+    let nodes = [(); 2].map(|()| Served::start(&fed.engine, Clock::System, None));
+    let own = &nodes[0].context;
+    let minted = own.access.mint(own, Tier::Pro, "").await.unwrap();
+    let other_key = nodes[0].key(Tier::Pro).await;
+    let key = minted.key.reveal().to_owned();
+    let mut waiting = Vec::new();
+    for address in nodes.each_ref().map(|node| node.address) {
+        let (status, _, mut events) = Events::open(address, "/awards/v1/changes", &key, "");
+        assert_eq!(status, 200);
+        waiting.push(tokio::task::spawn_blocking(move || events.next().is_none()));
+        let poll = ask_later(address, "/awards/v1/changes?start=latest&wait=30", &key);
+        waiting.push(tokio::task::spawn_blocking(move || poll.join().unwrap() == 401));
+    }
+    let (status, _, unrelated) = Events::open(nodes[0].address, "/awards/v1/changes", &other_key, "");
+    assert_eq!(status, 200);
+    own.access.revoke(own, &minted.row.id).await.unwrap();
+    let revoked = Instant::now();
+    for waiting in waiting {
+        assert!(waiting.await.unwrap());
+    }
+    assert!(revoked.elapsed() < ENDED_WITHIN, "{:?}", revoked.elapsed());
+    // A key that was not revoked goes on.
+    fed.append(vec![fact(&mut Writer::default(), &mut Chance(85), 1)]).await;
+    let next = tokio::task::spawn_blocking(move || {
+        let mut unrelated = unrelated;
+        unrelated.next().is_some()
+    });
+    assert!(next.await.unwrap());
+    for node in nodes {
+        node.stop().await;
+    }
+    fed.close().await;
+}
+
+/// Asks on a thread of its own; its status.
+fn ask_later(address: SocketAddr, path: &'static str, key: &str) -> std::thread::JoinHandle<u16> {
+    let key = key.to_owned();
+    std::thread::spawn(move || ask(address, path, &key).unwrap().status)
+}

@@ -1,7 +1,8 @@
 //! Who may call, and how often: keys, tiers, quotas, and the secrets behind them.
 //!
 //! Promises: a key is checked for its form before anything is looked up, and compared in constant time; a revoked key stops working
-//! within [`KEY_CACHED_FOR`] on every node, at once on the node that revoked it; quotas are exact (see [`quota`]).
+//! within [`KEY_CACHED_FOR`] on every node, at once on the node that revoked it, and ends what waits under it within five seconds; quotas are
+//! exact (see [`quota`]).
 
 pub(crate) mod append;
 pub mod commands;
@@ -37,6 +38,8 @@ use crate::problem::Problem;
 
 /// How long a key's row is believed without being read again.
 pub const KEY_CACHED_FOR: Duration = Duration::from_secs(4);
+/// How often the key of a call that waits is looked at again. With [`KEY_CACHED_FOR`], a revoked key ends such a call within five seconds.
+const KEY_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Uses of keys recorded at once; the others follow the next time.
 const RECORDED_AT_ONCE: usize = 2_000;
 /// How often uses of keys are recorded.
@@ -144,6 +147,28 @@ impl Access {
     /// `rate-limited`, `unavailable`.
     pub(crate) async fn admit_file(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
         self.spend(ctx, &format!("file/{}", address_subject(address)), tiers::FILES).await.map(|_| ())
+    }
+
+    /// Admits a request for a path that leads nowhere: those are limited by address, generously.
+    ///
+    /// # Errors
+    /// `rate-limited`, `unavailable`.
+    pub(crate) async fn admit_unknown_path(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
+        self.spend(ctx, &format!("unknown/{}", address_subject(address)), tiers::UNKNOWN_PATHS).await.map(|_| ())
+    }
+
+    /// Waits until a key is no longer good: it was revoked, or replaced a day ago. Never ready without a key.
+    pub(crate) async fn key_ended(&self, ctx: &Context, credentials: &Credentials, address: IpAddr) {
+        if credentials.key.is_none() {
+            return std::future::pending().await;
+        }
+        loop {
+            tokio::time::sleep(KEY_CHECK_INTERVAL).await;
+            // A key that cannot be looked up now is not one that has ended.
+            if self.caller(ctx, credentials.clone(), address).await.is_err_and(|problem| problem.code == ErrorCode::KeyInvalid) {
+                return;
+            }
+        }
     }
 
     /// Gives back what was leased and not used, for a clean stop.

@@ -80,6 +80,8 @@ impl Tiers {
 pub const UNPAID: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
 /// Files that one address may read.
 pub const FILES: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
+/// Paths that lead nowhere, asked for by one address.
+pub const UNKNOWN_PATHS: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
 /// The first tier that may keep filters and watches.
 pub const KEEPS_FROM: Tier = Tier::Pro;
 /// Live keys of one e-mail address.

@@ -84,6 +84,8 @@ impl World {
         let settings = Settings {
             services: BTreeMap::new(),
             trusted_proxies: Vec::new(),
+            connections_max: 10_000,
+            connections_per_address_max: 10_000,
             request_timeout_s: 10,
             body_bytes_max: 65_536,
             allowed_hosts: Vec::new(),

@@ -71,7 +71,8 @@ struct Framing {
     begun: bool,
     /// The last length told; `None` within for one that is none.
     length: Option<Option<u64>>,
-    chunked: bool,
+    /// How often `Transfer-Encoding` is given.
+    encodings: u32,
 }
 
 impl Framing {
@@ -139,15 +140,16 @@ impl Framing {
             // Empty lines may come before a request.
             (_, true) if !self.begun => true,
             (_, true) => {
-                let (length, chunked) = (self.length.take(), std::mem::take(&mut self.chunked));
+                let (length, encodings) = (self.length.take(), std::mem::take(&mut self.encodings));
                 self.begun = false;
                 self.at = match length {
-                    _ if chunked => At::Size,
+                    _ if encodings > 0 => At::Size,
                     Some(None) => At::Lost,
                     Some(Some(length)) if length > 0 => At::Body(length),
                     _ => At::Head,
                 };
-                !(chunked && length.is_some())
+                // Two encodings, or an encoding next to a length: a reader that looks at the other one sees another request.
+                encodings == 0 || (encodings == 1 && length.is_none())
             }
             (_, false) => {
                 let is_request_line = !std::mem::replace(&mut self.begun, true);
@@ -158,7 +160,7 @@ impl Framing {
                     // Twice the same is told twice; hyper refuses others, where it looks at them.
                     self.length = Some(value.parse().ok());
                 } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
-                    self.chunked = true;
+                    self.encodings = self.encodings.saturating_add(1);
                 }
                 true
             }
@@ -200,6 +202,8 @@ mod tests {
             "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 4, 4\r\n\r\n",
             "POST / HTTP/1.1\r\nContent-Length: 4x\r\nTransfer-Encoding: chunked\r\n\r\n",
             "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length:\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: identity\r\ntransfer-encoding: chunked\r\n\r\n",
             "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;x\n\r\na\r\n0\r\n\r\n",
             "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\na\r\n0\r\n\r\n",
             "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: y\n\r\n",

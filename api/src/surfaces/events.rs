@@ -1,8 +1,9 @@
 //! A feed as server-sent events: each item an event whose id is the cursor that stands after it, so that a reader who lost the connection
 //! goes on with `Last-Event-ID` and misses and repeats nothing.
 //!
-//! A stream is the feed's own operation asked again and again from where it stands, waiting for what comes. It counts as one call, ends after an
-//! hour, when the key is no longer good, and when the server stops; the reader's client then opens it again by itself.
+//! A stream is the feed's own operation called again and again from its last position, waiting for new items. Each page of items counts as one
+//! call, as it would for a reader who polls; waiting costs nothing. The stream ends when the quota is spent, after an hour, within five seconds
+//! when the key is revoked, and when the server stops; the reader's client then opens it again by itself.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -97,15 +98,20 @@ impl Following {
         if *self.context.stopping.borrow() || self.begun.elapsed() > LIFE_MAX {
             return None;
         }
+        // The reader's client opens the stream again, and gets the reason then, if it still holds.
+        self.next_page().await.inspect_err(|problem| tracing::debug!(detail = problem.detail, "a stream ended")).ok()
+    }
+
+    /// The next page, counted if it holds anything.
+    async fn next_page(&mut self) -> Result<Bytes, Problem> {
         let arguments = Value::Object(self.arguments.clone());
-        match self.mounted.call(&self.context, self.index, Ok(arguments), self.incoming.clone()).await {
-            Ok((answer, _)) => Some(taken(answer, &mut self.arguments)),
-            Err(problem) => {
-                // The reader's client opens it again, and is told then, if it still holds.
-                tracing::debug!(detail = problem.detail, "a stream ended");
-                None
-            }
+        let (answer, _) = self.mounted.call(&self.context, self.index, Ok(arguments), self.incoming.clone()).await?;
+        if matches!(&answer.body, Body::Events(events) if !events.is_empty()) {
+            let Incoming { credentials, address, .. } = self.incoming.clone();
+            let operation = &self.mounted.service.operations[self.index];
+            self.context.access.admit(&self.context, credentials, address, operation, false).await?;
         }
+        Ok(taken(answer, &mut self.arguments))
     }
 }
 

@@ -3,7 +3,7 @@
 //! Promise: a forwarding header is believed only as far as configured proxies vouch for it. Each proxy appends the address it
 //! saw, so the entries are read from the right; the first that is no trusted proxy is the caller, whatever stands left of it.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use http::HeaderMap;
 use http::header::FORWARDED;
@@ -55,8 +55,17 @@ fn address(entry: &str) -> Option<IpAddr> {
     parsed.ok().map(|address| address.to_canonical())
 }
 
+/// The network that counts as one caller: an IPv4 address by itself, an IPv6 address by its /64, since a caller has all of that.
+#[must_use]
+pub fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => IpAddr::V4(v4),
+        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX))),
+    }
+}
+
 /// Whether an address is in one of the networks.
-fn is_trusted(address: IpAddr, trusted: &[(IpAddr, u8)]) -> bool {
+pub(crate) fn is_trusted(address: IpAddr, trusted: &[(IpAddr, u8)]) -> bool {
     trusted.iter().any(|(network, bits)| match (address, network.to_canonical()) {
         (IpAddr::V4(address), IpAddr::V4(network)) => {
             let shift = 32_u32.saturating_sub(u32::from(*bits));

@@ -146,7 +146,7 @@ impl Site {
         } else {
             let prefixes = self.places.iter().map(|place| place.prefix.as_str());
             let known = self.documents.keys().map(String::as_str).chain(["/healthz", "/readyz", "/metrics", "/webhooks"]).chain(prefixes);
-            reply::problem("", &unknown(request.path, known))
+            not_found(&self.context, "", &request, request.path, known).await
         };
         reply::finish(&mut response);
         metrics::answered(response.status());
@@ -236,7 +236,7 @@ impl Place {
             return response;
         }
         let known = self.mounted.routes.paths().chain(self.documents.keys().copied()).chain(["/mcp"]);
-        reply::problem(base_url, &unknown(path, known))
+        not_found(context, base_url, request, path, known).await
     }
 }
 
@@ -257,9 +257,21 @@ async fn file(files: Files, context: &Arc<Context>, base_url: &str, path: &str, 
     Some(read_only(request.method, base_url, response))
 }
 
-/// Marks a request that does not say where it is for, and why.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Hostless(pub(crate) &'static str);
+/// Marks a request that no route may see, with the reason. Answered with 400 or 431, and its connection is closed.
+#[derive(Clone, Debug)]
+pub(crate) struct Malformed(Problem);
+
+impl Malformed {
+    /// A request of which a part is not as it must be.
+    pub(crate) fn new(part: &'static str, reason: &'static str) -> Self {
+        Self(Problem::new(ErrorCode::RequestInvalid, reason).about(part))
+    }
+
+    /// A request whose head is larger than `bytes_max`.
+    pub(crate) fn head_too_large(bytes_max: usize) -> Self {
+        Self(Problem::new(ErrorCode::HeadTooLarge, format!("the request line and the headers are larger than {bytes_max} bytes")))
+    }
+}
 
 /// The filter in front of a site. It answers every request.
 pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = warp::Rejection> + Clone {
@@ -269,15 +281,16 @@ pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = war
         .and(query)
         .and(warp::header::headers_cloned())
         .and(warp::ext::optional::<CallerAddress>())
-        .and(warp::ext::optional::<Hostless>())
+        .and(warp::ext::optional::<Malformed>())
         .and(warp::body::stream())
         .then(
-            move |method: Method, path: warp::path::FullPath, query: String, headers, address: Option<CallerAddress>, hostless, stream| {
+            move |method: Method, path: warp::path::FullPath, query: String, headers, address: Option<CallerAddress>, malformed, stream| {
                 let site = Arc::clone(&site);
                 async move {
-                    if let Some(Hostless(reason)) = hostless {
-                        let mut response = reply::problem("", &Problem::new(ErrorCode::RequestInvalid, reason).about("Host"));
+                    if let Some(Malformed(problem)) = malformed {
+                        let mut response = reply::problem("", &problem);
                         reply::finish(&mut response);
+                        metrics::answered(response.status());
                         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                         return response;
                     }
@@ -304,6 +317,18 @@ fn read_only(method: &Method, base_url: &str, response: Response) -> Response {
 
 fn not_allowed(method: &Method, allow: &str) -> Problem {
     Problem::new(ErrorCode::MethodNotAllowed, format!("this address does not take {method}; it takes {allow}")).header("allow", allow)
+}
+
+/// The answer where nothing is. Such requests count against the address before anything is done for them.
+async fn not_found<'a>(
+    context: &Context,
+    base_url: &str,
+    request: &Request<'_>,
+    path: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Response {
+    let admitted = context.access.admit_unknown_path(context, request.address).await;
+    reply::problem(base_url, &admitted.err().unwrap_or_else(|| unknown(path, known)))
 }
 
 fn unknown<'a>(path: &str, known: impl IntoIterator<Item = &'a str>) -> Problem {

@@ -111,7 +111,20 @@ impl Mounted {
             Method::Get => READ_TIME_MAX.saturating_add(wait),
             Method::Post | Method::Patch | Method::Delete => COMMAND_TIME_MAX,
         };
-        let answering = self.admit_and_run(context, index, arguments, incoming);
+        // A call that waits for something new must not outlive its key.
+        let (credentials, address) = (incoming.credentials.clone(), incoming.address);
+        let key_ended = async {
+            if wait.is_zero() {
+                std::future::pending::<()>().await;
+            }
+            context.access.key_ended(context, &credentials, address).await;
+        };
+        let answering = async {
+            tokio::select! {
+                answered = self.admit_and_run(context, index, arguments, incoming) => answered,
+                () = key_ended => Err(Problem::new(ErrorCode::KeyInvalid, "the API key was revoked or replaced while the call waited")),
+            }
+        };
         tokio::time::timeout(time_max, answering).await.unwrap_or_else(|_| {
             tracing::error!(
                 service = self.service.name,

@@ -141,6 +141,7 @@ pub(crate) fn errors(operation: &Operation) -> BTreeMap<u16, Vec<ErrorCode>> {
         ErrorCode::ParameterInvalid,
         ErrorCode::RequestInvalid,
         ErrorCode::KeyInvalid,
+        ErrorCode::HeadTooLarge,
         ErrorCode::RateLimited,
         ErrorCode::Internal,
         ErrorCode::Unavailable,

@@ -208,6 +208,8 @@ impl Fixture {
         let mut settings = Settings {
             services: BTreeMap::from([("fake".to_owned(), fake)]),
             trusted_proxies: Vec::new(),
+            connections_max: 10_000,
+            connections_per_address_max: 10_000,
             request_timeout_s: 1,
             body_bytes_max: 1000,
             allowed_hosts: vec!["other.example".to_owned()],

@@ -172,3 +172,43 @@ async fn cross_origin() {
         assert!(read.header("access-control-allow-headers").contains(allowed), "{allowed}");
     }
 }
+
+/// Proves that paths that lead nowhere count against the address that asks for them, and that other paths are answered all the same.
+#[tokio::test]
+async fn unknown_paths_are_limited() {
+    let fixture = Fixture::new(|_| {});
+    let site = fixture.site(Arc::new(|| Ok(())));
+    let calls_max = crate::access::tiers::UNKNOWN_PATHS.calls_max;
+    let (mut found_none, mut limited) = (0, None);
+    // Twice as many as a minute's, so that one minute's are spent even if the next one begins meanwhile.
+    for _ in 0..=2 * calls_max {
+        let read = ask().path("/fake/nowhere").reply(Arc::clone(&site)).await;
+        match read.status.as_u16() {
+            404 => found_none += 1,
+            _ => {
+                limited = Some(read);
+                break;
+            }
+        }
+    }
+    let limited = limited.unwrap();
+    assert_eq!((limited.status.as_u16(), limited.problem().0.as_str()), (429, "rate-limited"));
+    assert!(found_none >= calls_max && !limited.header("retry-after").is_empty());
+    for other in ["/elsewhere", "/fake/nowhere/else"] {
+        assert_eq!(ask().path(other).reply(Arc::clone(&site)).await.status, 429, "{other}");
+    }
+    for known in ["/healthz", "/fake/openapi.json"] {
+        assert_eq!(ask().path(known).reply(Arc::clone(&site)).await.status, 200, "{known}");
+    }
+}
+
+/// Proves that a long path is answered without a hint: it is not compared with the names of paths.
+#[tokio::test]
+async fn long_paths_get_no_hint() {
+    let fixture = Fixture::new(|_| {});
+    let near = get(&fixture, "/fake/openapi.jsom").await;
+    assert!(near.json()["detail"].as_str().unwrap().contains("did you mean"), "{}", near.body);
+    let long = get(&fixture, &format!("/fake/openapi.json{}", "m".repeat(30_000))).await;
+    assert_eq!(long.status, 404);
+    assert!(!long.body.contains("did you mean") && long.body.len() < 1_000, "{}", long.body);
+}

@@ -91,7 +91,43 @@ async fn slow_and_large_bodies() {
     let large = exchange(running.address, &format!("{chunked}7d0\r\n{}", "x".repeat(2000))).await;
     assert!(large.starts_with("HTTP/1.1 413"), "{large}");
     let head = exchange(running.address, &request("/healthz", &format!("X-Long: {}\r\n", "x".repeat(40_000)))).await;
-    assert!(head.starts_with("HTTP/1.1 431"), "{head}");
+    assert!(head.starts_with("HTTP/1.1 431") && head.contains("head-too-large") && head.contains("connection: close"), "{head}");
+    let larger = exchange(running.address, &request("/healthz", &format!("X-Long: {}\r\n", "x".repeat(100_000)))).await;
+    assert!(larger.starts_with("HTTP/1.1 431"), "{larger}");
+}
+
+/// Proves that requests to a proxy, whose addresses have no path, are refused with a document and do not reach the routes.
+#[tokio::test]
+async fn proxy_requests() {
+    let running = start(|_| {});
+    for line in ["CONNECT example.org:443 HTTP/1.1", "CONNECT /healthz HTTP/1.1"] {
+        let refused = exchange(running.address, &format!("{line}\r\nHost: localhost\r\n\r\n")).await;
+        assert!(refused.starts_with("HTTP/1.1 400"), "{line}: {refused}");
+    }
+    let refused = exchange(running.address, "CONNECT example.org:443 HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    assert!(refused.contains("request-invalid") && refused.contains("connection: close"), "{refused}");
+}
+
+/// Proves that an address that opens more connections than its share loses those that wait longest, and is still answered on a new one.
+#[tokio::test]
+async fn connections_of_one_address() {
+    let running = start(|settings| (settings.connections_per_address_max, settings.request_timeout_s) = (3, 60));
+    let mut idle = Vec::new();
+    for _ in 0..3 {
+        let mut stream = TcpStream::connect(running.address).await.unwrap();
+        // Answered once, so that the server has surely taken it.
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 200");
+        idle.push(stream);
+    }
+    let answer = exchange(running.address, &request("/healthz", "")).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let rest = read_all(&mut idle[0]).await;
+    assert!(rest.ends_with("ok\n"), "the one that waited longest is closed after its answer: {rest}");
+    idle[2].write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await.unwrap();
+    assert_eq!(read_all(&mut idle[2]).await.matches("HTTP/1.1 200").count(), 1, "the others go on");
 }
 
 /// Proves that a page made of pieces arrives whole with its length, and that HEAD sends the same head alone.

@@ -1,0 +1,171 @@
+//! What the process does for its own protection before anything runs: files that only their owner reads, enough file descriptors, and panics
+//! that are logged like everything else.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
+use rustix::process::{Resource, getrlimit, setrlimit, umask};
+
+/// The permission bits of everybody but the owner.
+const OTHERS: u32 = 0o077;
+/// File descriptors kept for the log, the store, upstreams and webhooks, where the limit allows as many: connections take the others.
+const RESERVED_DESCRIPTORS: u64 = 2_048;
+/// The longest panic message that is logged, in characters: it may hold what a caller sent.
+const PANIC_MESSAGE_CHARS_MAX: usize = 200;
+
+/// Why a data directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// It cannot be made or read.
+    #[error("data directory {path} cannot be written")]
+    Unusable {
+        /// The directory, or what in it is at fault.
+        path: PathBuf,
+        /// The system's reason.
+        #[source]
+        source: io::Error,
+    },
+    /// Others may read it, and this process may not change that.
+    #[error("{path} has mode {mode:04o}: others may read it; set directories to 0700 and files to 0600, or run as the owner")]
+    Exposed {
+        /// The directory or file.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+        /// Why the mode could not be changed.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Makes every file and directory that this process creates from here on readable by its owner alone.
+pub(crate) fn create_private_files() {
+    umask(Mode::from_raw_mode(OTHERS));
+}
+
+/// Makes a data directory with mode 0700, or takes away what others may do with an existing one and everything in it. Key files are left as
+/// they are: an exposed one is refused where it is read, since its key may be known already.
+///
+/// # Errors
+/// The directory cannot be made or read, or others may read it and its mode cannot be changed.
+pub(crate) fn private_directory(dir: &Path) -> Result<(), Error> {
+    let unusable = |path: &Path| {
+        let path = path.to_owned();
+        |source| Error::Unusable { path, source }
+    };
+    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unusable(dir))?;
+    if !is_exposed(dir).map_err(unusable(dir))? {
+        return Ok(());
+    }
+    let mut directories = vec![dir.to_owned()];
+    while let Some(own) = directories.pop() {
+        for entry in fs::read_dir(&own).map_err(unusable(&own))? {
+            let entry = entry.map_err(unusable(&own))?;
+            let (path, kind) = (entry.path(), entry.file_type().map_err(unusable(&own))?);
+            if kind.is_dir() {
+                directories.push(path);
+            } else if kind.is_file() && path.extension().is_none_or(|extension| extension != "key") {
+                make_private(&path)?;
+            }
+        }
+        // Last, so that a walk that was cut short begins again at the next start.
+        if own != dir {
+            make_private(&own)?;
+        }
+    }
+    make_private(dir)?;
+    tracing::warn!(path = %dir.display(), "others could read the data directory; now only its owner can");
+    Ok(())
+}
+
+fn is_exposed(path: &Path) -> io::Result<bool> {
+    Ok(fs::metadata(path)?.permissions().mode() & OTHERS != 0)
+}
+
+/// Takes away what others may do with a file or directory.
+fn make_private(path: &Path) -> Result<(), Error> {
+    let mode = fs::metadata(path).map_err(|source| Error::Unusable { path: path.to_owned(), source })?.permissions().mode() & 0o7777;
+    if mode & OTHERS == 0 {
+        return Ok(());
+    }
+    let changed = fs::set_permissions(path, Permissions::from_mode(mode & !OTHERS));
+    changed.map_err(|source| Error::Exposed { path: path.to_owned(), mode, source })
+}
+
+/// Raises the limit on open files to what the system permits.
+pub(crate) fn raise_descriptor_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the limit on open files could not be raised");
+    }
+}
+
+/// How many connections a listener may hold: those wanted, or what the limit on open files leaves.
+pub(crate) fn connections_max(wanted: usize) -> usize {
+    connections_within(getrlimit(Resource::Nofile).current, wanted)
+}
+
+fn connections_within(descriptors: Option<u64>, wanted: usize) -> usize {
+    let Some(descriptors) = descriptors else { return wanted };
+    let reserved = RESERVED_DESCRIPTORS.min(descriptors / 2);
+    usize::try_from(descriptors - reserved).unwrap_or(usize::MAX).min(wanted).max(1)
+}
+
+/// Logs panics as events, in the configured format and at a bounded length, instead of as free text.
+pub(crate) fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let message = panic.payload_as_str().unwrap_or("no message");
+        let message: String = message.chars().take(PANIC_MESSAGE_CHARS_MAX).collect();
+        let location = panic.location().map(ToString::to_string).unwrap_or_default();
+        let thread = std::thread::current();
+        tracing::error!(
+            reason = api::access::keys::hidden(message),
+            location,
+            thread = thread.name().unwrap_or_default(),
+            "a thread panicked"
+        );
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    /// Proves that a new data directory is private, that an existing one becomes so with all that is in it, and that key files stay as they are.
+    #[test]
+    fn data_directories_are_private() {
+        let parent = tempfile::tempdir().unwrap();
+        let (new, old) = (parent.path().join("new"), parent.path().join("old"));
+        private_directory(&new).unwrap();
+        assert_eq!(mode(&new), 0o700);
+
+        fs::create_dir_all(old.join("log")).unwrap();
+        let files = [old.join("log/0.jnl"), old.join("real"), old.join("master.key")];
+        for path in files.iter().chain([&old, &old.join("log")]) {
+            if !path.exists() {
+                fs::write(path, b"").unwrap();
+            }
+            fs::set_permissions(path, Permissions::from_mode(if path.is_dir() { 0o755 } else { 0o644 })).unwrap();
+        }
+        private_directory(&old).unwrap();
+        assert_eq!([&old, &old.join("log")].map(|path| mode(path)), [0o700; 2]);
+        assert_eq!(files.each_ref().map(|path| mode(path)), [0o600, 0o600, 0o644]);
+    }
+
+    /// Proves that connections leave descriptors for the log and the store, whatever the limit.
+    #[test]
+    fn connections_leave_descriptors() {
+        for (descriptors, expected) in [(256, 128), (1_024, 512), (4_096, 2_048), (8_192, 6_144), (1_048_576, 10_000), (0, 1)] {
+            assert_eq!(connections_within(Some(descriptors), 10_000), expected, "{descriptors}");
+        }
+        assert_eq!(connections_within(None, 10_000), 10_000);
+    }
+}
