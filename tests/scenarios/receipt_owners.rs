@@ -17,6 +17,11 @@ fn issue(at: SocketAddr, with: (&str, &str), agent: &str, number: u64) -> Answer
     try_send(at, "POST", ISSUE, &[with], &body(agent, number)).unwrap()
 }
 
+/// The header that carries a key.
+fn key(key: &str) -> (&str, &str) {
+    ("x-api-key", key)
+}
+
 fn pay(at: SocketAddr, payment: &Value, agent: &str) -> Answer {
     issue(at, ("x-payment", &header(payment)), agent, 1)
 }
@@ -59,7 +64,6 @@ fn a_stranger_cannot_append() {
     let [owner, stranger] = [(); 2].map(|()| stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned());
     let server = Server::ready(selling(command(&["serve"]), &market));
     let at = server.address;
-    let key = |key| ("x-api-key", key);
     let list = || server.json("/receipts/v1/list?agent_id=a", "");
 
     let first = issued(&issue(at, key(&owner), "a", 1));
@@ -165,16 +169,15 @@ fn of_two_first_payers_one_pays() {
     assert_eq!(pay(at, &first, "slow").status, 503);
     let settles = market.settles();
     assert_forbidden(&pay(at, &second, "slow"));
-    assert_forbidden(&issue(at, ("x-api-key", &owner), "slow", 1));
+    assert_forbidden(&issue(at, key(&owner), "slow", 1));
     assert_eq!((market.settles(), server.json("/receipts/v1/list?agent_id=slow", "")["owner"].as_str()), (settles, Some("")));
     let paid = wait_for("the receipt", || Some(pay(at, &first, "slow")).filter(|answer| answer.status == 201));
     assert_eq!(issued(&paid)["issuedTo"], json!(payer_of(&first)));
 
     market.plan([Fault::Fails; 3]);
     assert_eq!(pay(at, &payment_by(8, 101), "late").status, 503);
-    assert_forbidden(&issue(at, ("x-api-key", &owner), "late", 1));
+    assert_forbidden(&issue(at, key(&owner), "late", 1));
     market.pass(601);
-    let late =
-        wait_for("the end of a reservation", || Some(issue(at, ("x-api-key", &owner), "late", 1)).filter(|answer| answer.status != 403));
+    let late = wait_for("the end of a reservation", || Some(issue(at, key(&owner), "late", 1)).filter(|answer| answer.status != 403));
     assert_eq!(issued(&late)["seq"], 1);
 }
