@@ -17,7 +17,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::backend::is_shared;
-use crate::commands::{AccountsCommand, Command, KeysCommand, ReceiptKeysCommand, WebhooksCommand};
+use crate::commands::{AccountsCommand, Command, KeysCommand, ReceiptKeysCommand, ReceiptsCommand, WebhooksCommand};
 use crate::config::Config;
 use crate::output::{Output, Terminal};
 use crate::{control, demo, engine, hardening, import, verify};
@@ -106,6 +106,9 @@ enum Verb {
     /// Accounts, which keys belong to.
     #[command(subcommand)]
     Accounts(AccountsCommand),
+    /// Chains of receipts.
+    #[command(subcommand)]
+    Receipts(ReceiptsCommand),
     /// Keys that receipts are signed with.
     #[command(subcommand)]
     ReceiptKeys(ReceiptKeysCommand),
@@ -201,6 +204,7 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
         Verb::Keys(command) => Command::Keys(command),
         Verb::Accounts(command) => Command::Accounts(command),
         Verb::Webhooks(command) => Command::Webhooks(command),
+        Verb::Receipts(command) => Command::Receipts(command),
         Verb::ReceiptKeys(command) => Command::ReceiptKeys(command),
         Verb::Export { topic, format, all, output } => {
             written = output;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::access::{Erased, secrets, webhook};
 use api::services::common::webhooks::Standing;
-use api::services::receipts::pubkey;
+use api::services::receipts::{chain, pubkey};
 use api::webhooks::operate;
 use clap::Subcommand;
 use event_log::transfer;
@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Keys(KeysCommand),
     /// Accounts.
     Accounts(AccountsCommand),
+    /// Receipts.
+    Receipts(ReceiptsCommand),
     /// Keys of receipts.
     ReceiptKeys(ReceiptKeysCommand),
     /// Webhooks.
@@ -126,6 +128,18 @@ pub(crate) enum ReceiptKeysCommand {
     },
     /// Lists the keys that sign or signed, the present one last.
     List,
+}
+
+/// What can be done with receipt chains.
+#[derive(Clone, Debug, Serialize, Deserialize, Subcommand)]
+pub(crate) enum ReceiptsCommand {
+    /// Assigns the owner of a chain that is older than the record of owners, and prints the owner. Until then nobody can append to it.
+    AssignOwner {
+        /// The agent whose chain it is.
+        agent_id: String,
+        /// An account (`acct_...`) or a payer's address (`0x...`). Without it the chain goes to whoever paid for its first receipt.
+        owner: Option<String>,
+    },
 }
 
 /// What can be done with webhooks.
@@ -251,6 +265,12 @@ impl Command {
             Self::Keys(command) => keys(engine, command, output).await,
             Self::Accounts(command) => accounts(engine, command, output).await,
             Self::Webhooks(command) => webhooks(engine, command, output).await,
+            Self::Receipts(ReceiptsCommand::AssignOwner { agent_id, owner }) => {
+                wait_caught_up(engine, output).await?;
+                let assigned = chain::assign_owner(&engine.context, &agent_id, owner.as_deref()).await;
+                output.line(assigned.map_err(|problem| Failure(problem.detail))?.as_bytes());
+                Ok(())
+            }
             Self::ReceiptKeys(command) => receipt_keys(engine, command, output).await,
             Self::Export { topic, format, .. } if format == RECORDS => {
                 // What is not decided yet would be decided anew where it arrives.

@@ -27,7 +27,9 @@ pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Re
         let faults = faults(receipt, pubkeys);
         let id = receipt.get("id").and_then(Value::as_str).unwrap_or("a receipt without id");
         if faults.is_empty() {
-            output.line(format!("{id}: valid").as_bytes());
+            // Text of the signer's choice: escaped, so that it cannot steer a terminal.
+            let issued_to = receipt.pointer("/body/issuedTo").and_then(Value::as_str).map(str::escape_debug);
+            output.line(issued_to.map_or_else(|| format!("{id}: valid"), |owner| format!("{id}: valid, issued to {owner}")).as_bytes());
         } else {
             failed += 1;
             output.line(format!("{id}: NOT VALID: {}", faults.join("; ")).as_bytes());

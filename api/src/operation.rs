@@ -62,7 +62,15 @@ pub enum Stage {
     /// What is shown for free, with the terms.
     Preview,
     /// What is sold: a read answers as ever, a write with [`Body::Effect`] and does nothing yet.
-    Order,
+    Order {
+        /// The id of the payment.
+        payment: String,
+        /// The address that pays, in lower case.
+        payer: String,
+    },
+    /// The payment with this id is claimed, and no money has moved: a write says whether it can still take effect. An error that may not be
+    /// retried ends the sale, and nothing is settled. Reads are not run at this stage.
+    Claimed(String),
     /// It is paid for: a write answers what its effect has made, under the id of the payment.
     Paid(String),
 }

@@ -42,6 +42,8 @@ codes! {
     PaymentRequired = ("payment-required", 402, false);
     /// The key's tier does not open this operation.
     TierTooLow = ("tier-too-low", 403, false);
+    /// The receipt chain does not belong to the caller.
+    ChainForbidden = ("chain-forbidden", 403, false);
     /// The request names a host or an origin that this endpoint does not answer under.
     OriginRefused = ("origin-refused", 403, false);
     /// There is nothing at this address.

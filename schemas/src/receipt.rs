@@ -51,6 +51,11 @@ pub struct Body {
     pub prev_hash: String,
     /// Base address of the service that issued it.
     pub issuer: String,
+    /// Who it was issued to: the id of an account (`acct_…`), or the address of a payer (`0x…`, lower case). Absent in receipts that were issued
+    /// before receipts named it.
+    #[serde(rename = "issuedTo", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub issued_to: Option<String>,
 }
 
 /// Who vouches for it.
@@ -243,6 +248,7 @@ mod tests {
             seq,
             prev_hash: hash_text(&Hash32::ZERO),
             issuer: "https://receipts.example".to_owned(),
+            issued_to: Some("acct_0123456789abcdef01234567".to_owned()),
         }
     }
 
@@ -321,5 +327,25 @@ mod tests {
             canonical("{\"\u{20ac}\": 1, \"\\r\": 2, \"\u{1f600}\": 3, \"\u{fb33}\": 4}"),
             "{\"\\r\":2,\"\u{20ac}\":1,\"\u{1f600}\":3,\"\u{fb33}\":4}"
         );
+    }
+
+    /// Proves that a receipt which was issued before receipts named `issuedTo` stays as it was: it reads, verifies, and has the same bytes again, also
+    /// as a leaf of the tree; and that `issuedTo` is signed where it is there.
+    #[test]
+    fn receipts_without_issued_to_stay_as_they_were() {
+        let old: Value = serde_json::from_str(include_str!("../tests/fixtures/receipt_without_issued_to.json")).unwrap();
+        assert!(check(&old).all());
+        let read: Receipt = serde_json::from_value(old.clone()).unwrap();
+        assert_eq!((&read.body.issued_to, serde_json::to_value(&read).unwrap()), (&None, old.clone()));
+        assert_eq!(crate::tree::entry(&read), serde_json_canonicalizer::to_vec(&old).ok());
+        let mut claimed = old;
+        claimed["body"]["issuedTo"] = json!("acct_0123456789abcdef01234567");
+        assert!(!check(&claimed).all(), "nobody puts his name on it later");
+        let keys = SigningKeys::default();
+        let public = keys.add(&[7; 32]);
+        let mut new = serde_json::to_value(keys.sign(&public, body(1)).unwrap().receipt).unwrap();
+        assert_eq!(new["body"]["issuedTo"], "acct_0123456789abcdef01234567");
+        new["body"].as_object_mut().unwrap().remove("issuedTo");
+        assert!(!check(&new).all());
     }
 }

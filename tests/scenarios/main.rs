@@ -28,6 +28,7 @@ mod process;
 mod raw_requests;
 mod reader;
 mod rebuild;
+mod receipt_owners;
 mod receipts;
 mod rivals;
 mod secrets;

@@ -125,7 +125,9 @@ where
     let canonical =
         commitment(&arguments).map_err(|_| Problem::new(ErrorCode::ParameterInvalid, "the arguments have no canonical form"))?;
     let request = Hash32::of_parts(&[goods.service.as_bytes(), goods.operation.as_bytes(), canonical.as_bytes()]);
-    let (answer, effect) = match run(Stage::Order, arguments.clone()).await?.body {
+    let payer = hex_text(&signed.from);
+    let id = payments::id(till.network.caip, &till.asset, &payer, &hex_text(&signed.nonce));
+    let (answer, effect) = match run(Stage::Order { payment: id.clone(), payer: payer.clone() }, arguments.clone()).await?.body {
         Body::Effect(effect) => (String::new(), effect),
         Body::Json(value) => (value.to_string(), String::new()),
         Body::Parts(parts) => (String::from_utf8(parts.concat()).unwrap_or_default(), String::new()),
@@ -140,7 +142,7 @@ where
         network: till.network.caip.to_owned(),
         asset: till.asset.clone(),
         pay_to: till.pay_to.clone(),
-        payer: hex_text(&signed.from),
+        payer,
         nonce: hex_text(&signed.nonce),
         amount: i64::try_from(offer.micros).unwrap_or(i64::MAX),
         valid_before: i64::try_from(signed.valid_before).unwrap_or(i64::MAX),
@@ -152,17 +154,16 @@ where
         effect,
         ..PaymentCommand::default()
     };
-    let order = Order {
-        id: payments::id(&claim.network, &claim.asset, &claim.payer, &claim.nonce),
-        claim,
-        signed,
-        offer: offer.clone(),
-        till: till.clone(),
-    };
-    let paying = tokio::spawn(order.pay(Arc::clone(ctx)));
+    let claimed = (!claim.effect.is_empty()).then(|| run(Stage::Claimed(id.clone()), arguments.clone()));
+    let order = Order { id, claim, signed, offer: offer.clone(), till: till.clone() };
+    let paying = tokio::spawn(order.pay(Arc::clone(ctx), claimed));
     let payment = match tokio::time::timeout(PAID_WITHIN, paying).await {
         Ok(Ok(Ok(payment))) => payment,
         Ok(Ok(Err(Failed::Refused(reason)))) => return Err(refused(reason)),
+        Ok(Ok(Err(Failed::Forbidden(problem)))) => {
+            metrics::paid(goods.service, Paid::Refused);
+            return Err(problem);
+        }
         Ok(Ok(Err(Failed::Busy))) => {
             metrics::paid(goods.service, Paid::Busy);
             let reason = "this payment is being settled for an earlier copy of it";
@@ -218,6 +219,8 @@ fn unknown(why: &str) -> Problem {
 enum Failed {
     /// It was refused; another may be signed.
     Refused(String),
+    /// What it is for cannot take effect: the answer to the call. Nothing is settled.
+    Forbidden(Problem),
     /// A copy of it is being settled.
     Busy,
     /// Something else.
@@ -240,8 +243,8 @@ struct Order {
 }
 
 impl Order {
-    /// Brings the payment forward until it is settled.
-    async fn pay(self, ctx: Arc<Context>) -> Result<Payment, Failed> {
+    /// Brings the payment forward until it is settled. `claimed` says, once it is claimed, whether what it is for can take effect.
+    async fn pay(self, ctx: Arc<Context>, claimed: Option<Answering>) -> Result<Payment, Failed> {
         // What is settled needs nobody's turn.
         if let Some(payment) = payment(&ctx, &self.id).await?
             && payment.state == State::Settled
@@ -254,14 +257,14 @@ impl Order {
             return Err(Failed::Busy);
         }
         let outcome = tokio::select! {
-            outcome = self.bring_forward(&ctx) => outcome,
+            outcome = self.bring_forward(&ctx, claimed) => outcome,
             () = lease.lost() => Err(unknown("another process has taken it over").into()),
         };
         lease.release().await;
         outcome
     }
 
-    async fn bring_forward(&self, ctx: &Context) -> Result<Payment, Failed> {
+    async fn bring_forward(&self, ctx: &Context, claimed: Option<Answering>) -> Result<Payment, Failed> {
         let known = payment(ctx, &self.id).await?.is_some();
         if !known && !self.till.versions.contains(&self.signed.version) {
             return Err(Failed::Refused(format!("payments of version {} are not settled here", self.signed.version.number())));
@@ -275,6 +278,9 @@ impl Order {
         };
         if known && let Some(outcome) = by_chain(ctx, &payment).await? {
             return outcome;
+        }
+        if let Some(claimed) = claimed {
+            check_effect(ctx, &payment, claimed).await?;
         }
         let facilitator = ctx.payments.facilitator.as_ref().ok_or_else(|| unknown("no facilitator is configured"))?;
         match facilitator.verify(&self.till, &self.offer, &self.signed).await {
@@ -333,6 +339,17 @@ impl Order {
     }
 }
 
+/// Ends the sale before anything is settled if what a claimed payment is for cannot take effect.
+async fn check_effect(ctx: &Context, payment: &Payment, claimed: Answering) -> Result<(), Failed> {
+    let Err(problem) = claimed.await else { return Ok(()) };
+    if problem.code.may_retry() {
+        return Err(problem.into());
+    }
+    // It is not sent to the facilitator to be settled. Should somebody else bring it to the chain, that is recorded.
+    record_refusal(ctx, payment, &problem.detail).await?;
+    Err(Failed::Forbidden(problem))
+}
+
 /// The name of the lease under which a payment is brought forward.
 pub(super) fn lease_of(id: &str) -> String {
     format!("payment/{id}")
@@ -351,9 +368,10 @@ async fn by_chain(ctx: &Context, payment: &Payment) -> Result<Option<Result<Paym
 
 /// Records that the money has moved.
 pub(super) async fn settled(ctx: &Context, of: &Payment, transaction: &str) -> Result<Payment, Problem> {
-    let Payment { service, operation, effect, .. } = of.clone();
+    let Payment { payer, service, operation, effect, .. } = of.clone();
     let done = PaymentCommand {
         verb: SETTLED.to_owned(),
+        payer,
         service,
         operation,
         effect,
@@ -380,10 +398,14 @@ async fn lapsed(ctx: &Context, payment: &Payment, reason: &str) -> Result<Paymen
 
 /// Records a facilitator's no. The payment is looked after until it lapses: it may be settled all the same.
 async fn refuse(ctx: &Context, payment: &Payment, reason: String) -> Result<Payment, Failed> {
-    let said = format!("the facilitator refuses the payment: {reason}");
-    let done = PaymentCommand { verb: REFUSED.to_owned(), reason, ..PaymentCommand::default() };
-    command(ctx, TABLES.view, &payment.id, Once::No, &done).await?;
-    Err(Failed::Refused(said))
+    record_refusal(ctx, payment, &reason).await?;
+    Err(Failed::Refused(format!("the facilitator refuses the payment: {reason}")))
+}
+
+/// Records that a payment was refused.
+async fn record_refusal(ctx: &Context, payment: &Payment, reason: &str) -> Result<(), Problem> {
+    let done = PaymentCommand { verb: REFUSED.to_owned(), reason: reason.to_owned(), ..PaymentCommand::default() };
+    command(ctx, TABLES.view, &payment.id, Once::No, &done).await
 }
 
 /// A payment as it stands.

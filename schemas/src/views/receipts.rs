@@ -14,12 +14,25 @@ pub const ISSUE: &str = "issue";
 pub const CHECKPOINT: &str = "checkpoint";
 /// Names the key that signs from here on.
 pub const KEY: &str = "key";
+/// Lets a further account or payer append to a chain. Only the owner's command counts.
+pub const ADD_WRITER: &str = "add_writer";
+/// Takes that permission back. Only the owner's command counts.
+pub const REMOVE_WRITER: &str = "remove_writer";
+/// Names the owner of a chain that was begun before chains had owners. Operators send it.
+pub const ASSIGN_OWNER: &str = "assign_owner";
+/// Reserves a place in a chain for a payment that was claimed. Never on the topic of receipts: it is read from a claim on the topic of payments.
+pub const RESERVE: &str = "reserve";
+/// Ends the reservation of a payment that has lapsed. Never on the topic of receipts: it is read from the topic of payments.
+pub const RELEASE: &str = "release";
+
+/// The most accounts and payers that an owner may let append to one chain.
+pub const WRITERS_PER_CHAIN_MAX: usize = 20;
 
 /// A request to the receipt service, kept on the `receipts` topic as `data` of a fact-like envelope whose key stands for the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ReceiptCommand {
-    /// [`ISSUE`] or [`KEY`].
+    /// One of the constants of this module, such as [`ISSUE`] or [`KEY`].
     pub verb: String,
     /// Name of the action.
     pub action: String,
@@ -37,6 +50,11 @@ pub struct ReceiptCommand {
     pub size: i64,
     /// [`CHECKPOINT`]: the signed note.
     pub note: String,
+    /// [`ISSUE`], [`ADD_WRITER`], [`REMOVE_WRITER`]: who asks, the id of an account or a payer's address in lower case; empty in commands of
+    /// versions before owners. [`ASSIGN_OWNER`]: the owner.
+    pub caller: String,
+    /// [`ADD_WRITER`], [`REMOVE_WRITER`]: the account or payer whose permission changes.
+    pub writer: String,
 }
 
 impl Command for ReceiptCommand {
@@ -47,7 +65,7 @@ impl Command for ReceiptCommand {
     }
 
     fn canonical(&self) -> Vec<u8> {
-        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note } = self;
+        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note, caller, writer } = self;
         Canonical::default()
             .text("verb", verb)
             .text("action", action)
@@ -58,6 +76,8 @@ impl Command for ReceiptCommand {
             .text("publicKey", public_key)
             .number("size", Some(*size).filter(|size| *size != 0))
             .text("note", note)
+            .text("caller", caller)
+            .text("writer", writer)
             .bytes()
     }
 }
@@ -108,7 +128,13 @@ pub mod source {
         format!("chain/{agent}/{seq}")
     }
 
-    /// The id of the receipt that a request got.
+    /// Who may append to an agent's chain: [`super::ChainOwner`].
+    #[must_use]
+    pub fn owner(agent: &str) -> String {
+        format!("owner/{agent}")
+    }
+
+    /// What a request or a payment has come to: [`super::RequestOutcome`].
     #[must_use]
     pub fn request(key: &str) -> String {
         format!("request/{key}")
@@ -123,6 +149,76 @@ pub struct Last {
     pub seq: i64,
     /// `contentHash` of it.
     pub hash: String,
+}
+
+/// Who may append to an agent's chain. The first caller to whom a receipt of the chain is issued, or whose payment for one is claimed, owns it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ChainOwner {
+    /// The owner: the id of an account, or a payer's address in lower case.
+    pub owner: String,
+    /// Further accounts and payers that may append, in the order in which the owner named them; at most [`WRITERS_PER_CHAIN_MAX`].
+    pub writers: Vec<String>,
+    /// While the chain has no receipt: how many claimed payments of the owner reserve it. The chain is free again when all of them have lapsed.
+    pub reservations: i64,
+}
+
+impl ChainOwner {
+    /// Whether a caller may append to the chain.
+    #[must_use]
+    pub fn permits(&self, caller: &str) -> bool {
+        !caller.is_empty() && (self.owner == caller || self.writers.iter().any(|writer| writer == caller))
+    }
+}
+
+/// Why a request to append to a chain is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "camelCase")]
+pub enum Refusal {
+    /// The chain belongs to another caller, or is reserved for another caller's payment.
+    #[error("its receipt chain belongs to another caller, or another caller is paying for its first receipt")]
+    OwnedByAnother,
+    /// The chain was begun before chains had owners, and nobody has named its owner yet.
+    #[error("its receipt chain is older than the record of owners, and no operator has assigned its owner yet")]
+    OwnerUnknown,
+}
+
+/// Whether a caller may append to a chain, given its owner and how many receipts it has.
+///
+/// # Errors
+/// Why not. A command without a caller is one of an older version: it may append where no owner is known.
+pub fn may_append(owner: Option<&ChainOwner>, length: i64, caller: &str) -> Result<(), Refusal> {
+    match owner {
+        Some(owner) if owner.permits(caller) => Ok(()),
+        Some(_) => Err(Refusal::OwnedByAnother),
+        None if length == 0 || caller.is_empty() => Ok(()),
+        None => Err(Refusal::OwnerUnknown),
+    }
+}
+
+/// Whether a text names who can own a chain or append to it: `acct_` and 24 hex digits, or `0x` and 40 hex digits, both in lower case.
+#[must_use]
+pub fn is_caller(text: &str) -> bool {
+    let digits = |digits: &str, count| digits.len() == count && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    text.strip_prefix("acct_").is_some_and(|rest| digits(rest, 24)) || text.strip_prefix("0x").is_some_and(|rest| digits(rest, 40))
+}
+
+/// What a request for a receipt, or a payment for one, has come to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RequestOutcome {
+    /// The id of the receipt that was issued.
+    Issued(String),
+    /// A payment was claimed that may append to the chain of this agent; the receipt is issued when the payment is settled.
+    Reserved {
+        /// The agent id.
+        reserved: String,
+    },
+    /// No receipt is issued.
+    Refused {
+        /// Why.
+        refused: Refusal,
+    },
 }
 
 /// A tree that was read back and signed.

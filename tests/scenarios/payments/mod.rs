@@ -49,9 +49,14 @@ pub(crate) fn body(agent: &str, number: u64) -> String {
 
 /// A signed authorization, by number.
 pub(crate) fn authorization(number: u64, value: u64) -> Value {
+    authorization_by(7, number, value)
+}
+
+/// A signed authorization of one of several payers, by number.
+fn authorization_by(payer: u8, number: u64, value: u64) -> Value {
     let till =
         Till { network: NETWORKS[0], asset: NETWORKS[0].usdc.to_owned(), pay_to: PAY_TO.to_owned(), versions: Version::ALL.to_vec() };
-    let key = SigningKey::from_slice(&[7; 32]).unwrap();
+    let key = SigningKey::from_slice(&[payer; 32]).unwrap();
     let mut nonce = [0; 32];
     nonce[..8].copy_from_slice(&number.to_be_bytes());
     let valid_before = u64::try_from(Clock::System.now_ms() / 1_000).unwrap() + 600;
@@ -70,7 +75,12 @@ pub(crate) fn authorization(number: u64, value: u64) -> Value {
 
 /// A payment as a client of version 1 sends it.
 pub(crate) fn payment(number: u64) -> Value {
-    json!({ "x402Version": 1, "scheme": "exact", "network": "base", "payload": authorization(number, 10_000) })
+    payment_by(7, number)
+}
+
+/// A payment of one of several payers.
+pub(crate) fn payment_by(payer: u8, number: u64) -> Value {
+    json!({ "x402Version": 1, "scheme": "exact", "network": "base", "payload": authorization_by(payer, number, 10_000) })
 }
 
 pub(crate) fn header(payment: &Value) -> String {

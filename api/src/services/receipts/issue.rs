@@ -6,10 +6,11 @@ use schemas::hash::{Hash32, hex};
 use schemas::receipt::{TYPE, VERSION, commitment};
 use schemas::topics::PAYMENTS;
 use schemas::views::accounts::Tier;
-use schemas::views::receipts::{ISSUE, ReceiptCommand, TABLES, source};
+use schemas::views::receipts::{ISSUE, ReceiptCommand, RequestOutcome, TABLES};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::chain::{check_name, forbidden};
 use super::tree::Inclusion;
 use super::{Receipts, Shown};
 use crate::access::append::{Once, caught_up, command};
@@ -23,7 +24,7 @@ pub struct Arguments {
     /// Name of the action, for example `send_invoice`.
     #[schemars(length(min = 1, max = 200))]
     pub action: String,
-    /// Your name for the agent: its receipts form one chain.
+    /// Your name for the agent: its receipts form one chain, which belongs to the first caller it is issued to.
     #[schemars(length(min = 1, max = 200))]
     pub agent_id: String,
     /// What the action was given, any JSON object. Hashed, not kept.
@@ -54,12 +55,15 @@ pub fn operation() -> Operation {
         summary: "Issues a signed receipt of an action, behind the agent's last one.",
         description: "`inputs_hash` is `sha256:` and the SHA-256 of the inputs in canonical form (RFC 8785), `outputs_hash` that of the outputs; with \
             `metadata` the inputs' is that of `{\"inputs\": …, \"metadata\": …}`. Keep inputs and outputs yourself: they are not stored. With an \
-            `Idempotency-Key` a repeated request gets the same receipt again; for another request the key is refused.",
+            `Idempotency-Key` a repeated request gets the same receipt again; for another request the key is refused. The chain of an `agent_id` \
+            belongs to the first caller who is issued a receipt of it: the account of the key, or the address that pays. Other callers get 403 \
+            `chain-forbidden`, before anything is charged, unless the owner has named them (`POST /v1/chains/{agent_id}/writers`). `issuedTo` in \
+            the body is the caller that the receipt was issued to.",
         price: Price::PerCall { micros: 10_000, free_from: Tier::Pro },
         tool: true,
         counted: true,
         list: "",
-        errors: &[ErrorCode::IdempotencyMismatch],
+        errors: &[ErrorCode::ChainForbidden, ErrorCode::IdempotencyMismatch],
         example: json!({
             "action": "send_invoice",
             "agent_id": "billing-agent-1",
@@ -74,23 +78,38 @@ pub fn operation() -> Operation {
 async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let ctx = &call.context;
     let Arguments { action, agent_id, inputs, outputs, metadata } = arguments;
-    for (name, text) in [("action", &action), ("agent_id", &agent_id)] {
-        if text.trim().is_empty() || text.chars().any(char::is_control) {
-            return Err(Problem::parameter(name, format!("{name}: is empty, or holds control characters")));
-        }
-    }
+    check_name("action", &action)?;
+    check_name("agent_id", &agent_id)?;
     let inputs_hash = match metadata {
         None => hashed("inputs", &inputs)?,
         Some(metadata) => hashed("inputs", &json!({ "inputs": inputs, "metadata": metadata }))?,
     };
     let outputs_hash = hashed("outputs", &outputs)?;
     let issuer = ctx.settings.services.get(super::SOURCE.service).map(|own| own.base_url.clone()).unwrap_or_default();
-    let issue = ReceiptCommand { verb: ISSUE.to_owned(), action, agent_id, inputs_hash, outputs_hash, issuer, ..ReceiptCommand::default() };
+    let caller = match &call.stage {
+        Stage::Order { payer, .. } => payer.clone(),
+        _ => call.caller.account.clone(),
+    };
+    let issue =
+        ReceiptCommand { verb: ISSUE.to_owned(), action, agent_id, inputs_hash, outputs_hash, issuer, caller, ..ReceiptCommand::default() };
     let request = match &call.stage {
         Stage::Preview => return Answer::json(&previewed(&issue)),
-        Stage::Order => {
+        Stage::Order { payment, .. } => {
+            let receipts = Receipts::now(ctx).await?;
+            // What this payment has come to already is told later, whoever may append now.
+            if receipts.outcome(payment).await?.is_none() {
+                receipts.check_may_append(&issue.agent_id, &issue.caller).await?;
+            }
             let effect = serde_json::to_string(&issue).map_err(|_| Problem::new(ErrorCode::Internal, "the receipt cannot be ordered"))?;
             return Ok(Answer { body: Body::Effect(effect), ..Answer::json(&Value::Null)? });
+        }
+        Stage::Claimed(payment) => {
+            caught_up(ctx, TABLES.view, &PAYMENTS).await?;
+            return match Receipts::now(ctx).await?.outcome(payment).await? {
+                Some(RequestOutcome::Reserved { .. } | RequestOutcome::Issued(_)) => Answer::json(&Value::Null),
+                Some(RequestOutcome::Refused { refused }) => Err(forbidden(&issue.agent_id, refused)),
+                None => Err(not_reserved()),
+            };
         }
         // It was decided from the settled payment.
         Stage::Paid(payment) => {
@@ -104,15 +123,28 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
                 None => (rand::random(), Once::Fresh),
             };
             let request = format!("req_{}", hex(&chance[..16]));
+            if issue.caller.is_empty() {
+                return Err(Problem::new(ErrorCode::KeyInvalid, "a receipt is issued to the account of a key, and this call has none"));
+            }
+            let receipts = Receipts::now(ctx).await?;
+            // A repeated request gets its receipt again, whoever may append now.
+            if once == Once::Fresh || receipts.outcome(&request).await?.is_none() {
+                receipts.check_may_append(&issue.agent_id, &issue.caller).await?;
+            }
             command(ctx, TABLES.view, &request, once, &issue).await?;
             request
         }
     };
     let receipts = Receipts::now(ctx).await?;
-    let id: Option<String> = receipts.one(source::request(&request)).await?;
-    let receipt = match id {
-        Some(id) => receipts.get(&id).await?,
-        None => None,
+    let receipt = match receipts.outcome(&request).await? {
+        Some(RequestOutcome::Issued(id)) => receipts.get(&id).await?,
+        Some(RequestOutcome::Refused { refused }) => {
+            if let Stage::Paid(payment) = &call.stage {
+                tracing::warn!(payment, "a payment was settled by somebody else than this server, and its receipt is refused");
+            }
+            return Err(forbidden(&issue.agent_id, refused));
+        }
+        Some(RequestOutcome::Reserved { .. }) | None => None,
     };
     let receipt = receipt.ok_or_else(|| Problem::new(ErrorCode::Unavailable, "the receipt is not issued yet; ask again").retry_after(1))?;
     let body = &receipt.body;
@@ -126,6 +158,12 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         _ => None,
     };
     Ok(Answer { status: 201, ..Answer::json(&Issued { receipt: receipt.into(), inclusion })? })
+}
+
+/// The answer to a payment that an older version of the service claimed: it reserves no place in a chain, and is not settled.
+fn not_reserved() -> Problem {
+    let words = "this payment was claimed without reserving a place in the chain; it is not settled: sign another one";
+    Problem::new(ErrorCode::ChainForbidden, words)
 }
 
 /// What is certified if it is paid for, without its place in the chain and unsigned.

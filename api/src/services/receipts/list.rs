@@ -1,7 +1,7 @@
 //! `GET /v1/list`: an agent's chain, newest first.
 
 use schemars::JsonSchema;
-use schemas::views::receipts::{Last, source};
+use schemas::views::receipts::source;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -29,6 +29,8 @@ pub struct Arguments {
 /// Part of an agent's chain.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Receipted {
+    /// The owner of the chain: an account (`acct_…`) or a payer's address (`0x…`). Empty if there are no receipts, or if the owner is not known.
+    pub owner: String,
     /// The receipts, newest first.
     pub receipts: Vec<Shown>,
     /// Give it as `before` for the ones that follow; null at the chain's beginning.
@@ -57,11 +59,11 @@ pub fn operation() -> Operation {
 
 async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let receipts = Receipts::now(&call.context).await?;
-    let last: Last = receipts.one(source::agent(&arguments.agent_id)).await?.unwrap_or_default();
-    let newest = arguments.before.map_or(last.seq, |before| last.seq.min(before - 1));
+    let chain = receipts.chain(&arguments.agent_id).await?;
+    let newest = arguments.before.map_or(chain.length, |before| chain.length.min(before - 1));
     let oldest = (newest - arguments.limit.unwrap_or(LIMIT)).max(0) + 1;
     let places: Vec<String> = (oldest..=newest).rev().map(|seq| source::position(&arguments.agent_id, seq)).collect();
     let ids: Vec<String> = receipts.remembered(&places).await?.into_iter().flatten().collect();
     let shown = receipts.get_many(&ids).await?.into_iter().map(Shown::from).collect();
-    Answer::json(&Receipted { receipts: shown, next: (oldest > 1).then_some(oldest) })
+    Answer::json(&Receipted { owner: chain.owner(), receipts: shown, next: (oldest > 1).then_some(oldest) })
 }

@@ -1,11 +1,14 @@
 //! Provenance receipts: what an agent did, signed, each behind the one before in the agent's chain. Inputs and outputs are hashed here and
 //! dropped: they are neither stored nor logged.
 
+pub mod add_writer;
+pub mod chain;
 pub mod consistency;
 pub mod issue;
 pub mod list;
 mod page;
 pub mod pubkey;
+pub mod remove_writer;
 pub mod seal;
 mod tree;
 pub mod verify;
@@ -47,11 +50,14 @@ pub fn service() -> Service {
         title: "Provenance receipts",
         about: "Signed, hash-chained receipts of what software agents did. Each agent's receipts count up without a gap, each naming the hash of \
             the one before; a receipt is checked offline with SHA-256, Ed25519 and canonical JSON (RFC 8785). Inputs and outputs are hashed on \
-            arrival and never kept. Verifying and listing are free.",
+            arrival and never kept. A chain belongs to the first caller it is issued to; nobody else can append to it unless the owner allows it. \
+            Verifying and listing are free.",
         operations: vec![
             issue::operation(),
             verify::operation(),
             list::operation(),
+            add_writer::operation(),
+            remove_writer::operation(),
             consistency::operation(),
             pubkey::operation(),
             keys::operation(),

@@ -21,14 +21,19 @@ pub(super) async fn file(receipts: &Receipts, path: &str) -> Result<Option<File>
     }
     let Some(id) = path.strip_prefix("verify/").filter(|id| is_id(id)) else { return Ok(None) };
     let Some(receipt) = receipts.get(id).await? else { return Ok(None) };
-    Ok(Some(File { bytes: rendered(&receipt).into(), content_type: "text/html; charset=utf-8", lasts: false, policy: POLICY }))
+    let owner = receipts.chain(&receipt.body.agent_id).await?.owner();
+    Ok(Some(File { bytes: rendered(&receipt, &owner).into(), content_type: "text/html; charset=utf-8", lasts: false, policy: POLICY }))
 }
 
-fn rendered(receipt: &Receipt) -> String {
+fn rendered(receipt: &Receipt, owner: &str) -> String {
     let body = &receipt.body;
+    let known = |caller: &str| if caller.is_empty() { "not recorded".to_owned() } else { caller.to_owned() };
+    let (issued_to, owner) = (known(body.issued_to.as_deref().unwrap_or_default()), known(owner));
     let rows = [
         ("Action", body.action.as_str()),
         ("Agent", &body.agent_id),
+        ("Issued to", &issued_to),
+        ("Owner of the chain", &owner),
         ("Issued", &body.issued_at),
         ("Issuer", &body.issuer),
         ("Inputs", &body.inputs_hash),

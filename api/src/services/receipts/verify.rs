@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
 use schemas::receipt::{Receipt, check, hash_text, is_id};
-use schemas::views::receipts::{Last, source};
+use schemas::views::receipts::source;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -34,6 +34,9 @@ pub struct Verified {
     pub receipt: Option<Shown>,
     /// Where it stands; null if it is none of ours.
     pub position: Option<Position>,
+    /// The owner of the chain it stands in: an account (`acct_…`) or a payer's address (`0x…`). Empty if it is none of ours, or if the owner is
+    /// not known. The receipt's own `issuedTo` is signed, and may name another caller that the owner allowed to append.
+    pub owner: String,
     /// That it is a leaf of the signed tree; null until the next checkpoint is out, within a second.
     pub inclusion: Option<Inclusion>,
 }
@@ -109,19 +112,26 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
             None => false,
         },
     };
-    let position = match &stored {
+    let (position, owner) = match &stored {
         Some(receipt) => {
-            let last: Last = receipts.one(source::agent(&receipt.body.agent_id)).await?.unwrap_or_default();
-            Some(Position { seq: receipt.body.seq, length: last.seq })
+            let chain = receipts.chain(&receipt.body.agent_id).await?;
+            (Some(Position { seq: receipt.body.seq, length: chain.length }), chain.owner())
         }
-        None => None,
+        None => (None, String::new()),
     };
     let inclusion = match &stored {
         Some(receipt) => receipts.inclusion(&receipt.id).await?,
         None => None,
     };
     let Checks { hash, id, signature, chain } = checks;
-    Answer::json(&Verified { valid: hash && id && signature && chain, checks, receipt: stored.map(Shown::from), position, inclusion })
+    Answer::json(&Verified {
+        valid: hash && id && signature && chain,
+        checks,
+        receipt: stored.map(Shown::from),
+        position,
+        owner,
+        inclusion,
+    })
 }
 
 impl Receipts {

@@ -1,0 +1,183 @@
+//! Who may append to a receipt chain: strangers with keys and with payments try, over REST and MCP, and neither get a receipt nor pay for one.
+
+use std::net::SocketAddr;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::commands::NOWHERE;
+use crate::payments::market::{Fault, Market};
+use crate::payments::{body, header, payment_by, selling};
+use crate::process::{Answer, Server, highwater, refusal, stdout, try_send, wait_for};
+
+const ISSUE: &str = "/receipts/v1/issue";
+
+/// Asks for a receipt with a key, or with a payment.
+fn issue(at: SocketAddr, with: (&str, &str), agent: &str, number: u64) -> Answer {
+    try_send(at, "POST", ISSUE, &[with], &body(agent, number)).unwrap()
+}
+
+/// The header that carries a key.
+fn key(key: &str) -> (&str, &str) {
+    ("x-api-key", key)
+}
+
+fn pay(at: SocketAddr, payment: &Value, agent: &str) -> Answer {
+    issue(at, ("x-payment", &header(payment)), agent, 1)
+}
+
+fn json_of(answer: &Answer) -> Value {
+    serde_json::from_slice(&answer.body).unwrap()
+}
+
+/// The body of the receipt that was issued.
+fn issued(answer: &Answer) -> Value {
+    assert_eq!(answer.status, 201, "{}", String::from_utf8_lossy(&answer.body));
+    json_of(answer)["receipt"]["body"].take()
+}
+
+fn assert_forbidden(answer: &Answer) {
+    assert_eq!((answer.status, &json_of(answer)["code"]), (403, &json!("chain-forbidden")), "{}", String::from_utf8_lossy(&answer.body));
+}
+
+/// Calls the tool that issues, with headers and metadata; the result.
+fn issue_by_tool(at: SocketAddr, header: (&str, &str), agent: &str, meta: &Value) -> Value {
+    let arguments: Value = serde_json::from_str(&body(agent, 1)).unwrap();
+    let params = json!({ "name": "issue_receipt", "arguments": arguments, "_meta": meta });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let accept = ("accept", "application/json, text/event-stream");
+    json_of(&try_send(at, "POST", "/receipts/mcp", &[accept, header], &call.to_string()).unwrap())["result"].take()
+}
+
+fn payer_of(payment: &Value) -> String {
+    payment["payload"]["authorization"]["from"].as_str().unwrap().to_owned()
+}
+
+/// Proves that a chain belongs to the account it was first issued to: a stranger's key and a stranger's payment are refused over REST and MCP, the
+/// chain stays as it was and no money moves; that whoever the owner names appends under their own name, until the owner removes them; and that the
+/// owner is shown wherever the chain is.
+#[test]
+fn a_stranger_cannot_append() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, market) = (dir.path().join("data"), Market::open());
+    let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
+    let [owner, stranger] = [(); 2].map(|()| stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned());
+    let server = Server::ready(selling(command(&["serve"]), &market));
+    let at = server.address;
+    let list = || server.json("/receipts/v1/list?agent_id=a", "");
+
+    let first = issued(&issue(at, key(&owner), "a", 1));
+    let account = first["issuedTo"].as_str().unwrap().to_owned();
+    assert!(account.starts_with("acct_"));
+    let before = list();
+    assert_eq!((&before["owner"], before["receipts"].as_array().unwrap().len()), (&json!(account), 1));
+    assert_forbidden(&issue(at, key(&stranger), "a", 2));
+    let told = issue_by_tool(at, key(&stranger), "a", &json!({}));
+    assert!(told["isError"] == true && told.to_string().contains("chain-forbidden"), "{told}");
+    let payment = payment_by(9, 1);
+    assert_forbidden(&pay(at, &payment, "a"));
+    let told = issue_by_tool(at, ("x-none", ""), "a", &json!({ "x402/payment": payment }));
+    assert!(told["isError"] == true && told.to_string().contains("chain-forbidden"), "{told}");
+    assert_eq!((list(), market.settles(), market.transfers().len()), (before, 0, 0));
+
+    // Only the owner lets others in.
+    let other = issued(&issue(at, key(&stranger), "b", 1))["issuedTo"].as_str().unwrap().to_owned();
+    let writers = |method: &str, who: &str, agent: &str, writer: &str| {
+        let path = format!("/receipts/v1/chains/{agent}/writers");
+        match method {
+            "POST" => try_send(at, method, &path, &[key(who)], &json!({ "writer": writer }).to_string()).unwrap(),
+            _ => try_send(at, method, &format!("{path}/{writer}"), &[key(who)], "").unwrap(),
+        }
+    };
+    assert_forbidden(&writers("POST", &stranger, "a", &other));
+    assert_eq!(writers("POST", "", "a", &other).status, 403, "a key is needed");
+    assert_eq!(writers("POST", &owner, "none", &other).status, 404);
+    assert_eq!(writers("POST", &owner, "a", "somebody").status, 400);
+    assert_eq!(writers("POST", &owner, "a", &other).status, 201);
+    let mixed_case = payer_of(&payment).to_uppercase().replace("0X", "0x");
+    let named = json_of(&writers("POST", &owner, "a", &mixed_case));
+    assert_eq!(named, json!({ "agent_id": "a", "owner": account, "writers": [other, payer_of(&payment)] }));
+    let second = issued(&issue(at, key(&stranger), "a", 2));
+    assert_eq!((&second["seq"], &second["issuedTo"]), (&json!(2), &json!(other)));
+    let third = issued(&pay(at, &payment, "a"));
+    assert_eq!((&third["seq"], &third["issuedTo"]), (&json!(3), &json!(payer_of(&payment))));
+    assert_forbidden(&writers("DELETE", &stranger, "a", &other));
+    assert_eq!(writers("DELETE", &owner, "a", &other).status, 200);
+    assert_eq!(writers("DELETE", &owner, "a", &other).status, 404);
+    assert_eq!(writers("DELETE", &owner, "a", &payer_of(&payment)).status, 200);
+    assert_forbidden(&issue(at, key(&stranger), "a", 3));
+    assert_forbidden(&pay(at, &payment_by(9, 2), "a"));
+    assert_eq!(issued(&pay(at, &payment, "a")), third, "what was paid for is answered again");
+    assert_eq!((market.settles(), market.transfers().len()), (1, 1));
+
+    // The owner is shown, and checked offline with the body.
+    let listed = list();
+    assert_eq!((&listed["owner"], listed["receipts"].as_array().unwrap().len()), (&json!(account), 3));
+    let id = listed["receipts"][1]["id"].as_str().unwrap();
+    let verified = server.json(&format!("/receipts/v1/verify/{id}"), "");
+    assert_eq!(
+        (&verified["valid"], &verified["owner"], &verified["receipt"]["body"]["issuedTo"]),
+        (&json!(true), &json!(account), &json!(other))
+    );
+    let page = try_send(at, "GET", &format!("/receipts/verify/{id}"), &[], "").unwrap();
+    let page = String::from_utf8_lossy(&page.body).into_owned();
+    assert!(page.contains(&account) && page.contains(&other));
+    let file = dir.path().join("receipt.json");
+    std::fs::write(&file, listed["receipts"][1].to_string()).unwrap();
+    assert!(stdout(command(&["verify", file.to_str().unwrap()])).contains(&format!("valid, issued to {other}")));
+
+    // An operator assigns what has no owner, nothing else.
+    let said = refusal(command(&["receipts", "assign-owner", "a", &other]));
+    assert!(said.contains(&account), "{said}");
+    assert!(refusal(command(&["receipts", "assign-owner", "none", &other])).contains("no receipts"));
+    drop(server);
+    let digest = stdout(command(&["digest", "receipts", "--history"]));
+    stdout(command(&["replay", "receipts"]));
+    assert_eq!(stdout(command(&["digest", "receipts", "--history"])), digest);
+}
+
+/// Proves that of two payers who pay for the first receipt of a chain at once one gets it, and the other is refused with nothing settled; that a chain
+/// is reserved while it is not known whether its first payment is settled, against keys, too; and that it is free again once that has lapsed.
+#[test]
+fn of_two_first_payers_one_pays() {
+    const ROUNDS: u64 = 8;
+    let dir = tempfile::tempdir().unwrap();
+    let (data, market) = (dir.path().join("data"), Market::open());
+    let owner = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
+    let server = Server::ready(selling(highwater(&data, NOWHERE, &["serve"]), &market));
+    let at = server.address;
+    for round in 0..ROUNDS {
+        let agent = format!("agent-{round}");
+        let answers = thread::scope(|scope| {
+            let payers = [8, 9].map(|payer| {
+                let agent = &agent;
+                scope.spawn(move || pay(at, &payment_by(payer, round), agent))
+            });
+            payers.map(|payer| payer.join().unwrap())
+        });
+        let (won, lost): (Vec<&Answer>, Vec<&Answer>) = answers.iter().partition(|answer| answer.status == 201);
+        assert_eq!((won.len(), lost.len()), (1, 1), "{:?}", answers.each_ref().map(|answer| String::from_utf8_lossy(&answer.body)));
+        assert_forbidden(lost[0]);
+        let listed = server.json(&format!("/receipts/v1/list?agent_id={agent}"), "");
+        assert_eq!((&listed["owner"], listed["receipts"].as_array().unwrap().len()), (&issued(won[0])["issuedTo"], 1));
+        assert_eq!((market.settles(), market.transfers().len() as u64), (round + 1, round + 1), "nothing was settled for the other one");
+    }
+
+    // While nobody knows, the chain is kept for whoever claimed it first.
+    market.plan([Fault::Fails; 3]);
+    let (first, second) = (payment_by(8, 100), payment_by(9, 100));
+    assert_eq!(pay(at, &first, "slow").status, 503);
+    let settles = market.settles();
+    assert_forbidden(&pay(at, &second, "slow"));
+    assert_forbidden(&issue(at, key(&owner), "slow", 1));
+    assert_eq!((market.settles(), server.json("/receipts/v1/list?agent_id=slow", "")["owner"].as_str()), (settles, Some("")));
+    let paid = wait_for("the receipt", || Some(pay(at, &first, "slow")).filter(|answer| answer.status == 201));
+    assert_eq!(issued(&paid)["issuedTo"], json!(payer_of(&first)));
+
+    market.plan([Fault::Fails; 3]);
+    assert_eq!(pay(at, &payment_by(8, 101), "late").status, 503);
+    assert_forbidden(&issue(at, key(&owner), "late", 1));
+    market.pass(601);
+    let late = wait_for("the end of a reservation", || Some(issue(at, key(&owner), "late", 1)).filter(|answer| answer.status != 403));
+    assert_eq!(issued(&late)["seq"], 1);
+}
