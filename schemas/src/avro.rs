@@ -53,6 +53,8 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "changes.deliveries", json: include_str!("../avro/changes.deliveries.v1.avsc") },
     SchemaText { topic: "changes.watches", json: include_str!("../avro/changes.watches.v1.avsc") },
     SchemaText { topic: "receipts", json: include_str!("../avro/receipts.v1.avsc") },
+    SchemaText { topic: "payments", json: include_str!("../avro/payments.v1.avsc") },
+    SchemaText { topic: "changes.payments", json: include_str!("../avro/changes.payments.v1.avsc") },
 ];
 
 /// The CRC-64-AVRO of a schema's canonical form, little endian, as it stands in a frame.

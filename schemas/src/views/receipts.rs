@@ -37,6 +37,10 @@ pub struct ReceiptCommand {
     pub size: i64,
     /// [`CHECKPOINT`]: the signed note.
     pub note: String,
+    /// Of a receipt that was paid for: the key of the transfer that paid, see [`super::payments::transfer_of`]; empty for none. Never stored here:
+    /// it is read from the topic of payments.
+    #[serde(skip)]
+    pub transfer: String,
 }
 
 impl Command for ReceiptCommand {
@@ -47,7 +51,7 @@ impl Command for ReceiptCommand {
     }
 
     fn canonical(&self) -> Vec<u8> {
-        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note } = self;
+        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note, transfer: _ } = self;
         Canonical::default()
             .text("verb", verb)
             .text("action", action)
