@@ -6,7 +6,7 @@ import { base } from "viem/chains";
 // USDC's own address on Base: clients take it for what it is.
 export const USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
 // Makes many calls in one transaction.
-export const MULTICALL = "0x00000000000000000000000000000000Ca11Ca11";
+export const MULTICALL = "0x00000000000000000000000000000000ca11ca11";
 export const PRICE = 10_000n;
 export const abi = parseAbi([
   "function balanceOf(address) view returns (uint256)",
