@@ -55,6 +55,8 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "receipts", json: include_str!("../avro/receipts.v1.avsc") },
     SchemaText { topic: "receipts", json: include_str!("../avro/receipts.v2.avsc") },
     SchemaText { topic: "changes.receipts", json: include_str!("../avro/changes.receipts.v1.avsc") },
+    SchemaText { topic: "payments", json: include_str!("../avro/payments.v1.avsc") },
+    SchemaText { topic: "changes.payments", json: include_str!("../avro/changes.payments.v1.avsc") },
 ];
 
 /// The CRC-64-AVRO of a schema's canonical form, little endian, as it stands in a frame.

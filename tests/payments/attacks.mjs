@@ -1,10 +1,13 @@
 // What a dishonest, hasty or unlucky buyer may try. Payments are signed here with viem alone, so that every field can be wrong.
 import { randomBytes } from "node:crypto";
+import { createWalletClient, encodeFunctionData, http } from "viem";
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts";
-import { PRICE, SHOP, USDC, check, issue, moved, payer } from "./chain.mjs";
+import { base } from "viem/chains";
+import { CHAIN_URL, MULTICALL, PRICE, SHOP, USDC, abi, chain, check, issue, moved, payer } from "./chain.mjs";
 
 const OTHER = "0x00000000000000000000000000000000DeaDBeef";
 const PARALLEL = 20;
+const NONCES = 6;
 const fields = ["address from", "address to", "uint256 value", "uint256 validAfter", "uint256 validBefore", "bytes32 nonce"];
 const types = { TransferWithAuthorization: fields.map((field) => field.split(" ")).map(([type, name]) => ({ name, type })) };
 const domain = { name: "USD Coin", version: "2", chainId: 8453, verifyingContract: USDC };
@@ -129,3 +132,41 @@ const lost = await moved(async () => {
 });
 check("the facilitator settles and its answer is lost: one transfer, never 402, and the receipt", times(lost, 1) && bought(answers.at(-1))
   && answers.every(({ status }) => [201, 503].includes(status)), { ...lost, answers: told(answers) });
+
+/// Uses the nonces of payments in one transaction: that of the payment at a place as it was signed, those of the others for transfers of nothing from
+/// the payer to himself.
+async function useTogether(payments, real) {
+  const calls = await Promise.all(payments.map(async ({ payload }, place) => {
+    const { nonce } = payload.authorization;
+    const { authorization, signature } = place === real ? payload : (await signed(1, { to: payer.address, value: 0n, nonce })).payload;
+    const { from, to, value, validAfter, validBefore } = authorization;
+    const args = [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce, signature];
+    return encodeFunctionData({ abi, functionName: "transferWithAuthorization", args });
+  }));
+  const wallet = createWalletClient({ account: payer, chain: base, transport: http(CHAIN_URL) });
+  const hash = await wallet.writeContract({ address: MULTICALL, abi, functionName: "callAll", args: [USDC, calls] });
+  const { status } = await chain.waitForTransactionReceipt({ hash, pollingInterval: 50 });
+  check("one transaction uses all nonces", status === "success", { hash, status });
+}
+
+for (const [when, isClaimed] of [["after", false], ["before and after", true]]) {
+  for (const real of [0, NONCES - 1]) {
+    const payments = await Promise.all(Array.from({ length: NONCES }, () => signed(2)));
+    const requests = payments.map(() => request());
+    const sendAll = () => Promise.all(payments.map((sent, place) => send(requests[place], sent)));
+    if (isClaimed) {
+      await fetch(`${process.env.FACILITATOR_URL}/refuse/${3 * NONCES}`, { method: "POST" });
+      const refused = await moved(sendAll);
+      check(`${NONCES} payments that the facilitator does not settle: 402`, still(refused)
+        && refused.result.every(({ status }) => status === 402), { ...refused, result: told(refused.result) });
+    }
+    const sent = await moved(async () => {
+      await useTogether(payments, real);
+      return sendAll();
+    });
+    const places = sent.result.flatMap((answer, place) => (bought(answer) ? [place] : []));
+    check(`${NONCES} nonces used by one transaction, number ${real + 1} of them to pay, sent ${when} it: one transfer, one receipt, else 402`,
+      times(sent, 1) && places.length === 1 && places[0] === real
+      && sent.result.every((answer, place) => place === real || answer.status === 402), { ...sent, result: told(sent.result) });
+  }
+}

@@ -5,10 +5,14 @@ import { base } from "viem/chains";
 
 // USDC's own address on Base: clients take it for what it is.
 export const USDC = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
+// Makes many calls in one transaction.
+export const MULTICALL = "0x00000000000000000000000000000000ca11ca11";
 export const PRICE = 10_000n;
 export const abi = parseAbi([
   "function balanceOf(address) view returns (uint256)",
   "function mint(address to, uint256 value)",
+  "function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)",
+  "function callAll(address target, bytes[] calls)",
   "event Transfer(address indexed from, address indexed to, uint256 value)",
 ]);
 export const { CHAIN_URL, API, PAYER_KEY, SHOP } = process.env;

@@ -1,9 +1,11 @@
-// Compiles Token.sol. What it prints is kept in Token.hex, so that a run needs no compiler. In a copy of this folder:
+// Compiles a contract of this folder. What it prints is kept beside the source, so that a run needs no compiler. In a copy of this folder:
 //
-//   npm install && node compile.mjs > Token.hex
+//   npm install && node compile.mjs Token > Token.hex && node compile.mjs Multicall > Multicall.hex
 import { readFileSync } from "node:fs";
 import solc from "solc";
 
+const name = process.argv[2];
+const file = `${name}.sol`;
 const settings = {
   optimizer: { enabled: true, runs: 200 },
   viaIR: true,
@@ -11,9 +13,9 @@ const settings = {
   metadata: { appendCBOR: false },
   outputSelection: { "*": { "*": ["evm.deployedBytecode.object"] } },
 };
-const sources = { "Token.sol": { content: readFileSync("Token.sol", "utf8") } };
+const sources = { [file]: { content: readFileSync(file, "utf8") } };
 const made = JSON.parse(solc.compile(JSON.stringify({ language: "Solidity", sources, settings })));
 for (const error of made.errors ?? []) console.error(error.formattedMessage);
-const code = made.contracts?.["Token.sol"]?.Token?.evm.deployedBytecode.object;
+const code = made.contracts?.[file]?.[name]?.evm.deployedBytecode.object;
 if (!code) process.exit(1);
 console.log(`0x${code}`);

@@ -1,6 +1,6 @@
 // A facilitator of the official packages, of both versions, on loopback. Prints its port.
 //
-// POST /lose makes it settle once more and break off without an answer.
+// POST /lose makes it settle once more and break off without an answer. POST /refuse/N makes it refuse the next N settlements and do nothing.
 import { createServer } from "node:http";
 import { x402Facilitator } from "@x402/core/facilitator";
 import { toFacilitatorEvmSigner } from "@x402/evm";
@@ -27,6 +27,7 @@ const facilitator = new x402Facilitator().register("eip155:8453", new ExactEvmSc
 let last = Promise.resolve();
 const inTurn = (settle) => (last = last.then(settle, settle));
 let loses = false;
+let refusals = 0;
 
 const server = createServer(async (request, response) => {
   const send = (status, answer) => {
@@ -38,6 +39,11 @@ const server = createServer(async (request, response) => {
     for await (const chunk of request) text += chunk;
     if (request.url === "/supported") return send(200, facilitator.getSupported());
     if (request.url === "/lose") return send(200, { loses: (loses = true) });
+    if (request.url.startsWith("/refuse/")) return send(200, { refusals: (refusals = Number(request.url.slice(8))) });
+    if (request.url === "/settle" && refusals > 0) {
+      refusals -= 1;
+      return send(200, { success: false, errorReason: "unexpected_settle_error", transaction: "", network: "eip155:8453" });
+    }
     const { paymentPayload, paymentRequirements } = JSON.parse(text);
     let said;
     if (request.url === "/verify") said = await facilitator.verify(paymentPayload, paymentRequirements);

@@ -67,6 +67,10 @@ pub struct Admission {
     pub must_pay: bool,
 }
 
+/// Calls that were spent and may be given back: subject, window, and when they were spent (milliseconds since 1970).
+#[derive(Debug, Default)]
+pub(crate) struct Refundable(Vec<(String, Window, i64)>);
+
 /// Keys, tiers, quotas, and the secrets behind cursors.
 pub struct Access {
     secrets: Secrets,
@@ -133,12 +137,41 @@ impl Access {
         Ok(Admission { caller, rate_limit, rate_limit_policy: policy, must_pay: false })
     }
 
-    /// Admits a call that must be paid for and is not: those are limited by address, generously.
+    /// Admits a call that must be paid for: those that turn out not to be paid are limited by address, generously. What is spent is given back when
+    /// the call is paid for.
     ///
     /// # Errors
     /// `rate-limited`, `unavailable`.
-    pub(crate) async fn admit_unpaid(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
-        self.spend(ctx, &format!("unpaid/{}", address_subject(address)), tiers::UNPAID).await.map(|_| ())
+    pub(crate) async fn admit_unpaid(&self, ctx: &Context, address: IpAddr) -> Result<Refundable, Problem> {
+        let mut spent = Refundable::default();
+        self.spend_for(ctx, &mut spent, format!("unpaid/{}", address_subject(address)), tiers::UNPAID).await?;
+        Ok(spent)
+    }
+
+    /// Admits a payment before anybody is asked about it. Payments that are refused, or that nobody settles, are limited by address and by payer;
+    /// what is spent is given back when the payment is settled.
+    ///
+    /// # Errors
+    /// `rate-limited`, `unavailable`.
+    pub(crate) async fn admit_payment(&self, ctx: &Context, address: IpAddr, payer: &str) -> Result<Refundable, Problem> {
+        let mut spent = Refundable::default();
+        self.spend_for(ctx, &mut spent, format!("payments/{}", address_subject(address)), tiers::PAYMENTS_PER_ADDRESS).await?;
+        self.spend_for(ctx, &mut spent, format!("payer/{}", payer.to_ascii_lowercase()), tiers::PAYMENTS_PER_PAYER).await?;
+        Ok(spent)
+    }
+
+    /// Gives back what was spent.
+    pub(crate) async fn refund(&self, spent: Refundable) {
+        for (subject, window, at_ms) in spent.0 {
+            self.quotas.unspend(&subject, window, at_ms).await;
+        }
+    }
+
+    async fn spend_for(&self, ctx: &Context, spent: &mut Refundable, subject: String, window: Window) -> Result<(), Problem> {
+        let now_ms = ctx.clock.now_ms();
+        self.spend(ctx, &subject, window).await?;
+        spent.0.push((subject, window, now_ms));
+        Ok(())
     }
 
     /// Admits a read of a file: those are limited by address, generously.

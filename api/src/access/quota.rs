@@ -92,7 +92,7 @@ impl Quotas {
     /// When the counter cannot be reached; nothing is spent then.
     pub async fn spend(&self, store: &Arc<dyn ViewStore>, subject: &str, window: Window, now_ms: i64) -> Result<Spent, Error> {
         let length_ms = window.length_s.max(1) * 1_000;
-        let number = now_ms.div_euclid(length_ms);
+        let number = window_number(window, now_ms);
         let rest_ms = (number + 1) * length_ms - now_ms;
         let reset_s = u64::try_from(rest_ms.div_euclid(1_000) + i64::from(rest_ms.rem_euclid(1_000) > 0)).unwrap_or(1);
         let mut lease = self.lease(store, subject, window, now_ms).await;
@@ -112,6 +112,21 @@ impl Quotas {
         let allowed = lease.left > 0;
         lease.left -= i64::from(allowed);
         Ok(Spent { allowed, remaining: (window.calls_max - lease.floor + lease.left).max(0), reset_s })
+    }
+
+    /// Gives back one call that [`Self::spend`] allowed at a time (milliseconds since 1970). Nothing is given back once the window, or this node's
+    /// share of it, is over.
+    pub async fn unspend(&self, subject: &str, window: Window, spent_at_ms: i64) {
+        let name = (subject.to_owned(), window.name);
+        let entry = {
+            let subjects = self.subjects.lock().unwrap_or_else(PoisonError::into_inner);
+            subjects.get(&name).map(|(_, entry)| Arc::clone(entry))
+        };
+        let Some(entry) = entry else { return };
+        let mut lease = entry.lease.lock().await;
+        if !lease.is_closed && lease.number == window_number(window, spent_at_ms) {
+            lease.left += 1;
+        }
     }
 
     /// Gives back what was taken and not spent, for a clean stop. Quotas may be used afterwards.
@@ -184,6 +199,11 @@ async fn give_back(store: &Arc<dyn ViewStore>, subject: &str, window: Window, en
         store.coordination().take(&name, -left, window.calls_max, now_ms, expires_ms).await?;
     }
     Ok(())
+}
+
+/// Which window a time (milliseconds since 1970) is in, counted from 1970.
+fn window_number(window: Window, at_ms: i64) -> i64 {
+    at_ms.div_euclid(window.length_s.max(1) * 1_000)
 }
 
 /// A window's counter: its name and when it is forgotten.

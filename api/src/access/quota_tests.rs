@@ -39,6 +39,24 @@ async fn exactly_the_quota() {
     assert_eq!(quotas.spend(&store, "key_a", HUNDRED, 2 * DAY_MS).await.unwrap(), Spent { allowed: true, remaining: 99, reset_s: 86_400 });
 }
 
+/// Proves that a call that is given back can be spent again, that a call of another window or of nobody gives nothing, and that no quota grows.
+#[tokio::test]
+async fn calls_are_given_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(&dir);
+    let quotas = Quotas::default();
+    quotas.unspend("key_a", HUNDRED, DAY_MS).await;
+    assert_eq!(quotas.subjects_held(), 0);
+    assert_eq!(spend_all(&quotas, &store, HUNDRED).await, 100);
+    for _ in 0..3 {
+        quotas.unspend("key_a", HUNDRED, DAY_MS).await;
+    }
+    quotas.unspend("key_a", HUNDRED, DAY_MS - 1).await;
+    quotas.unspend("key_b", HUNDRED, DAY_MS).await;
+    assert_eq!(spend_all(&quotas, &store, HUNDRED).await, 3);
+    assert_eq!(quotas.spend(&store, "key_a", HUNDRED, 2 * DAY_MS).await.unwrap().remaining, 99);
+}
+
 /// Proves that 16 tasks at once are served exactly the quota together.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn exact_over_tasks() {

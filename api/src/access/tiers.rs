@@ -78,6 +78,10 @@ impl Tiers {
 
 /// Calls of one address that must be paid for and are not.
 pub const UNPAID: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
+/// Payments from one address that are not settled: refused, or still open. Without this many the facilitator is asked for nothing more.
+pub const PAYMENTS_PER_ADDRESS: Window = Window { name: "minute", length_s: 60, calls_max: 120 };
+/// Payments by one payer that are not settled.
+pub const PAYMENTS_PER_PAYER: Window = Window { name: "minute", length_s: 60, calls_max: 60 };
 /// Files that one address may read.
 pub const FILES: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
 /// Paths that lead nowhere, asked for by one address.

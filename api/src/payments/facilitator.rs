@@ -11,6 +11,8 @@ use super::terms::{Network, Offer, SCHEME, Till, Version};
 
 /// How long it may take to settle: some blocks.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// The largest answer read, in bytes.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// Characters of its reasons that are kept.
 const REASON_CHARS_MAX: usize = 200;
 
@@ -65,7 +67,7 @@ impl Facilitator {
     /// # Errors
     /// Why the address cannot be used.
     pub fn new(url: &str) -> Result<Self, String> {
-        Endpoint::new(url, ANSWER_MAX).map(Self)
+        Endpoint::new(url, ANSWER_MAX, ANSWER_BYTES_MAX).map(Self)
     }
 
     /// In which versions it settles on a network.

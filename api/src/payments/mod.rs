@@ -1,16 +1,21 @@
 //! Payments by x402: terms that an answer is sold under, what a buyer signs, and what becomes of it.
 //!
 //! Promises: terms are made from our own price table alone, and what a payload says of them is compared, never believed; a payment buys one
-//! answer, and the same payment for the same request gets the same answer again; no settled payment is without its answer, whatever fails
-//! in between; what the chain says of a payment stands above what anybody else says.
+//! answer, and the same payment for the same request gets the same answer again; a transfer on the chain pays for one payment; no settled payment
+//! is without its answer, whatever fails in between; what the chain says of a payment stands above what anybody else says; a payment that the
+//! facilitator refuses at once leaves nothing behind, and is limited by address and by payer.
 //!
 //! ```text
-//!                 verify, settle                       the chain has the transfer
-//! [unpaid] claim ----------------> settled <------------------------------------ refused, claimed
-//!            |  \                                                                    |
-//!            |   `-- the facilitator says no --> refused                             | can no longer be settled
-//!            `-- nobody knows yet: 503; asked again, or looked up on the chain       v
-//!                                                                                  lapsed
+//! [unpaid]
+//!    | recover the signer, admit by address and payer, verify with the facilitator
+//!    |    `-- refused, or too many: 402, 429, and nothing is recorded
+//!    v                settle                 the chain has the transfer
+//! claimed ---------------------> settled <------------------------------- claimed, refused
+//!    |  \                                                                    |
+//!    |   `-- the facilitator does not settle it --> refused                  | can no longer be settled, its nonce paid for something else,
+//!    `-- nobody knows yet: 503; sent again, or looked up on the chain        | or its transfer paid for another payment
+//!        once its time is over                                               v
+//!                                                                          lapsed
 //! ```
 //! States are changes of the view `payments`. A write takes effect where `settled` is decided, so that no step comes between.
 
@@ -20,6 +25,7 @@ mod http;
 pub(crate) mod sale;
 pub mod signed;
 pub mod terms;
+mod verifications;
 pub mod watch;
 
 use std::collections::HashSet;
@@ -29,6 +35,7 @@ use std::time::Duration;
 use self::chain::Chain;
 use self::facilitator::Facilitator;
 use self::terms::{NETWORKS, Network, SCHEME, Till, Version};
+use self::verifications::Verifications;
 
 /// `[payments]`, as it is configured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,6 +73,7 @@ pub struct Payments {
     chain: Option<Chain>,
     /// Payments that this process brings forward, by id.
     turns: Arc<Mutex<HashSet<String>>>,
+    verifications: Verifications,
 }
 
 /// The turn of bringing a payment forward in this process; over when dropped.
@@ -103,8 +111,8 @@ impl Payments {
             .transpose()?;
         let facilitator =
             some(&settings.facilitator_url).map(|url| Facilitator::new(&url)).transpose().map_err(wrong("facilitator_url"))?;
-        let chain = some(&settings.rpc_url).map(|url| Chain::new(&url)).transpose().map_err(wrong("rpc_url"))?;
-        Ok(Self { till, facilitator, chain, turns: Arc::default() })
+        let chain = some(&settings.rpc_url).map(|url| Chain::new(&url, network)).transpose().map_err(wrong("rpc_url"))?;
+        Ok(Self { till, facilitator, chain, turns: Arc::default(), verifications: Verifications::default() })
     }
 
     /// Asks the facilitator what it settles: nothing else is sold from here on. If it does not answer it is taken to settle all.

@@ -1,8 +1,10 @@
-//! The sale of one answer: the challenge, the claim, the settlement, the answer.
+//! The sale of one answer: the challenge, the admission, the verification, the claim, the settlement, the answer.
 //!
-//! What a payment is for is worked out before it is claimed, and nothing of it leaves before it is settled. Claiming and settling go on by
-//! themselves when the caller hangs up. Only one process at a time brings a payment forward, by a lease; the next one asks the chain first.
+//! Nothing is recorded before the facilitator has said that a payment can be settled. What a payment is for is worked out before it is claimed, and
+//! nothing of it leaves before it is settled. Claiming and settling go on when the caller hangs up, verifying does not. Only one process at a time
+//! claims and settles a payment, by a lease; the next one asks the chain first.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,10 +21,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use view_store::lease::Lease;
 
-use super::chain::Found;
-use super::facilitator::{Facilitator, Said};
+use super::Turn;
+use super::chain::{Found, Transfer};
+use super::facilitator::Said;
 use super::signed::{self, Signed, hex_text};
 use super::terms::{NETWORKS, Offer, Till, Version};
+use crate::access::Refundable;
 use crate::access::append::{Once, command};
 use crate::access::keys;
 use crate::context::{Context, store_problem, stored};
@@ -82,13 +86,15 @@ impl Settlement {
     }
 }
 
-/// Sells an answer. `run` runs the operation.
+/// Sells an answer to a caller at an address. `run` runs the operation.
 ///
 /// # Errors
-/// `payment-required` with the terms (with a pause for a copy of a payment that is being settled); what is wrong with the arguments, or with the answer; `unavailable` while nobody knows whether the
-/// payment is settled.
+/// `payment-required` with the terms (with a pause for a copy of a payment that is being settled); what is wrong with the arguments, or with the
+/// answer; `rate-limited` when too many payments of the address or the payer were not settled; `unavailable` while nobody knows whether the payment
+/// is settled.
 pub(crate) async fn sell<R>(
     ctx: &Arc<Context>,
+    address: IpAddr,
     goods: Goods,
     arguments: Result<Value, Problem>,
     given: Option<Given>,
@@ -127,16 +133,6 @@ where
     let request = Hash32::of_parts(&[goods.service.as_bytes(), goods.operation.as_bytes(), canonical.as_bytes()]);
     let payer = hex_text(&signed.from);
     let id = payments::id(till.network.caip, &till.asset, &payer, &hex_text(&signed.nonce));
-    let (answer, effect) = match run(Stage::Order { payment: id.clone(), payer: payer.clone() }, arguments.clone()).await?.body {
-        Body::Effect(effect) => (String::new(), effect),
-        Body::Json(value) => (value.to_string(), String::new()),
-        Body::Parts(parts) => (String::from_utf8(parts.concat()).unwrap_or_default(), String::new()),
-        Body::Lines(_) | Body::Events(_) | Body::NotModified => (String::new(), String::new()),
-    };
-    if (answer.is_empty() && effect.is_empty()) || answer.len() > ANSWER_BYTES_MAX {
-        tracing::error!(operation = goods.operation, bytes = answer.len(), "a handler gave nothing that can be sold");
-        return Err(Problem::new(ErrorCode::Internal, "the answer could not be written; nothing was charged"));
-    }
     let claim = PaymentCommand {
         verb: CLAIM.to_owned(),
         network: till.network.caip.to_owned(),
@@ -150,35 +146,25 @@ where
         operation: goods.operation.to_owned(),
         resource: offer.resource.clone(),
         request: hex(&request.0),
-        answer,
-        effect,
         ..PaymentCommand::default()
     };
-    let claimed = (!claim.effect.is_empty()).then(|| run(Stage::Claimed(id.clone()), arguments.clone()));
-    let order = Order { id, claim, signed, offer: offer.clone(), till: till.clone() };
-    let paying = tokio::spawn(order.pay(Arc::clone(ctx), claimed));
-    let payment = match tokio::time::timeout(PAID_WITHIN, paying).await {
-        Ok(Ok(Ok(payment))) => payment,
-        Ok(Ok(Err(Failed::Refused(reason)))) => return Err(refused(reason)),
-        Ok(Ok(Err(Failed::Forbidden(problem)))) => {
+    let order = Order { id, claim, signed, offer: offer.clone(), till: till.clone(), address, is_verified: false };
+    let payment = match order.buy(ctx, |stage| run(stage, arguments.clone())).await {
+        Ok(payment) => payment,
+        Err(Failed::Refused(reason)) => return Err(refused(reason)),
+        Err(Failed::Forbidden(problem)) => {
             metrics::paid(goods.service, Paid::Refused);
             return Err(problem);
         }
-        Ok(Ok(Err(Failed::Busy))) => {
+        Err(Failed::Busy) => {
             metrics::paid(goods.service, Paid::Busy);
             let reason = "this payment is being settled for an earlier copy of it";
             return Err(challenge(&till, offer, reason, Value::Null).retry_after(BUSY_S));
         }
-        other => {
-            metrics::paid(goods.service, Paid::Unknown);
-            return Err(match other {
-                Ok(Ok(Err(Failed::Problem(problem)))) => problem,
-                Ok(Err(error)) => {
-                    tracing::error!(%error, "bringing a payment forward ended by itself");
-                    unknown("the settlement was cut off")
-                }
-                _ => unknown("the settlement takes long"),
-            });
+        Err(Failed::Problem(problem)) => {
+            let is_limited = problem.code == ErrorCode::RateLimited;
+            metrics::paid(goods.service, if is_limited { Paid::Refused } else { Paid::Unknown });
+            return Err(problem);
         }
     };
     metrics::paid(goods.service, Paid::Settled);
@@ -190,6 +176,21 @@ where
         run(Stage::Paid(payment.id), arguments).await?
     };
     Ok((answer, settlement))
+}
+
+/// What an operation sells: the answer of a read, or the effect of a write; the other one is empty.
+fn sold(operation: &str, body: Body) -> Result<(String, String), Problem> {
+    let (answer, effect) = match body {
+        Body::Effect(effect) => (String::new(), effect),
+        Body::Json(value) => (value.to_string(), String::new()),
+        Body::Parts(parts) => (String::from_utf8(parts.concat()).unwrap_or_default(), String::new()),
+        Body::Lines(_) | Body::Events(_) | Body::NotModified => (String::new(), String::new()),
+    };
+    if (answer.is_empty() && effect.is_empty()) || answer.len() > ANSWER_BYTES_MAX {
+        tracing::error!(operation, bytes = answer.len(), "a handler gave nothing that can be sold");
+        return Err(Problem::new(ErrorCode::Internal, "the answer could not be written; nothing was charged"));
+    }
+    Ok((answer, effect))
 }
 
 /// What is shown for free: nothing, where it cannot be told.
@@ -236,28 +237,107 @@ impl From<Problem> for Failed {
 /// One payment for one request.
 struct Order {
     id: String,
+    /// Without an answer and an effect until they are known.
     claim: PaymentCommand,
     signed: Signed,
     offer: Offer,
     till: Till,
+    /// Where the caller is.
+    address: IpAddr,
+    /// Whether the facilitator said, before the claim, that the payment can be settled.
+    is_verified: bool,
 }
 
 impl Order {
-    /// Brings the payment forward until it is settled. `claimed` says, once it is claimed, whether what it is for can take effect.
-    async fn pay(self, ctx: Arc<Context>, claimed: Option<Answering>) -> Result<Payment, Failed> {
+    /// Brings the payment forward until it is settled. `run` makes what is sold, and says once it is claimed whether it can take effect. Nothing is
+    /// recorded of a payment that is not verified.
+    async fn buy<R>(mut self, ctx: &Arc<Context>, run: R) -> Result<Payment, Failed>
+    where
+        R: Fn(Stage) -> Answering,
+    {
+        let known = payment(ctx, &self.id).await?;
         // What is settled needs nobody's turn.
-        if let Some(payment) = payment(&ctx, &self.id).await?
-            && payment.state == State::Settled
+        if let Some(payment) = &known
+            && self.own(payment.clone())?.state == State::Settled
         {
-            return self.own(payment);
+            return Ok(payment.clone());
         }
-        let Some(_turn) = ctx.payments.turn(&self.id) else { return Err(Failed::Busy) };
+        if known.is_none() && !self.till.versions.contains(&self.signed.version) {
+            return Err(Failed::Refused(format!("payments of version {} are not settled here", self.signed.version.number())));
+        }
+        let turn = ctx.payments.turn(&self.id).ok_or(Failed::Busy)?;
+        let spent = ctx.access.admit_payment(ctx, self.address, &self.claim.payer).await?;
+        if known.is_none() {
+            self.is_verified = self.verify_new(ctx).await?;
+            let order = Stage::Order { payment: self.id.clone(), payer: self.claim.payer.clone() };
+            (self.claim.answer, self.claim.effect) = sold(&self.claim.operation, run(order).await?.body)?;
+        }
+        let effect = known.as_ref().map_or(&self.claim.effect, |payment| &payment.effect);
+        let claimed = (!effect.is_empty()).then(|| run(Stage::Claimed(self.id.clone())));
+        let paying = tokio::spawn(self.pay(Arc::clone(ctx), turn, spent, claimed));
+        match tokio::time::timeout(PAID_WITHIN, paying).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(error)) => {
+                tracing::error!(%error, "the task that settles a payment panicked");
+                Err(unknown("the settlement was cut off").into())
+            }
+            Err(_) => Err(unknown("the settlement takes long").into()),
+        }
+    }
+
+    /// Asks the facilitator about a payment that is not claimed: whether it says that the payment can be settled. Without that the payment goes on
+    /// only if it turns out to be claimed or paid meanwhile.
+    async fn verify_new(&self, ctx: &Context) -> Result<bool, Failed> {
+        match self.verify(ctx).await? {
+            Said::Yes(_) => Ok(true),
+            Said::No(reason) => {
+                // Another process may be settling a copy of it, or anybody may have brought it to the chain.
+                let goes_on = payment(ctx, &self.id).await?.is_some() || self.is_on_chain(ctx).await;
+                if goes_on { Ok(false) } else { Err(Failed::Refused(refusal(&reason))) }
+            }
+            Said::Unknown(why) => {
+                let words =
+                    format!("the payment could not be verified (the facilitator: {why}); nothing was charged, send the same payment again");
+                Err(Problem::new(ErrorCode::Unavailable, words).retry_after(ASK_AGAIN_S).into())
+            }
+        }
+    }
+
+    /// What the facilitator says of the payment, once it is this address's turn to ask.
+    async fn verify(&self, ctx: &Context) -> Result<Said, Failed> {
+        let facilitator = ctx.payments.facilitator.as_ref().ok_or_else(|| unknown("no facilitator is configured"))?;
+        let _slot = ctx.payments.verifications.enter(self.address).await?;
+        Ok(facilitator.verify(&self.till, &self.offer, &self.signed).await)
+    }
+
+    /// Whether the chain has the transfer of a payment that is not claimed.
+    async fn is_on_chain(&self, ctx: &Context) -> bool {
+        let PaymentCommand { network, asset, pay_to, payer, nonce, amount, valid_before, .. } = self.claim.clone();
+        let claimed_at = ctx.clock.now_ms();
+        let payment = Payment { network, asset, pay_to, payer, nonce, amount, valid_before, claimed_at, ..Payment::default() };
+        match &ctx.payments.chain {
+            Some(chain) => matches!(chain.find(&payment).await, Ok(Found::Paid(_))),
+            None => false,
+        }
+    }
+
+    /// Claims the payment and has it settled, while no other process does. What was spent on it is given back when it is settled, and when it is a
+    /// copy of one that another process settles.
+    async fn pay(self, ctx: Arc<Context>, _turn: Turn, spent: Refundable, claimed: Option<Answering>) -> Result<Payment, Failed> {
+        let outcome = self.pay_by_lease(&ctx, claimed).await;
+        if matches!(outcome, Ok(_) | Err(Failed::Busy)) {
+            ctx.access.refund(spent).await;
+        }
+        outcome
+    }
+
+    async fn pay_by_lease(&self, ctx: &Context, claimed: Option<Answering>) -> Result<Payment, Failed> {
         let mut lease = Lease::new(&ctx.store, lease_of(&self.id), &hex(&rand::random::<[u8; 8]>()));
         if !lease.renew().await.map_err(store_problem)? {
             return Err(Failed::Busy);
         }
         let outcome = tokio::select! {
-            outcome = self.bring_forward(&ctx, claimed) => outcome,
+            outcome = self.bring_forward(ctx, claimed) => outcome,
             () = lease.lost() => Err(unknown("another process has taken it over").into()),
         };
         lease.release().await;
@@ -265,26 +345,30 @@ impl Order {
     }
 
     async fn bring_forward(&self, ctx: &Context, claimed: Option<Answering>) -> Result<Payment, Failed> {
-        let known = payment(ctx, &self.id).await?.is_some();
-        if !known && !self.till.versions.contains(&self.signed.version) {
-            return Err(Failed::Refused(format!("payments of version {} are not settled here", self.signed.version.number())));
+        let is_known = payment(ctx, &self.id).await?.is_some();
+        if !is_known {
+            if self.claim.answer.is_empty() && self.claim.effect.is_empty() {
+                return Err(unknown("the claim is not at hand").into());
+            }
+            command(ctx, TABLES.view, &self.id, Once::Yes, &self.claim).await?;
         }
-        command(ctx, TABLES.view, &self.id, Once::Yes, &self.claim).await?;
         let payment = payment(ctx, &self.id).await?.ok_or_else(|| unknown("the claim is not at hand"))?;
-        let payment = match payment.state {
-            State::Settled => return self.own(payment),
-            State::Lapsed => return Err(Failed::Refused(format!("this payment has lapsed: {}", payment.reason))),
-            State::Claimed | State::Refused => self.own(payment)?,
-        };
-        if known && let Some(outcome) = by_chain(ctx, &payment).await? {
+        let payment = self.own(payment)?;
+        if payment.state == State::Settled {
+            return Ok(payment);
+        }
+        let is_new = !is_known && self.is_verified;
+        if !is_new && let Some(outcome) = by_chain(ctx, &payment).await? {
             return outcome;
         }
         if let Some(claimed) = claimed {
             check_effect(ctx, &payment, claimed).await?;
         }
-        let facilitator = ctx.payments.facilitator.as_ref().ok_or_else(|| unknown("no facilitator is configured"))?;
-        match facilitator.verify(&self.till, &self.offer, &self.signed).await {
-            Said::Yes(_) => self.settle(ctx, facilitator, payment).await,
+        if is_new {
+            return self.settle(ctx, payment).await;
+        }
+        match self.verify(ctx).await? {
+            Said::Yes(_) => self.settle(ctx, payment).await,
             // Anybody may have brought it to the chain.
             Said::No(reason) => match by_chain(ctx, &payment).await? {
                 Some(outcome) => outcome,
@@ -294,7 +378,8 @@ impl Order {
         }
     }
 
-    async fn settle(&self, ctx: &Context, facilitator: &Facilitator, payment: Payment) -> Result<Payment, Failed> {
+    async fn settle(&self, ctx: &Context, payment: Payment) -> Result<Payment, Failed> {
+        let facilitator = ctx.payments.facilitator.as_ref().ok_or_else(|| unknown("no facilitator is configured"))?;
         let mut said = Said::Unknown(String::new());
         for attempt in 0..TRIES {
             if attempt > 0 {
@@ -302,7 +387,10 @@ impl Order {
             }
             said = facilitator.settle(&self.till, &self.offer, &self.signed).await;
             match &said {
-                Said::Yes(transaction) if ctx.payments.chain.is_none() => return Ok(settled(ctx, &payment, transaction).await?),
+                Said::Yes(transaction) if ctx.payments.chain.is_none() => {
+                    let transfer = Transfer { transaction: transaction.clone(), log_index: None };
+                    return outcome_of(record_settled(ctx, &payment, &transfer).await?);
+                }
                 Said::Yes(_) => return self.shown(ctx, payment).await,
                 // What the chain has stands above what a facilitator says.
                 Said::No(_) | Said::Unknown(_) => {
@@ -330,9 +418,12 @@ impl Order {
         Err(unknown("the facilitator says that it is settled, the chain does not show it yet").into())
     }
 
-    /// The payment, if it was claimed for this request.
+    /// The payment, if it was claimed for this request and has not lapsed.
     fn own(&self, payment: Payment) -> Result<Payment, Failed> {
         let Self { claim, .. } = self;
+        if payment.state == State::Lapsed {
+            return Err(Failed::Refused(lapse_words(&payment.reason)));
+        }
         // The resource may be told otherwise: by another surface, or under another base address. What is asked for is in the request.
         let is_own = (&payment.request, payment.amount) == (&claim.request, claim.amount);
         is_own.then_some(payment).ok_or_else(|| Failed::Refused("this payment was already used for another request".to_owned()))
@@ -357,32 +448,47 @@ pub(super) fn lease_of(id: &str) -> String {
 
 /// What the chain decides; `None` while it has nothing, or does not say.
 async fn by_chain(ctx: &Context, payment: &Payment) -> Result<Option<Result<Payment, Failed>>, Problem> {
-    let Some(chain) = &ctx.payments.chain else { return Ok(None) };
+    let Some(chain) = ctx.payments.chain.as_ref().filter(|chain| chain.has(payment)) else { return Ok(None) };
     Ok(match chain.find(payment).await {
-        Ok(Found::Paid(transaction)) => Some(Ok(settled(ctx, payment, &transaction).await?)),
-        Ok(Found::Spent) => Some(lapsed(ctx, payment, "its nonce was used for another transfer").await),
-        Ok(Found::Late) => Some(lapsed(ctx, payment, "it was not settled while it was valid").await),
+        Ok(Found::Paid(transfer)) => Some(outcome_of(record_settled(ctx, payment, &transfer).await?)),
+        Ok(Found::Spent) => Some(lapsed(ctx, payment, SPENT).await),
+        Ok(Found::Late) => Some(lapsed(ctx, payment, LATE).await),
         Ok(Found::Nothing) | Err(_) => None,
     })
 }
 
-/// Records that the money has moved.
-pub(super) async fn settled(ctx: &Context, of: &Payment, transaction: &str) -> Result<Payment, Problem> {
-    let Payment { payer, service, operation, effect, .. } = of.clone();
-    let done = PaymentCommand {
-        verb: SETTLED.to_owned(),
-        payer,
-        service,
-        operation,
-        effect,
-        transaction: transaction.to_owned(),
-        ..PaymentCommand::default()
-    };
+/// Why a payment has lapsed whose authorization was used otherwise.
+pub(super) const SPENT: &str = "its nonce was used for another transfer";
+/// Why a payment has lapsed that nobody settled.
+pub(super) const LATE: &str = "it was not settled while it was valid";
+
+/// What a payment comes to whose transfer was recorded: it lapses where the transfer already paid for another one.
+fn outcome_of(payment: Payment) -> Result<Payment, Failed> {
+    match payment.state {
+        State::Settled => Ok(payment),
+        State::Lapsed => Err(Failed::Refused(lapse_words(&payment.reason))),
+        State::Claimed | State::Refused => Err(unknown("it is settled and not yet recorded").into()),
+    }
+}
+
+/// Records that a transfer pays for a payment. The payment as it is then: settled, or lapsed if the transfer already paid for another one.
+pub(super) async fn record_settled(ctx: &Context, of: &Payment, transfer: &Transfer) -> Result<Payment, Problem> {
+    let Payment { payer, network, service, operation, effect, .. } = of.clone();
+    let Transfer { transaction, log_index } = transfer.clone();
+    let verb = SETTLED.to_owned();
+    let done = PaymentCommand { verb, payer, network, service, operation, effect, transaction, log_index, ..PaymentCommand::default() };
     command(ctx, TABLES.view, &of.id, Once::No, &done).await?;
-    payment(ctx, &of.id)
-        .await?
-        .filter(|payment| payment.state == State::Settled)
-        .ok_or_else(|| unknown("it is settled and not yet recorded"))
+    let payment = payment(ctx, &of.id).await?.ok_or_else(|| unknown("it is settled and not yet recorded"))?;
+    if payment.state == State::Lapsed {
+        tracing::warn!(
+            payment = payment.id,
+            transaction = payment.transaction,
+            "a transfer was named by two payments, it pays for the first one"
+        );
+        // Whoever reads the commands alone learns of it, too.
+        lapse(ctx, &payment, &payment.reason).await?;
+    }
+    Ok(payment)
 }
 
 /// Records that the money can no longer move.
@@ -393,13 +499,22 @@ pub(super) async fn lapse(ctx: &Context, of: &Payment, reason: &str) -> Result<(
 
 async fn lapsed(ctx: &Context, payment: &Payment, reason: &str) -> Result<Payment, Failed> {
     lapse(ctx, payment, reason).await?;
-    Err(Failed::Refused(format!("this payment has lapsed: {reason}")))
+    Err(Failed::Refused(lapse_words(reason)))
+}
+
+fn lapse_words(reason: &str) -> String {
+    format!("this payment has lapsed: {reason}")
+}
+
+/// What a buyer is told of a facilitator's no.
+fn refusal(reason: &str) -> String {
+    format!("the facilitator refuses the payment: {reason}")
 }
 
 /// Records a facilitator's no. The payment is looked after until it lapses: it may be settled all the same.
 async fn refuse(ctx: &Context, payment: &Payment, reason: String) -> Result<Payment, Failed> {
     record_refusal(ctx, payment, &reason).await?;
-    Err(Failed::Refused(format!("the facilitator refuses the payment: {reason}")))
+    Err(Failed::Refused(refusal(&reason)))
 }
 
 /// Records that a payment was refused.

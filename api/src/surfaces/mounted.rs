@@ -162,10 +162,11 @@ impl Mounted {
             })
         };
         if must_pay {
-            let sold = sell(context, self.goods(operation, resource), arguments, payment, run).await;
-            // One that is only to wait is a buyer.
-            if sold.as_ref().is_err_and(|problem| problem.code == ErrorCode::PaymentRequired && problem.retry_after_s == 0) {
-                context.access.admit_unpaid(context, address).await?;
+            let spent = context.access.admit_unpaid(context, address).await?;
+            let sold = sell(context, address, self.goods(operation, resource), arguments, payment, run).await;
+            // A caller who is only told to wait is a buyer.
+            if sold.as_ref().map_or_else(|problem| problem.code != ErrorCode::PaymentRequired || problem.retry_after_s > 0, |_| true) {
+                context.access.refund(spent).await;
             }
             let (answer, settlement) = sold?;
             admitted.settlement = Some(settlement);

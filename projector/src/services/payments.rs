@@ -1,9 +1,10 @@
-//! Payments: a signed authorization is claimed for one request, and is then settled, refused or lapses. What was settled stays settled.
+//! Payments: a signed authorization is claimed for one request, and is then settled, refused or lapses. What was settled stays settled, and a
+//! transfer settles one payment.
 
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::topics::{CHANGES_PAYMENTS, PAYMENTS, Topic};
-use schemas::views::payments::{CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State as Became, TABLES, answer_of};
+use schemas::views::payments::{CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State as Became, TABLES, answer_of, transfer_of};
 use schemas::views::records::RecordTables;
 
 use super::records::{Read, Records, Rules, State};
@@ -29,7 +30,8 @@ impl Rules for PaymentsRules {
     }
 
     fn reads(fact: &Fact<PaymentCommand>) -> Vec<Read> {
-        vec![Read::Record(fact.key.clone())]
+        let transfer = fact.data.as_ref().and_then(transfer_of).map(Read::Source);
+        transfer.into_iter().chain([Read::Record(fact.key.clone())]).collect()
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<PaymentCommand>) -> Result<(), Undecided> {
@@ -41,8 +43,20 @@ impl Rules for PaymentsRules {
                 }
                 claimed(fact, command)
             }
-            (SETTLED, Some(payment)) if payment.state != Became::Settled => {
-                Payment { state: Became::Settled, transaction: command.transaction.clone(), reason: String::new(), ..payment }
+            (SETTLED, Some(payment)) => {
+                let is_payer = take_transfer(state, &fact.key, &transfer_of(command).unwrap_or_default())?;
+                match payment.state {
+                    Became::Settled => return Ok(()),
+                    _ if is_payer => Payment {
+                        state: Became::Settled,
+                        transaction: command.transaction.clone(),
+                        log_index: command.log_index,
+                        reason: String::new(),
+                        ..payment
+                    },
+                    Became::Lapsed => return Ok(()),
+                    _ => Payment { state: Became::Lapsed, reason: "its transfer already paid for another answer".to_owned(), ..payment },
+                }
             }
             (REFUSED, Some(payment)) if payment.state == Became::Claimed => {
                 Payment { state: Became::Refused, reason: command.reason.clone(), ..payment }
@@ -51,11 +65,26 @@ impl Rules for PaymentsRules {
                 Payment { state: Became::Lapsed, reason: command.reason.clone(), ..payment }
             }
             // A payment is claimed once, and what is known of it already is no news.
-            (CLAIM | SETTLED | REFUSED | LAPSED, Some(_)) => return Ok(()),
+            (CLAIM | REFUSED | LAPSED, Some(_)) => return Ok(()),
             (SETTLED | REFUSED | LAPSED, None) => return Err(Undecided::Poison("no such payment was claimed".to_owned())),
             (verb, _) => return Err(Undecided::Poison(format!("verb {verb} is unknown"))),
         };
         state.put(moved)
+    }
+}
+
+/// Whether a transfer pays for a payment: it pays for the first payment that names it, and for no other one. The receipts decide by this, too, so
+/// that both services agree. A transfer that is not known (empty) is not compared.
+///
+/// # Errors
+/// As [`State::source`].
+pub(super) fn take_transfer<T: Rules>(state: &mut State<'_, T>, payment: &str, transfer: &str) -> Result<bool, Undecided> {
+    if transfer.is_empty() {
+        return Ok(true);
+    }
+    match state.source::<String>(transfer)? {
+        Some(first) => Ok(first == payment),
+        None => state.remember(transfer, Some(&payment)).map(|()| true),
     }
 }
 
@@ -77,7 +106,92 @@ fn claimed(fact: &Fact<PaymentCommand>, command: &PaymentCommand) -> Payment {
         request: command.request,
         effect: command.effect,
         transaction: String::new(),
+        log_index: None,
         reason: String::new(),
         claimed_at: fact.observed_at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use schemas::hash::Hash32;
+    use schemas::key;
+    use schemas::tables::Write;
+
+    use super::*;
+    use crate::rows::Rows;
+    use crate::service::Service;
+
+    /// Decides commands one after the other; each command's payment as it is then, where the command changed it.
+    struct Decisions(Rows);
+
+    impl Decisions {
+        fn decide(&mut self, payment: &str, command: PaymentCommand) -> Option<Payment> {
+            let fact = Fact {
+                id: Hash32::ZERO,
+                kind: FactKind::Observed,
+                key: payment.to_owned(),
+                version: 1,
+                prev_hash: Hash32::ZERO,
+                content_hash: Hash32::ZERO,
+                upstream: "api".to_owned(),
+                observed_at: 1,
+                superseded_by: String::new(),
+                data: Some(command),
+                run: None,
+            };
+            let drafts = loop {
+                match Payments::decide(&mut self.0, &fact) {
+                    // A row that was not read yet is one that is not there.
+                    Err(Undecided::Miss) => {
+                        for (table, key) in self.0.take_missing() {
+                            self.0.write(Write::delete(table, key));
+                        }
+                    }
+                    decided => break decided.unwrap(),
+                }
+            };
+            for row in drafts.iter().flat_map(|draft| &draft.note).flat_map(|note| &note.rows) {
+                self.0.write(Write::put(TABLES.sources, key![row.key.as_str()], Bytes::from(row.value.clone())));
+            }
+            let after = drafts.into_iter().find_map(|draft| draft.after)?;
+            let row = serde_json::json!({ "seq": 1, "record": after });
+            self.0.write(Write::put(TABLES.records, key![payment], Bytes::from(row.to_string())));
+            Some(after)
+        }
+
+        fn claim(&mut self, payment: &str) {
+            self.decide(payment, PaymentCommand { verb: CLAIM.to_owned(), ..PaymentCommand::default() }).unwrap();
+        }
+
+        fn settle(&mut self, payment: &str, transaction: &str, log_index: Option<i64>) -> Option<Payment> {
+            let network = "eip155:8453".to_owned();
+            let transaction = transaction.to_owned();
+            self.decide(payment, PaymentCommand { verb: SETTLED.to_owned(), network, transaction, log_index, ..PaymentCommand::default() })
+        }
+    }
+
+    /// Proves that a transfer settles the first payment that names it and no other, however its transaction is written; that a transfer is known by
+    /// its log index, too; and that what only a facilitator says is settled without one.
+    #[test]
+    fn a_transfer_settles_one_payment() {
+        let mut decisions = Decisions(Rows::default());
+        for payment in ["pay_1", "pay_2", "pay_3", "pay_4", "pay_5"] {
+            decisions.claim(payment);
+        }
+        let first = decisions.settle("pay_1", "0xAB", Some(7)).unwrap();
+        assert_eq!((first.state, first.log_index), (Became::Settled, Some(7)));
+        let second = decisions.settle("pay_2", "0xab", Some(7)).unwrap();
+        assert_eq!(
+            (second.state, second.reason.as_str(), second.log_index),
+            (Became::Lapsed, "its transfer already paid for another answer", None)
+        );
+        assert_eq!(decisions.settle("pay_1", "0xab", Some(7)), None, "what is settled stays settled");
+        assert_eq!(decisions.settle("pay_2", "0xab", Some(7)), None, "what has lapsed by this stays lapsed");
+        assert_eq!(decisions.settle("pay_3", "0xab", Some(9)).unwrap().state, Became::Settled);
+        for payment in ["pay_4", "pay_5"] {
+            assert_eq!(decisions.settle(payment, "0xab", None).unwrap().state, Became::Settled);
+        }
     }
 }

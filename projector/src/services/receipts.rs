@@ -11,13 +11,14 @@ use schemas::hash::Hash32;
 use schemas::receipt::{Body, Receipt, Signed, TYPE, VERSION, hash_text};
 use schemas::topics::{CHANGES_RECEIPTS, PAYMENTS, RECEIPTS, Topic};
 use schemas::tree;
-use schemas::views::payments::{CLAIM, LAPSED, PaymentCommand, SETTLED};
+use schemas::views::payments::{CLAIM, LAPSED, PaymentCommand, SETTLED, transfer_of};
 use schemas::views::receipts::{
     ADD_WRITER, ASSIGN_OWNER, CHECKPOINT, ChainOwner, ISSUE, KEY, Last, PublicKey, RELEASE, REMOVE_WRITER, RESERVE, ReceiptCommand,
     RequestOutcome, Sealed, Signing, TABLES, WRITERS_PER_CHAIN_MAX, may_append, source,
 };
 use schemas::views::records::RecordTables;
 
+use super::payments::take_transfer;
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
 
@@ -40,7 +41,9 @@ impl Rules for ReceiptsRules {
 
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<ReceiptCommand>, avro::Error> {
         if topic.name == PAYMENTS.name {
-            return avro::decode(topic.name, value).map(|fact: Fact<PaymentCommand>| fact.map(|command: PaymentCommand| ordered(&command)));
+            let read =
+                |command: PaymentCommand| ReceiptCommand { transfer: transfer_of(&command).unwrap_or_default(), ..ordered(&command) };
+            return avro::decode(topic.name, value).map(|fact: Fact<PaymentCommand>| fact.map(read));
         }
         avro::decode(topic.name, value)
     }
@@ -59,10 +62,16 @@ impl Rules for ReceiptsRules {
             RELEASE => vec![source::request(&fact.key)],
             _ => of_chain().to_vec(),
         };
-        sources.into_iter().map(Read::Source).collect()
+        let transfer = Some(command.transfer.clone()).filter(|transfer| !transfer.is_empty());
+        sources.into_iter().chain(transfer).map(Read::Source).collect()
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<ReceiptCommand>) -> Result<(), Undecided> {
+        // The payments decide likewise, also of payments for other services: a transfer that has paid for one answer pays for no other.
+        let transfer = fact.data.as_ref().map_or("", |command| command.transfer.as_str());
+        if !take_transfer(state, &fact.key, transfer)? {
+            return Ok(());
+        }
         let Some(command) = own(fact) else { return Ok(()) };
         match command.verb.as_str() {
             ISSUE => issue(state, fact, command),
@@ -411,6 +420,26 @@ mod tests {
         for receipt in [first, other, second] {
             assert!(check(&serde_json::to_value(&receipt).unwrap()).all());
         }
+    }
+
+    /// Proves that a transfer pays for one receipt: another payment that names it gets none, and the first one none a second time.
+    #[test]
+    fn a_transfer_pays_once() {
+        let (mut moved, public) = Moved::new(&[1]);
+        moved.key(&public[0]);
+        let paid = |transfer: &str| {
+            let transfer = transfer.to_owned();
+            ReceiptCommand { verb: ISSUE.to_owned(), agent_id: "a".to_owned(), transfer, ..ReceiptCommand::default() }
+        };
+        assert_eq!(moved.ask("pay_1", paid("transfer/n/0x1/7")).unwrap().unwrap().body.seq, 1);
+        assert_eq!(moved.ask("pay_2", paid("transfer/n/0x1/7")), Ok(None));
+        assert_eq!(moved.ask("pay_1", paid("transfer/n/0x1/7")), Ok(None));
+        assert_eq!(moved.ask("pay_3", paid("transfer/n/0x1/9")).unwrap().unwrap().body.seq, 2);
+        // Without a node of the chain no transfer is known.
+        assert_eq!(moved.ask("pay_4", paid("")).unwrap().unwrap().body.seq, 3);
+        // A payment for another service orders nothing here, and its transfer is taken all the same.
+        assert_eq!(moved.ask("pay_5", ReceiptCommand { transfer: "transfer/n/0x2/1".to_owned(), ..ReceiptCommand::default() }), Ok(None));
+        assert_eq!(moved.ask("pay_6", paid("transfer/n/0x2/1")), Ok(None));
     }
 
     /// Proves that without a key, or without its file, nothing is issued and nothing is put aside: requests wait.

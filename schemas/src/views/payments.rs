@@ -49,8 +49,10 @@ pub struct PaymentCommand {
     pub answer: String,
     /// Of a write: the command that takes effect once the payment is settled, JSON.
     pub effect: String,
-    /// [`SETTLED`]: the hash of the transfer; empty where only the chain's state says so.
+    /// [`SETTLED`]: the hash of the transaction that holds the transfer.
     pub transaction: String,
+    /// [`SETTLED`]: the index of the transfer's log in its block; `None` where only a facilitator says that it is settled.
+    pub log_index: Option<i64>,
     /// [`REFUSED`], [`LAPSED`]: why.
     pub reason: String,
 }
@@ -79,6 +81,7 @@ impl Command for PaymentCommand {
             answer,
             effect,
             transaction,
+            log_index,
             reason,
         } = self;
         let number = |number: i64| Some(number).filter(|number| *number != 0);
@@ -98,6 +101,7 @@ impl Command for PaymentCommand {
             .text("answer", answer)
             .text("effect", effect)
             .text("transaction", transaction)
+            .number("logIndex", *log_index)
             .text("reason", reason)
             .bytes()
     }
@@ -150,8 +154,10 @@ pub struct Payment {
     pub request: String,
     /// Of a write: the command that takes effect once the payment is settled, JSON.
     pub effect: String,
-    /// The hash of the transfer, once it is settled.
+    /// The hash of the transaction that holds the transfer, once the payment is settled.
     pub transaction: String,
+    /// The index of the transfer's log in its block; `None` where only a facilitator says that the payment is settled.
+    pub log_index: Option<i64>,
     /// Why it was refused, or has lapsed.
     pub reason: String,
     /// When it was claimed: milliseconds since 1970.
@@ -170,6 +176,15 @@ pub fn id(network: &str, asset: &str, payer: &str, nonce: &str) -> String {
 #[must_use]
 pub fn answer_of(id: &str) -> String {
     format!("answer/{id}")
+}
+
+/// The key under which decisions remember which payment a transfer paid for: a transfer, by network, transaction and log index, pays once.
+/// `None` unless the command is [`SETTLED`] and names the transfer.
+#[must_use]
+pub fn transfer_of(command: &PaymentCommand) -> Option<String> {
+    let PaymentCommand { verb, network, transaction, log_index, .. } = command;
+    let log_index = log_index.filter(|_| verb == SETTLED)?;
+    Some(format!("transfer/{network}/{}/{log_index}", transaction.to_ascii_lowercase()))
 }
 
 impl Record for Payment {

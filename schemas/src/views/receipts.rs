@@ -55,6 +55,10 @@ pub struct ReceiptCommand {
     pub caller: String,
     /// [`ADD_WRITER`], [`REMOVE_WRITER`]: the account or payer whose permission changes.
     pub writer: String,
+    /// Of a receipt that was paid for: the key of the transfer that paid, see [`super::payments::transfer_of`]; empty for none. Never stored here:
+    /// it is read from the topic of payments.
+    #[serde(skip)]
+    pub transfer: String,
 }
 
 impl Command for ReceiptCommand {
@@ -65,7 +69,7 @@ impl Command for ReceiptCommand {
     }
 
     fn canonical(&self) -> Vec<u8> {
-        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note, caller, writer } = self;
+        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note, caller, writer, transfer: _ } = self;
         Canonical::default()
             .text("verb", verb)
             .text("action", action)

@@ -1,13 +1,14 @@
 //! A chain and a facilitator in one process: a token of which authorizations are used once, and somebody who brings them there, truthfully
 //! or not.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use api::payments::signed::hex_text;
 use schemas::clock::Clock;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use warp::Filter as _;
 use warp::http::StatusCode;
 
@@ -30,10 +31,15 @@ pub(crate) enum Fault {
     Pending,
 }
 
+/// The index of the first log in each transaction.
+const FIRST_LOG: u64 = 40;
+
 /// A transfer that was made.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer {
     pub(crate) transaction: String,
+    /// The index of its log; that of its authorization is the one before.
+    log_index: u64,
     from: String,
     to: String,
     value: u64,
@@ -45,6 +51,14 @@ struct State {
     used: HashMap<(String, String), Transfer>,
     faults: VecDeque<Fault>,
     settles: u64,
+    /// How often it was asked to verify.
+    verifies: u64,
+    /// Verifications that are held now.
+    held: usize,
+    /// Who has no money.
+    poor: HashSet<String>,
+    /// Requests to the chain's node, by method.
+    requests: BTreeMap<String, u64>,
     /// Seconds by which the chain's clock is ahead.
     ahead_s: i64,
     /// What the facilitator says that it settles, of the scheme «exact».
@@ -55,6 +69,15 @@ struct State {
 pub(crate) struct Market {
     server: Loopback,
     state: Arc<Mutex<State>>,
+    /// Whether verifications of payers without money get no answer for now.
+    holds: watch::Sender<bool>,
+}
+
+impl Drop for Market {
+    fn drop(&mut self) {
+        // The server waits for what it has not answered.
+        self.hold(false);
+    }
 }
 
 impl Market {
@@ -62,11 +85,21 @@ impl Market {
         let kinds = vec![(1, "base"), (2, "eip155:8453")];
         let state = Arc::new(Mutex::new(State { kinds, ..State::default() }));
         let (own, listed) = (Arc::clone(&state), Arc::clone(&state));
-        let answer = move |path: warp::path::FullPath, body: Value| own.lock().unwrap().answer(path.as_str(), &body);
+        let (holds, held) = watch::channel(false);
+        let answer = move |path: warp::path::FullPath, body: Value| {
+            let (own, mut held) = (Arc::clone(&own), held.clone());
+            async move {
+                if path.as_str().ends_with("/verify") && own.lock().unwrap().begins_verifying(&body) {
+                    drop(held.wait_for(|held| !held).await);
+                    own.lock().unwrap().held -= 1;
+                }
+                own.lock().unwrap().answer(path.as_str(), &body)
+            }
+        };
         #[expect(clippy::disallowed_methods, reason = "who asks is the server under test")]
-        let asked = warp::post().and(warp::path::full()).and(warp::body::json()).map(answer);
+        let asked = warp::post().and(warp::path::full()).and(warp::body::json()).then(answer);
         let supported = warp::path!("supported").map(move || warp::reply::json(&listed.lock().unwrap().supported()));
-        Self { server: Loopback::open(supported.or(asked)), state }
+        Self { server: Loopback::open(supported.or(asked)), state, holds }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -90,9 +123,51 @@ impl Market {
 
     /// Brings a payment to the chain, whatever the facilitator said of it.
     pub(crate) fn bring(&self, payment: &Value) {
+        self.bring_together(std::slice::from_ref(payment), 0);
+    }
+
+    /// Brings payments to the chain in one transaction: the one at a place as it was signed, the nonces of the others for transfers of nothing from
+    /// the payer to himself.
+    pub(crate) fn bring_together(&self, payments: &[Value], real: usize) {
         let mut state = self.state.lock().unwrap();
-        let (id, transfer) = state.transfer_of(&json!({ "paymentPayload": payment })).unwrap();
-        state.used.insert(id, transfer);
+        let mut transaction = String::new();
+        for (place, payment) in payments.iter().enumerate() {
+            let (id, mut transfer) = state.transfer_of(&json!({ "paymentPayload": payment })).unwrap();
+            if transaction.is_empty() {
+                transaction.clone_from(&transfer.transaction);
+            }
+            transfer.transaction.clone_from(&transaction);
+            transfer.log_index += 2 * place as u64;
+            if place != real {
+                (transfer.to, transfer.value) = (transfer.from.clone(), 0);
+            }
+            state.used.insert(id, transfer);
+        }
+    }
+
+    /// Takes a payer's money away.
+    pub(crate) fn impoverish(&self, payer: &str) {
+        self.state.lock().unwrap().poor.insert(payer.to_lowercase());
+    }
+
+    /// Has verifications of payers without money get no answer, until that ends.
+    pub(crate) fn hold(&self, holds: bool) {
+        self.holds.send_replace(holds);
+    }
+
+    /// How many verifications get no answer now.
+    pub(crate) fn held(&self) -> usize {
+        self.state.lock().unwrap().held
+    }
+
+    /// How often it was asked to verify.
+    pub(crate) fn verifies(&self) -> u64 {
+        self.state.lock().unwrap().verifies
+    }
+
+    /// How often the chain's node was asked by a method.
+    pub(crate) fn requests(&self, method: &str) -> u64 {
+        self.state.lock().unwrap().requests.get(method).copied().unwrap_or(0)
     }
 
     /// The transfers that were made.
@@ -114,12 +189,29 @@ impl State {
 
     fn answer(&mut self, path: &str, body: &Value) -> warp::reply::WithStatus<warp::reply::Json> {
         let answer = match path.rsplit('/').next().unwrap_or_default() {
-            "verify" => Some(json!({ "isValid": self.transfer_of(body).is_some(), "invalidReason": "nonce_used", "payer": "" })),
+            "verify" => {
+                let reason = if self.is_poor(body) { "insufficient_funds" } else { "nonce_used" };
+                let is_valid = !self.is_poor(body) && self.transfer_of(body).is_some();
+                Some(json!({ "isValid": is_valid, "invalidReason": reason, "payer": "" }))
+            }
             "settle" => self.settle(body),
             _ => Some(self.rpc(body)),
         };
         let status = if answer.is_some() { StatusCode::OK } else { StatusCode::BAD_GATEWAY };
         warp::reply::with_status(warp::reply::json(&answer.unwrap_or_else(|| json!("no answer"))), status)
+    }
+
+    /// Counts a verification; whether it may be held.
+    fn begins_verifying(&mut self, body: &Value) -> bool {
+        self.verifies += 1;
+        let may_be_held = self.is_poor(body);
+        self.held += usize::from(may_be_held);
+        may_be_held
+    }
+
+    fn is_poor(&self, body: &Value) -> bool {
+        let payer = body["paymentPayload"]["payload"]["authorization"]["from"].as_str().unwrap();
+        self.poor.contains(&payer.to_lowercase())
     }
 
     /// The transfer that a payment asks for, if it can be made.
@@ -128,7 +220,8 @@ impl State {
         let text = |field: &str| asked[field].as_str().unwrap().to_lowercase();
         let id = (text("from"), text("nonce"));
         let transaction = hex_text(&schemas::hash::Hash32::of(format!("{id:?}").as_bytes()).0);
-        let transfer = Transfer { transaction, from: text("from"), to: text("to"), value: text("value").parse().unwrap() };
+        let value = text("value").parse().unwrap();
+        let transfer = Transfer { transaction, log_index: FIRST_LOG + 1, from: text("from"), to: text("to"), value };
         (!self.used.contains_key(&id)).then_some((id, transfer))
     }
 
@@ -155,31 +248,56 @@ impl State {
     }
 
     /// The chain's node.
-    fn rpc(&self, body: &Value) -> Value {
-        let word = |address: &str| format!("0x{:0>64}", address.trim_start_matches("0x").to_lowercase());
-        let result = match body["method"].as_str().unwrap() {
+    fn rpc(&mut self, body: &Value) -> Value {
+        let method = body["method"].as_str().unwrap();
+        *self.requests.entry(method.to_owned()).or_default() += 1;
+        let result = match method {
             "eth_getBlockByNumber" => {
                 let now_s = Clock::System.now_ms() / 1_000 + self.ahead_s;
                 json!({ "number": "0x10000", "timestamp": format!("{now_s:#x}") })
             }
             "eth_getLogs" => {
-                let topics = &body["params"][0]["topics"];
-                let of = |((from, nonce), transfer): (&(String, String), &Transfer)| {
-                    let is_it = word(from) == topics[1].as_str().unwrap() && nonce == topics[2].as_str().unwrap();
-                    is_it.then(|| json!({ "transactionHash": transfer.transaction }))
+                let block = |field: &str| u64::from_str_radix(&body["params"][0][field].as_str().unwrap()[2..], 16).unwrap();
+                assert!(block("fromBlock") <= block("toBlock") && block("toBlock") - block("fromBlock") < 2_000, "{body}");
+                // All is in the last block.
+                let is_asked = block("toBlock") == 0x10000;
+                let is_among = |place: usize, word: &str| {
+                    let words = body["params"][0]["topics"][place].as_array().unwrap();
+                    words.iter().any(|asked| asked == word)
                 };
-                Value::Array(self.used.iter().filter_map(of).collect())
+                let asked = self.used.iter().filter(|((from, nonce), _)| is_asked && is_among(1, &word(from)) && is_among(2, nonce));
+                Value::Array(asked.map(|((_, nonce), transfer)| transfer.logs(nonce)[0].clone()).collect())
             }
             "eth_getTransactionReceipt" => {
-                let made = self.used.values().find(|made| made.transaction == body["params"][0].as_str().unwrap()).unwrap();
-                let topic = api::payments::chain::event(b"Transfer(address,address,uint256)");
-                json!({ "logs": [{
-                    "address": api::payments::terms::NETWORKS[0].usdc, "topics": [topic, word(&made.from), word(&made.to)],
-                    "data": format!("{:#066x}", made.value),
-                }] })
+                let transaction = body["params"][0].as_str().unwrap();
+                let made = self.used.iter().filter(|(_, made)| made.transaction == transaction);
+                let logs: Vec<Value> = made.flat_map(|((_, nonce), made)| made.logs(nonce)).collect();
+                json!({ "transactionHash": transaction, "logs": logs, "status": "0x1" })
             }
             method => panic!("{method}"),
         };
         json!({ "jsonrpc": "2.0", "id": 1, "result": result })
+    }
+}
+
+/// An address as an indexed value.
+fn word(address: &str) -> String {
+    format!("0x{:0>64}", address.trim_start_matches("0x").to_lowercase())
+}
+
+impl Transfer {
+    /// The logs of its authorization and of itself.
+    fn logs(&self, nonce: &str) -> [Value; 2] {
+        let log = |index: u64, event: &[u8], words: [String; 2], data: String| {
+            let [first, second] = words;
+            json!({
+                "address": api::payments::terms::NETWORKS[0].usdc, "topics": [api::payments::chain::event(event), first, second],
+                "data": data, "transactionHash": self.transaction, "logIndex": format!("{index:#x}"),
+            })
+        };
+        let transfer =
+            log(self.log_index, b"Transfer(address,address,uint256)", [word(&self.from), word(&self.to)], format!("{:#066x}", self.value));
+        let used = log(self.log_index - 1, b"AuthorizationUsed(address,bytes32)", [word(&self.from), nonce.to_owned()], "0x".to_owned());
+        [used, transfer]
     }
 }

@@ -49,14 +49,13 @@ pub(crate) fn body(agent: &str, number: u64) -> String {
 
 /// A signed authorization, by number.
 pub(crate) fn authorization(number: u64, value: u64) -> Value {
-    authorization_by(7, number, value)
+    authorization_by(&SigningKey::from_slice(&[7; 32]).unwrap(), number, value)
 }
 
-/// A signed authorization of one of several payers, by number.
-fn authorization_by(payer: u8, number: u64, value: u64) -> Value {
+/// An authorization that a payer signed, by number.
+fn authorization_by(key: &SigningKey, number: u64, value: u64) -> Value {
     let till =
         Till { network: NETWORKS[0], asset: NETWORKS[0].usdc.to_owned(), pay_to: PAY_TO.to_owned(), versions: Version::ALL.to_vec() };
-    let key = SigningKey::from_slice(&[payer; 32]).unwrap();
     let mut nonce = [0; 32];
     nonce[..8].copy_from_slice(&number.to_be_bytes());
     let valid_before = u64::try_from(Clock::System.now_ms() / 1_000).unwrap() + 600;
@@ -75,12 +74,16 @@ fn authorization_by(payer: u8, number: u64, value: u64) -> Value {
 
 /// A payment as a client of version 1 sends it.
 pub(crate) fn payment(number: u64) -> Value {
-    payment_by(7, number)
+    version_1(&authorization(number, 10_000))
 }
 
 /// A payment of one of several payers.
 pub(crate) fn payment_by(payer: u8, number: u64) -> Value {
-    json!({ "x402Version": 1, "scheme": "exact", "network": "base", "payload": authorization_by(payer, number, 10_000) })
+    version_1(&authorization_by(&SigningKey::from_slice(&[payer; 32]).unwrap(), number, 10_000))
+}
+
+fn version_1(authorization: &Value) -> Value {
+    json!({ "x402Version": 1, "scheme": "exact", "network": "base", "payload": authorization })
 }
 
 pub(crate) fn header(payment: &Value) -> String {
@@ -306,18 +309,167 @@ fn whatever_the_facilitator_does() {
     market.plan([Fault::Refuses, Fault::Refuses, Fault::Refuses]);
     assert_eq!(pay(at, &payment(201), &body("gone", 201)).unwrap().status, 402);
     market.bring(&payment(201));
-    wait_for("the receipt of a buyer who is gone", || (listed("gone") == 1).then_some(()));
 
     // Never settled, and no longer to be.
     market.plan([Fault::Fails, Fault::Fails, Fault::Fails]);
     assert_eq!(pay(at, &payment(202), &body("never", 202)).unwrap().status, 503);
     market.pass(601);
+    wait_for("the receipt of a buyer who is gone", || (listed("gone") == 1).then_some(()));
     let lapsed = wait_for("a payment that has lapsed", || {
         let answer = pay(at, &payment(202), &body("never", 202))?;
         String::from_utf8_lossy(&answer.body).contains("lapsed").then_some(answer)
     });
     assert_eq!((lapsed.status, listed("never")), (402, 0));
     assert_eq!(server.terminate().code(), Some(0));
+}
+
+/// Proves that a transfer pays for one answer: of six payments whose nonces one transaction used, one as it was signed and the others for transfers
+/// of nothing to the payer himself, one buys an answer, whether they are sent before or after that transaction.
+#[test]
+fn a_transfer_pays_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, market) = (dir.path().join("data"), Market::open());
+    let server = Server::ready(serve(&data, &market));
+    let at = server.address;
+    let listed = |agent: &str| server.json(&format!("/receipts/v1/list?agent_id={agent}"), "")["receipts"].as_array().unwrap().len();
+    for (first, agent, is_claimed) in [(300, "sent-after", false), (310, "sent-before", true)] {
+        let payments: Vec<Value> = (first..first + 6).map(payment).collect();
+        let send = |place: usize| pay(at, &payments[place], &body(agent, first + place as u64)).unwrap();
+        if is_claimed {
+            for place in 0..6 {
+                market.plan([Fault::Refuses; 3]);
+                assert_eq!(send(place).status, 402);
+            }
+        }
+        let real = 3;
+        market.bring_together(&payments, real);
+        for place in 0..6 {
+            let answer = send(place);
+            let words = String::from_utf8_lossy(&answer.body).into_owned();
+            assert_eq!(answer.status, if place == real { 201 } else { 402 }, "{agent} {place}: {words}");
+            assert_eq!(words.contains("another transfer"), is_claimed && place != real, "{agent} {place}: {words}");
+        }
+        assert_eq!(listed(agent), 1, "{agent}");
+        receipt(&send(real));
+    }
+    let settled = server.terminate();
+    assert_eq!(settled.code(), Some(0));
+    let kept = stdout(highwater(&data, NOWHERE, &["export", "payments"]));
+    let settled: Vec<Value> =
+        kept.lines().map(|line| serde_json::from_str(line).unwrap()).filter(|line: &Value| line["data"]["verb"] == "settled").collect();
+    assert_eq!(settled.len(), 2, "one for each transaction");
+    assert!(settled.iter().all(|line| line["data"]["logIndex"] == 47), "the log right after the fourth authorization: {settled:?}");
+}
+
+/// Proves that payments which nobody can settle leave nothing behind and cost the facilitator little: of 900 from one address, by payers without
+/// money, none is recorded, each is either verified and refused or limited without being passed on, and a buyer at another address is served while
+/// the facilitator leaves them without an answer.
+#[test]
+fn forged_payments_leave_nothing_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, market) = (dir.path().join("data"), Market::open());
+    let mut command = serve(&data, &market);
+    command.env("HIGHWATER_API__TRUSTED_PROXIES", r#"["127.0.0.1"]"#);
+    let server = Server::ready(command);
+    let at = server.address;
+    let send = |payment: &Value, from: &str, body: &str| {
+        try_send(at, "POST", ISSUE, &[("x-payment", &header(payment)), ("x-forwarded-for", from)], body).unwrap()
+    };
+    let forged = |number: u64| {
+        let key = SigningKey::from_slice(&[u8::try_from(10 + number % 90).unwrap(); 32]).unwrap();
+        let authorization = authorization_by(&key, number, 10_000);
+        market.impoverish(authorization["authorization"]["from"].as_str().unwrap());
+        version_1(&authorization)
+    };
+    let all: Vec<Value> = (0..900).map(forged).collect();
+    market.hold(true);
+    let answers = thread::scope(|scope| {
+        let callers: Vec<_> = all
+            .chunks(10)
+            .enumerate()
+            .map(|(caller, payments)| {
+                let send = &send;
+                scope.spawn(move || {
+                    payments.iter().map(|payment| send(payment, "192.0.2.1", &body("forged", caller as u64))).collect::<Vec<Answer>>()
+                })
+            })
+            .collect();
+        wait_for("verifications without an answer", || (market.held() == 4).then_some(()));
+        for number in 0..3 {
+            receipt(&send(&payment(400 + number), "192.0.2.2", &body("honest", number)));
+        }
+        assert_eq!(market.held(), 4, "the forged ones wait meanwhile, behind each other");
+        market.hold(false);
+        callers.into_iter().flat_map(|caller| caller.join().unwrap()).collect::<Vec<_>>()
+    });
+    let of = |status: u16| answers.iter().filter(|answer| answer.status == status).count();
+    println!("{} refused, {} limited", of(402), of(429));
+    assert_eq!((of(402) + of(429), market.verifies()), (900, of(402) as u64 + 3), "what is limited is not passed on");
+    assert!(of(402) <= 240, "120 a minute, and the end of a minute may be between: {}", of(402));
+    assert!(answers.iter().all(|answer| answer.status != 429 || !answer.header("retry-after").is_empty()));
+    assert_eq!((market.settles(), market.transfers().len()), (3, 3));
+    // The address itself is limited, and no other one is.
+    let again = send(&all[0], "192.0.2.1", &body("forged", 0));
+    assert!([402, 429].contains(&again.status));
+    receipt(&send(&payment(410), "192.0.2.2", &body("honest", 10)));
+    assert_eq!(server.terminate().code(), Some(0));
+    let kept = stdout(highwater(&data, NOWHERE, &["export", "payments", "--all"]));
+    assert_eq!(kept.lines().count(), 8, "a claim and a settlement for each honest payment: {kept}");
+    let honest = authorization(0, 10_000)["authorization"]["from"].as_str().unwrap().to_owned();
+    let claims: Vec<Value> =
+        kept.lines().map(|line| serde_json::from_str(line).unwrap()).filter(|line: &Value| line["data"]["verb"] == "claim").collect();
+    assert!(claims.len() == 4 && claims.iter().all(|line| line["data"]["payer"] == honest.as_str()));
+    assert!(!kept.contains("forged"));
+}
+
+/// Proves that open payments are looked up once their time is over, many by one request, and not again: 30 of them cost the chain's node two
+/// requests for logs and one for each transaction.
+#[test]
+fn open_payments_are_looked_up_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, market) = (dir.path().join("data"), Market::open());
+    let server = Server::ready(serve(&data, &market));
+    let at = server.address;
+    let listed = || server.json("/receipts/v1/list?agent_id=open&limit=200", "")["receipts"].as_array().unwrap().len();
+    market.plan([Fault::Refuses; 90]);
+    let payments: Vec<Value> = (500..530).map(payment).collect();
+    thread::scope(|scope| {
+        for (number, payment) in payments.iter().enumerate() {
+            scope.spawn(move || assert_eq!(pay(at, payment, &body("open", number as u64)).unwrap().status, 402));
+        }
+    });
+    for payment in &payments[..10] {
+        market.bring(payment);
+    }
+    let asked = || [market.requests("eth_getLogs"), market.requests("eth_getTransactionReceipt")];
+    let looks = |more: u64| {
+        let before = market.requests("eth_getBlockByNumber");
+        wait_for("further looks", || (market.requests("eth_getBlockByNumber") >= before + more).then_some(()));
+    };
+    let before = asked();
+    looks(2);
+    assert_eq!(asked(), before, "nothing is looked up before its time is over");
+    market.pass(601);
+    wait_for("the receipts of buyers who are gone", || (listed() == 10).then_some(()));
+    let lapsed = |payment: &Value| {
+        let answer = pay(at, payment, &body("open", 29)).unwrap();
+        String::from_utf8_lossy(&answer.body).contains("lapsed").then_some(())
+    };
+    // Each is resolved by the same look, one after the other; the answer to a payment that has lapsed asks nobody.
+    wait_for("payments that have lapsed", || {
+        let kept = stdout(highwater(&data, NOWHERE, &["export", "payments"]));
+        (kept.lines().filter(|line| line.contains("\"lapsed\"")).count() == 20).then_some(())
+    });
+    assert_eq!(lapsed(&payments[29]), Some(()));
+    let after = asked();
+    assert!(after[0] - before[0] <= 3 && after[1] - before[1] == 10, "{before:?} {after:?}");
+    // Another open payment, so that looks go on.
+    market.plan([Fault::Refuses; 3]);
+    market.pass(-601);
+    assert_eq!(pay(at, &payment(600), &body("later", 600)).unwrap().status, 402);
+    let before = asked();
+    looks(2);
+    assert_eq!(asked(), before, "what is resolved is not looked up again");
 }
 
 /// Proves that with many buyers, several copies of each payment at once, a facilitator that does as it likes, and a server that is killed again
