@@ -249,6 +249,8 @@ pub(super) struct Material {
     pub(super) keys: Vec<String>,
     /// Cursors, ids and other values that the server gave out, by the names of the parameters that take them.
     pub(super) known: BTreeMap<&'static str, Vec<String>>,
+    /// Paths of documents with their entity tags.
+    pub(super) etags: Vec<(String, String)>,
 }
 
 /// A request, and what may come of it.
@@ -426,6 +428,13 @@ impl<'a> Generator<'a> {
 
     /// A document or page.
     fn document(&mut self) -> Draft {
+        if self.percent(10) && !self.material.etags.is_empty() {
+            // What the caller has already.
+            let (path, etag) = &self.material.etags[self.index(self.material.etags.len())];
+            let headers = vec![("If-None-Match".to_owned(), etag.clone().into_bytes())];
+            let (method, target) = ("GET".to_owned(), path.clone().into_bytes());
+            return Draft { method, target, headers, body: Vec::new(), operation: None, is_malformed: false };
+        }
         let target = if self.percent(50) {
             self.chance.of(ROOT_DOCUMENTS).to_owned()
         } else {
@@ -447,9 +456,6 @@ impl<'a> Generator<'a> {
             }
             body = text.join("&").into_bytes();
             headers.push(("Content-Type".to_owned(), b"application/x-www-form-urlencoded".to_vec()));
-        }
-        if self.percent(10) {
-            headers.push(("If-None-Match".to_owned(), self.known("etag").into_bytes()));
         }
         Draft { method: method.to_owned(), target: target.into_bytes(), headers, body, operation: None, is_malformed: false }
     }
