@@ -19,9 +19,18 @@ const SCHEDULE: &str = "0 0 0 29 2 *";
 /// Between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
+/// The environment variable that names another binary to test than the one built with the tests: a release build, for runs with figures.
+const BINARY: &str = "HIGHWATER_BIN";
+
+/// Whether times may be asserted: only of an optimised binary.
+pub(crate) fn is_timed() -> bool {
+    std::env::var_os(BINARY).is_some() || !cfg!(debug_assertions)
+}
+
 /// The binary with a data directory, its upstreams at `base_url`.
 pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_highwater"));
+    let binary = std::env::var_os(BINARY).unwrap_or_else(|| env!("CARGO_BIN_EXE_highwater").into());
+    let mut command = Command::new(binary);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("HIGHWATER_")) {
         command.env_remove(name);
@@ -93,6 +102,11 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// An answer that was read elsewhere: its head ends with an empty line.
+    pub(crate) fn new(status: u16, head: String, body: Vec<u8>) -> Self {
+        Self { status, head, body }
+    }
+
     /// Its head, as it came.
     pub(crate) fn head(&self) -> &str {
         &self.head
@@ -172,6 +186,13 @@ impl Server {
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
+    }
+
+    /// The resident memory of its process, in bytes; 0 where the system does not say.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(0) * 1_024
     }
 
     /// Kills it as `kill -9` does.

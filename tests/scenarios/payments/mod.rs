@@ -1,6 +1,7 @@
 //! Payments against a chain and a facilitator of our own, which fail and lie: one answer for each settled payment, none without, none lost.
 
 pub(crate) mod market;
+pub(crate) mod refusing;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -23,7 +24,7 @@ use crate::cluster::Cluster;
 use crate::commands::NOWHERE;
 use crate::process::{Answer, Server, highwater, refusal, stdout, try_send, wait_for};
 
-const PAY_TO: &str = "0x00000000000000000000000000000000000000AA";
+pub(crate) const PAY_TO: &str = "0x00000000000000000000000000000000000000AA";
 const ISSUE: &str = "/receipts/v1/issue";
 /// Callers at once, while the server is killed.
 const CALLERS: u64 = 6;

@@ -1,0 +1,325 @@
+//! Random requests to every operation and document of every service, and what must hold of each answer.
+//!
+//! `FUZZ_REQUESTS` sets how many, `FUZZ_SEED` makes those of an earlier run again, `FUZZ_FIRST` the number of the first: a failure is repeated by
+//! its seed, its number and one request.
+
+mod generate;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use schemas::error_code::ErrorCode;
+use serde_json::{Value, json};
+
+use self::generate::{Generator, Material, Operation, Request};
+use crate::chance::{number, seed};
+use crate::commands::NOWHERE;
+use crate::connection::{Connection, is_event_stream};
+use crate::payments::refusing::Refusing;
+use crate::process::{Answer, Server, highwater, is_timed, stdout};
+
+/// Requests of a run that asks for no other number.
+const REQUESTS: u64 = 1_500;
+/// Connections open at once.
+const CONNECTIONS: u8 = 4;
+/// How long an answer may take, where times count; a long poll waits for one second at most.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(3);
+/// After which no answer comes any more, on any machine.
+const HANG_TIME: Duration = Duration::from_secs(60);
+/// Failures that are shown.
+const FAILURES_MAX: usize = 20;
+/// Requests between two looks at `/healthz`.
+const HEALTH_INTERVAL: u64 = 200;
+/// Statuses that any address may answer with, beside those of an operation: a request that is none, not found, of another method, too large, of
+/// another type, or one too many.
+const GENERAL: [u16; 12] = [200, 204, 304, 400, 404, 405, 408, 413, 414, 415, 429, 431];
+/// Statuses of requests that ask for no operation by its own method.
+const OTHERS: [u16; 7] = [201, 202, 401, 402, 403, 406, 409];
+
+/// What came of all requests.
+#[derive(Default)]
+struct Figures {
+    by_status: BTreeMap<u16, u64>,
+    /// Malformed requests whose connection was closed without an answer.
+    closed: u64,
+    /// Answers with a known fault.
+    known: u64,
+    slowest: Duration,
+    /// What took that long.
+    slowest_request: String,
+    failures: Vec<String>,
+}
+
+/// Starts the demo, with limits that a fuzzer does not reach.
+fn start(data: &std::path::Path, refusing: &Refusing, panics: &Arc<Mutex<Vec<String>>>) -> Server {
+    let mut command = highwater(data, NOWHERE, &["demo", "--still"]);
+    refusing.sell(&mut command);
+    for tier in ["FREE", "PRO", "FLEET_PLUS"] {
+        command.env(format!("HIGHWATER_TIERS__{tier}__CALLS_PER_DAY"), "1000000000");
+    }
+    // Webhooks lead to a closed port of this machine, and no name server is asked.
+    command.env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true").env("HIGHWATER_WEBHOOKS__NAMESERVER", "127.0.0.1:9");
+    let panics = Arc::clone(panics);
+    let heard = move |line: &str| {
+        if line.contains("panicked") {
+            panics.lock().unwrap().push(line.to_owned());
+        }
+    };
+    let server = Server::try_start(command, heard).unwrap();
+    crate::process::wait_for("readiness", || (server.get("/readyz", "")?.0 == 200).then_some(()));
+    server
+}
+
+/// Reads what requests are made from: the OpenAPI documents, keys, and a few things that exist.
+fn material(server: &Server, keys: Vec<String>) -> Material {
+    let listed = server.json("/.well-known/x402", "");
+    assert!(listed.is_object(), "the listing is there");
+    let services: Vec<String> = api::services::all().iter().map(|service| service.name.to_owned()).collect();
+    let documents = services.iter().map(|service| (service, server.json(&format!("/{service}/openapi.json"), "")));
+    let operations: Vec<Operation> = documents.flat_map(|(service, document)| Operation::all_of(service, &document)).collect();
+    let make = |path: &str, body: Value| -> Value {
+        let answer = server.send("POST", path, &keys[0], &body.to_string());
+        assert_eq!(answer.status, 201, "{path}: {}", String::from_utf8_lossy(&answer.body));
+        serde_json::from_slice(&answer.body).unwrap()
+    };
+    let mut known: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+    let mut know = |name: &'static str, value: &Value| known.entry(name).or_default().push(value.as_str().unwrap().to_owned());
+    for operation in operations.iter().filter(|operation| operation.name == "changes") {
+        let page = server.json(&format!("/{}/v1/changes?start=earliest&limit=1", operation.service), &keys[0]);
+        know("cursor", &page["cursor"]);
+    }
+    know("id", &make("/recalls/api/webhook", json!({"webhook_url": "http://127.0.0.1:9/in"}))["id"]);
+    know("id", &make("/awards/v1/watchlist", json!({"contractor": "federal", "webhook": "http://127.0.0.1:9/in"}))["id"]);
+    know("id", &make("/research/v1/watchlist", json!({"entity": {"type": "pi", "value": "Ada"}}))["id"]);
+    know("id", &make("/filings/v1/watchlist", json!({"cik": "320193"}))["id"]);
+    for service in ["research", "filings", "awards"] {
+        make(&format!("/{service}/v1/filters"), json!({"name": "mine", "filter": {}}));
+    }
+    for name in ["name", "filter"] {
+        know(name, &json!("mine"));
+    }
+    let etag = |path: &str| (path.to_owned(), server.send("GET", path, "", "").header("etag").to_owned());
+    let etags = ["/llms.txt", "/asyncapi.json", "/recalls/openapi.json", "/recalls/docs"].map(etag).to_vec();
+    let issued = make("/receipts/v1/issue", json!({"action": "fuzz", "agent_id": "agent", "inputs": {}, "outputs": {}}));
+    know("receipt_id", &issued["receipt"]["id"]);
+    know("agent_id", &json!("agent"));
+    Material { services, operations, keys, known, etags }
+}
+
+/// Checks an answer; says what is wrong with it.
+fn judge(material: &Material, request: &Request, answer: &Answer, took: Duration) -> Result<(), String> {
+    let status = answer.status;
+    let body = String::from_utf8_lossy(&answer.body);
+    if let Some(key) = material.keys.iter().find(|key| answer.head().contains(*key) || body.contains(*key)) {
+        return Err(format!("the answer repeats the key {}…", &key[..12]));
+    }
+    if status >= 500 && (status != 503 || answer.header("retry-after").is_empty()) {
+        return Err("a failure of the server".to_owned());
+    }
+    if is_timed() && took > ANSWER_TIME_MAX {
+        return Err(format!("it took {took:?}"));
+    }
+    if request.is_malformed && (400..500).contains(&status) {
+        return Ok(());
+    }
+    let documented = request.operation.map(|at| &material.operations[at].statuses);
+    let is_allowed = status == 503
+        || GENERAL.contains(&status)
+        || documented.map_or(OTHERS.contains(&status), |statuses| statuses.contains(&status) || request.is_malformed);
+    if !is_allowed {
+        return Err(format!("status {status} is not documented: {documented:?}"));
+    }
+    if request.method == "HEAD" || matches!(status, 204 | 304) || is_event_stream(answer) {
+        return Ok(());
+    }
+    let media_type = answer.header("content-type").split(';').next().unwrap_or_default().trim();
+    let document = || serde_json::from_slice::<Value>(&answer.body).map_err(|error| format!("no JSON: {error}"));
+    if status < 400 {
+        match media_type {
+            "application/json" => drop(document()?),
+            "application/x-ndjson" => {
+                for line in body.lines() {
+                    serde_json::from_str::<Value>(line).map_err(|error| format!("no JSON line: {error}"))?;
+                }
+            }
+            _ => {}
+        }
+        return Ok(());
+    }
+    // Errors of MCP's own messages have MCP's own form.
+    if request.target.contains("/mcp") && media_type == "application/json" && document()?["error"]["code"].is_i64() {
+        return Ok(());
+    }
+    let is_challenge = status == 402 && media_type == "application/json";
+    if media_type != "application/problem+json" && !is_challenge {
+        return Err(format!("the error is of type {media_type:?}"));
+    }
+    let document = document()?;
+    let code = ErrorCode::ALL.iter().find(|code| document["code"] == code.as_str()).ok_or("its code is not in the table")?;
+    let text = |name: &str| document[name].as_str().unwrap_or_default();
+    let is_whole = document["status"] == status
+        && code.status() == status
+        && text("type").ends_with(&format!("/docs/errors#{}", code.as_str()))
+        && ["title", "detail"].iter().all(|name| !text(name).is_empty());
+    if is_whole { Ok(()) } else { Err("its problem document is not whole".to_owned()) }
+}
+
+/// Whether what is wrong with an answer is known and left as it is, for the reason given with each case.
+fn is_known(request: &Request, answer: &Answer) -> bool {
+    let body = String::from_utf8_lossy(&answer.body);
+    let is_mcp = request.target.contains("/mcp");
+    // The MCP library refuses a version of the protocol in plain text.
+    let is_plain_refusal = is_mcp && answer.status == 400 && body.starts_with("Bad Request: ");
+    // It also names an unknown method, which may be a key put in the wrong place.
+    let is_method = is_mcp && request.has_key_argument && body.contains("\"error\":{\"code\":-326");
+    // An answer repeats what was asked for, such as the name that is searched; its caller put a key there.
+    let is_argument = request.has_key_argument && answer.status < 400;
+    // The page of webhooks keeps the key of its caller in its forms, in an answer that is not stored.
+    let is_page = request.target.starts_with("/webhooks") && answer.status == 200 && answer.header("cache-control") == "no-store";
+    is_plain_refusal || is_method || is_argument || is_page
+}
+
+/// Sends one request over a connection, which is opened first where there is none, and kept where it can be.
+async fn exchange(
+    connection: &mut Option<Connection>,
+    from: Ipv4Addr,
+    server: &Server,
+    request: &Request,
+) -> Result<Option<Answer>, String> {
+    let was_open = connection.is_some();
+    let asked = async {
+        let mut open = match connection.take() {
+            Some(open) => open,
+            None => Connection::open(from, server.address, 0).await?,
+        };
+        // A server that refuses a request may close before it has read all of it; what it answered is still there.
+        drop(open.send(&request.bytes).await);
+        let answer = open.answer(request.method == "HEAD").await?;
+        Ok::<_, std::io::Error>((open, answer))
+    };
+    let (open, answer) = match tokio::time::timeout(HANG_TIME, asked).await {
+        Err(_) => return Err("no answer comes".to_owned()),
+        Ok(Err(error)) if was_open || request.is_malformed => {
+            drop(error);
+            return Ok(None);
+        }
+        Ok(Err(error)) => return Err(format!("the answer is cut off: {error}")),
+        Ok(Ok(answered)) => answered,
+    };
+    if let Some(answer) = &answer
+        && !answer.header("connection").eq_ignore_ascii_case("close")
+        && !is_event_stream(answer)
+        && !request.is_malformed
+    {
+        *connection = Some(open);
+    }
+    Ok(answer)
+}
+
+/// Sends the requests of one connection until all numbers are taken.
+async fn work(
+    worker: u8,
+    server: &Server,
+    material: &Material,
+    seed: u64,
+    next: &AtomicU64,
+    end: u64,
+    figures: &Mutex<Figures>,
+    stop: &AtomicBool,
+) {
+    let from = Ipv4Addr::new(127, 0, 7, worker + 1);
+    let mut connection = None;
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        if number >= end || stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let request = Generator::new(material, seed, number).request();
+        let begun = Instant::now();
+        let was_open = connection.is_some();
+        let mut found = exchange(&mut connection, from, server, &request).await;
+        if matches!(found, Ok(None)) && was_open && !request.is_malformed {
+            // An open connection may be closed at any time between two requests; a new one may not.
+            found = exchange(&mut connection, from, server, &request).await;
+        }
+        let took = begun.elapsed();
+        let mut figures = figures.lock().unwrap();
+        if took > figures.slowest {
+            figures.slowest = took;
+            figures.slowest_request = format!("{} {}", request.method, request.target.chars().take(200).collect::<String>());
+        }
+        let verdict = match &found {
+            Err(reason) => Err(reason.clone()),
+            Ok(None) if request.is_malformed => {
+                figures.closed += 1;
+                Ok(())
+            }
+            Ok(None) => Err("the connection is closed without an answer".to_owned()),
+            Ok(Some(answer)) => {
+                *figures.by_status.entry(answer.status).or_default() += 1;
+                let verdict = judge(material, &request, answer, took);
+                if verdict.is_err() && is_known(&request, answer) {
+                    figures.known += 1;
+                    Ok(())
+                } else {
+                    verdict
+                }
+            }
+        };
+        if let Err(reason) = verdict {
+            let shown = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(1_500)]).into_owned();
+            let answered = found.ok().flatten().map(|answer| format!("{}{}", answer.head(), shown(&answer.body))).unwrap_or_default();
+            figures.failures.push(format!("request {number}: {reason}\n{}\n--- answered:\n{answered}\n", shown(&request.bytes)));
+            if figures.failures.len() >= FAILURES_MAX {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+        drop(figures);
+        if number % HEALTH_INTERVAL == 0 {
+            let health = tokio::task::block_in_place(|| server.get("/healthz", "")).map(|(status, _)| status);
+            assert_eq!(health, Some(200), "/healthz after request {number} of FUZZ_SEED={seed}");
+        }
+    }
+}
+
+/// Proves that no request, however odd, brings forth a failure of the server, a panic, a connection without an answer, an error of another form
+/// than the documented one, an undocumented status, or a key that was sent; and that the server is healthy all the while.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_request_breaks_the_server() {
+    let (seed, first) = (seed("FUZZ_SEED"), number("FUZZ_FIRST").unwrap_or(0));
+    let requests = number("FUZZ_REQUESTS").unwrap_or(REQUESTS);
+    println!("FUZZ_SEED={seed}");
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let (refusing, panics) = (Refusing::open(), Arc::new(Mutex::new(Vec::new())));
+    let server = start(&data, &refusing, &panics);
+    let mint = |tier: &str| stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", tier])).trim().to_owned();
+    let material = material(&server, ["fleet_plus", "pro", "free"].map(mint).to_vec());
+    let (begun, next, stop) = (Instant::now(), AtomicU64::new(first), AtomicBool::new(false));
+    let figures = Mutex::new(Figures::default());
+    let workers = (0..CONNECTIONS).map(|worker| work(worker, &server, &material, seed, &next, first + requests, &figures, &stop));
+    futures_util::future::join_all(workers).await;
+    let health = server.get("/healthz", "").map(|(status, _)| status);
+    assert_eq!(server.terminate().code(), Some(0));
+    let Figures { by_status, closed, known, slowest, slowest_request, failures } = figures.into_inner().unwrap();
+    let panics = panics.lock().unwrap().clone();
+    let statuses: Vec<String> = by_status.iter().map(|(status, count)| format!("{status}:{count}")).collect();
+    let is_good = failures.is_empty() && panics.is_empty() && health == Some(200);
+    let verdict = if is_good { "pass" } else { "fail" };
+    println!(
+        "fuzz requests={requests} seed={seed} seconds={:.0} slowest_ms={} statuses={} closed={closed} known={known} failures={} panics={} verdict={verdict}",
+        begun.elapsed().as_secs_f64(),
+        slowest.as_millis(),
+        statuses.join(","),
+        failures.len(),
+        panics.len(),
+    );
+    println!("slowest: {slowest_request}");
+    let reasons: BTreeSet<&str> = failures.iter().filter_map(|failure| failure.lines().next()).collect();
+    assert!(is_good, "FUZZ_SEED={seed} {reasons:#?}\n{}\n{panics:#?}", failures.join("\n"));
+    // A run that asked for much got answers of many kinds.
+    assert!(requests < REQUESTS || [200, 201, 304, 400, 401, 402, 403, 404, 405, 415].iter().all(|status| by_status.contains_key(status)));
+}

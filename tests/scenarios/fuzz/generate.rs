@@ -1,0 +1,825 @@
+//! Random requests: valid, mutated and malformed ones, made from the operations that OpenAPI lists.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use crate::chance::Chance;
+use crate::payments::{header, payment};
+
+/// A well-formed key that the server never gave out.
+pub(super) const UNKNOWN_KEY: &str = "hw_live_planted0000000000000000000000000000";
+
+/// Texts that break careless parsers, searches, paths, logs and pages.
+const HOSTILE_TEXTS: &[&str] = &[
+    "",
+    " ",
+    "0",
+    "-1",
+    "+1",
+    "1e999",
+    "NaN",
+    "0x10",
+    "1_000",
+    "\u{663}",
+    "9223372036854775807",
+    "9223372036854775808",
+    "18446744073709551616",
+    "1.7976931348623157e309",
+    "0.1",
+    "true",
+    "null",
+    "[]",
+    "{}",
+    "../../../etc/passwd",
+    "..",
+    "%00",
+    "%2e%2e%2f",
+    "a\u{0}b",
+    "a\r\nx-injected: 1",
+    "\u{202e}txt",
+    "\u{feff}",
+    "\u{fffd}",
+    "e\u{301}\u{301}\u{301}\u{301}",
+    "\u{1f469}\u{200d}\u{1f469}\u{200d}\u{1f467}",
+    "ﷺ",
+    "İıſK",
+    "<script>alert(1)</script>",
+    "'; DROP TABLE recalls; --",
+    "{{7*7}}${7*7}",
+    "(a+)+$",
+    "title:\"a AND (b OR",
+    "a~99 *:* [a TO z] ^1e9",
+    "+-&|!(){}[]^\"~*?:\\/",
+    "2026-02-30",
+    "0000-00-00",
+    "9999-12-31",
+    "-9999-01-01",
+    "10000-01-01",
+    "2026-11-23T00:00:00+25:00",
+    "2026-11-23T23:59:60Z",
+    "1970-01-01T00:00:00Z",
+    "earliest",
+    "latest",
+    "AQEHcmVjYWxscwAAAAAAAAABEWi9KTwUW2lIY2FG3c_kPg",
+    "AAAA",
+    "====",
+    "watch_000000000000000000000000",
+    "msg_000000000000000000000000",
+    "sha256:0000",
+    "http://127.0.0.1:9/in",
+    "http://[::1]:9/",
+    "https://user:pass@127.0.0.1/",
+    "file:///etc/passwd",
+    "gopher://127.0.0.1:9/",
+];
+/// Texts that find something in the demo's records.
+const WORDS: &[&str] = &["food", "FDA", "salmonella", "university", "oncology", "federal", "54", "8-K", "TX", "NCI", "PHASE2", "energy"];
+const DATES: &[&str] = &["2026-11-01", "2026-11-20", "2025-01-01", "earliest", "latest", "2026-11-10T12:00:00Z"];
+/// Values of `wait`, in seconds: long polls of up to one second, and what is refused.
+const WAITS: &[&str] = &["0", "1", "-1", "31", "x", ""];
+const METHODS: &[&str] = &[
+    "GET",
+    "HEAD",
+    "POST",
+    "PUT",
+    "PATCH",
+    "DELETE",
+    "OPTIONS",
+    "TRACE",
+    "CONNECT",
+    "PROPFIND",
+    "QUERY",
+    "M-SEARCH",
+    "get",
+    "Post",
+    "X",
+    "!#$%&'*+-.^_`|~",
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+];
+const MCP_METHODS: &[&str] = &[
+    "initialize",
+    "ping",
+    "tools/list",
+    "tools/call",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "completion/complete",
+    "server/discover",
+    "notifications/initialized",
+    "notifications/cancelled",
+    "logging/setLevel",
+    "",
+    "tools/\u{0}",
+    "rpc.discover",
+];
+/// Documents beside the operations of a service.
+const DOCUMENTS: &[&str] =
+    &["", "/", "/docs", "/docs/errors", "/openapi.json", "/llms.txt", "/.well-known/x402", "/.well-known/x402.json", "/mcp"];
+/// What stands at the root of the listener, and the files of the receipts' tree.
+const ROOT_DOCUMENTS: &[&str] = &[
+    "/",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/docs/errors",
+    "/llms.txt",
+    "/asyncapi.json",
+    "/.well-known/x402",
+    "/webhooks",
+    "/receipts/checkpoint",
+    "/receipts/tile/0/000",
+    "/receipts/tile/0/000.p/1",
+    "/receipts/tile/entries/000",
+    "/receipts/tile/9/x999/999",
+    "/receipts/tile/entries/000.p/999",
+    "/receipts/tile/64/000",
+    "/receipts/tile/-1/000",
+    "/receipts/tile/0/%30%30%30",
+    "/schemas/recalls",
+];
+/// Headers that the server reads, with values that are right and wrong.
+const HEADERS: &[(&str, &[&str])] = &[
+    (
+        "Accept",
+        &[
+            "application/json",
+            "application/x-ndjson",
+            "application/ndjson",
+            "text/event-stream",
+            "text/event-stream;q=0",
+            "*/*",
+            "",
+            "text/html;q=1e99",
+            ",,,;;;",
+            "application/json;q=",
+            "image/png",
+            "text/event-stream;q=NaN, application/x-ndjson",
+        ],
+    ),
+    ("If-None-Match", &["*", "\"x\"", "W/\"x\"", "x", "\"", "\"a\", \"b\", \"c\"", "\"\"", ""]),
+    ("Last-Event-ID", &["", "0", "x", "AQEHcmVjYWxscwAAAAAAAAABEWi9KTwUW2lIY2FG3c_kPg", "-1"]),
+    ("Idempotency-Key", &["k1", "k2", "k3", "k4", "k5", "", "with space", "\u{e4}", "{}"]),
+    (
+        "Content-Type",
+        &["application/json", "text/plain", "", "application/json; charset=utf-16", "multipart/form-data; boundary=x", ";", "a"],
+    ),
+    ("Content-Encoding", &["gzip", "identity", "br, gzip", ""]),
+    ("Accept-Encoding", &["gzip", "identity;q=0", "*;q=0"]),
+    ("Expect", &["100-continue", "200-ok"]),
+    ("Range", &["bytes=0-0", "bytes=-1", "bytes=99999999999-", "lines=1"]),
+    ("Origin", &["null", "https://example.org", "http://127.0.0.1", "file://"]),
+    ("X-Forwarded-For", &["8.8.8.8", "127.0.0.1, ::1", "x", "", "[::1]:80", "::ffff:1.2.3.4%eth0"]),
+    ("Forwarded", &["for=8.8.8.8", "for=\"[::1]:80\";proto=https", ";;;", "for="]),
+    ("Authorization", &["Basic YTpi", "Bearer", "Bearer ", "Bearer x y", "", "Bearer \u{e4}", "Digest x"]),
+    ("X-API-Key", &["", " ", "x", "hw_live_", "hw_live_nonsense", "\u{e4}"]),
+    ("MCP-Protocol-Version", &["2026-07-28", "2025-11-25", "2024-01-01", "", "x"]),
+    ("MCP-Session-Id", &["x", ""]),
+    ("Mcp-Method", &["tools/call", "x"]),
+    ("Mcp-Name", &["changes", "x"]),
+    ("Upgrade", &["websocket", "h2c"]),
+    ("Connection", &["close", "keep-alive", "upgrade, x-api-key"]),
+    ("X-HTTP-Method-Override", &["DELETE"]),
+    ("Prefer", &["wait=100"]),
+    ("Cache-Control", &["no-cache", "only-if-cached, max-age=-1"]),
+    ("Cookie", &["a=b; key=c", "="]),
+    ("If-Modified-Since", &["Thu, 01 Jan 1970 00:00:00 GMT", "x"]),
+    ("Access-Control-Request-Method", &["DELETE", "x y"]),
+    ("Access-Control-Request-Headers", &["x-payment", "*", ",,"]),
+];
+
+/// An operation, as OpenAPI has it.
+pub(super) struct Operation {
+    pub(super) service: String,
+    pub(super) name: String,
+    pub(super) method: String,
+    pub(super) path: String,
+    /// The statuses that it may answer with.
+    pub(super) statuses: BTreeSet<u16>,
+    parameters: Vec<Parameter>,
+    /// The schema and the example of its body; `None` for none.
+    body: Option<(Value, Value)>,
+}
+
+struct Parameter {
+    name: String,
+    place: String,
+    is_required: bool,
+    schema: Value,
+    example: Value,
+}
+
+impl Operation {
+    /// The operations of a service's OpenAPI document.
+    pub(super) fn all_of(service: &str, document: &Value) -> Vec<Self> {
+        let mut all = Vec::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for (method, described) in methods.as_object().unwrap() {
+                let parameter = |found: &Value| Parameter {
+                    name: found["name"].as_str().unwrap().to_owned(),
+                    place: found["in"].as_str().unwrap().to_owned(),
+                    is_required: found["required"] == true,
+                    schema: found["schema"].clone(),
+                    example: found["example"].clone(),
+                };
+                let content = &described["requestBody"]["content"]["application/json"];
+                all.push(Self {
+                    service: service.to_owned(),
+                    name: described["operationId"].as_str().unwrap().to_owned(),
+                    method: method.to_uppercase(),
+                    path: path.clone(),
+                    statuses: described["responses"].as_object().unwrap().keys().map(|status| status.parse().unwrap()).collect(),
+                    parameters: described["parameters"].as_array().unwrap().iter().map(parameter).collect(),
+                    body: content["schema"].is_object().then(|| (content["schema"].clone(), content["example"].clone())),
+                });
+            }
+        }
+        all
+    }
+}
+
+/// What requests are made from.
+pub(super) struct Material {
+    pub(super) services: Vec<String>,
+    pub(super) operations: Vec<Operation>,
+    /// Keys that the server gave out; no answer may repeat one.
+    pub(super) keys: Vec<String>,
+    /// Cursors, ids and other values that the server gave out, by the names of the parameters that take them.
+    pub(super) known: BTreeMap<&'static str, Vec<String>>,
+    /// Paths of documents with their entity tags.
+    pub(super) etags: Vec<(String, String)>,
+}
+
+/// A request, and what may come of it.
+pub(super) struct Request {
+    pub(super) method: String,
+    pub(super) target: String,
+    pub(super) bytes: Vec<u8>,
+    /// The operation that it asks for, as an index: its answer must have one of the operation's statuses.
+    pub(super) operation: Option<usize>,
+    /// Whether the server may close the connection without an answer, or refuse it without a problem document: the bytes are no HTTP request, or
+    /// are more than the server reads before it refuses them.
+    pub(super) is_malformed: bool,
+    /// Whether a key stands where an argument belongs.
+    pub(super) has_key_argument: bool,
+}
+
+/// The parts of a request before they become bytes.
+struct Draft {
+    method: String,
+    target: Vec<u8>,
+    headers: Vec<(String, Vec<u8>)>,
+    body: Vec<u8>,
+    operation: Option<usize>,
+    is_malformed: bool,
+}
+
+/// Makes requests from numbers.
+pub(super) struct Generator<'a> {
+    material: &'a Material,
+    chance: Chance,
+    has_key_argument: bool,
+}
+
+impl<'a> Generator<'a> {
+    /// The generator of one request: the same seed and number make the same request of the same material.
+    pub(super) fn new(material: &'a Material, seed: u64, number: u64) -> Self {
+        let mut state = seed.wrapping_add(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        state = (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        Self { material, chance: Chance(state ^ (state >> 31)), has_key_argument: false }
+    }
+
+    /// Whether something of that many percent happens.
+    fn percent(&mut self, share: u64) -> bool {
+        self.chance.below(100) < share
+    }
+
+    fn index(&mut self, end: usize) -> usize {
+        usize::try_from(self.chance.below(end as u64)).unwrap()
+    }
+
+    pub(super) fn request(mut self) -> Request {
+        let mut draft = match self.chance.below(100) {
+            0..68 => self.operation(),
+            68..80 => self.tool_call(),
+            80..88 => self.document(),
+            _ => self.odd_path(),
+        };
+        if self.percent(5) {
+            self.chance.of(METHODS).clone_into(&mut draft.method);
+            draft.operation = None;
+        }
+        self.key(&mut draft);
+        while self.percent(25) {
+            let (name, values) = self.chance.of(HEADERS);
+            draft.headers.push((name.to_owned(), self.chance.of(values).as_bytes().to_vec()));
+        }
+        if self.percent(6) {
+            self.payment(&mut draft);
+        }
+        if self.percent(6) {
+            self.odd_header(&mut draft);
+        }
+        self.finish(draft)
+    }
+
+    /// A request to an operation, with arguments of which some are wrong.
+    fn operation(&mut self) -> Draft {
+        let mut at = self.index(self.material.operations.len());
+        if self.percent(4) {
+            // What is sold is one operation of many.
+            at = self.material.operations.iter().position(|operation| operation.name == "issue_receipt").unwrap_or(at);
+        }
+        let operation = &self.material.operations[at];
+        let (mut path, mut pairs) = (operation.path.clone(), Vec::new());
+        for parameter in &operation.parameters {
+            let name = parameter.name.as_str();
+            match parameter.place.as_str() {
+                "path" => {
+                    let mut value = self.parameter_value(parameter);
+                    if value.is_empty() {
+                        value = "x".to_owned();
+                    }
+                    path = path.replace(&format!("{{{name}}}"), &self.encode(&value));
+                }
+                "query" if parameter.is_required && self.percent(95) || self.percent(30) => {
+                    pairs.push((name.to_owned(), self.parameter_value(parameter)));
+                }
+                _ => {}
+            }
+        }
+        if self.percent(6) {
+            let name = (*self.chance.of(&["limt", "wait ", "q", "Limit", "limit[]", "__proto__", "key", "api_key", "cursor"])).to_owned();
+            let value = if name == "wait " { "0" } else { self.chance.of(HOSTILE_TEXTS) };
+            pairs.push((name, value.to_owned()));
+        }
+        if self.percent(5) && !pairs.is_empty() {
+            let again = self.index(pairs.len());
+            pairs.push(pairs[again].clone());
+        }
+        let mut target = format!("/{}{path}", operation.service);
+        for (index, (name, value)) in pairs.iter().enumerate() {
+            let value = self.encode(value);
+            target.push_str(&format!("{}{}={value}", if index == 0 { '?' } else { '&' }, self.encode(name)));
+        }
+        if self.percent(2) {
+            target.push_str(self.chance.of(&["?", "&", "&&&=", "#x", "&=", "?a?b", "&%", "&%zz=%f", "&a"]));
+        }
+        let mut body = Vec::new();
+        if let Some((schema, example)) = &operation.body {
+            let whole = self.body_value(schema, example);
+            body = if self.percent(25) { self.broken_json(&whole.to_string()) } else { whole.to_string().into_bytes() };
+        } else if self.percent(2) {
+            body = b"{}".to_vec();
+        }
+        let is_malformed = body.len() > 60_000;
+        Draft {
+            method: operation.method.clone(),
+            target: target.into_bytes(),
+            headers: Vec::new(),
+            body,
+            operation: Some(at),
+            is_malformed,
+        }
+    }
+
+    /// A message to an MCP endpoint, most often a call of a tool.
+    fn tool_call(&mut self) -> Draft {
+        let operation = &self.material.operations[self.index(self.material.operations.len())];
+        let mut arguments = Map::new();
+        for parameter in operation.parameters.iter().filter(|parameter| parameter.place != "header") {
+            if parameter.is_required || self.percent(30) {
+                let is_text = self.percent(15);
+                let value = if is_text || parameter.name == "wait" {
+                    let text = self.parameter_value(parameter);
+                    text.parse::<i64>().map_or_else(|_| json!(text), |number| json!(number))
+                } else {
+                    self.json_value(&parameter.name, &parameter.schema, 0)
+                };
+                arguments.insert(parameter.name.clone(), value);
+            }
+        }
+        if let Some((schema, example)) = &operation.body
+            && let Value::Object(fields) = self.body_value(schema, example)
+        {
+            arguments.extend(fields);
+        }
+        let mut message =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": operation.name, "arguments": arguments}});
+        if self.percent(30) {
+            message["method"] = json!(self.chance.of(MCP_METHODS));
+        }
+        if self.percent(10) {
+            let pointer = self.chance.of(&["/jsonrpc", "/id", "/method", "/params", "/params/name", "/params/arguments"]);
+            *message.pointer_mut(pointer).unwrap() = self.random_json(0);
+        }
+        if self.percent(10) {
+            message["params"] = json!({"name": operation.name, "arguments": {}, "_meta": {"x402/payment": self.random_json(0)}});
+        }
+        let body = if self.percent(15) { self.broken_json(&message.to_string()) } else { message.to_string().into_bytes() };
+        let is_malformed = body.len() > 60_000;
+        let target = format!("/{}/mcp", operation.service).into_bytes();
+        Draft { method: "POST".to_owned(), target, headers: Vec::new(), body, operation: None, is_malformed }
+    }
+
+    /// A document or page.
+    fn document(&mut self) -> Draft {
+        if self.percent(10) && !self.material.etags.is_empty() {
+            // What the caller has already.
+            let (path, etag) = &self.material.etags[self.index(self.material.etags.len())];
+            let headers = vec![("If-None-Match".to_owned(), etag.clone().into_bytes())];
+            let (method, target) = ("GET".to_owned(), path.clone().into_bytes());
+            return Draft { method, target, headers, body: Vec::new(), operation: None, is_malformed: false };
+        }
+        let target = if self.percent(50) {
+            self.chance.of(ROOT_DOCUMENTS).to_owned()
+        } else {
+            let service = self.index(self.material.services.len());
+            format!("/{}{}", self.material.services[service], self.chance.of(DOCUMENTS))
+        };
+        let (mut method, mut body, mut headers) = ("GET", Vec::new(), Vec::new());
+        if target == "/webhooks" && self.percent(80) {
+            method = "POST";
+            let act = self.chance.of(&["ping_webhook", "replay_webhook", "delete_watch", "x", ""]);
+            let key = self.key_text();
+            let (id, after) = (self.known("id"), self.chance.of(HOSTILE_TEXTS).to_owned());
+            let form = [("key", key.as_str()), ("act", act), ("service", "awards"), ("id", id.as_str()), ("after", after.as_str())];
+            let mut text: Vec<String> = Vec::new();
+            for (name, value) in form {
+                if self.percent(90) {
+                    text.push(format!("{name}={}", self.encode(value)));
+                }
+            }
+            body = text.join("&").into_bytes();
+            headers.push(("Content-Type".to_owned(), b"application/x-www-form-urlencoded".to_vec()));
+        }
+        Draft { method: method.to_owned(), target: target.into_bytes(), headers, body, operation: None, is_malformed: false }
+    }
+
+    /// A path that most often leads nowhere.
+    fn odd_path(&mut self) -> Draft {
+        let mut is_malformed = false;
+        let service = self.index(self.material.services.len());
+        let service = &self.material.services[service];
+        let operation = &self.material.operations[self.index(self.material.operations.len())];
+        let known = format!("/{}{}", operation.service, operation.path);
+        let mut method = self.chance.of(METHODS);
+        let target = match self.chance.below(14) {
+            0 => {
+                let text = self.chance.of(HOSTILE_TEXTS);
+                format!("/{}", self.encode(text))
+            }
+            1 => format!("/{service}/{}", "a".repeat(self.index(31_000))),
+            2 => format!("/{service}/{}", "%41".repeat(self.index(10_000))),
+            3 => format!("/{service}{}", "/x".repeat(self.index(10_000))),
+            4 => known.replacen('/', "//", 1),
+            5 => known.chars().flat_map(|c| if c == 'e' { "%65".chars().collect::<Vec<_>>() } else { vec![c] }).collect(),
+            6 => format!("/{service}/../{service}/health"),
+            7 => format!("{known}/"),
+            8 => known.to_uppercase(),
+            9 => format!("http://example.org{known}"),
+            10 => format!("/{service}/v1/%00%ff%2f%2e%2e%5c"),
+            11 => format!("/{service}/{}?{}", self.key_text(), self.key_text()),
+            12 => {
+                is_malformed = true;
+                self.chance
+                    .of(&["*", "a:443", "127.0.0.1:22", "?", "", "x", "/\u{e4}\u{1f469}", "/a b", "/a\tb", "/a#b", "http://", "/\\"])
+                    .to_owned()
+            }
+            _ => {
+                method = "CONNECT";
+                self.chance.of(&["a:443", "[::1]:443", "/", "127.0.0.1:80"]).to_owned()
+            }
+        };
+        // A tunnel, or the server itself: refused wherever the server finds it first.
+        is_malformed |= method == "CONNECT" || target.len() > 30_000;
+        let body = if self.percent(20) { b"{\"a\":1}".to_vec() } else { Vec::new() };
+        Draft { method: method.to_owned(), target: target.into_bytes(), headers: Vec::new(), body, operation: None, is_malformed }
+    }
+
+    /// A key that was given out, or not.
+    fn key_text(&mut self) -> String {
+        if self.percent(70) { self.material.keys[self.index(self.material.keys.len())].clone() } else { UNKNOWN_KEY.to_owned() }
+    }
+
+    fn known(&mut self, name: &str) -> String {
+        match self.material.known.get(name) {
+            Some(values) if !values.is_empty() => values[self.index(values.len())].clone(),
+            _ => self.chance.of(HOSTILE_TEXTS).to_owned(),
+        }
+    }
+
+    /// Puts a key into one of the places for it, most often.
+    fn key(&mut self, draft: &mut Draft) {
+        let key = self.key_text();
+        match self.chance.below(20) {
+            0..12 => draft.headers.push(("X-API-Key".to_owned(), key.into_bytes())),
+            12..14 => draft.headers.push(("Authorization".to_owned(), format!("Bearer {key}").into_bytes())),
+            14 => {
+                let joint = if draft.target.contains(&b'?') { '&' } else { '?' };
+                let name = self.chance.of(&["key", "api_key", "apikey", "X-API-Key"]);
+                draft.target.extend(format!("{joint}{name}={}", self.encode(&key)).into_bytes());
+            }
+            15 => {
+                let name =
+                    self.chance.of(&["Idempotency-Key", "If-None-Match", "Last-Event-ID", "X-Payment", "Accept", "Cookie", "Referer"]);
+                draft.headers.push((name.to_owned(), key.into_bytes()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds a payment that buys nothing.
+    fn payment(&mut self, draft: &mut Draft) {
+        let mut given = payment(self.chance.below(1_000));
+        let value = match self.chance.below(4) {
+            0 => STANDARD.encode(self.random_json(0).to_string()),
+            1 => self.chance.of(&["", "%%%", "e30=", "bnVsbA==", "====", "\u{e4}"]).to_owned(),
+            2 => {
+                let pointer = self.chance.of(&[
+                    "/x402Version",
+                    "/scheme",
+                    "/network",
+                    "/payload",
+                    "/payload/signature",
+                    "/payload/authorization",
+                    "/payload/authorization/from",
+                    "/payload/authorization/to",
+                    "/payload/authorization/value",
+                    "/payload/authorization/validAfter",
+                    "/payload/authorization/validBefore",
+                    "/payload/authorization/nonce",
+                ]);
+                *given.pointer_mut(pointer).unwrap() = self.random_json(0);
+                header(&given)
+            }
+            _ => header(&given),
+        };
+        let name = self.chance.of(&["X-PAYMENT", "PAYMENT-SIGNATURE"]);
+        draft.headers.push((name.to_owned(), value.into_bytes()));
+    }
+
+    /// Adds a header that is long, doubled, or no header at all.
+    fn odd_header(&mut self, draft: &mut Draft) {
+        let mut add = |name: &str, value: Vec<u8>| draft.headers.push((name.to_owned(), value));
+        match self.chance.below(8) {
+            0 => add("X-Long", vec![b'a'; 8_000]),
+            1 => {
+                add("X-Long", vec![b'a'; 40_000]);
+                draft.is_malformed = true;
+            }
+            2 => {
+                (0..120).for_each(|number| add(&format!("x-{number}"), b"a".to_vec()));
+                draft.is_malformed = true;
+            }
+            3 => {
+                for _ in 0..2 {
+                    let (name, values) = self.chance.of(&HEADERS[..4]);
+                    add(name, self.chance.of(values).as_bytes().to_vec());
+                    add(name, self.chance.of(values).as_bytes().to_vec());
+                }
+            }
+            4 => {
+                let name = self.chance.of(&[
+                    "X-API-Key",
+                    "Authorization",
+                    "Accept",
+                    "Idempotency-Key",
+                    "Last-Event-ID",
+                    "X-PAYMENT",
+                    "Content-Type",
+                ]);
+                add(name, vec![0x80, 0xff, 0xc3, 0x28, 0xfe]);
+            }
+            5 => {
+                add("X-Control", vec![b'a', u8::try_from(self.chance.below(9)).unwrap(), b'b']);
+                draft.is_malformed = true;
+            }
+            6 => {
+                let name = self.chance.of(&["X y", "", "X:", "\u{e4}", "X\t"]);
+                add(name, b"a".to_vec());
+                draft.is_malformed = true;
+            }
+            _ => {
+                let values = ["b", "a b", "", "u@a", "[::1", "\u{e4}", "a:99999999", "127.0.0.1:1"];
+                add("Host", self.chance.of(&values).as_bytes().to_vec());
+                draft.is_malformed = true;
+            }
+        }
+    }
+
+    /// A value of a parameter as text.
+    fn parameter_value(&mut self, parameter: &Parameter) -> String {
+        if parameter.name == "wait" {
+            return self.chance.of(WAITS).to_owned();
+        }
+        if self.percent(12) {
+            return self.hostile_text();
+        }
+        if !parameter.example.is_null() && self.percent(40) {
+            return text_of(&parameter.example);
+        }
+        text_of(&self.json_value(&parameter.name, &parameter.schema, 0))
+    }
+
+    fn hostile_text(&mut self) -> String {
+        match self.chance.below(20) {
+            0 => "a".repeat(self.index(8_000)),
+            1 => {
+                self.has_key_argument = true;
+                self.key_text()
+            }
+            2 => (0..self.index(50)).map(|_| char::from_u32(u32::try_from(self.chance.below(0x3000)).unwrap()).unwrap_or('x')).collect(),
+            3 => "\u{1f469}".repeat(self.index(500)),
+            4 => "a,".repeat(self.index(500)),
+            _ => self.chance.of(HOSTILE_TEXTS).to_owned(),
+        }
+    }
+
+    /// A value that a schema allows, most often.
+    fn json_value(&mut self, name: &str, schema: &Value, depth: u64) -> Value {
+        if name == "wait" {
+            return self.chance.of(WAITS).parse::<i64>().map_or(json!("x"), |wait| json!(wait));
+        }
+        if self.percent(6) {
+            return self.random_json(depth);
+        }
+        if let Some(values) = schema["enum"].as_array() {
+            return values[self.index(values.len())].clone();
+        }
+        let types: Vec<&str> = match &schema["type"] {
+            Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
+            found => vec![found.as_str().unwrap_or("string")],
+        };
+        match self.chance.of(&types) {
+            "integer" | "number" => {
+                let low = schema["minimum"].as_i64().unwrap_or(0);
+                let high = schema["maximum"].as_i64().unwrap_or(low + 1_000);
+                let edges = [low, high, low - 1, high + 1, i64::MIN, i64::MAX];
+                if self.percent(15) {
+                    return json!(self.chance.of(&edges));
+                }
+                json!(low + i64::try_from(self.chance.below(u64::try_from(high - low).unwrap().saturating_add(1))).unwrap())
+            }
+            "boolean" => json!(self.percent(50)),
+            "null" => Value::Null,
+            "array" => (0..self.chance.below(4)).map(|_| self.json_value("", &schema["items"], depth + 1)).collect(),
+            "object" => {
+                let mut fields = Map::new();
+                let required = |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|other| other == name));
+                for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+                    if required(name) && self.percent(97) || self.percent(40) {
+                        fields.insert(name.clone(), self.json_value(name, schema, depth + 1));
+                    }
+                }
+                if schema["additionalProperties"] == true || self.percent(4) {
+                    fields.insert(self.hostile_text(), self.random_json(depth + 1));
+                }
+                Value::Object(fields)
+            }
+            _ => match name {
+                "webhook" | "webhook_url" => json!(self.chance.of(&["http://127.0.0.1:9/in", "http://[::1]:9/a?b=c", "ftp://127.0.0.1/"])),
+                "asOf" | "from" | "to" | "start" | "end" => json!(self.chance.of(DATES)),
+                name if self.material.known.contains_key(name) && self.percent(80) => json!(self.known(name)),
+                _ => json!(self.chance.of(WORDS)),
+            },
+        }
+    }
+
+    /// A body: the example, or what the schema allows.
+    fn body_value(&mut self, schema: &Value, example: &Value) -> Value {
+        let mut body = self.json_value("", schema, 0);
+        let has_url = ["webhook", "webhook_url"].iter().any(|name| !example[*name].is_null());
+        if self.percent(30) && example.is_object() && !has_url {
+            body = example.clone();
+            if let Some(fields) = body.as_object_mut() {
+                fields.retain(|name, _| !schema["properties"][name].is_null());
+            }
+        }
+        body
+    }
+
+    /// Any JSON.
+    fn random_json(&mut self, depth: u64) -> Value {
+        match self.chance.below(if depth > 3 { 8 } else { 10 }) {
+            0 => Value::Null,
+            1 => json!(self.percent(50)),
+            2 => json!(self.chance.of(&[0_i64, -1, 1, i64::MIN, i64::MAX, 9_007_199_254_740_993])),
+            3 => json!(u64::MAX),
+            4 => json!(self.chance.of(&[0.5, -0.0, 1e308, 5e-324, 1e21])),
+            5..8 => json!(self.hostile_text()),
+            8 => (0..self.chance.below(4)).map(|_| self.random_json(depth + 1)).collect(),
+            _ => (0..self.chance.below(4)).map(|_| (self.hostile_text(), self.random_json(depth + 1))).collect::<Map<_, _>>().into(),
+        }
+    }
+
+    /// A body that is JSON no more, or JSON that few would write.
+    fn broken_json(&mut self, whole: &str) -> Vec<u8> {
+        let mut bytes = whole.as_bytes().to_vec();
+        let at = self.index(bytes.len());
+        let depth = 10_usize.pow(u32::try_from(1 + self.chance.below(4)).unwrap());
+        let first_string = || whole.find(":\"").map(|colon| colon + 2);
+        let with_text = |text: &str| match first_string() {
+            Some(start) => format!("{}{text}{}", &whole[..start], &whole[start..]).into_bytes(),
+            None => format!("{{\"email\":\"{text}\"}}").into_bytes(),
+        };
+        match self.chance.below(18) {
+            0 => bytes.truncate(at),
+            1 => bytes[at] ^= 1 << self.chance.below(8),
+            2 => bytes = "[".repeat(depth).into_bytes(),
+            3 => bytes = format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth)).into_bytes(),
+            4 => bytes = format!("{}{}", "[".repeat(depth), "]".repeat(depth)).into_bytes(),
+            // The first member twice.
+            5 => {
+                let inside = whole.trim_start_matches('{').trim_end_matches('}');
+                bytes = format!("{{{inside},{inside}}}").into_bytes();
+            }
+            6 => {
+                let number =
+                    self.chance.of(&["1e999", "-1e999", "1e-999999999", "99999999999999999999999999", "01", "1.", "-", "0x1", "NaN"]);
+                bytes = format!("{{\"limit\":{number}}}").into_bytes();
+            }
+            7 => bytes = format!("{{\"limit\":{}}}", "9".repeat(20_000)).into_bytes(),
+            8 => bytes = with_text(self.chance.of(&["\\ud800", "\\udc00\\ud800", "\\u0000", "\\x", "\\u12", "\n", "\u{7f}", "\\/"])),
+            9 => bytes.splice(at..at, [0xff, 0xfe, 0xc0, 0x80]).for_each(drop),
+            10 => bytes = format!("\u{feff}{whole}").into_bytes(),
+            11 => bytes.clear(),
+            12 => bytes = self.chance.of(&["null", "\"text\"", "[]", "1", "{}", " ", "{", "}", "{\"a\"}", "\u{0}"]).as_bytes().to_vec(),
+            13 => bytes = format!("[{whole}]").into_bytes(),
+            14 => bytes = with_text(&"a".repeat(self.index(50_000))),
+            15 => bytes = with_text(&"a".repeat(70_000)),
+            16 => bytes.extend(b" // comment"),
+            _ => bytes = whole.replace('"', "'").into_bytes(),
+        }
+        bytes
+    }
+
+    /// Percent-encodes what a query or a path segment must not hold, and sometimes what it may.
+    fn encode(&mut self, text: &str) -> String {
+        let share = if self.percent(5) { 30 } else { 0 };
+        let mut encoded = String::new();
+        for byte in text.bytes() {
+            let is_plain = byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+            if is_plain && !(share > 0 && self.percent(share)) {
+                encoded.push(char::from(byte));
+            } else {
+                encoded.push_str(&format!("%{byte:02X}"));
+            }
+        }
+        encoded
+    }
+
+    /// The bytes of a request.
+    fn finish(&mut self, draft: Draft) -> Request {
+        let Draft { method, target, mut headers, body, operation, mut is_malformed } = draft;
+        let has = |headers: &[(String, Vec<u8>)], name: &str| headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+        headers.insert(0, ("Host".to_owned(), b"127.0.0.1".to_vec()));
+        let mut framed = body;
+        if !framed.is_empty() || matches!(method.as_str(), "POST" | "PATCH" | "PUT") {
+            if !has(&headers, "Content-Type") {
+                headers.push(("Content-Type".to_owned(), b"application/json".to_vec()));
+            }
+            if self.percent(10) {
+                headers.push(("Transfer-Encoding".to_owned(), b"chunked".to_vec()));
+                let size = 1 + self.index(5_000);
+                let mut chunks = Vec::new();
+                for piece in framed.chunks(size) {
+                    chunks.extend([format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat());
+                }
+                chunks.extend(b"0\r\n\r\n");
+                framed = chunks;
+            } else {
+                headers.push(("Content-Length".to_owned(), framed.len().to_string().into_bytes()));
+            }
+        }
+        let mut bytes = [method.as_bytes(), b" ", &target, b" HTTP/1.1\r\n"].concat();
+        for (name, value) in &headers {
+            bytes.extend([name.as_bytes(), b": ", value, b"\r\n"].concat());
+        }
+        // The largest head that the server reads.
+        is_malformed |= bytes.len() > 30_000;
+        bytes.extend(b"\r\n");
+        bytes.extend(framed);
+        Request {
+            method,
+            target: String::from_utf8_lossy(&target).into_owned(),
+            bytes,
+            operation,
+            is_malformed,
+            has_key_argument: self.has_key_argument,
+        }
+    }
+}
+
+/// A JSON value as a parameter writes it.
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(all) => all.iter().map(text_of).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}

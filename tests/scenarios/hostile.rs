@@ -1,0 +1,308 @@
+//! Hostile load: what an honest reader notices of many connections that waste the server's time, places and memory.
+//!
+//! `HOSTILE_CONNECTIONS` sets how many of each kind, `HOSTILE_KINDS` names the kinds (comma-separated), `HOSTILE_READS` how often the honest reader
+//! asks. Each kind prints a line of figures. Times and memory are asserted only of an optimised binary (`HIGHWATER_BIN`).
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::chance::number;
+use crate::commands::NOWHERE;
+use crate::connection::Connection;
+use crate::payments::refusing::Refusing;
+use crate::payments::{body, header, payment};
+use crate::process::{Server, highwater, is_timed, stdout, wait_for};
+
+/// Hostile connections of each kind in a run that asks for no other number.
+const CONNECTIONS: u64 = 50;
+/// Reads of the honest reader in such a run.
+const READS: u64 = 300;
+/// What an honest reader may wait, at the 99th percentile.
+const P99_MAX: Duration = Duration::from_millis(50);
+/// What the server may hold in memory, in bytes.
+const RESIDENT_BYTES_MAX: u64 = 400_000_000;
+/// How often each hostile connection does its next step: a byte, a read, a request, or another connection where its own was closed.
+const STEP_INTERVAL: Duration = Duration::from_secs(1);
+/// Between two reads of the honest reader.
+const READ_INTERVAL: Duration = Duration::from_millis(5);
+/// One of so many honest reads comes by a new connection.
+const READS_A_CONNECTION: u64 = 10;
+/// How long an honest reader waits for an answer before the test gives up.
+const READ_TIME_MAX: Duration = Duration::from_secs(60);
+/// How long all reads may take for each of them, before the rest counts as failed.
+const TIME_A_READ_MAX: Duration = Duration::from_millis(200);
+/// Hostile connections from one address. Limits by address must not be all that holds them back.
+const CONNECTIONS_AN_ADDRESS: u64 = 20;
+/// The length of an unknown path, in bytes: near the largest head that the server takes.
+const PATH_BYTES: usize = 30_000;
+/// The receive buffer of a slow reader, in bytes, and what it takes at a time.
+const SLOW_BUFFER_BYTES: u32 = 4_096;
+const SLOW_READ_BYTES: usize = 512;
+/// Requests that a slow reader sends before it reads.
+const SLOW_REQUESTS: usize = 8;
+
+/// What a hostile connection does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Sends nothing.
+    Idle,
+    /// Sends its head byte by byte.
+    SlowHeaders,
+    /// Asks for a large answer several times and reads a little of it at a time.
+    SlowReading,
+    /// Asks for long paths that lead nowhere.
+    LargePaths,
+    /// Pays with payments that nobody can settle, each of them well signed and another.
+    ForgedPayments,
+    /// Asks with keys that nobody was given.
+    WrongKeys,
+}
+
+impl Kind {
+    const ALL: [(&'static str, Self); 6] = [
+        ("idle", Self::Idle),
+        ("slow-headers", Self::SlowHeaders),
+        ("slow-reading", Self::SlowReading),
+        ("large-paths", Self::LargePaths),
+        ("forged-payments", Self::ForgedPayments),
+        ("wrong-keys", Self::WrongKeys),
+    ];
+}
+
+/// What all hostile connections of a kind share.
+struct Attack {
+    kind: Kind,
+    server: SocketAddr,
+    /// A request for a large answer, as slow readers send it.
+    large: Vec<u8>,
+    /// Connections that were made, and refused or closed by the server.
+    opened: AtomicU64,
+    closed: AtomicU64,
+    /// Answers that came, and those of them that were 429.
+    answered: AtomicU64,
+    limited: AtomicU64,
+}
+
+impl Attack {
+    /// One hostile connection, made again when the server closes it. Runs until it is aborted.
+    async fn run(self: Arc<Self>, number: u64) {
+        let [_, _, high, low] = u32::try_from(number / CONNECTIONS_AN_ADDRESS + 2).unwrap().to_be_bytes();
+        let (from, mut turn) = (Ipv4Addr::new(127, 0, high + 1, low), 0);
+        // Not all at once: the steps of the connections are spread over the interval.
+        tokio::time::sleep(STEP_INTERVAL.mul_f64(f64::from(u32::try_from(number % 1_000).unwrap()) / 1_000.0)).await;
+        loop {
+            let buffer = if self.kind == Kind::SlowReading { SLOW_BUFFER_BYTES } else { 0 };
+            if let Ok(mut connection) = Connection::open(from, self.server, buffer).await {
+                self.opened.fetch_add(1, Ordering::Relaxed);
+                // Whatever ends it, the server closed it.
+                drop(self.use_up(&mut connection, number, &mut turn).await);
+            }
+            self.closed.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(STEP_INTERVAL).await;
+        }
+    }
+
+    /// Does with a connection what its kind does, until the server closes it.
+    async fn use_up(&self, connection: &mut Connection, number: u64, turn: &mut u64) -> std::io::Result<()> {
+        match self.kind {
+            Kind::Idle => while !connection.read(1_024).await?.is_empty() {},
+            Kind::SlowHeaders => {
+                connection.send(b"GET /healthz HTTP/1.1\r\nHost: a\r\nX-Slow: ").await?;
+                loop {
+                    connection.send(b"a").await?;
+                    tokio::time::sleep(STEP_INTERVAL).await;
+                }
+            }
+            Kind::SlowReading => {
+                for _ in 0..SLOW_REQUESTS {
+                    connection.send(&self.large).await?;
+                }
+                while !connection.read(SLOW_READ_BYTES).await?.is_empty() {
+                    tokio::time::sleep(STEP_INTERVAL).await;
+                }
+            }
+            Kind::LargePaths | Kind::ForgedPayments | Kind::WrongKeys => loop {
+                *turn += 1;
+                connection.send(&self.request(number, *turn)).await?;
+                let Some(answer) = connection.answer(false).await? else { break };
+                self.answered.fetch_add(1, Ordering::Relaxed);
+                self.limited.fetch_add(u64::from(answer.status == 429), Ordering::Relaxed);
+                assert!(answer.status < 500 || answer.status == 503, "{:?}: {}", self.kind, answer.head());
+                assert!(answer.status >= 400, "{:?} is refused: {}", self.kind, answer.head());
+                tokio::time::sleep(STEP_INTERVAL).await;
+            },
+        }
+        Ok(())
+    }
+
+    /// A hostile request; no two are the same.
+    fn request(&self, number: u64, turn: u64) -> Vec<u8> {
+        let host = "Host: 127.0.0.1\r\n";
+        match self.kind {
+            Kind::LargePaths => {
+                let path = format!("recalls/api/recals-{number}-{turn}-");
+                format!("GET /{path:x<PATH_BYTES$} HTTP/1.1\r\n{host}\r\n").into_bytes()
+            }
+            Kind::ForgedPayments => {
+                let (paid, body) = (header(&payment(number * 1_000_000 + turn)), body(&format!("agent-{number}"), turn));
+                let length = body.len();
+                let head =
+                    format!("POST /receipts/v1/issue HTTP/1.1\r\n{host}Content-Type: application/json\r\nContent-Length: {length}\r\n");
+                format!("{head}X-PAYMENT: {paid}\r\n\r\n{body}").into_bytes()
+            }
+            _ => {
+                let key = format!("hw_live_{number:015}{turn:015}000000");
+                format!("GET /recalls/api/recalls?limit=1 HTTP/1.1\r\n{host}X-API-Key: {key}\r\n\r\n").into_bytes()
+            }
+        }
+    }
+}
+
+/// How an honest reader fared.
+struct Honest {
+    times: Vec<Duration>,
+    /// Reads that were not answered with 200, or were not asked for want of time.
+    failed: u64,
+}
+
+impl Honest {
+    /// Reads something cheap again and again.
+    async fn read(server: SocketAddr, key: &str, reads: u64) -> Self {
+        let request = format!("GET /recalls/api/recalls?limit=5 HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: {key}\r\n\r\n").into_bytes();
+        let mut honest = Self { times: Vec::new(), failed: 0 };
+        let (mut connection, since) = (None, Instant::now());
+        let time_max = TIME_A_READ_MAX * u32::try_from(reads).unwrap();
+        for number in 0..reads {
+            if since.elapsed() > time_max {
+                honest.failed += reads - number;
+                break;
+            }
+            if number % READS_A_CONNECTION == 0 {
+                connection = None;
+            }
+            let begun = Instant::now();
+            let reading = async {
+                let mut open = match connection.take() {
+                    Some(open) => open,
+                    None => Connection::open(Ipv4Addr::LOCALHOST, server, 0).await?,
+                };
+                open.send(&request).await?;
+                let answer = open.answer(false).await?;
+                Ok::<_, std::io::Error>((open, answer))
+            };
+            match tokio::time::timeout(READ_TIME_MAX, reading).await {
+                Ok(Ok((open, Some(answer)))) if answer.status == 200 => connection = Some(open),
+                _ => honest.failed += 1,
+            }
+            honest.times.push(begun.elapsed());
+            tokio::time::sleep(READ_INTERVAL).await;
+        }
+        honest.times.sort();
+        honest
+    }
+
+    /// The time within which that share of the reads was answered, in thousandths.
+    fn within(&self, thousandths: usize) -> Duration {
+        self.times[(self.times.len() * thousandths / 1_000).min(self.times.len() - 1)]
+    }
+}
+
+fn milliseconds(time: Duration) -> String {
+    format!("{:.1}", time.as_secs_f64() * 1_000.0)
+}
+
+/// Puts the server under one kind of load while an honest reader reads; prints the figures, answers whether they are good.
+fn load(server: &Server, name: &str, kind: Kind, key: &str) -> bool {
+    let connections = number("HOSTILE_CONNECTIONS").unwrap_or(CONNECTIONS);
+    let reads = number("HOSTILE_READS").unwrap_or(READS);
+    let target = format!("/recalls/v1/changes?start=earliest&limit=200&key={key}");
+    let large = format!("GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").into_bytes();
+    let counts = || AtomicU64::new(0);
+    let (opened, closed, answered, limited) = (counts(), counts(), counts(), counts());
+    let attack = Arc::new(Attack { kind, server: server.address, large, opened, closed, answered, limited });
+    let (begun, before) = (Instant::now(), server.resident_bytes());
+    // The hostile connections have a thread of their own, so that the honest reader's times are the server's and not theirs.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let mut hostile = JoinSet::new();
+    for number in 0..connections {
+        hostile.spawn_on(Arc::clone(&attack).run(number), runtime.handle());
+    }
+    wait_for("the hostile connections", || {
+        (attack.opened.load(Ordering::Relaxed) + attack.closed.load(Ordering::Relaxed) >= connections).then_some(())
+    });
+    let honest = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut resident = before;
+    let honest = honest.block_on(async {
+        let mut reading = std::pin::pin!(Honest::read(server.address, key, reads));
+        loop {
+            tokio::select! {
+                honest = &mut reading => return honest,
+                () = tokio::time::sleep(STEP_INTERVAL) => resident = resident.max(server.resident_bytes()),
+            }
+        }
+    });
+    resident = resident.max(server.resident_bytes());
+    // A task that ended by itself met an answer that no hostile request may get.
+    runtime.block_on(async {
+        hostile.abort_all();
+        while let Some(ended) = hostile.join_next().await {
+            if let Err(error) = ended {
+                assert!(error.is_cancelled(), "{name}: {error}");
+            }
+        }
+    });
+    let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    let is_served = honest.failed == 0;
+    let is_good = is_served && (!is_timed() || honest.within(990) < P99_MAX && resident < RESIDENT_BYTES_MAX);
+    println!(
+        "hostile kind={name} connections={connections} reads={reads} p50_ms={} p99_ms={} max_ms={} rss_mb={} failed={} opened={} closed={} answered={} \
+         limited={} seconds={:.0} verdict={}",
+        milliseconds(honest.within(500)),
+        milliseconds(honest.within(990)),
+        milliseconds(honest.within(1_000)),
+        resident / 1_000_000,
+        honest.failed,
+        of(&attack.opened),
+        of(&attack.closed),
+        of(&attack.answered),
+        of(&attack.limited),
+        begun.elapsed().as_secs_f64(),
+        match (is_good, is_timed()) {
+            (true, true) => "pass",
+            (true, false) => "served (not optimised: times and memory are not judged)",
+            (false, _) => "fail",
+        },
+    );
+    is_good
+}
+
+/// Proves that an honest reader is answered, each time and with 200, while many connections of each hostile kind are open; and, of an optimised
+/// binary, that it is answered in time and that the server's memory stays within its limit.
+#[test]
+fn an_honest_reader_is_served_under_hostile_load() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let refusing = Refusing::open();
+    let mut command = highwater(&data, NOWHERE, &["demo", "--still"]);
+    refusing.sell(&mut command);
+    command.env("HIGHWATER_TIERS__FLEET_PLUS__CALLS_PER_DAY", "1000000000");
+    let server = Server::ready(command);
+    let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "fleet_plus"])).trim().to_owned();
+    let page = server.json("/recalls/v1/changes?start=earliest&limit=200", &key);
+    assert!(page.to_string().len() > 64 * 1_024, "the answer for slow readers is large");
+    assert_eq!(server.send("GET", "/recalls/api/recalls?limit=5", &key, "").status, 200);
+    assert_eq!(server.send("POST", "/receipts/v1/issue", "", &json!({}).to_string()).status, 402, "payments are taken");
+    let wanted = std::env::var("HOSTILE_KINDS").unwrap_or_default();
+    let chosen = |name: &str| wanted.is_empty() || wanted.split(',').any(|other| other == name);
+    let kinds: Vec<(&str, Kind)> = Kind::ALL.into_iter().filter(|(name, _)| chosen(name)).collect();
+    assert!(!kinds.is_empty(), "HOSTILE_KINDS={wanted} names no kind");
+    let bad: Vec<&str> = kinds.into_iter().filter(|(name, kind)| !load(&server, name, *kind, &key)).map(|(name, _)| name).collect();
+    assert!(bad.is_empty(), "{bad:?}");
+    assert_eq!(server.get("/healthz", "").unwrap().0, 200);
+    assert_eq!(server.terminate().code(), Some(0));
+}
