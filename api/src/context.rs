@@ -25,6 +25,7 @@ use crate::payments::Payments;
 use crate::problem::Problem;
 use crate::services::recalls::search::Search;
 use crate::webhooks::Poster;
+use crate::webhooks::guard::TargetRules;
 
 /// Settings of one service, `[services.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,36 @@ impl ServiceSettings {
     }
 }
 
+/// The header in which trusted proxies name the caller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ForwardedHeader {
+    /// `X-Forwarded-For`: addresses, separated by commas.
+    #[default]
+    XForwardedFor,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
+}
+
+impl ForwardedHeader {
+    /// THE LIST of headers.
+    pub const ALL: [Self; 2] = [Self::XForwardedFor, Self::Forwarded];
+
+    /// The header's name, in lower case, as configuration has it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::XForwardedFor => "x-forwarded-for",
+            Self::Forwarded => "forwarded",
+        }
+    }
+
+    /// The header of that name, in any case.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|header| header.as_str().eq_ignore_ascii_case(name))
+    }
+}
+
 /// Settings of the API.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -55,6 +86,10 @@ pub struct Settings {
     pub services: BTreeMap<String, ServiceSettings>,
     /// Proxies whose forwarding headers are believed: addresses or networks (`10.0.0.0/8`).
     pub trusted_proxies: Vec<(IpAddr, u8)>,
+    /// The header in which those proxies name the caller; no other one is read.
+    pub forwarded_header: ForwardedHeader,
+    /// The address that the listener is bound to, if it is one of this process.
+    pub listening: Option<IpAddr>,
     /// Seconds a client may take to send a request's head and body.
     pub request_timeout_s: u64,
     /// The largest body taken, in bytes.
@@ -147,7 +182,7 @@ impl Context {
     /// # Errors
     /// `internal` when TLS or the resolver of names cannot be set up.
     pub(crate) async fn poster(&self) -> Result<&Poster, Problem> {
-        let made = async || Poster::new(self.settings.private_targets, self.settings.nameserver);
+        let made = async || Poster::new(TargetRules::of(&self.settings), self.settings.nameserver);
         self.posts.get_or_try_init(made).await.map_err(|error| {
             tracing::error!(error, "nothing can be posted to webhooks");
             Problem::new(ErrorCode::Internal, "nothing can be posted from here")

@@ -147,7 +147,8 @@ impl Server {
                 if let Err(hostless) = host(&request) {
                     request.extensions_mut().insert(hostless);
                 }
-                let address = forwarded::caller(peer.ip(), request.headers(), &context.settings.trusted_proxies);
+                let settings = &context.settings;
+                let address = forwarded::caller(peer.ip(), request.headers(), &settings.trusted_proxies, settings.forwarded_header);
                 request.extensions_mut().insert(CallerAddress(address));
                 service.call(request)
             });

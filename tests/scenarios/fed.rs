@@ -9,7 +9,7 @@ use std::sync::Arc;
 use api::access::Access;
 use api::access::secrets::Secrets;
 use api::access::tiers::{Limits, Tiers};
-use api::context::{Context, ServiceSettings, Settings};
+use api::context::{Context, ForwardedHeader, ServiceSettings, Settings};
 use api::live::Live;
 use api::operation::{Body, Call, Caller, Form, Service, Stage};
 use api::problem::Problem;
@@ -159,6 +159,8 @@ fn context(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_u
     let own = Settings {
         services: services().into_iter().map(service).collect::<BTreeMap<_, _>>(),
         trusted_proxies: Vec::new(),
+        forwarded_header: ForwardedHeader::default(),
+        listening: None,
         request_timeout_s: 10,
         body_bytes_max: 64 << 10,
         allowed_hosts: Vec::new(),

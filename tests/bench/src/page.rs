@@ -221,6 +221,8 @@ pub(crate) fn api_context(engine: &Engine, dir: &Path, address: SocketAddr) -> R
     let settings = api::context::Settings {
         services: api::services::all().into_iter().map(service).collect(),
         trusted_proxies: Vec::new(),
+        forwarded_header: api::context::ForwardedHeader::default(),
+        listening: None,
         request_timeout_s: 10,
         body_bytes_max: 64 << 10,
         allowed_hosts: Vec::new(),
