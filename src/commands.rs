@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use api::access::{Erased, secrets, webhook};
+use api::access::{Erased, secrets, unused_until, webhook};
 use api::services::common::webhooks::Standing;
 use api::services::receipts::{chain, pubkey};
 use api::webhooks::operate;
@@ -421,10 +421,16 @@ async fn keys(engine: &Arc<Engine>, command: KeysCommand, output: &dyn Output) -
         }
         KeysCommand::List => {
             for key in access.list(context).await.map_err(refused)? {
+                let until = unused_until(&key);
                 let ends = if key.ends_at == 0 { "never".to_owned() } else { rfc3339(key.ends_at) };
                 let used = if key.last_used_at == 0 { "never".to_owned() } else { rfc3339(key.last_used_at) };
                 let (minted, account) = (rfc3339(key.minted_at), key.account);
-                output.line(format!("{}\t{}\tminted {minted}\tends {ends}\tlast used {used}\tof {account}", key.id, key.tier).as_bytes());
+                let mut line = format!("{}\t{}\tminted {minted}\tends {ends}\tlast used {used}\tof {account}", key.id, key.tier);
+                if let Some(until) = until.filter(|_| key.ends_at == 0) {
+                    let verb = if until <= context.clock.now_ms() { "expired" } else { "expires unless used by" };
+                    line += &format!("\t{verb} {}", rfc3339(until));
+                }
+                output.line(line.as_bytes());
             }
         }
         KeysCommand::Rotate { id } => {

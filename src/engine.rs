@@ -11,7 +11,7 @@ use std::time::Duration;
 use api::access::secrets::{self, Secrets};
 use api::access::tiers::{Limits, Tiers};
 use api::access::{Access, USES_EVERY};
-use api::context::{Context, ServiceSettings, Settings};
+use api::context::{Context, ForwardedHeader, ServiceSettings, Settings};
 use api::feed::reading::LIMIT_MAX;
 use api::live::Live;
 use api::operation::Price;
@@ -26,6 +26,7 @@ use ingest::schedule::Schedule;
 use projector::follow;
 use projector::rebuild::Parts;
 use projector::runtime::Projector;
+use schemas::names;
 use schemas::receipt::SigningKeys;
 use schemas::topics::Topic;
 use schemas::views::SERVICES;
@@ -369,6 +370,8 @@ fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Result<Settin
         trusted_proxies,
         connections_max: hardening::connections_max(usize::try_from(config.count("api.connections_max")?).unwrap_or(usize::MAX)),
         connections_per_address_max: usize::try_from(config.count("api.connections_per_address_max")?).unwrap_or(usize::MAX),
+        forwarded_header: forwarded_header(config)?,
+        listening: listening.map(|address| address.ip()),
         request_timeout_s: config.count("api.request_timeout_s")?,
         body_bytes_max: usize::try_from(config.count("api.body_bytes_max")?).unwrap_or(usize::MAX),
         allowed_hosts: config.list("api.allowed_hosts")?,
@@ -380,6 +383,16 @@ fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Result<Settin
             text => Some(text.parse().map_err(|_| config.wrong("webhooks.nameserver", "is no address and port, 10.0.0.2:53"))?),
         },
         tiers: Tiers::new(|tier| limits(config, tier))?,
+    })
+}
+
+/// The forwarding header that counts.
+fn forwarded_header(config: &Config) -> Result<ForwardedHeader, crate::config::Error> {
+    let name = config.text("api.forwarded_header");
+    ForwardedHeader::from_name(name).ok_or_else(|| {
+        let hint = names::hint(name, ForwardedHeader::ALL.into_iter().map(ForwardedHeader::as_str));
+        let known = ForwardedHeader::ALL.map(|header| format!("\"{}\"", header.as_str())).join(" or ");
+        config.wrong("api.forwarded_header", &format!("\"{name}\" is not {known}{hint}"))
     })
 }
 
@@ -579,4 +592,28 @@ pub(crate) async fn run_command(config: Config, command: Command, output: Arc<dy
     let result = command.run(&engine, &*output).await;
     engine.close(JoinSet::new(), projecting).await?;
     Ok(result?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the forwarding header is one of the known ones, and that another one is refused with the nearest.
+    #[test]
+    fn forwarding_header_is_checked() {
+        let read = |name: &str| {
+            let variable = ("HIGHWATER_API__FORWARDED_HEADER".to_owned(), name.to_owned());
+            forwarded_header(&Config::load(None, std::iter::once(variable)).unwrap())
+        };
+        assert_eq!(read("Forwarded").unwrap(), ForwardedHeader::Forwarded);
+        assert_eq!(forwarded_header(&Config::load(None, std::iter::empty()).unwrap()).unwrap(), ForwardedHeader::XForwardedFor);
+        for (name, hint) in [
+            ("x-forwarded-to", "\"x-forwarded-for\"?"),
+            ("forwarder", "\"forwarded\"?"),
+            ("x-real-ip", "\"x-forwarded-for\" or \"forwarded\""),
+        ] {
+            let refused = read(name).unwrap_err().to_string();
+            assert!(refused.contains("api.forwarded_header") && refused.contains(hint), "{refused}");
+        }
+    }
 }

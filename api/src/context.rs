@@ -25,6 +25,7 @@ use crate::payments::Payments;
 use crate::problem::Problem;
 use crate::services::recalls::search::Search;
 use crate::webhooks::Poster;
+use crate::webhooks::guard::TargetRules;
 
 /// Settings of one service, `[services.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,36 @@ impl ServiceSettings {
     }
 }
 
+/// The header in which trusted proxies name the caller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ForwardedHeader {
+    /// `X-Forwarded-For`: addresses, separated by commas.
+    #[default]
+    XForwardedFor,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
+}
+
+impl ForwardedHeader {
+    /// THE LIST of headers.
+    pub const ALL: [Self; 2] = [Self::XForwardedFor, Self::Forwarded];
+
+    /// The header's name, in lower case, as configuration has it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::XForwardedFor => "x-forwarded-for",
+            Self::Forwarded => "forwarded",
+        }
+    }
+
+    /// The header of that name, in any case.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|header| header.as_str().eq_ignore_ascii_case(name))
+    }
+}
+
 /// Settings of the API.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -59,6 +90,10 @@ pub struct Settings {
     pub connections_max: usize,
     /// Connections open at once from one address, or from one IPv6 /64.
     pub connections_per_address_max: usize,
+    /// The header in which those proxies name the caller; no other one is read.
+    pub forwarded_header: ForwardedHeader,
+    /// The address that the listener is bound to, if it is one of this process.
+    pub listening: Option<IpAddr>,
     /// Seconds a client may take to send a request's head and body.
     pub request_timeout_s: u64,
     /// The largest body taken, in bytes.
@@ -151,7 +186,7 @@ impl Context {
     /// # Errors
     /// `internal` when TLS or the resolver of names cannot be set up.
     pub(crate) async fn poster(&self) -> Result<&Poster, Problem> {
-        let made = async || Poster::new(self.settings.private_targets, self.settings.nameserver);
+        let made = async || Poster::new(TargetRules::of(&self.settings), self.settings.nameserver);
         self.posts.get_or_try_init(made).await.map_err(|error| {
             tracing::error!(error, "nothing can be posted to webhooks");
             Problem::new(ErrorCode::Internal, "nothing can be posted from here")

@@ -158,7 +158,8 @@ impl Server {
                 if let Err(malformed) = well_formed(&mut request) {
                     request.extensions_mut().insert(malformed);
                 }
-                let address = forwarded::caller(peer.ip(), request.headers(), &context.settings.trusted_proxies);
+                let settings = &context.settings;
+                let address = forwarded::caller(peer.ip(), request.headers(), &settings.trusted_proxies, settings.forwarded_header);
                 request.extensions_mut().insert(CallerAddress(address));
                 let answered = service.call(request);
                 async move { answered.await.map(|response| response.map(|body| Tracked::new(body, answering))) }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use api::access::Access;
 use api::access::secrets::Secrets;
 use api::access::tiers::{Limits, Tiers};
-use api::context::{Context, ServiceSettings, Settings};
+use api::context::{Context, ForwardedHeader, ServiceSettings, Settings};
 use api::live::Live;
 use api::operation::{Body, Call, Caller, Form, Service, Stage};
 use api::problem::Problem;
@@ -161,6 +161,8 @@ fn context(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_u
         trusted_proxies: Vec::new(),
         connections_max: 10_000,
         connections_per_address_max: 10_000,
+        forwarded_header: ForwardedHeader::default(),
+        listening: None,
         request_timeout_s: 10,
         body_bytes_max: 64 << 10,
         allowed_hosts: Vec::new(),

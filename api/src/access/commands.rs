@@ -3,26 +3,20 @@
 use std::net::IpAddr;
 
 use schemas::error_code::ErrorCode;
-use schemas::hash::hex;
-use schemas::key;
-use schemas::tables::{Datum, Key as RowKey};
+use schemas::hash::{Hash32, hex};
 use schemas::views::accounts::{self, AccountCommand, ApiKey, Tier};
-use view_store::Range;
 use view_store::store::Span;
 
 use super::append::{Once, command};
 use super::keys::{Key, account_id, checked_email, key_id};
-use super::quota::address_subject;
-use super::tiers::{KEYS_PER_EMAIL_MAX, MINTS_PER_ADDRESS_MAX};
-use super::{Access, key_row, read_row};
+use super::quota::minting_subject;
+use super::tiers::MINTS_PER_ADDRESS_MAX;
+use super::{Access, DAY_MS, is_working, key_row, read_row};
 use crate::context::{Context, store_problem};
 use crate::problem::Problem;
 
 /// Rows of one page of a listing.
 pub(super) const PAGE_ROWS: usize = 500;
-/// Live and ended keys of one e-mail address that are looked at.
-const KEYS_LOOKED_AT: usize = 200;
-const DAY_MS: i64 = 86_400_000;
 
 /// A key just made. The only time that it is shown.
 #[derive(Clone, Debug)]
@@ -31,6 +25,15 @@ pub struct MintedKey {
     pub key: Key,
     /// How it stands.
     pub row: ApiKey,
+}
+
+/// What became of a request for a free key.
+#[derive(Clone, Debug)]
+pub enum FreeKey {
+    /// A key was minted, and is shown this once.
+    Minted(MintedKey),
+    /// The request was answered before: the row of the key that it minted then, which is not shown again.
+    Repeated(ApiKey),
 }
 
 /// A key and the one that takes its place.
@@ -52,54 +55,44 @@ impl Access {
             return Err(Problem::parameter("tier", "anonymous callers have no key"));
         }
         let email_hash = if email.trim().is_empty() { String::new() } else { self.email_hash(email)? };
-        self.mint_key(ctx, Key::random(), tier, email_hash).await
+        let key = Key::random();
+        let id = key_id(&key.hash(&self.secrets));
+        self.mint_key(ctx, id, key, tier, email_hash).await
     }
 
-    /// Mints a free key for a caller, within the limits of e-mail address and caller's address. The same request with the same
-    /// idempotency key gets the same API key again, on the same UTC day.
+    /// Mints a free key for a caller. How many is limited by the caller's network address alone: anybody can type a stranger's e-mail address,
+    /// and must not use up a limit of theirs. A request repeated on the same UTC day with the same idempotency key mints nothing: it gets the
+    /// row of the key, never the key, which is random and kept nowhere.
     ///
     /// # Errors
     /// As [`Self::mint`], and `rate-limited`.
-    pub async fn mint_free(
-        &self,
-        ctx: &Context,
-        email: &str,
-        address: IpAddr,
-        idempotency_key: Option<&str>,
-    ) -> Result<MintedKey, Problem> {
+    pub async fn mint_free(&self, ctx: &Context, email: &str, address: IpAddr, idempotency_key: Option<&str>) -> Result<FreeKey, Problem> {
         let email_hash = self.email_hash(email)?;
-        let (now_ms, subject) = (ctx.clock.now_ms(), address_subject(address));
+        let (now_ms, subject) = (ctx.clock.now_ms(), minting_subject(address));
         let day = now_ms.div_euclid(DAY_MS);
-        let key = match idempotency_key {
-            None => Key::random(),
+        let key = Key::random();
+        let id = match idempotency_key {
+            None => key_id(&key.hash(&self.secrets)),
             Some(text) => {
                 let parts = [b"mint".as_slice(), text.as_bytes(), email_hash.as_bytes(), subject.as_bytes(), &day.to_be_bytes()];
-                let key = Key::from_seed(&self.secrets.repeat(&parts));
-                if let Some(row) = key_row(ctx, &key_id(&key.hash(&self.secrets))).await? {
-                    return Ok(MintedKey { key, row });
+                let id = key_id(&Hash32(self.secrets.repeat(&parts)));
+                if let Some(row) = key_row(ctx, &id).await? {
+                    return Ok(FreeKey::Repeated(row));
                 }
-                key
+                id
             }
         };
-        let taken = [
-            (format!("mint/{subject}/{day}"), MINTS_PER_ADDRESS_MAX, "address"),
-            (format!("mint/email/{email_hash}/{day}"), KEYS_PER_EMAIL_MAX as i64, "e-mail address"),
-        ];
-        if self.live_keys_of(ctx, &email_hash).await? >= KEYS_PER_EMAIL_MAX {
-            return Err(Problem::new(
-                ErrorCode::RateLimited,
-                format!("this e-mail address has {KEYS_PER_EMAIL_MAX} keys already; use one of them"),
-            ));
+        let (name, expires_ms) = (format!("mint/{subject}/{day}"), (day + 2) * DAY_MS);
+        let taken = ctx.store.coordination().take(&name, 1, MINTS_PER_ADDRESS_MAX, now_ms, expires_ms).await.map_err(store_problem)?;
+        if taken == 0 {
+            let rest_s = u64::try_from(((day + 1) * DAY_MS - now_ms + 999) / 1_000).unwrap_or(1);
+            let detail = format!("this address made {MINTS_PER_ADDRESS_MAX} keys today; use one of them, or come back tomorrow");
+            return Err(Problem::new(ErrorCode::RateLimited, detail).retry_after(rest_s));
         }
-        for (name, max, of) in taken {
-            let expires_ms = (day + 2) * DAY_MS;
-            if ctx.store.coordination().take(&name, 1, max, now_ms, expires_ms).await.map_err(store_problem)? == 0 {
-                let rest_s = u64::try_from(((day + 1) * DAY_MS - now_ms + 999) / 1_000).unwrap_or(1);
-                let detail = format!("this {of} made {max} keys today; use one of them, or come back tomorrow");
-                return Err(Problem::new(ErrorCode::RateLimited, detail).retry_after(rest_s));
-            }
-        }
-        self.mint_key(ctx, key, Tier::Free, email_hash).await
+        let minted = self.mint_key(ctx, id, key, Tier::Free, email_hash).await?;
+        // Of two copies of a request that come at once, the first to be recorded has minted the key.
+        let is_own = minted.row.key_hash == minted.key.hash(&self.secrets).to_string();
+        Ok(if is_own { FreeKey::Minted(minted) } else { FreeKey::Repeated(minted.row) })
     }
 
     /// All keys, in the order of their ids, ended ones too.
@@ -168,43 +161,25 @@ impl Access {
         Ok(hex(&self.secrets.email(&email)))
     }
 
-    async fn mint_key(&self, ctx: &Context, key: Key, tier: Tier, email_hash: String) -> Result<MintedKey, Problem> {
-        let hash = key.hash(&self.secrets);
-        let id = key_id(&hash);
+    /// Mints a key under an id. The row answered is of another key where one was minted under that id before.
+    async fn mint_key(&self, ctx: &Context, id: String, key: Key, tier: Tier, email_hash: String) -> Result<MintedKey, Problem> {
         let mint = AccountCommand {
             verb: "mint".to_owned(),
             key_id: id.clone(),
-            key_hash: hash.to_string(),
+            key_hash: key.hash(&self.secrets).to_string(),
             account: account_id(),
             tier: tier.as_str().to_owned(),
             email_hash,
             ..AccountCommand::default()
         };
-        // The same request, sent twice: the first one's key is theirs both.
         command(ctx, &accounts::VIEW, &id, Once::Yes, &mint).await?;
         Ok(MintedKey { row: read_back(ctx, &id).await?, key })
-    }
-
-    /// How many keys of an e-mail address work.
-    async fn live_keys_of(&self, ctx: &Context, email_hash: &str) -> Result<usize, Problem> {
-        let view = ctx.live(&accounts::VIEW).await?;
-        let range = Range { prefix: key![email_hash], after: None, from: None, limit: KEYS_LOOKED_AT, reverse: false };
-        let rows = view.range(&accounts::BY_EMAIL, range).await.map_err(store_problem)?;
-        let ids: Vec<RowKey> =
-            rows.into_iter().filter_map(|(mut key, _)| key.pop().filter(|id| matches!(id, Datum::Text(_)))).map(|id| vec![id]).collect();
-        let now_ms = ctx.clock.now_ms();
-        let mut live = 0;
-        for bytes in view.get_many(&accounts::KEYS, &ids).await.map_err(store_problem)?.into_iter().flatten() {
-            let row = read_row(&bytes)?;
-            live += usize::from(row.ends_at == 0 || row.ends_at > now_ms);
-        }
-        Ok(live)
     }
 }
 
 /// A key that works.
 async fn live_key(ctx: &Context, id: &str) -> Result<ApiKey, Problem> {
-    let row = key_row(ctx, id).await?.filter(|row| row.ends_at == 0 || row.ends_at > ctx.clock.now_ms());
+    let row = key_row(ctx, id).await?.filter(|row| is_working(row, ctx.clock.now_ms()));
     row.ok_or_else(|| no_such_key(id))
 }
 

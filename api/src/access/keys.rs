@@ -4,7 +4,6 @@
 //! stranger's string from a key before anything is looked up. A key itself is never stored.
 
 use schemas::hash::{Hash32, hex};
-use sha2::{Digest, Sha256};
 
 use super::secrets::Secrets;
 
@@ -29,19 +28,6 @@ impl Key {
     #[must_use]
     pub fn random() -> Self {
         Self::from_bytes(rand::random::<[u8; 64]>)
-    }
-
-    /// The key that follows from 32 secret bytes, so that a repeated request gets the same one.
-    pub(crate) fn from_seed(seed: &[u8; 32]) -> Self {
-        let mut counter = 0_u64;
-        Self::from_bytes(|| {
-            let mut out = [0; 64];
-            for half in out.chunks_exact_mut(32) {
-                half.copy_from_slice(&Sha256::new().chain_update(seed).chain_update(counter.to_be_bytes()).finalize());
-                counter += 1;
-            }
-            out
-        })
     }
 
     fn from_bytes(mut more: impl FnMut() -> [u8; 64]) -> Self {
@@ -79,7 +65,7 @@ impl Key {
     }
 }
 
-/// The id of a key by its hash: `key_` and 24 hex digits.
+/// The id of a key: `key_` and 24 hex digits of its hash, or of the hash of the request that mints it once.
 #[must_use]
 pub fn key_id(hash: &Hash32) -> String {
     format!("key_{}", hex(&hash.0[..12]))
@@ -169,14 +155,6 @@ mod tests {
         }
         assert_eq!(value, 0xcbf4_3926);
         assert_eq!(checksum("").as_str(), "000000");
-    }
-
-    /// Proves that seeds give the same key again and different ones different keys.
-    #[test]
-    fn keys_from_seeds() {
-        assert_eq!(Key::from_seed(&[1; 32]), Key::from_seed(&[1; 32]));
-        assert_ne!(Key::from_seed(&[1; 32]), Key::from_seed(&[2; 32]));
-        assert_ne!(Key::random(), Key::random());
     }
 
     /// Proves which addresses are taken.

@@ -26,12 +26,12 @@ use schemas::views::accounts::{self, AccountCommand, ApiKey, Row, Tier, hour_of}
 use subtle::ConstantTimeEq;
 
 use self::append::commands;
-pub use self::commands::{MintedKey, RotatedKey};
+pub use self::commands::{FreeKey, MintedKey, RotatedKey};
 pub use self::erase::Erased;
-use self::keys::{Key, key_id};
+use self::keys::Key;
 use self::quota::{Quotas, Spent, address_subject};
 use self::secrets::Secrets;
-use self::tiers::Window;
+use self::tiers::{FREE_KEY_UNUSED_DAYS_MAX, Window};
 use crate::context::{Context, store_problem, stored};
 use crate::operation::{Caller, Operation, Price};
 use crate::problem::Problem;
@@ -44,6 +44,7 @@ const KEY_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 const RECORDED_AT_ONCE: usize = 2_000;
 /// How often uses of keys are recorded.
 pub const USES_EVERY: Duration = Duration::from_secs(60);
+const DAY_MS: i64 = 86_400_000;
 /// Rows of keys held in memory.
 const KEYS_CACHED_MAX: usize = 10_000;
 
@@ -233,8 +234,14 @@ impl Access {
             Some(row) => row,
             None => self.read_key(ctx, hash).await?,
         };
-        if row.ends_at != 0 && row.ends_at <= ctx.clock.now_ms() {
+        let now_ms = ctx.clock.now_ms();
+        if row.ends_at != 0 && row.ends_at <= now_ms {
             return Err(invalid("the API key was revoked or replaced"));
+        }
+        if unused_until(&row).is_some_and(|until| until <= now_ms) {
+            return Err(invalid(&format!(
+                "the API key expired after {FREE_KEY_UNUSED_DAYS_MAX} days without use; POST /api/keys makes a new one"
+            )));
         }
         let tier = Tier::from_name(&row.tier).ok_or_else(|| {
             tracing::error!(key = row.id, tier = row.tier, "a key has a tier that this version does not know");
@@ -275,11 +282,13 @@ impl Access {
 
     /// Reads a key's row and caches it.
     async fn read_key(&self, ctx: &Context, hash: Hash32) -> Result<Arc<ApiKey>, Problem> {
-        let row = key_row(ctx, &key_id(&hash)).await?;
-        let known = row.filter(|row| {
-            // The id holds only the beginning of the hash.
-            Hash32::from_hex(&row.key_hash).is_some_and(|stored| bool::from(stored.0.ct_eq(&hash.0)))
-        });
+        let view = ctx.live(&accounts::VIEW).await?;
+        let id = view.get(&accounts::BY_HASH, &key![hash.to_string().as_str()]).await.map_err(store_problem)?;
+        let row = match id.as_deref().and_then(|id| std::str::from_utf8(id).ok()) {
+            Some(id) => key_row(ctx, id).await?,
+            None => None,
+        };
+        let known = row.filter(|row| Hash32::from_hex(&row.key_hash).is_some_and(|stored| bool::from(stored.0.ct_eq(&hash.0))));
         let row = Arc::new(known.ok_or_else(|| invalid("the API key is unknown"))?);
         let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         if cached.len() >= KEYS_CACHED_MAX {
@@ -296,6 +305,18 @@ impl Access {
     fn forget(&self, key_id: &str) {
         self.cached.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, (_, row)| row.id != key_id);
     }
+}
+
+/// When a free key expires unless it is used before: milliseconds since 1970. `None` for keys of other tiers, which do not expire.
+#[must_use]
+pub fn unused_until(row: &ApiKey) -> Option<i64> {
+    let since = row.minted_at.max(row.last_used_at);
+    (row.tier == Tier::Free.as_str()).then(|| since.saturating_add(FREE_KEY_UNUSED_DAYS_MAX * DAY_MS))
+}
+
+/// Whether a key is neither ended nor expired at a time, in milliseconds since 1970.
+fn is_working(row: &ApiKey, now_ms: i64) -> bool {
+    (row.ends_at == 0 || row.ends_at > now_ms) && unused_until(row).is_none_or(|until| until > now_ms)
 }
 
 /// A key's row as it stands.

@@ -270,6 +270,18 @@ pub fn address_subject(address: IpAddr) -> String {
     }
 }
 
+/// The subject that an address mints keys as: IPv4 addresses one by one, IPv6 by /48, the size that one customer of a provider is given.
+#[must_use]
+pub fn minting_subject(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => format!("ip/{v4}"),
+        IpAddr::V6(v6) => {
+            let [a, b, c, ..] = v6.segments();
+            format!("ip/{a:x}:{b:x}:{c:x}::/48")
+        }
+    }
+}
+
 #[cfg(test)]
 #[path = "quota_tests.rs"]
 mod tests;

@@ -18,11 +18,9 @@ use serde_json::json;
 use view_store::{Checkpoint, View, ViewStore};
 
 use super::*;
-use crate::feed::testing::{START_MS, World, ask, call, value};
-use crate::operation::{Method, Words};
+use crate::feed::testing::{START_MS, World, ask, call, text, value};
+use crate::operation::{Call, Method, Words};
 use crate::services::common;
-
-const DAY_MS: i64 = 86_400_000;
 
 /// Folds commands into the engine's and the accounts' rows, for as long as it lives.
 async fn fold(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>) {
@@ -73,14 +71,18 @@ async fn apply(view: &dyn View, command: AccountCommand, at_ms: i64) -> Vec<Writ
         ends_at: 0,
         last_used_at: 0,
     };
+    let put_hash = |id: &str| put(&accounts::BY_HASH, key![command.key_hash.as_str()], id.as_bytes().to_vec());
     let old = view.get(&accounts::KEYS, &key![command.key_id.as_str()]).await.unwrap();
     let ended = |ends_at| ApiKey { ends_at, ..read_row(&old.clone().unwrap()).unwrap() };
     match command.verb.as_str() {
+        // As in the projector: what was minted under an id stays, whoever mints under it again.
+        "mint" if old.is_some() => Vec::new(),
         "mint" => vec![
             put_key(&made(&command.key_id)),
+            put_hash(&command.key_id),
             put(&accounts::BY_EMAIL, key![command.email_hash.as_str(), command.key_id.as_str()], Vec::new()),
         ],
-        "rotate" => vec![put_key(&ended(at_ms + DAY_MS)), put_key(&made(&command.new_key_id))],
+        "rotate" => vec![put_key(&ended(at_ms + DAY_MS)), put_key(&made(&command.new_key_id)), put_hash(&command.new_key_id)],
         "revoke" => vec![put_key(&ended(at_ms))],
         "erase" => vec![
             put_key(&ApiKey { email_hash: String::new(), ..ended(at_ms) }),
@@ -257,44 +259,113 @@ async fn exact_quota() {
     assert_eq!(admit(&next_day, "", &free).await.unwrap().rate_limit, "\"day\";r=99;t=86400");
 }
 
-/// Proves that free keys are limited by e-mail address and by caller's address, and that a repeated request gets the same key.
-#[tokio::test]
-async fn minting_is_limited() {
-    let (world, ctx) = world().await;
-    for _ in 0..10 {
-        ctx.access.mint_free(&ctx, "Ann@example.org", address(1), None).await.unwrap();
-    }
-    let problem = ctx.access.mint_free(&ctx, "ann@EXAMPLE.org", address(2), None).await.unwrap_err();
-    assert_eq!(problem.code, ErrorCode::RateLimited);
-    let later = world.context(START_MS + 2 * DAY_MS);
-    assert_eq!(later.access.mint_free(&later, "ann@example.org", address(2), None).await.unwrap_err().code, ErrorCode::RateLimited);
-    for n in 0..10 {
-        ctx.access.mint_free(&ctx, &format!("a{n}@example.org"), address(1), Some("same")).await.unwrap();
-    }
-    let problem = ctx.access.mint_free(&ctx, "b@example.org", address(1), None).await.unwrap_err();
-    assert_eq!((problem.code, problem.retry_after_s), (ErrorCode::RateLimited, 86_400));
-
-    let (one, two) = tokio::join!(
-        ctx.access.mint_free(&ctx, "a@example.org", address(3), Some("once")),
-        ctx.access.mint_free(&ctx, "a@example.org", address(3), Some("once")),
-    );
-    let (one, two) = (one.unwrap(), two.unwrap());
-    assert_eq!((one.key.reveal(), &one.row), (two.key.reveal(), &two.row));
-    let again = ctx.access.mint_free(&ctx, "a@example.org", address(3), Some("once")).await.unwrap();
-    assert_eq!(again.key, one.key);
-    for other in [("a@example.org", "twice"), ("b@example.org", "once")] {
-        assert_ne!(ctx.access.mint_free(&ctx, other.0, address(3), Some(other.1)).await.unwrap().key, one.key);
+fn minted(free: FreeKey) -> MintedKey {
+    match free {
+        FreeKey::Minted(minted) => minted,
+        FreeKey::Repeated(row) => panic!("{} was minted before", row.id),
     }
 }
 
-/// Proves that the operation answers 201 with a key that works, and names what is wrong with an address.
+/// Proves that free keys are limited by the caller's network address alone, IPv6 by /48, and that no number of keys made for a stranger's e-mail
+/// address keeps its owner from one.
+#[tokio::test]
+async fn minting_is_limited_by_address() {
+    let (_world, ctx) = world().await;
+    let mint = async |email: &str, address: IpAddr| ctx.access.mint_free(&ctx, email, address, None).await;
+    for _ in 0..20 {
+        mint("ann@example.org", address(1)).await.unwrap();
+    }
+    for email in ["ann@example.org", "bob@example.org"] {
+        let problem = mint(email, address(1)).await.unwrap_err();
+        assert_eq!((problem.code, problem.retry_after_s), (ErrorCode::RateLimited, 86_400));
+    }
+    let owner = minted(mint("Ann@example.org", address(2)).await.unwrap());
+    assert!(admit(&ctx, owner.key.reveal(), &operation(Price::Free, true)).await.is_ok());
+
+    let v6 = |text: &str| text.parse::<IpAddr>().unwrap();
+    for n in 0..20 {
+        mint("c@example.org", v6(&format!("2001:db8:1:{n:x}::{n:x}"))).await.unwrap();
+    }
+    assert_eq!(mint("d@example.org", v6("2001:db8:1:ffff::1")).await.unwrap_err().code, ErrorCode::RateLimited);
+    assert!(mint("d@example.org", v6("2001:db8:2::1")).await.is_ok());
+    assert_eq!(mint("d@example.org", v6("::ffff:192.0.2.1")).await.unwrap_err().code, ErrorCode::RateLimited, "IPv4 within IPv6");
+}
+
+/// Proves that a repeated request gets the row of the key that it minted and never the key, at once or later, and that it does not count twice.
+#[tokio::test]
+async fn a_repeated_mint_shows_no_key() {
+    let (_world, ctx) = world().await;
+    let mint = async |email: &str, once: &str| ctx.access.mint_free(&ctx, email, address(3), Some(once)).await.unwrap();
+    let both = tokio::join!(mint("a@example.org", "once"), mint("a@example.org", "once"));
+    let (first, row) = match both {
+        (FreeKey::Minted(first), FreeKey::Repeated(row)) | (FreeKey::Repeated(row), FreeKey::Minted(first)) => (first, row),
+        other => panic!("one of two is minted, not {other:?}"),
+    };
+    assert_eq!(first.row, row);
+    assert!(admit(&ctx, first.key.reveal(), &operation(Price::Free, true)).await.is_ok());
+    for _ in 0..30 {
+        let FreeKey::Repeated(again) = mint("a@example.org", "once").await else { panic!("it was minted before") };
+        assert_eq!((&again.id, &again.account, &again.tier), (&row.id, &row.account, &row.tier));
+    }
+    for (email, once) in [("a@example.org", "twice"), ("b@example.org", "once")] {
+        let other = minted(mint(email, once).await);
+        assert_ne!((other.key.reveal(), &other.row.id), (first.key.reveal(), &first.row.id));
+    }
+}
+
+/// Proves that a free key expires after 90 days without use, counted from its last use, that it is not rotated then, and that no other key expires.
+#[tokio::test]
+async fn unused_free_keys_expire() {
+    let (world, ctx) = world().await;
+    let free = operation(Price::Free, true);
+    let [used, unused] = ["a@example.org", "b@example.org"].map(|email| (email, address(4)));
+    let used = minted(ctx.access.mint_free(&ctx, used.0, used.1, None).await.unwrap());
+    let unused = minted(ctx.access.mint_free(&ctx, unused.0, unused.1, None).await.unwrap());
+    let paid = ctx.access.mint(&ctx, Tier::Pro, "").await.unwrap();
+    let last = world.context(START_MS + FREE_KEY_UNUSED_DAYS_MAX * DAY_MS - 1);
+    for key in [&used.key, &paid.key] {
+        admit(&last, key.reveal(), &free).await.unwrap();
+    }
+    last.access.record_uses(&last).await.unwrap();
+
+    let later = world.context(START_MS + FREE_KEY_UNUSED_DAYS_MAX * DAY_MS);
+    let problem = admit(&later, unused.key.reveal(), &free).await.unwrap_err();
+    assert_eq!(problem.code, ErrorCode::KeyInvalid);
+    assert!(problem.detail.contains("expired after 90 days without use"), "{}", problem.detail);
+    assert_eq!(later.access.rotate(&later, &unused.row.id).await.unwrap_err().code, ErrorCode::NotFound);
+    later.access.record_uses(&later).await.unwrap();
+    assert!(admit(&later, unused.key.reveal(), &free).await.is_err(), "a refused use does not revive it");
+    assert!(admit(&later, used.key.reveal(), &free).await.is_ok());
+
+    let rows = later.access.list(&later).await.unwrap();
+    let of = |id: &str| unused_until(rows.iter().find(|row| row.id == id).unwrap());
+    assert_eq!(of(&unused.row.id), Some(START_MS + FREE_KEY_UNUSED_DAYS_MAX * DAY_MS));
+    assert_eq!((of(&used.row.id) > of(&unused.row.id), of(&paid.row.id)), (true, None));
+    let much_later = world.context(START_MS + 10 * 365 * DAY_MS);
+    assert!(admit(&much_later, paid.key.reveal(), &free).await.is_ok());
+    assert!(admit(&much_later, used.key.reveal(), &free).await.is_err());
+}
+
+/// Proves that the operation answers 201 with a key that works, a repeated request 200 without it, and names what is wrong with an address.
 #[tokio::test]
 async fn create_key() {
     let (_world, ctx) = world().await;
     let operation = common::keys::operation();
     let created = value(&ctx, &operation, json!({ "email": "ann@example.org" })).await;
     assert!(admit(&ctx, created["api_key"].as_str().unwrap(), &super::tests::operation(Price::Free, true)).await.is_ok());
-    assert_eq!(created["tier"], "free");
+    assert_eq!((&created["tier"], &created["note"]), (&json!("free"), &json!(null)));
+    let arguments = common::keys::Arguments { email: "eve@example.org".to_owned() };
+    let repeated = async || {
+        let call = Call { idempotency_key: Some("once".to_owned()), ..call(&ctx) };
+        let answer = common::keys::answer(call, arguments.clone()).await.unwrap();
+        (answer.status, serde_json::from_str::<serde_json::Value>(&text(answer)).unwrap())
+    };
+    let (first, second) = (repeated().await, repeated().await);
+    assert_eq!((first.0, second.0, &second.1["api_key"]), (201, 200, &json!("")));
+    for member in ["key_id", "account", "tier"] {
+        assert_eq!(first.1[member], second.1[member]);
+    }
+    assert!(second.1["note"].as_str().unwrap().contains("shown once"), "{}", second.1);
     assert_eq!(ask(&ctx, &operation, json!({ "email": "bob@example.org" })).await.unwrap().status, 201);
     assert_eq!(ask(&ctx, &operation, json!({ "email": "nobody" })).await.unwrap_err().parameter, "email");
     assert_eq!(call(&ctx).caller.tier, Tier::Anonymous);

@@ -88,7 +88,7 @@ pub const FILES: Window = Window { name: "minute", length_s: 60, calls_max: 600 
 pub const UNKNOWN_PATHS: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
 /// The first tier that may keep filters and watches.
 pub const KEEPS_FROM: Tier = Tier::Pro;
-/// Live keys of one e-mail address.
-pub const KEYS_PER_EMAIL_MAX: usize = 10;
-/// Keys minted from one address a UTC day.
+/// Free keys minted from one network address a UTC day: an IPv4 address, or an IPv6 /48.
 pub const MINTS_PER_ADDRESS_MAX: i64 = 20;
+/// Days without use after which a free key expires. Keys of other tiers do not expire.
+pub const FREE_KEY_UNUSED_DAYS_MAX: i64 = 90;

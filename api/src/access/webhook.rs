@@ -5,24 +5,25 @@
 //! to. Sealed form, in base64url without padding: version u8, a nonce of 12 bytes by chance, the URL under ChaCha20-Poly1305, whose tag of 16
 //! bytes ends it. What a name stands for is not looked up here: whoever connects must look, at the time.
 
-use std::net::IpAddr;
-
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use schemas::error_code::ErrorCode;
 use schemas::hash::{Hash32, hex};
 use schemas::views::watches::Kept;
-use url::{Host, Url};
+use url::Url;
 
 use super::secrets::Secrets;
 use crate::context::{Context, store_problem};
 use crate::problem::Problem;
-use crate::webhooks::guard::{is_public, is_public_name};
+use crate::webhooks::guard::TargetRules;
 use crate::webhooks::sign::SigningSecret;
 
 /// The longest URL, in characters.
 pub const URL_CHARS_MAX: usize = 2_000;
+/// Why a host is refused, whether its form, its name or what the name leads to is to blame: which of them is not told, and no address, since that
+/// would map a network for whoever asks.
+pub(crate) const NOT_PUBLIC: &str = "names a host that is not on the public internet";
 /// The ports that are posted to.
 const PORTS: [u16; 2] = [443, 8443];
 /// How it is sealed today. Version 1 had no secret of the account.
@@ -43,11 +44,11 @@ impl std::fmt::Debug for Webhook {
 }
 
 impl Webhook {
-    /// Reads a URL; `private_targets` lets plain http, this machine's own networks and all ports pass.
+    /// Reads a URL. Rules that permit private targets let plain http, this machine's own networks and all ports pass.
     ///
     /// # Errors
     /// Words for the caller, which repeat nothing of it.
-    pub fn checked(text: &str, private_targets: bool) -> Result<Self, &'static str> {
+    pub fn checked(text: &str, rules: &TargetRules) -> Result<Self, &'static str> {
         if text.chars().count() > URL_CHARS_MAX {
             return Err("is longer than 2000 characters");
         }
@@ -56,7 +57,7 @@ impl Webhook {
             return Err("holds white space or control characters");
         }
         let checked = Self(Url::parse(text).map_err(|_| "is no URL")?);
-        checked.permitted(private_targets)?;
+        checked.permitted(rules)?;
         Ok(checked)
     }
 
@@ -64,8 +65,8 @@ impl Webhook {
     ///
     /// # Errors
     /// As [`Self::checked`].
-    pub(crate) fn permitted(&self, private_targets: bool) -> Result<(), &'static str> {
-        let Self(url) = self;
+    pub(crate) fn permitted(&self, rules: &TargetRules) -> Result<(), &'static str> {
+        let (Self(url), private_targets) = (self, rules.has_private_targets());
         match url.scheme() {
             "https" => {}
             "http" if private_targets => {}
@@ -78,14 +79,9 @@ impl Webhook {
         if url.fragment().is_some() {
             return Err("holds a fragment, which is never sent");
         }
-        let is_public = match url.host() {
-            None => return Err("names no host"),
-            Some(Host::Domain(name)) => is_public_name(name),
-            Some(Host::Ipv4(address)) => is_public(IpAddr::V4(address)),
-            Some(Host::Ipv6(address)) => is_public(IpAddr::V6(address)),
-        };
-        if !is_public && !private_targets {
-            return Err("names a host that is not on the public internet");
+        let host = url.host().ok_or("names no host")?;
+        if !rules.permits_host(&host) {
+            return Err(NOT_PUBLIC);
         }
         if !private_targets && !url.port_or_known_default().is_some_and(|port| PORTS.contains(&port)) {
             return Err("names a port other than 443 and 8443");
@@ -258,6 +254,7 @@ mod tests {
     /// Proves which URLs are taken, by default and where private targets are, and that none shows itself.
     #[test]
     fn forms() {
+        let (strict, lax) = (&TargetRules::new(false), &TargetRules::new(true));
         let long = format!("https://example.org/{}", "a".repeat(URL_CHARS_MAX));
         let public = ["https://example.org/hook?token=secret", "https://example.org:8443/", "https://8.8.8.8/x", "https://[2606:4700::1]/"];
         let private = [
@@ -293,17 +290,17 @@ mod tests {
             &long,
         ];
         for url in public {
-            assert!(Webhook::checked(url, false).is_ok() && Webhook::checked(url, true).is_ok(), "{url}");
+            assert!(Webhook::checked(url, strict).is_ok() && Webhook::checked(url, lax).is_ok(), "{url}");
         }
         for url in private {
-            assert!(Webhook::checked(url, false).is_err() && Webhook::checked(url, true).is_ok(), "{url}");
+            assert!(Webhook::checked(url, strict).is_err() && Webhook::checked(url, lax).is_ok(), "{url}");
         }
         for url in never {
-            for private_targets in [false, true] {
-                assert!(Webhook::checked(url, private_targets).is_err(), "{url}");
+            for rules in [strict, lax] {
+                assert!(Webhook::checked(url, rules).is_err(), "{url}");
             }
         }
-        assert_eq!(format!("{:?}", Webhook::checked(public[0], false).unwrap()), "Webhook(…)");
+        assert_eq!(format!("{:?}", Webhook::checked(public[0], strict).unwrap()), "Webhook(…)");
     }
 
     /// Proves that a sealed URL opens for its account and its watch, under its master key and the account's secret, unchanged, and nowhere else;
@@ -313,7 +310,7 @@ mod tests {
         let secrets = Secrets::from_master(&[7; 32]).unwrap();
         let sealing = |secrets: &Secrets, account: &str, secret: &str| Sealing::from_secret(secrets, account, secret).unwrap();
         let own = sealing(&secrets, "a", "1");
-        let webhook = Webhook::checked("https://example.org/hook?token=secret", false).unwrap();
+        let webhook = Webhook::checked("https://example.org/hook?token=secret", &TargetRules::default()).unwrap();
         let sealed = own.seal(&webhook, "w").unwrap();
         assert_ne!(sealed, own.seal(&webhook, "w").unwrap());
         let opened = own.open("w", &sealed).unwrap();

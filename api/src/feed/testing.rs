@@ -26,7 +26,7 @@ use view_store::{Checkpoint, EmbeddedStore, View, ViewStore};
 use crate::access::Access;
 use crate::access::secrets::Secrets;
 use crate::access::tiers::{Limits, Tiers};
-use crate::context::{Context, Settings};
+use crate::context::{Context, ForwardedHeader, Settings};
 use crate::operation::{Answer, Body, Call, Caller, Form, Operation, Stage};
 use crate::problem::Problem;
 use crate::services::recalls::search::Search;
@@ -86,6 +86,8 @@ impl World {
             trusted_proxies: Vec::new(),
             connections_max: 10_000,
             connections_per_address_max: 10_000,
+            forwarded_header: ForwardedHeader::default(),
+            listening: None,
             request_timeout_s: 10,
             body_bytes_max: 65_536,
             allowed_hosts: Vec::new(),
@@ -282,7 +284,7 @@ pub(crate) fn record_by_chance(chance: &mut Chance, n: usize) -> Recall {
         brand: text(chance),
         hazard: text(chance),
         date,
-        url: format!("https://agency.example/{id}"),
+        url: format!("https://www.cpsc.gov/{id}"),
         withdrawn: chance.below(20) == 0,
         id,
         ..Recall::default()

@@ -1,25 +1,27 @@
 //! Who calls, when proxies stand between.
 //!
-//! Promise: a forwarding header is believed only as far as configured proxies vouch for it. Each proxy appends the address it
-//! saw, so the entries are read from the right; the first that is no trusted proxy is the caller, whatever stands left of it.
+//! Promise: the one configured forwarding header is believed, only as far as configured proxies vouch for it; a proxy passes on unchanged
+//! what a caller wrote into any other. Each proxy appends the address it saw, so the entries are read from the right; the first that is no
+//! trusted proxy is the caller, whatever stands left of it.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use http::HeaderMap;
-use http::header::FORWARDED;
+
+use crate::context::ForwardedHeader;
 
 /// The caller's address, put into each request's extensions by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallerAddress(pub IpAddr);
 
-/// The caller's address: that of the peer, or, if the peer is a trusted proxy, the right-most entry that is none.
+/// The caller's address: that of the peer, or, if the peer is a trusted proxy, the right-most entry of the header that is none.
 #[must_use]
-pub fn caller(peer: IpAddr, headers: &HeaderMap, trusted: &[(IpAddr, u8)]) -> IpAddr {
+pub fn caller(peer: IpAddr, headers: &HeaderMap, trusted: &[(IpAddr, u8)], header: ForwardedHeader) -> IpAddr {
     let mut caller = peer.to_canonical();
     if trusted.is_empty() || !is_trusted(caller, trusted) {
         return caller;
     }
-    for entry in entries(headers).into_iter().rev() {
+    for entry in entries(headers, header).into_iter().rev() {
         // Junk or a hidden name ends the chain: the proxy that wrote it is the last address known for sure.
         let Some(address) = entry else { return caller };
         caller = address;
@@ -30,21 +32,22 @@ pub fn caller(peer: IpAddr, headers: &HeaderMap, trusted: &[(IpAddr, u8)]) -> Ip
     caller
 }
 
-/// The entries, left to right; `None` for one that is no address. `X-Forwarded-For` if there is one, else `Forwarded`.
-fn entries(headers: &HeaderMap) -> Vec<Option<IpAddr>> {
-    let plain = headers.get_all("x-forwarded-for");
-    let values = |text: &str| text.split(',').map(address).collect::<Vec<_>>();
-    if plain.iter().next().is_some() {
-        return plain.iter().flat_map(|value| value.to_str().map_or_else(|_| vec![None], values)).collect();
-    }
-    let element = |element: &str| {
-        element.split(';').find_map(|pair| {
-            let (name, value) = pair.split_once('=')?;
-            name.trim().eq_ignore_ascii_case("for").then(|| address(value))?
-        })
+/// The entries of a header, left to right; `None` for one that is no address.
+fn entries(headers: &HeaderMap, header: ForwardedHeader) -> Vec<Option<IpAddr>> {
+    let read: fn(&str) -> Option<IpAddr> = match header {
+        ForwardedHeader::XForwardedFor => address,
+        ForwardedHeader::Forwarded => element,
     };
-    let elements = |text: &str| text.split(',').map(element).collect::<Vec<_>>();
-    headers.get_all(FORWARDED).iter().flat_map(|value| value.to_str().map_or_else(|_| vec![None], elements)).collect()
+    let all = |text: &str| text.split(',').map(read).collect::<Vec<_>>();
+    headers.get_all(header.as_str()).iter().flat_map(|value| value.to_str().map_or_else(|_| vec![None], all)).collect()
+}
+
+/// One element of `Forwarded`: its `for`.
+fn element(text: &str) -> Option<IpAddr> {
+    text.split(';').find_map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("for").then(|| address(value))?
+    })
 }
 
 /// One entry: an address, with or without port, brackets, quotes.
@@ -89,7 +92,7 @@ mod tests {
             headers.append(name, value.parse().unwrap());
         }
         let trusted = [("10.0.0.0".parse().unwrap(), 8), ("2001:db8::1".parse().unwrap(), 128)];
-        caller(peer.parse().unwrap(), &headers, &trusted).to_string()
+        caller(peer.parse().unwrap(), &headers, &trusted, ForwardedHeader::from_name(name).unwrap()).to_string()
     }
 
     /// Proves that a header of a peer that is no trusted proxy is not believed.
@@ -97,6 +100,25 @@ mod tests {
     fn untrusted_peer() {
         assert_eq!(seen("203.0.113.9", "x-forwarded-for", &["198.51.100.1"]), "203.0.113.9");
         assert_eq!(seen("203.0.113.9", "forwarded", &["for=198.51.100.1"]), "203.0.113.9");
+    }
+
+    /// Proves that of several forwarding headers only the configured one counts, whatever the others say and whether it is there.
+    #[test]
+    fn one_header_counts() {
+        let trusted = [("10.0.0.0".parse().unwrap(), 8)];
+        let peer = "10.1.2.3".parse().unwrap();
+        let mut headers = HeaderMap::new();
+        headers.append("x-forwarded-for", "198.51.100.1".parse().unwrap());
+        headers.append("x-real-ip", "198.51.100.3".parse().unwrap());
+        let seen = |headers: &HeaderMap, header| caller(peer, headers, &trusted, header).to_string();
+        assert_eq!(seen(&headers, ForwardedHeader::Forwarded), "10.1.2.3");
+        headers.append("forwarded", "for=198.51.100.2".parse().unwrap());
+        assert_eq!(seen(&headers, ForwardedHeader::XForwardedFor), "198.51.100.1");
+        assert_eq!(seen(&headers, ForwardedHeader::Forwarded), "198.51.100.2");
+        headers.remove("x-forwarded-for");
+        assert_eq!(seen(&headers, ForwardedHeader::XForwardedFor), "10.1.2.3");
+        assert_eq!(caller(peer, &headers, &[], ForwardedHeader::Forwarded), peer, "no proxy is trusted");
+        assert_eq!(ForwardedHeader::from_name("x-real-ip"), None);
     }
 
     /// Proves that what the caller itself wrote into the header, left of what proxies appended, is not believed.

@@ -1,4 +1,5 @@
-//! Where a webhook may lead: to public addresses alone, as the registries of special addresses have them, unless private targets are permitted.
+//! Where a webhook may lead: to public addresses alone, as the registries of special addresses have them, and never to this server's own public
+//! names, unless private targets are permitted.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -8,6 +9,9 @@ use hickory_resolver::config::{ConnectionConfig, LookupIpStrategy, NameServerCon
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use url::{Host, Url};
+
+use crate::context::Settings;
 
 /// How long a name may take to be resolved.
 const RESOLVED_WITHIN: Duration = Duration::from_secs(4);
@@ -58,6 +62,10 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         let [c, d] = segments[at + 1].to_be_bytes();
         Ipv4Addr::new(a, b, c, d)
     };
+    // An interface identifier of ISATAP leads to the IPv4 address in it, whatever the prefix says.
+    if segments[4] & 0xfcff == 0 && segments[5] == 0x5efe && !is_public_v4(embedded(6)) {
+        return false;
+    }
     match segments {
         // 6to4 and NAT64 lead to an address of the old kind.
         [0x2002, ..] => is_public_v4(embedded(1)),
@@ -69,20 +77,100 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
 }
 
+/// Last labels of names that are not in the public DNS: reserved ones, and those that private networks use.
+const PRIVATE_SUFFIXES: [&str; 16] = [
+    "alt",
+    "corp",
+    "example",
+    "home",
+    "internal",
+    "intranet",
+    "invalid",
+    "lan",
+    "local",
+    "localdomain",
+    "localhost",
+    "onion",
+    "private",
+    "svc",
+    "test",
+    "workgroup",
+];
+
 /// Whether a name may be one of the public internet, by its form.
 #[must_use]
 pub fn is_public_name(name: &str) -> bool {
-    const OWN: [&str; 9] = ["localhost", "local", "localdomain", "internal", "intranet", "home", "lan", "corp", "test"];
-    let name = name.trim_end_matches('.');
-    let last = name.rsplit('.').next().unwrap_or_default();
-    name.contains('.') && !OWN.iter().any(|own| last.eq_ignore_ascii_case(own)) && !name.to_ascii_lowercase().ends_with("home.arpa")
+    let name = normal_name(name);
+    let labels: Vec<&str> = name.rsplit('.').collect();
+    match labels.as_slice() {
+        [] | [_] | ["arpa", "home", ..] | ["cluster", "svc", ..] => false,
+        [last, ..] => !PRIVATE_SUFFIXES.contains(last),
+    }
+}
+
+/// A name in lower case, without the point at its end.
+fn normal_name(name: &str) -> String {
+    name.trim_end_matches('.').to_ascii_lowercase()
+}
+
+/// Which hosts webhooks may lead to.
+#[derive(Clone, Debug, Default)]
+pub struct TargetRules {
+    private_targets: bool,
+    own_names: Vec<String>,
+    own_addresses: Vec<IpAddr>,
+}
+
+impl TargetRules {
+    /// Public hosts alone, or any host where private targets are permitted.
+    #[must_use]
+    pub fn new(private_targets: bool) -> Self {
+        Self { private_targets, ..Self::default() }
+    }
+
+    /// The rules of a server: a webhook must not lead to a public name of its own, nor to the address that it listens on.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
+        let mut rules = Self { own_addresses: settings.listening.into_iter().collect(), ..Self::new(settings.private_targets) };
+        let base_urls = settings.services.values().map(|service| service.base_url.clone());
+        let hosts = settings.allowed_hosts.iter().map(|host| format!("https://{host}/"));
+        for url in base_urls.chain(hosts).filter_map(|text| Url::parse(&text).ok()) {
+            match url.host() {
+                Some(Host::Domain(name)) => rules.own_names.push(normal_name(name)),
+                Some(Host::Ipv4(address)) => rules.own_addresses.push(IpAddr::V4(address)),
+                Some(Host::Ipv6(address)) => rules.own_addresses.push(IpAddr::V6(address)),
+                None => {}
+            }
+        }
+        rules
+    }
+
+    /// Whether private targets are permitted, and with them plain http and all ports.
+    #[must_use]
+    pub fn has_private_targets(&self) -> bool {
+        self.private_targets
+    }
+
+    /// Whether a webhook may name a host, as far as its form says.
+    pub(crate) fn permits_host(&self, host: &Host<&str>) -> bool {
+        match host {
+            Host::Domain(name) => self.private_targets || (is_public_name(name) && !self.own_names.contains(&normal_name(name))),
+            Host::Ipv4(address) => self.permits_address(IpAddr::V4(*address)),
+            Host::Ipv6(address) => self.permits_address(IpAddr::V6(*address)),
+        }
+    }
+
+    /// Whether a webhook may be delivered to an address.
+    fn permits_address(&self, address: IpAddr) -> bool {
+        self.private_targets || (is_public(address) && !self.own_addresses.contains(&address))
+    }
 }
 
 /// Resolves names for connections: one answer, checked, and connected to as it is. A name of which one address is not public leads nowhere.
 /// Questions are asked beside all other work: a name server that is slow holds no thread.
 #[derive(Clone)]
 pub(super) struct Guarded {
-    private_targets: bool,
+    rules: TargetRules,
     names: TokioResolver,
 }
 
@@ -91,7 +179,7 @@ impl Guarded {
     ///
     /// # Errors
     /// When the system's configuration cannot be read.
-    pub(super) fn new(private_targets: bool, nameserver: Option<SocketAddr>) -> Result<Self, NetError> {
+    pub(super) fn new(rules: TargetRules, nameserver: Option<SocketAddr>) -> Result<Self, NetError> {
         let mut builder = match nameserver {
             None => TokioResolver::builder_tokio()?,
             Some(at) => {
@@ -107,7 +195,7 @@ impl Guarded {
         (options.timeout, options.attempts) = (ASKED_WITHIN, 2);
         // All of a name's addresses are looked at.
         options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
-        Ok(Self { private_targets, names: builder.build()? })
+        Ok(Self { rules, names: builder.build()? })
     }
 }
 
@@ -132,7 +220,7 @@ impl Guarded {
         let found = tokio::time::timeout(RESOLVED_WITHIN, self.names.lookup_ip(whole)).await.map_err(|_| Nowhere::Late)?;
         let addresses: Vec<SocketAddr> =
             found.map_err(Nowhere::Unknown)?.iter().take(ADDRESSES_MAX).map(|ip| SocketAddr::new(ip, 0)).collect();
-        if !self.private_targets && !addresses.iter().all(|address| is_public(address.ip())) {
+        if !addresses.iter().all(|address| self.rules.permits_address(address.ip())) {
             return Err(Nowhere::Inside);
         }
         Ok(addresses)
@@ -183,6 +271,8 @@ mod tests {
             "2a00:1450::1",
             "64:ff9b::808:808",
             "2002:808:808::1",
+            "2606:4700::5efe:808:808",
+            "2606:4700::200:5efe:808:808",
         ];
         let special = [
             "0.0.0.0",
@@ -230,6 +320,16 @@ mod tests {
             "2001:db8::1",
             "2002:a00:1::1",
             "2002:7f00:1::1",
+            "2606:4700::5efe:a00:1",
+            "2606:4700::5efe:127.0.0.1",
+            "2606:4700::200:5efe:192.168.1.1",
+            "2606:4700::100:5efe:10.0.0.1",
+            "2606:4700::300:5efe:10.0.0.1",
+            "2002:808:808::5efe:10.0.0.1",
+            "fe80::5efe:808:808",
+            "::ffff:0:8.8.8.8",
+            "::ffff:0:10.0.0.1",
+            "2001:0:4136:e378:8000:63bf:3fff:fdd2",
             "3fff::1",
             "3fff:fff:ffff::1",
             "5f00::1",
@@ -249,13 +349,46 @@ mod tests {
     /// Proves that a name of this machine leads nowhere unless private targets are permitted.
     #[tokio::test]
     async fn names() {
-        for (name, is_one) in
-            [("example.org", true), ("a.example.org.", true), ("localhost", false), ("x.localhost", false), ("intranet", false)]
+        for name in
+            ["example.org", "a.example.org.", "private.example.org", "svc.example.org", "onion.com", "homearpa.com", "a.svc-cluster.com"]
         {
-            assert_eq!(is_public_name(name), is_one, "{name}");
+            assert!(is_public_name(name), "{name}");
+        }
+        let private = [
+            "localhost",
+            "x.localhost",
+            "intranet",
+            "a.internal",
+            "a.INTERNAL.",
+            "a.private",
+            "a.onion",
+            "a.svc",
+            "db.prod.svc",
+            "db.prod.svc.cluster.local",
+            "db.prod.svc.cluster",
+            "home.arpa",
+            "x.home.arpa.",
+            "a.intranet",
+            "a.corp",
+            "a.home",
+            "a.lan",
+            "a.local",
+            "a.localdomain",
+            "a.test",
+            "a.invalid",
+            "a.example",
+            "a.alt",
+            "a.workgroup",
+            "",
+            ".",
+            "com",
+        ];
+        for name in private {
+            assert!(!is_public_name(name), "{name}");
         }
         let nowhere = Some("127.0.0.1:1".parse().unwrap());
-        let resolve = |private_targets| Guarded::new(private_targets, nowhere).unwrap().resolve("localhost".parse().unwrap());
+        let resolve =
+            |private_targets| Guarded::new(TargetRules::new(private_targets), nowhere).unwrap().resolve("localhost".parse().unwrap());
         assert!(resolve(false).await.err().unwrap().to_string().contains("public"));
         assert!(resolve(true).await.unwrap().all(|address| address.ip().is_loopback()));
     }

@@ -10,9 +10,9 @@ use reqwest::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use schemas::views::watches::Kept;
 use url::Host;
 
-use super::guard::Guarded;
+use super::guard::{Guarded, TargetRules};
 use super::sign::SigningSecret;
-use crate::access::webhook::{Sealing, Webhook};
+use crate::access::webhook::{NOT_PUBLIC, Sealing, Webhook};
 use crate::context::Context;
 use crate::problem::Problem;
 
@@ -66,32 +66,37 @@ impl Said {
 pub(crate) struct Poster {
     client: Client,
     guarded: Guarded,
-    private_targets: bool,
+    rules: TargetRules,
 }
 
 impl Poster {
-    /// Whether a host may be one of a target: one whose name leads inside may not; one that is not found now may be there later.
-    pub(crate) async fn may_lead_to(&self, to: &Webhook) -> bool {
-        match to.url().host() {
-            Some(Host::Domain(name)) => !self.guarded.leads_inside(name).await,
-            _ => true,
-        }
+    /// Reads the URL of a target: one whose name leads inside is refused; one that is not found now may be there later.
+    ///
+    /// # Errors
+    /// Words for the caller, which say nothing of what a name leads to.
+    pub(crate) async fn target(&self, url: &str) -> Result<Webhook, &'static str> {
+        let to = Webhook::checked(url, &self.rules)?;
+        let leads_inside = match to.url().host() {
+            Some(Host::Domain(name)) => self.guarded.leads_inside(name).await,
+            _ => false,
+        };
+        if leads_inside { Err(NOT_PUBLIC) } else { Ok(to) }
     }
 
     /// A poster that asks the name servers of the system, or the one given.
     ///
     /// # Errors
     /// When TLS or the resolver cannot be set up.
-    pub(crate) fn new(private_targets: bool, nameserver: Option<SocketAddr>) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        Self::within(ANSWERED_WITHIN, private_targets, nameserver)
+    pub(crate) fn new(rules: TargetRules, nameserver: Option<SocketAddr>) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        Self::within(ANSWERED_WITHIN, rules, nameserver)
     }
 
     fn within(
         answered_within: Duration,
-        private_targets: bool,
+        rules: TargetRules,
         nameserver: Option<SocketAddr>,
     ) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        let guarded = Guarded::new(private_targets, nameserver)?;
+        let guarded = Guarded::new(rules.clone(), nameserver)?;
         // Installed twice is an error that says it is installed already, which is all we want.
         drop(rustls::crypto::ring::default_provider().install_default());
         let client = Client::builder()
@@ -99,7 +104,7 @@ impl Poster {
             .no_gzip()
             .referer(false)
             .http1_only()
-            .https_only(!private_targets)
+            .https_only(!rules.has_private_targets())
             .redirect(reqwest::redirect::Policy::none())
             .dns_resolver(Arc::new(guarded.clone()))
             .connect_timeout(CONNECTED_WITHIN)
@@ -107,7 +112,7 @@ impl Poster {
             .pool_max_idle_per_host(1)
             .pool_idle_timeout(IDLE_MAX)
             .build()?;
-        Ok(Self { client, guarded, private_targets })
+        Ok(Self { client, guarded, rules })
     }
 
     /// Posts a message to a target, signed with its secret, and with the one before while both sign.
@@ -131,7 +136,7 @@ impl Poster {
     /// Posts a message; `at_s` is the time of the attempt, seconds since 1970.
     async fn post(&self, to: &Webhook, id: &str, body: Bytes, secrets: &[SigningSecret], at_s: i64) -> Said {
         // A name is checked once more when it is resolved; an address is no name.
-        if to.permitted(self.private_targets).is_err() {
+        if to.permitted(&self.rules).is_err() {
             return Said::Nothing(NOWHERE);
         }
         let signatures: Vec<String> = secrets.iter().map(|secret| secret.sign(id, at_s, &body)).collect();
@@ -165,11 +170,15 @@ impl Poster {
     }
 }
 
-/// The pause that `Retry-After` asks for: seconds, or a time.
+/// The pause that `Retry-After` asks for: seconds, or a time. The schedule caps it; `None` for a value that is neither.
 fn asked(text: &str, now_s: i64) -> Option<Duration> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        // Digits that no number of ours holds still ask for a long pause.
+        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
+    }
     let until = || Some(httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
     let now_s = u64::try_from(now_s).unwrap_or(0);
-    text.parse().ok().or_else(|| until().map(|at_s| at_s.saturating_sub(now_s))).map(Duration::from_secs)
+    until().map(|at_s| Duration::from_secs(at_s.saturating_sub(now_s)))
 }
 
 /// What is told of a target that cannot be connected to. Whether its name leads inside is not: that would map a network for whoever asks.
@@ -185,6 +194,10 @@ fn why(error: &reqwest::Error) -> &'static str {
         "the connection broke before it answered"
     }
 }
+
+#[cfg(test)]
+#[path = "ssrf_tests.rs"]
+mod ssrf;
 
 #[cfg(test)]
 mod tests {
@@ -214,8 +227,8 @@ mod tests {
             // A redirect would come by here.
             listener.accept().await.map(drop).unwrap();
         });
-        let poster = Poster::within(within, true, Some(at)).unwrap();
-        let to = Webhook::checked(&format!("http://{at}/"), true).unwrap();
+        let poster = Poster::within(within, TargetRules::new(true), Some(at)).unwrap();
+        let to = Webhook::checked(&format!("http://{at}/"), &TargetRules::new(true)).unwrap();
         let said = poster.post(&to, "msg_1", Bytes::from_static(b"{}"), &[SigningSecret::of([7; 32])], 1).await;
         assert!(!answering.is_finished(), "it is asked once");
         answering.abort();
@@ -260,11 +273,11 @@ mod tests {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let at = listener.local_addr().unwrap();
-        let poster = Poster::new(false, Some(at)).unwrap();
+        let poster = Poster::new(TargetRules::default(), Some(at)).unwrap();
         for url in
             [format!("http://{at}/"), format!("https://{at}/"), "https://example.org:22/".to_owned(), "http://example.org/".to_owned()]
         {
-            let to = Webhook::checked(&url, true).unwrap();
+            let to = Webhook::checked(&url, &TargetRules::new(true)).unwrap();
             let said = poster.post(&to, "msg_1", Bytes::from_static(b"{}"), &[SigningSecret::of([7; 32])], 1).await;
             assert_eq!(said, Said::Nothing(NOWHERE), "{url}");
         }
@@ -282,7 +295,11 @@ mod tests {
             ("Sun, 06 Nov 1994 08:49:37 GMT", Some(second(7))),
             ("Sun, 06 Nov 1994 08:49:00 GMT", Some(second(0))),
             ("Sunday, 06-Nov-94 08:49:37 GMT", Some(second(7))),
+            ("18446744073709551615", Some(second(u64::MAX))),
+            ("99999999999999999999999999", Some(second(u64::MAX))),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", Some(second(253_402_300_799 - 784_111_770))),
             ("-1", None),
+            ("+1", None),
             ("1.5", None),
             ("soon", None),
             ("", None),

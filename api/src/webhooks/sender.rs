@@ -504,6 +504,8 @@ mod tests {
         assert_eq!(of(&at, Said::Gone, 5).verb, DISABLED);
         let failed = of(&at, Said::Refused(503, Some(Duration::from_secs(60))), 5);
         assert_eq!((failed.verb.as_str(), failed.status, failed.due_at), (FAILED, 503, 60_005));
+        let huge = of(&at, Said::Refused(503, Some(Duration::from_secs(u64::MAX))), 5);
+        assert_eq!(huge.due_at, 24 * 3_600_000 + 5, "a pause of any size is a day at most");
         assert_eq!(of(&at, Said::Nothing("no"), 5).due_at, 20_005);
         assert_eq!(of(&Delivery { attempts: 12, ..at.clone() }, Said::Nothing("no"), 5).verb, SKIPPED);
         let ended = of(&at, Said::Refused(500, None), 1_000 + schedule::FAILING_MAX_MS);

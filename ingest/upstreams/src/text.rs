@@ -219,7 +219,8 @@ pub fn join_prose(values: impl IntoIterator<Item = String>) -> String {
     out
 }
 
-/// An absolute https URL: `http` is raised, a path is put below `site` (scheme and host). Empty when the text is no URL.
+/// An absolute https URL: `http` is raised, a path is put below `site` (scheme and host), a user name and password are dropped, since they
+/// make a link look as if it led to another host. Empty when the text is no URL, names no host or has another scheme.
 #[must_use]
 pub fn https(url: &str, site: &str) -> String {
     let url = url.trim();
@@ -231,10 +232,16 @@ pub fn https(url: &str, site: &str) -> String {
         None if url.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("www.")) => format!("https://{url}"),
         None => return String::new(),
     };
-    if absolute.len() <= "https://".len() || absolute.contains(['<', '>', '"', '\\']) || absolute.contains(char::is_control) {
+    if absolute.contains(['<', '>', '"', '\\']) || absolute.contains(char::is_control) {
         return String::new();
     }
-    absolute.replace(' ', "%20")
+    let behind = &absolute["https://".len()..];
+    let (authority, path) = behind.split_at(behind.find(['/', '?', '#']).unwrap_or(behind.len()));
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    if host.is_empty() || host.starts_with(':') {
+        return String::new();
+    }
+    format!("https://{host}{path}").replace(' ', "%20")
 }
 
 /// The day that a text begins with: `YYYY-MM-DD`, whatever follows, or `YYYYMMDD` alone.
@@ -364,6 +371,23 @@ mod tests {
             ("javascript:alert(1)", ""),
             ("https://", ""),
             ("https://a/<script>", ""),
+            ("https://www.cpsc.gov@evil.example.org/a", "https://evil.example.org/a"),
+            ("http://user:pass@www.cpsc.gov/a?b=c@d#e@f", "https://www.cpsc.gov/a?b=c@d#e@f"),
+            ("//a@b@www.cpsc.gov", "https://www.cpsc.gov"),
+            ("www.cpsc.gov@evil.example.org", "https://evil.example.org"),
+            ("https://www.cpsc.gov/@a", "https://www.cpsc.gov/@a"),
+            ("https://user@", ""),
+            ("https://user:pass@/a", ""),
+            ("https://:443/a", ""),
+            ("https:////evil.example.org", ""),
+            ("https:///a", ""),
+            ("data:text/html,a", ""),
+            ("ftp://cpsc.gov/a", ""),
+            ("file:///etc/passwd", ""),
+            ("java\tscript:alert(1)", ""),
+            (" JavaScript://www.cpsc.gov/%0aalert(1)", ""),
+            ("https://www.cpsc.gov\\@evil.example.org/", ""),
+            ("/\\evil.example.org", ""),
             ("", ""),
             ("é", ""),
         ] {

@@ -58,7 +58,7 @@ impl Tier {
 pub struct AccountCommand {
     /// `mint`, `rotate`, `revoke`, `erase`, `used`; [`SAVE_FILTER`](super::watches::SAVE_FILTER) and the others of [`VERBS`](super::watches::VERBS).
     pub verb: String,
-    /// Id of the key (`key_` and 24 hex digits of its hash); on `rotate` that of the key replaced.
+    /// Id of the key (`key_` and 24 hex digits: of its hash, or of the hash of the request that mints it once); on `rotate` that of the key replaced.
     pub key_id: String,
     /// Keyed hash (hex) of the key minted; never the key.
     pub key_hash: String,
@@ -68,7 +68,7 @@ pub struct AccountCommand {
     pub account: String,
     /// Tier's name.
     pub tier: String,
-    /// Keyed hash (hex) of the e-mail address, for limits and look-up; the address itself is not kept.
+    /// Keyed hash (hex) of the e-mail address, for look-up; the address itself is not kept.
     pub email_hash: String,
     /// Of a filter or watch: the service whose changes it is about.
     pub service: String,

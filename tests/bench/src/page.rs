@@ -223,6 +223,8 @@ pub(crate) fn api_context(engine: &Engine, dir: &Path, address: SocketAddr) -> R
         trusted_proxies: Vec::new(),
         connections_max: 10_000,
         connections_per_address_max: 10_000,
+        forwarded_header: api::context::ForwardedHeader::default(),
+        listening: None,
         request_timeout_s: 10,
         body_bytes_max: 64 << 10,
         allowed_hosts: Vec::new(),

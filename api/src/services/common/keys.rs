@@ -5,6 +5,7 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::access::FreeKey;
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
 
@@ -12,7 +13,7 @@ use crate::problem::Problem;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// Your e-mail address. Only a keyed hash of it is kept, to limit how many keys it may have.
+    /// Your e-mail address. Only a keyed hash of it is kept.
     #[schemars(length(min = 3, max = 254))]
     pub email: String,
 }
@@ -20,7 +21,7 @@ pub struct Arguments {
 /// A new key.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Created {
-    /// The key. It is shown this once; keep it.
+    /// The key. It is shown this once; keep it. Empty in the answer to a repeated request.
     pub api_key: String,
     /// The key's id, by which it is rotated or revoked.
     pub key_id: String,
@@ -28,7 +29,14 @@ pub struct Created {
     pub account: String,
     /// Its tier.
     pub tier: String,
+    /// Why no key is shown, in the answer to a repeated request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<&'static str>,
 }
+
+/// What the answer to a repeated request says.
+const SHOWN_ONCE: &str =
+    "The key was shown once, in the first answer to this request. If it is lost, make another one with another Idempotency-Key.";
 
 /// The operation.
 #[must_use]
@@ -39,8 +47,9 @@ pub fn operation() -> Operation {
         path: "/api/keys",
         summary: "Mints a free API key: calls are counted by key, and no longer by address.",
         description: "No card, no confirmation. Send the key as `X-API-Key`, as `Authorization: Bearer`, or as the query parameter \
-            `api_key`. An e-mail address has at most 10 keys, an address on the network mints at most 20 a day. With an \
-            `Idempotency-Key` a repeated request gets the same key again, on the same UTC day.",
+            `api_key`. An IPv4 address, or an IPv6 /48, mints at most 20 keys a UTC day. A free key expires after 90 days without use. With an \
+            `Idempotency-Key` a repeated request mints nothing: on the same UTC day it is answered 200 with the same `key_id`, an empty \
+            `api_key` and a `note`, since a key is shown once.",
         price: Price::Free,
         tool: false,
         counted: false,
@@ -52,10 +61,13 @@ pub fn operation() -> Operation {
     Operation::define::<Arguments, Created, _, _>(words, answer)
 }
 
-async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+pub(crate) async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let ctx = &call.context;
-    let minted = ctx.access.mint_free(ctx, &arguments.email, call.caller.address, call.idempotency_key.as_deref()).await?;
-    let created =
-        Created { api_key: minted.key.reveal().to_owned(), key_id: minted.row.id, account: minted.row.account, tier: minted.row.tier };
-    Ok(Answer { status: 201, ..Answer::json(&created)? })
+    let free = ctx.access.mint_free(ctx, &arguments.email, call.caller.address, call.idempotency_key.as_deref()).await?;
+    let (status, api_key, row, note) = match free {
+        FreeKey::Minted(minted) => (201, minted.key.reveal().to_owned(), minted.row, None),
+        FreeKey::Repeated(row) => (200, String::new(), row, Some(SHOWN_ONCE)),
+    };
+    let created = Created { api_key, key_id: row.id, account: row.account, tier: row.tier, note };
+    Ok(Answer { status, ..Answer::json(&created)? })
 }

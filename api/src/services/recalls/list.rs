@@ -16,10 +16,11 @@ use crate::feed::position::{day_text, parse_date, position};
 use crate::feed::{etag, has_it};
 use crate::operation::{Answer, Body, Call, Form, Method, Operation, Price, Words};
 use crate::problem::Problem;
+use crate::services::common::agency_url::{RECALL_SITES, url_note};
 
 const LIMIT_MAX: usize = 300;
 /// Changes whenever the same position is answered with other bytes.
-const RENDERING: &str = "1";
+const RENDERING: &str = "2";
 
 /// What kind of product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -91,12 +92,16 @@ pub struct Record {
     pub url: String,
     /// What the consumer gets or does.
     pub remedy: String,
+    /// Only where `url` leads elsewhere than to a site of the agencies.
+    #[serde(rename = "urlNote", skip_serializing_if = "Option::is_none")]
+    pub url_note: Option<&'static str>,
 }
 
 impl From<Recall> for Record {
     fn from(recall: Recall) -> Self {
         let Recall { agency, category, title, brand, hazard, date, url, remedy, .. } = recall;
-        Self { agency, category, title, brand, hazard, date, url, remedy }
+        let url_note = url_note(&url, &RECALL_SITES);
+        Self { agency, category, title, brand, hazard, date, url, remedy, url_note }
     }
 }
 

@@ -7,6 +7,7 @@ use schemas::views::research::{Funding, Topic};
 use serde::Serialize;
 
 use crate::feed::query::Item;
+use crate::services::common::agency_url::{GRANT_SITES, url_note};
 
 /// A grant: one award of one fiscal year.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -26,6 +27,9 @@ pub struct Grant {
     pub notice_date: String,
     /// Its page at the funder.
     pub url: String,
+    /// Only where `url` leads elsewhere than to a site of the funder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url_note: Option<&'static str>,
     /// Its identity here.
     pub id: String,
     /// Title.
@@ -99,6 +103,7 @@ impl From<&GrantFact> for Grant {
             amount: fact.amount,
             notice_date: fact.notice_date.clone(),
             url: fact.url.clone(),
+            url_note: url_note(&fact.url, &GRANT_SITES),
             id: format!("grant/{}", fact.number),
             title: fact.title.clone(),
             project_number: fact.project_number.clone(),
@@ -158,6 +163,7 @@ impl From<Funding> for Either {
                 ic: record.ic,
                 amount: record.amount,
                 notice_date: record.notice_date,
+                url_note: url_note(&record.url, &GRANT_SITES),
                 url: record.url,
                 id: record.id,
                 title: record.title,

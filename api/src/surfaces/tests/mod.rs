@@ -27,7 +27,7 @@ use tokio::sync::Notify;
 use crate::access::Access;
 use crate::access::secrets::Secrets;
 use crate::access::tiers::{Limits, Tiers};
-use crate::context::{Context, ServiceSettings, Settings};
+use crate::context::{Context, ForwardedHeader, ServiceSettings, Settings};
 use crate::operation::{Answer, Body, Call, Form, Method, Operation, Price, Service, Words};
 use crate::problem::Problem;
 use crate::services::recalls::search::Search;
@@ -210,6 +210,8 @@ impl Fixture {
             trusted_proxies: Vec::new(),
             connections_max: 10_000,
             connections_per_address_max: 10_000,
+            forwarded_header: ForwardedHeader::default(),
+            listening: None,
             request_timeout_s: 1,
             body_bytes_max: 1000,
             allowed_hosts: vec!["other.example".to_owned()],

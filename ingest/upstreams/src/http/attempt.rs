@@ -17,6 +17,9 @@ use crate::upstream::{Answer, Door, Request, Wall};
 /// So much of a page is looked through for the marks of a wall.
 const PAGE_BYTES_MAX: usize = 64 << 10;
 
+/// The longest pause that an upstream can ask for with `Retry-After`: a longer one, whatever its size, counts as this one.
+pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
+
 /// Why one attempt brought nothing.
 enum Failure {
     Status {
@@ -260,17 +263,18 @@ fn first_byte(body: &[u8]) -> Option<u8> {
     body.iter().copied().find(|byte| !byte.is_ascii_whitespace())
 }
 
-/// The pause that `Retry-After` asks for: seconds, or a date, which is compared with the answer's own `Date` where it has one,
-/// since the two clocks may differ.
+/// The pause that `Retry-After` asks for, at most [`RETRY_AFTER_MAX`]: seconds, or a date, which is compared with the answer's own `Date`
+/// where it has one, since the two clocks may differ. `None` for a value that is neither.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = value.parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        // Digits that no number of ours holds still ask for a long pause.
+        return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)).min(RETRY_AFTER_MAX));
     }
     let until = httpdate::parse_http_date(value).ok()?;
     let own = headers.get(DATE).and_then(|date| date.to_str().ok()).and_then(|date| httpdate::parse_http_date(date).ok());
     let now = own.unwrap_or_else(|| SystemTime::from(Clock::System.now()));
-    Some(until.duration_since(now).unwrap_or_default())
+    Some(until.duration_since(now).unwrap_or_default().min(RETRY_AFTER_MAX))
 }
 
 /// The bound of the pause after that many attempts.

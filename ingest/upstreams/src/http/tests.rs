@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio::time::Instant;
 use zip::write::SimpleFileOptions;
 
-use super::attempt::{Verdict, backoff_bound, retry_after, verdict};
+use super::attempt::{RETRY_AFTER_MAX, Verdict, backoff_bound, retry_after, verdict};
 use bytes::Bytes;
 
 use super::*;
@@ -494,6 +494,36 @@ fn retry_after_is_read_in_both_forms() {
     assert_eq!(read("Fri, 20 Nov 2026 12:00:30 GMT"), Some(Duration::from_secs(30)));
     assert_eq!(read("Fri, 20 Nov 2026 11:00:00 GMT"), Some(Duration::ZERO));
     assert_eq!(read("soon"), None);
+}
+
+/// Proves that a `Retry-After` of any size is a pause of a day at most, or none, and that a request which meets it ends in order.
+#[tokio::test(start_paused = true)]
+async fn extreme_retry_after_is_capped() {
+    let nines = "9".repeat(5_000);
+    let long = [
+        "86401",
+        "4294967296",
+        "9223372036854775807",
+        "18446744073709551615",
+        "18446744073709551616",
+        "Fri, 31 Dec 9999 23:59:59 GMT",
+        nines.as_str(),
+    ];
+    for value in long {
+        let header = format!("retry-after: {value}");
+        let server = Server::start(vec![say("503 Service Unavailable", &[&header], b"")]).await;
+        let error = get(&server.client()).await.unwrap_err();
+        assert!(matches!(error, FetchError::Later { pause, .. } if pause == RETRY_AFTER_MAX), "{value:.40}: {error:?}");
+    }
+    let read = |value: &str| {
+        let mut headers = reqwest::header::HeaderMap::new();
+        headers.insert("retry-after", value.parse().unwrap());
+        retry_after(&headers)
+    };
+    for value in ["-1", "+1", "1.5", "1e9", "", "0x10", "١٢", "NaN", "inf", "Fri, 31 Dec 99999 23:59:59 GMT"] {
+        assert_eq!(reqwest::header::HeaderValue::from_str(value).ok().and_then(|_| read(value)), None, "{value}");
+    }
+    assert_eq!(read("Thu, 01 Jan 1970 00:00:00 GMT"), Some(Duration::ZERO));
 }
 
 /// Proves which media types are taken, looked into, and refused.
