@@ -188,6 +188,8 @@ fn rules() -> TargetRules {
         (n.to_string(), own)
     });
     TargetRules::of(&Settings {
+        connections_max: 1,
+        connections_per_address_max: 1,
         services: services.collect(),
         trusted_proxies: Vec::new(),
         forwarded_header: ForwardedHeader::default(),
