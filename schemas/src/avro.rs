@@ -53,6 +53,7 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "changes.deliveries", json: include_str!("../avro/changes.deliveries.v1.avsc") },
     SchemaText { topic: "changes.watches", json: include_str!("../avro/changes.watches.v1.avsc") },
     SchemaText { topic: "receipts", json: include_str!("../avro/receipts.v1.avsc") },
+    SchemaText { topic: "receipts", json: include_str!("../avro/receipts.v2.avsc") },
 ];
 
 /// The CRC-64-AVRO of a schema's canonical form, little endian, as it stands in a frame.

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api::operation::{Method, Operation};
+use api::services::receipts::memory::Memory;
+use api::services::receipts::signer::Signer;
 use api::services::receipts::{pubkey, seal};
 use schemas::clock::{Clock, Played as PlayedClock};
 use schemas::views::accounts::Tier;
@@ -48,7 +50,9 @@ impl Story {
         let served = Served::start(&fed.engine, Clock::Played(clock), Some(&played.base_url));
         let key = served.key(Tier::Business).await;
         pubkey::name_first(&served.context, &fed.engine.receipt_key).await.unwrap();
-        tokio::spawn(seal::run(Arc::clone(&served.context), Arc::clone(&fed.engine.parts.keys), "seal".to_owned()));
+        let memory = Memory::Store(Arc::clone(&fed.engine.store));
+        let signer = Signer::new(memory, Arc::clone(&fed.engine.parts.keys), fed.engine.receipt_key.clone());
+        tokio::spawn(seal::run(Arc::clone(&served.context), Arc::new(signer), "seal".to_owned()));
         Self { fed, played, served, key, clock }
     }
 

@@ -29,6 +29,7 @@ mod raw_requests;
 mod reader;
 mod rebuild;
 mod receipts;
+mod restored_backup;
 mod rivals;
 mod secrets;
 mod secure_servers;

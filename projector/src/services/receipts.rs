@@ -5,7 +5,7 @@ use schemas::avro;
 use schemas::clock::rfc3339;
 use schemas::event::{Fact, FactKind};
 use schemas::hash::Hash32;
-use schemas::receipt::{Body, Receipt, Signed, TYPE, VERSION, hash_text};
+use schemas::receipt::{Body, Receipt, Refusal, Signed, TYPE, VERSION, hash_text};
 use schemas::topics::{CHANGES_RECEIPTS, PAYMENTS, RECEIPTS, Topic};
 use schemas::tree;
 use schemas::views::payments::{PaymentCommand, SETTLED};
@@ -72,7 +72,11 @@ impl Rules for ReceiptsRules {
                 if signing.keys.last().is_some_and(|key| key.public_key_hex == command.public_key) {
                     return Ok(());
                 }
-                signing.keys.push(PublicKey { public_key_hex: command.public_key.clone(), since: fact.observed_at });
+                signing.keys.push(PublicKey {
+                    public_key_hex: command.public_key.clone(),
+                    since: fact.observed_at,
+                    reason: command.reason.clone(),
+                });
                 state.remember(source::SIGNING, Some(&signing))
             }
             verb => Err(Undecided::Poison(format!("verb {verb} is unknown"))),
@@ -121,6 +125,11 @@ fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, comm
         prev_hash: last.hash,
         issuer: command.issuer.clone(),
     };
+    match state.keys().refusal() {
+        Some(Refusal::Wait(reason)) => return Err(Undecided::Blocked(reason)),
+        Some(Refusal::Park(reason)) => return Err(Undecided::Poison(reason)),
+        None => {}
+    }
     let Signed { receipt, canonical } = state.keys().sign(&key.public_key_hex, body).ok_or_else(|| {
         let public = &key.public_key_hex;
         Undecided::Blocked(format!("the receipt key {public} is not on this node: copy its file into receipt_keys_dir"))
@@ -247,6 +256,21 @@ mod tests {
         for receipt in [first, other, second] {
             assert!(check(&serde_json::to_value(&receipt).unwrap()).all());
         }
+    }
+
+    /// Proves that while signing is refused nothing is issued: requests wait, or are parked once a restore was declared.
+    #[test]
+    fn nothing_while_signing_is_refused() {
+        let (mut moved, public) = Moved::new(&[1]);
+        moved.key(&public[0]);
+        let refuse = |moved: &Moved, refusal| moved.rows.keys().set_refusal(refusal);
+        refuse(&moved, Some(Refusal::Wait("older".to_owned())));
+        assert_eq!(moved.issue("r1", "a"), Err(Undecided::Blocked("older".to_owned())));
+        assert_eq!(moved.rows.keys().sign_bytes(&public[0], b"anything"), None);
+        refuse(&moved, Some(Refusal::Park("restored".to_owned())));
+        assert_eq!(moved.issue("r1", "a"), Err(Undecided::Poison("restored".to_owned())));
+        refuse(&moved, None);
+        assert_eq!(moved.issue("r1", "a").unwrap().unwrap().body.seq, 1);
     }
 
     /// Proves that without a key, or without its file, nothing is issued and nothing is put aside: requests wait.

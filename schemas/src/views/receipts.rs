@@ -37,6 +37,8 @@ pub struct ReceiptCommand {
     pub size: i64,
     /// [`CHECKPOINT`]: the signed note.
     pub note: String,
+    /// [`KEY`]: why a declared restore needed another key; empty for an ordinary rotation.
+    pub reason: String,
 }
 
 impl Command for ReceiptCommand {
@@ -47,7 +49,7 @@ impl Command for ReceiptCommand {
     }
 
     fn canonical(&self) -> Vec<u8> {
-        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note } = self;
+        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note, reason } = self;
         Canonical::default()
             .text("verb", verb)
             .text("action", action)
@@ -58,6 +60,7 @@ impl Command for ReceiptCommand {
             .text("publicKey", public_key)
             .number("size", Some(*size).filter(|size| *size != 0))
             .text("note", note)
+            .text("reason", reason)
             .bytes()
     }
 }
@@ -145,6 +148,9 @@ pub struct PublicKey {
     pub public_key_hex: String,
     /// From when on it signs: milliseconds since 1970.
     pub since: i64,
+    /// Why a declared restore needed this key; empty for the first key and for an ordinary rotation.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
 }
 
 /// The keys that sign: all so far, the current one last.
@@ -153,6 +159,15 @@ pub struct PublicKey {
 pub struct Signing {
     /// In the order in which they began.
     pub keys: Vec<PublicKey>,
+}
+
+impl Signing {
+    /// The keys that signed the history as it is now: those named since the last declared restore, the present one last.
+    #[must_use]
+    pub fn since_restore(&self) -> &[PublicKey] {
+        let restored = self.keys.iter().rposition(|key| !key.reason.is_empty()).unwrap_or(0);
+        self.keys.get(restored..).unwrap_or_default()
+    }
 }
 
 crate::record_tables!("receipts");

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::tree::Inclusion;
 use super::{Receipts, Shown};
 use crate::access::append::{Once, caught_up, command};
+use crate::context::Context;
 use crate::operation::{Answer, Body, Call, Method, Operation, Price, Stage, Words};
 use crate::problem::Problem;
 
@@ -89,6 +90,10 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let request = match &call.stage {
         Stage::Preview => return Answer::json(&previewed(&issue)),
         Stage::Order => {
+            // Before any money moves.
+            if let Some(refused) = signing_refused(ctx) {
+                return Err(refused);
+            }
             let effect = serde_json::to_string(&issue).map_err(|_| Problem::new(ErrorCode::Internal, "the receipt cannot be ordered"))?;
             return Ok(Answer { body: Body::Effect(effect), ..Answer::json(&Value::Null)? });
         }
@@ -104,6 +109,11 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
                 None => (rand::random(), Once::Fresh),
             };
             let request = format!("req_{}", hex(&chance[..16]));
+            if let Some(refused) = signing_refused(ctx)
+                && Receipts::now(ctx).await?.one::<String>(source::request(&request)).await?.is_none()
+            {
+                return Err(refused);
+            }
             command(ctx, TABLES.view, &request, once, &issue).await?;
             request
         }
@@ -126,6 +136,14 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         _ => None,
     };
     Ok(Answer { status: 201, ..Answer::json(&Issued { receipt: receipt.into(), inclusion })? })
+}
+
+/// The answer while this process signs nothing; `None` while it signs. The operator finds the whole reason in the log and in `highwater status`.
+fn signing_refused(ctx: &Context) -> Option<Problem> {
+    ctx.signing.as_ref()?.refusal()?;
+    let detail =
+        "no receipt is signed at present: this server's log does not continue, or is not yet compared with, what was signed before";
+    Some(Problem::new(ErrorCode::Unavailable, detail).retry_after(5))
 }
 
 /// What is certified if it is paid for, without its place in the chain and unsigned.

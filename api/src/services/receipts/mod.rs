@@ -4,9 +4,11 @@
 pub mod consistency;
 pub mod issue;
 pub mod list;
+pub mod memory;
 mod page;
 pub mod pubkey;
 pub mod seal;
+pub mod signer;
 mod tree;
 pub mod verify;
 
