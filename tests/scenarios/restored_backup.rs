@@ -150,3 +150,44 @@ fn a_memory_that_is_gone_is_no_memory_that_is_new() {
     wrong.env("HIGHWATER_CHECKPOINTS__MEMORY", &inside);
     assert!(String::from_utf8_lossy(&run(wrong).stderr).contains("must be outside data_dir"));
 }
+
+/// Proves that whoever keeps a checkpoint and gets a later one and the proof between them sees, offline, that the one continues the other, also
+/// over a rotation of keys, and that the wrong way round, without a proof, and under another key it is not shown.
+#[test]
+fn one_checkpoint_continues_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
+    let key = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
+    let server = Server::ready(command(&["serve"]));
+    let keep = |name: &str, path: &str| {
+        let file = dir.path().join(name);
+        std::fs::write(&file, server.get(path, "").unwrap().1).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    issued(&server, &key, 1);
+    let first = text(&pubkeys(&server)[0]["publicKeyHex"]);
+    checkpoint_of(&server, &first, 1);
+    let old = keep("old", "/receipts/checkpoint");
+    let second = stdout(command(&["receipt-keys", "new"])).trim().to_owned();
+    stdout(command(&["receipt-keys", "use", &second]));
+    issued(&server, &key, 2);
+    issued(&server, &key, 3);
+    checkpoint_of(&server, &second, 3);
+    let (new, proof) = (keep("new", "/receipts/checkpoint"), keep("proof.json", "/receipts/v1/consistency?from=1&to=3"));
+    let verify = |old: &str, new: &str, more: &[&str]| {
+        let mut arguments = vec!["verify", "--old", old, "--new", new, "--pubkey", first.as_str()];
+        arguments.extend(more);
+        let output = run(command(&arguments));
+        (output.status.code(), [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat())
+    };
+    let shown = verify(&old, &new, &["--pubkey", &second, "--proof", &proof]);
+    assert!(shown.0 == Some(0) && shown.1.contains("continues: the tree of 3 leaves"), "{shown:?}");
+    for (shown, why) in [
+        (verify(&old, &new, &["--pubkey", &second]), "a proof is needed"),
+        (verify(&new, &old, &["--pubkey", &second, "--proof", &proof]), "taken away"),
+        (verify(&old, &new, &["--proof", &proof]), "no checkpoint that a key given"),
+    ] {
+        assert!(shown.0 == Some(1) && shown.1.contains(why), "{why}: {shown:?}");
+    }
+}
