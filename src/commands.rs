@@ -583,6 +583,9 @@ async fn status(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure
     if let Some(refusal) = signing_refusal(engine).await? {
         output.line(format!("signing of receipts and checkpoints\trefused: {}", refusal.reason()).as_bytes());
     }
+    for (service, reason) in engine.signer.refused_trees() {
+        output.line(format!("signing of checkpoints of {service}\trefused: {reason}").as_bytes());
+    }
     for service in engine.projector.services() {
         let checkpoint = service.checkpoint().await.map_err(failure)?;
         let parked = service.parked().await.map_err(failure)?;

@@ -542,6 +542,9 @@ pub(crate) async fn run(
     if role.is(Role::Project) {
         tasks.spawn(follow_receipt_keys(Arc::clone(&engine)));
         tasks.spawn(api::services::receipts::seal::run(Arc::clone(&engine.context), Arc::clone(&engine.signer), engine.holder.clone()));
+        let (context, signer) = (Arc::clone(&engine.context), Arc::clone(&engine.signer));
+        let sources = api::services::all().into_iter().filter_map(|service| service.checkpoints).collect();
+        tasks.spawn(api::services::common::checkpoints::run(context, signer, engine.holder.clone(), sources));
         let own = Arc::clone(&engine);
         tasks.spawn(engine.until_stopped(async move {
             while let Err(problem) = api::services::receipts::pubkey::name_first(&own.context, &own.receipt_key).await {

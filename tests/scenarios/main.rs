@@ -5,6 +5,7 @@
 mod account;
 mod bad_input;
 mod chance;
+mod change_checkpoints;
 mod cluster;
 mod commands;
 mod conformance;

@@ -1,5 +1,6 @@
 //! Operations that every service has in the same form, and those of every service whose feed is filtered.
 
+pub mod checkpoints;
 pub mod filters;
 pub mod followed;
 pub mod health;

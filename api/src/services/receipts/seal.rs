@@ -11,7 +11,7 @@ use view_store::lease::Lease;
 use view_store::{Checkpoint as ViewCheckpoint, View};
 
 use super::Receipts;
-use super::signer::Signer;
+use super::signer::{Signer, TREE};
 use crate::access::append::{Once, command};
 use crate::context::{Context, store_problem};
 use crate::problem::Problem;
@@ -102,7 +102,8 @@ impl Grown {
     /// Has the signer remember it, signs it, and names it by a command. Nothing, if the signer refuses.
     async fn seal(self, ctx: &Context, signer: &Signer) -> Result<(), Problem> {
         let Self { checkpoint, public_key } = self;
-        if !signer.remember(ctx, &public_key, &checkpoint).await? {
+        let receipts = Receipts::now(ctx).await?;
+        if !signer.remember(ctx, TREE, &public_key, &checkpoint, &receipts).await? {
             return Ok(());
         }
         let Some(note) = checkpoint.sign(signer.keys(), &public_key) else { return Ok(()) };

@@ -3,10 +3,13 @@
 //! Promise: a process that was started on a restored backup, or on a copy of a data directory, signs nothing that contradicts what was signed
 //! with the same key, until an operator declares the restore; then another key signs, and the log says why.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use schemas::error_code::ErrorCode;
+use schemas::hash::Hash32;
 use schemas::reason::reason;
 use schemas::receipt::{Refusal, SigningKeys};
 use schemas::topics::CHANGES_RECEIPTS;
@@ -20,7 +23,7 @@ use crate::problem::Problem;
 use crate::surfaces::metrics;
 
 /// The name of the tree over receipts in the memory.
-const TREE: &str = "receipts";
+pub(super) const TREE: &str = "receipts";
 /// Between two comparisons while signing is refused.
 const COMPARE_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a comparison waits until the view has applied what is in the log.
@@ -41,17 +44,33 @@ pub struct Signer {
     first_key: String,
     /// The key for which the log was compared with the memory and signing was allowed; empty for none.
     allowed: Mutex<String>,
+    /// Why the checkpoints of some trees are not signed, by the tree's service; those of the receipts stop all signing instead.
+    refused_trees: Mutex<BTreeMap<String, String>>,
+}
+
+/// A tree that proves that it holds an earlier one.
+#[async_trait]
+pub(crate) trait Prover: Sync {
+    /// The consistency proof from `old` leaves to `size`; `None` if the tree has not that many.
+    async fn consistency(&self, size: u64, old: u64) -> Result<Option<Vec<Hash32>>, Problem>;
+}
+
+#[async_trait]
+impl Prover for Receipts {
+    async fn consistency(&self, size: u64, old: u64) -> Result<Option<Vec<Hash32>>, Problem> {
+        self.tree(Question::Consistency { size, old }).await
+    }
 }
 
 impl Signer {
     /// A signer with its memory. Nothing is refused before [`Self::start`].
     #[must_use]
     pub fn new(memory: Memory, keys: Arc<SigningKeys>, first_key: String) -> Self {
-        Self { memory, keys, first_key, allowed: Mutex::default() }
+        Self { memory, keys, first_key, allowed: Mutex::default(), refused_trees: Mutex::default() }
     }
 
     /// The keys that are signed with.
-    pub(super) fn keys(&self) -> &SigningKeys {
+    pub(crate) fn keys(&self) -> &SigningKeys {
         &self.keys
     }
 
@@ -101,7 +120,7 @@ impl Signer {
     ///
     /// # Errors
     /// When the log or the store fails.
-    pub(super) async fn may_sign(&self, ctx: &Context, key: &str) -> Result<bool, Problem> {
+    pub(crate) async fn may_sign(&self, ctx: &Context, key: &str) -> Result<bool, Problem> {
         let is_compared = || *self.allowed.lock().unwrap_or_else(PoisonError::into_inner) == key;
         if self.refusal().is_none() && !is_compared() {
             // Another key signs now.
@@ -110,23 +129,42 @@ impl Signer {
         Ok(self.refusal().is_none() && is_compared())
     }
 
-    /// Remembers a checkpoint before it is signed; false if it must not be signed.
+    /// Why the checkpoints of some trees are not signed, by the tree's service.
+    #[must_use]
+    pub fn refused_trees(&self) -> BTreeMap<String, String> {
+        self.refused_trees.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Remembers a checkpoint of a service's tree before it is signed; false if it must not be signed.
     ///
     /// # Errors
     /// When the memory or the store fails.
-    pub(super) async fn remember(&self, ctx: &Context, key: &str, checkpoint: &Checkpoint) -> Result<bool, Problem> {
-        let receipts = Receipts::now(ctx).await?;
-        let known = named(&receipts.signing().await?);
+    pub(crate) async fn remember(
+        &self,
+        ctx: &Context,
+        service: &str,
+        key: &str,
+        checkpoint: &Checkpoint,
+        tree: &dyn Prover,
+    ) -> Result<bool, Problem> {
+        let known = named(&Receipts::now(ctx).await?.signing().await?);
         for _ in 0..TRIES {
             let found = self.memory.find(key).await.map_err(memory_problem)?;
-            let refused =
-                found.refusal(&self.memory.place(key), &known).is_some() || broken(&receipts, &found, checkpoint).await?.is_some();
-            if refused {
-                // Another process may have signed a larger tree since this one was read, which is no reason to stop.
-                self.compare_again(ctx).await?;
+            let refused = match found.refusal(&self.memory.place(key), &known) {
+                Some(reason) => Some(reason),
+                None => broken(tree, service, &found, checkpoint).await?,
+            };
+            if let Some(reason) = refused {
+                if service == TREE {
+                    // Another process may have signed a larger tree since this one was read, which is no reason to stop.
+                    self.compare_again(ctx).await?;
+                } else {
+                    self.refuse_tree(service, Some(reason));
+                }
                 return Ok(false);
             }
-            if self.memory.advance(key, TREE, &found, checkpoint).await.map_err(memory_problem)? {
+            self.refuse_tree(service, None);
+            if self.memory.advance(key, service, &found, checkpoint).await.map_err(memory_problem)? {
                 return Ok(true);
             }
         }
@@ -205,7 +243,7 @@ impl Signer {
         let receipts = Receipts::now(ctx).await?;
         let newest = receipts.newest().await?.ok_or_else(damaged)?;
         for (_, found) in &all {
-            if let Some(reason) = broken(&receipts, found, &newest).await? {
+            if let Some(reason) = broken(&receipts, TREE, found, &newest).await? {
                 return Ok(Some(wait(&reason)));
             }
         }
@@ -235,6 +273,21 @@ impl Signer {
         Ok(())
     }
 
+    /// Notes why the checkpoints of a tree are not signed (`None`: they are), and says so where that changes.
+    fn refuse_tree(&self, service: &str, reason: Option<String>) {
+        let mut refused = self.refused_trees.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match &reason {
+            Some(reason) => refused.insert(service.to_owned(), format!("{reason}; {ADVICE}")),
+            None => refused.remove(service),
+        };
+        metrics::signing_refused(!refused.is_empty() || self.refusal().is_some());
+        match (before, reason) {
+            (None, Some(reason)) => tracing::error!(service, reason, "the checkpoints of a service are not signed"),
+            (Some(_), None) => tracing::info!(service, "the checkpoints of a service are signed again"),
+            _ => {}
+        }
+    }
+
     /// Allows or refuses signing, and says so where that changes.
     async fn conclude(&self, ctx: &Context, refusal: Option<Refusal>) {
         let key = match (&refusal, Receipts::now(ctx).await) {
@@ -261,10 +314,10 @@ fn named(signing: &Signing) -> Vec<String> {
 }
 
 /// Why a tree does not continue the one that is remembered; `None` if it does, or if none is.
-async fn broken(receipts: &Receipts, found: &Found, next: &Checkpoint) -> Result<Option<String>, Problem> {
-    let Some(tree) = found.remembered.as_ref().and_then(|remembered| remembered.trees.get(TREE)) else { return Ok(None) };
-    let Some(old) = tree.checkpoint() else { return Ok(Some("the signer's memory holds no hash of the tree".to_owned())) };
-    let proof = if next.size > old.size { receipts.tree(Question::Consistency { size: next.size, old: old.size }).await? } else { None };
+async fn broken(tree: &dyn Prover, service: &str, found: &Found, next: &Checkpoint) -> Result<Option<String>, Problem> {
+    let Some(signed) = found.remembered.as_ref().and_then(|remembered| remembered.trees.get(service)) else { return Ok(None) };
+    let Some(old) = signed.checkpoint() else { return Ok(Some("the signer's memory holds no hash of the tree".to_owned())) };
+    let proof = if next.size > old.size { tree.consistency(next.size, old.size).await? } else { None };
     Ok(conflict(&old, next, proof.as_deref()))
 }
 
