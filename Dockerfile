@@ -16,11 +16,12 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates libssl3 zlib1g \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --no-create-home highwater \
-    && install --directory --owner highwater --mode 0700 /data /secrets
+    && install --directory --owner highwater --mode 0700 /data /secrets /signer
 COPY --from=build /highwater /usr/local/bin/highwater
 USER highwater
-ENV HIGHWATER_DATA_DIR=/data HIGHWATER_LISTEN=0.0.0.0:8080
-VOLUME /data
+# What the signer remembers is kept apart from the data: a backup of the data must not put it back.
+ENV HIGHWATER_DATA_DIR=/data HIGHWATER_CHECKPOINTS__MEMORY=/signer HIGHWATER_LISTEN=0.0.0.0:8080
+VOLUME /data /signer
 EXPOSE 8080
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["highwater"]

@@ -147,13 +147,25 @@ enum Verb {
         #[arg(long, conflicts_with = "history")]
         at: Option<u64>,
     },
-    /// Checks a receipt, or an agent's receipts as they were listed, without asking anybody; exit 0 if valid, 1 if not.
+    /// Checks a receipt, or an agent's receipts as they were listed, without asking anybody; exit 0 if valid, 1 if not. With --old and --new:
+    /// whether one signed checkpoint of a tree continues another; exit 0 if so, 1 if not.
     Verify {
         /// The receipt as JSON; `-` is standard input.
-        file: PathBuf,
+        #[arg(required_unless_present = "old", conflicts_with = "old")]
+        file: Option<PathBuf>,
         /// The issuer's public key: it must have signed. May be given for each of its keys.
         #[arg(long, value_name = "HEX")]
         pubkey: Vec<String>,
+        /// A checkpoint that was kept: a signed note.
+        #[arg(long, value_name = "FILE", requires = "new", requires = "pubkey")]
+        old: Option<PathBuf>,
+        /// A later checkpoint of the same tree.
+        #[arg(long, value_name = "FILE", requires = "old")]
+        new: Option<PathBuf>,
+        /// The proof between both as JSON, the answer of `/receipts/v1/consistency?from=OLDSIZE&to=NEWSIZE`; `-` is standard input. Not needed for
+        /// two checkpoints of one size.
+        #[arg(long, value_name = "FILE", requires = "old")]
+        proof: Option<PathBuf>,
     },
     /// Shows upstreams, lag, depth and rejects.
     Status,
@@ -212,7 +224,10 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
         }
         Verb::Import { files } => return runtime.block_on(import::import(&config, &files, &*terminal)),
         Verb::Digest { view, history, at } => Command::Digest { view, history, at },
-        Verb::Verify { file, pubkey } => return verify::verify(&file, &pubkey, &*terminal),
+        Verb::Verify { old: Some(old), new: Some(new), proof, pubkey, .. } => {
+            return verify::verify_continues(&old, &new, proof.as_deref(), &pubkey, &*terminal);
+        }
+        Verb::Verify { file, pubkey, .. } => return verify::verify(&file.unwrap_or_default(), &pubkey, &*terminal),
         Verb::Status => Command::Status,
     };
     command.check()?;

@@ -13,9 +13,11 @@ use projector::export::{self, Format};
 use projector::rebuild::Progress;
 use schemas::clock::rfc3339;
 use schemas::names;
+use schemas::receipt::Refusal;
 use schemas::topics::{self, Topic, TopicKind};
 use schemas::views::accounts::Tier;
 use schemas::views::engine::{RUNS, RunRow, VIEW as ENGINE_VIEW};
+use schemas::views::receipts::TABLES;
 use schemas::views::{self};
 use serde::{Deserialize, Serialize};
 use upstreams::Upstream;
@@ -57,6 +59,8 @@ pub(crate) enum Command {
 
 /// The format that moves topics.
 const RECORDS: &str = "records";
+/// The longest reason of a declared restore, in bytes.
+const RESTORE_REASON_BYTES_MAX: usize = 500;
 /// All topics.
 const ALL: &str = "all";
 
@@ -128,6 +132,13 @@ pub(crate) enum ReceiptKeysCommand {
     },
     /// Lists the keys that sign or signed, the present one last.
     List,
+    /// Declares that a backup was restored: makes a key that signs from now on, with the reason, and bars the one before. Needed where the
+    /// signer refuses to sign because the log is older than what was signed.
+    Restore {
+        /// Why, for readers: it is shown with the key at /receipts/pubkey.
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+    },
 }
 
 /// What can be done with receipt chains.
@@ -236,6 +247,11 @@ impl Command {
                 is_known.then_some(()).ok_or_else(|| unknown("format", format, Format::NAMES.into_iter().chain([RECORDS])))
             }
             Self::Keys(KeysCommand::Mint { tier }) => tier_of(tier).map(|_| ()),
+            Self::ReceiptKeys(ReceiptKeysCommand::Restore { reason })
+                if reason.trim().is_empty() || reason.len() > RESTORE_REASON_BYTES_MAX || reason.chars().any(char::is_control) =>
+            {
+                Err(Failure(format!("--reason must be one line of 1 to {RESTORE_REASON_BYTES_MAX} bytes")))
+            }
             _ => Ok(()),
         }
     }
@@ -382,12 +398,22 @@ async fn replay_rejected(engine: &Arc<Engine>, output: &dyn Output) -> Result<()
     Ok(())
 }
 
+/// Why nothing is signed, as it is now: right after the start the log may not be compared with the signer's memory yet.
+async fn signing_refusal(engine: &Engine) -> Result<Option<Refusal>, Failure> {
+    if engine.signer.refusal().is_some() {
+        engine.signer.compare_again(&engine.context).await.map_err(|problem| Failure(problem.detail))?;
+    }
+    Ok(engine.signer.refusal())
+}
+
 async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn Output) -> Result<(), Failure> {
     let (ctx, keys, dir) = (&engine.context, &engine.parts.keys, receipt_keys_dir(&engine.config));
+    let refused = |problem: api::problem::Problem| Failure(problem.detail);
+    let path = dir.join(format!("{}.key", ctx.clock.now_ms()));
+    let make_key = || Ok::<_, Failure>(keys.add(&secrets::seed(&path).map_err(failure)?));
     match command {
         ReceiptKeysCommand::New => {
-            let path = dir.join(format!("{}.key", ctx.clock.now_ms()));
-            output.line(keys.add(&secrets::seed(&path).map_err(failure)?).as_bytes());
+            output.line(make_key()?.as_bytes());
             output.note(&format!(
                 "copy {} to receipt_keys_dir of every node that decides, then `highwater receipt-keys use`",
                 path.display()
@@ -399,12 +425,38 @@ async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn
             if !keys.public().contains(&public_key) {
                 return Err(Failure(format!("no file of {} holds the key {public_key}", dir.display())));
             }
-            pubkey::name_next(ctx, &public_key).await.map_err(|problem| Failure(problem.detail))
+            if let Some(refusal) = signing_refusal(engine).await? {
+                return Err(Failure(format!("another key changes nothing: {}", refusal.reason())));
+            }
+            let named = pubkey::named(ctx).await.map_err(refused)?;
+            let before_restore = named.keys.len() - named.since_restore().len();
+            if named.keys.iter().take(before_restore).any(|key| key.public_key_hex == public_key) {
+                return Err(Failure(format!(
+                    "{public_key} signed before a declared restore: make another one with `highwater receipt-keys new`"
+                )));
+            }
+            pubkey::name_next(ctx, &public_key, "").await.map_err(refused)
         }
         ReceiptKeysCommand::List => {
-            for (since, public_key) in pubkey::named(ctx).await.map_err(|problem| Failure(problem.detail))? {
-                output.line(format!("{public_key} since {}", rfc3339(since)).as_bytes());
+            for key in pubkey::named(ctx).await.map_err(refused)?.keys {
+                let restored = if key.reason.is_empty() { String::new() } else { format!(", after a declared restore: {}", key.reason) };
+                output.line(format!("{} since {}{restored}", key.public_key_hex, rfc3339(key.since)).as_bytes());
             }
+            Ok(())
+        }
+        ReceiptKeysCommand::Restore { reason } => {
+            let make_key =
+                || make_key().map_err(|Failure(detail)| api::problem::Problem::new(schemas::error_code::ErrorCode::Internal, detail));
+            let next = engine.signer.begin_restore(ctx, &reason, make_key).await.map_err(refused)?;
+            pubkey::name_next(ctx, &next, &reason).await.map_err(refused)?;
+            engine.signer.compare_again(ctx).await.map_err(refused)?;
+            if let Some(refusal) = engine.signer.refusal() {
+                return Err(Failure(refusal.reason().to_owned()));
+            }
+            // Requests made before the restore were parked: the next key signs what they asked for.
+            let taken = engine.projector.service(TABLES.view.name).map_err(failure)?.take_parked().await.map_err(failure)?;
+            output.line(next.as_bytes());
+            output.note(&format!("the key {next} signs from now on; {taken} parked requests are taken again"));
             Ok(())
         }
     }
@@ -553,6 +605,12 @@ async fn status(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure
     }
     for lag in projector::lag::of(&engine.parts).await.map_err(failure)? {
         output.line(format!("view {}\tlag {}\tseconds {}", lag.view, lag.events, lag.seconds).as_bytes());
+    }
+    if let Some(refusal) = signing_refusal(engine).await? {
+        output.line(format!("signing of receipts and checkpoints\trefused: {}", refusal.reason()).as_bytes());
+    }
+    for (service, reason) in engine.signer.refused_trees() {
+        output.line(format!("signing of checkpoints of {service}\trefused: {reason}").as_bytes());
     }
     for service in engine.projector.services() {
         let checkpoint = service.checkpoint().await.map_err(failure)?;

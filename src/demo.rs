@@ -123,6 +123,11 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
         // Terms are shown, nothing is ever settled.
         config.set(&["payments"], "pay_to", NOBODY);
     }
+    if config.text("checkpoints.memory").is_empty() {
+        // Next to the data directory: a demo leaves nothing in the user's state directory.
+        let memory = format!("{}.signer", config.text("data_dir").trim_end_matches('/'));
+        config.set(&["checkpoints"], "memory", memory);
+    }
     let engine = Engine::open(config, Some(address), Some(true), Role::All).await?;
     let beside: engine::Beside = Box::new(move |engine, ready| {
         Box::pin(async move {

@@ -18,6 +18,8 @@ use api::operation::Price;
 use api::payments::{Payments, SettingError, Settings as PaymentSettings};
 use api::server::Server;
 use api::services::recalls::search::Search;
+use api::services::receipts::memory::Memory;
+use api::services::receipts::signer::Signer;
 use event_log::EventLog;
 use event_log::kafka::Framing;
 use event_log::metered::Metered;
@@ -112,6 +114,8 @@ pub(crate) struct Engine {
     pub(crate) context: Arc<Context>,
     /// The public key that receipts are signed with if none is named yet.
     receipt_key: String,
+    /// Says whether this process may sign.
+    pub(crate) signer: Arc<Signer>,
     holder: String,
     stop: watch::Sender<bool>,
     /// The projector stops after everything that waits for it.
@@ -146,7 +150,9 @@ impl Engine {
         let (keys, keys_dir) = (SigningKeys::default(), receipt_keys_dir(&config));
         let receipt_key = keys.add(&secrets::seed(&keys_dir.join("first.key"))?);
         read_receipt_keys(&keys_dir, &keys).map_err(|error| error as Box<dyn StdError>)?;
-        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock, keys: Arc::new(keys) };
+        let keys = Arc::new(keys);
+        let signer = Arc::new(Signer::new(signer_memory(&config, &dir, &store)?, Arc::clone(&keys), receipt_key.clone()));
+        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock, keys: Arc::clone(&keys) };
         let projector = Arc::new(Projector::open(parts.clone()).await?);
         let (stop, stopping) = watch::channel(false);
         let (stop_projector, _) = watch::channel(false);
@@ -163,9 +169,23 @@ impl Engine {
         if listening.is_some() && role.is(Role::Api) {
             payments.ask().await.map_err(|error| payments_wrong(&config, &error))?;
         }
-        let context = context.with_payments(payments);
+        let context = context.with_payments(payments).with_signing(keys);
         let context = Arc::new(context);
-        Ok(Arc::new(Self { config, log, store, parts, projector, runner, context, receipt_key, holder, stop, stop_projector, _lock: lock }))
+        Ok(Arc::new(Self {
+            config,
+            log,
+            store,
+            parts,
+            projector,
+            runner,
+            context,
+            receipt_key,
+            signer,
+            holder,
+            stop,
+            stop_projector,
+            _lock: lock,
+        }))
     }
 
     /// What becomes true when the engine stops.
@@ -194,9 +214,17 @@ impl Engine {
         upstream_settings(&self.config, name)
     }
 
-    /// Starts what always runs while a directory is open: heads and deciders.
+    /// Starts what always runs while a directory is open: heads and deciders, and the signer, before anything is signed.
     pub(crate) fn start_projector(&self) -> JoinHandle<()> {
-        tokio::spawn(Arc::clone(&self.projector).run(self.holder.clone(), self.stop_projector.subscribe()))
+        let projecting = Arc::clone(&self.projector).run(self.holder.clone(), self.stop_projector.subscribe());
+        let (signer, context) = (Arc::clone(&self.signer), Arc::clone(&self.context));
+        tokio::spawn(async move {
+            signer.start(&context).await;
+            tokio::select! {
+                () = projecting => {}
+                () = signer.watch(&context) => {}
+            }
+        })
     }
 
     /// Waits until every service that reads a topic has passed its present end.
@@ -264,6 +292,31 @@ pub(crate) fn receipt_keys_dir(config: &Config) -> PathBuf {
     match config.text("receipt_keys_dir") {
         "" => Path::new(config.text("data_dir")).join("receipt-keys"),
         path => PathBuf::from(path),
+    }
+}
+
+/// Where the signer remembers what it signed: outside the data directory, which a backup may put back.
+fn signer_memory(config: &Config, dir: &Path, store: &Arc<dyn ViewStore>) -> Result<Memory, crate::config::Error> {
+    const KEY: &str = "checkpoints.memory";
+    let path = match config.text(KEY) {
+        "" if backend::is_shared(config, "store") => return Ok(Memory::Store(Arc::clone(store))),
+        "" => state_dir(|name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)).join("signer"),
+        path => PathBuf::from(path),
+    };
+    // As far as the directories exist: one that does not cannot be a link into the other.
+    let whole = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned());
+    if whole(&path).starts_with(whole(dir)) {
+        return Err(config.wrong(KEY, "must be outside data_dir: a backup of that directory must not put back what was signed"));
+    }
+    Ok(Memory::Directory { path, keys: receipt_keys_dir(config) })
+}
+
+/// The directory of state that belongs to the user, by the environment (XDG base directories).
+fn state_dir(variable: impl Fn(&str) -> Option<PathBuf>) -> PathBuf {
+    let below_home = || variable("HOME").map(|home| home.join(".local/state"));
+    match variable("XDG_STATE_HOME").filter(|path| path.is_absolute()).or_else(below_home) {
+        Some(state) => state.join("highwater"),
+        None => PathBuf::from("/var/lib/highwater"),
     }
 }
 
@@ -508,7 +561,10 @@ pub(crate) async fn run(
     }
     if role.is(Role::Project) {
         tasks.spawn(follow_receipt_keys(Arc::clone(&engine)));
-        tasks.spawn(api::services::receipts::seal::run(Arc::clone(&engine.context), Arc::clone(&engine.parts.keys), engine.holder.clone()));
+        tasks.spawn(api::services::receipts::seal::run(Arc::clone(&engine.context), Arc::clone(&engine.signer), engine.holder.clone()));
+        let (context, signer) = (Arc::clone(&engine.context), Arc::clone(&engine.signer));
+        let sources = api::services::all().into_iter().filter_map(|service| service.checkpoints).collect();
+        tasks.spawn(api::services::common::checkpoints::run(context, signer, engine.holder.clone(), sources));
         let own = Arc::clone(&engine);
         tasks.spawn(engine.until_stopped(async move {
             while let Err(problem) = api::services::receipts::pubkey::name_first(&own.context, &own.receipt_key).await {

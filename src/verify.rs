@@ -1,4 +1,4 @@
-//! `highwater verify`: checks receipts offline.
+//! `highwater verify`: checks receipts, and whether one checkpoint continues another, offline.
 
 use std::error::Error as StdError;
 use std::io::Read;
@@ -59,7 +59,69 @@ pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Re
     if failed > 0 || receipts.is_empty() { Err(format!("{failed} of {} checks failed", receipts.len()).into()) } else { Ok(()) }
 }
 
+/// Checks whether a checkpoint continues an older one of the same tree. Prints one line.
+pub(crate) fn verify_continues(
+    old: &Path,
+    new: &Path,
+    proof: Option<&Path>,
+    pubkeys: &[String],
+    output: &dyn Output,
+) -> Result<(), Box<dyn StdError>> {
+    let keys: Vec<String> = pubkeys.iter().map(|key| key.to_lowercase()).collect();
+    let checkpoint = |file: &Path| -> Result<Checkpoint, Box<dyn StdError>> {
+        let note = String::from_utf8(read_bytes(file)?).unwrap_or_default();
+        let unsigned = || format!("{} is no checkpoint that a key given as --pubkey signed", file.display());
+        Ok(Checkpoint::read(&note, keys.iter().map(String::as_str)).ok_or_else(unsigned)?)
+    };
+    let (old, new) = (checkpoint(old)?, checkpoint(new)?);
+    let fault = match proof {
+        Some(proof) => fault_between(&old, &new, Some(&read(proof)?)),
+        None => fault_between(&old, &new, None),
+    };
+    let Some(fault) = fault else {
+        output.line(format!("continues: the tree of {} leaves holds the one of {} unchanged", new.size, old.size).as_bytes());
+        return Ok(());
+    };
+    output.line(format!("NOT VALID: {fault}").as_bytes());
+    Err("the new checkpoint is not shown to continue the old one".into())
+}
+
+/// Why a checkpoint is not shown to continue an older one; `None` if it is. The proof is as `/v1/consistency` answers it.
+fn fault_between(old: &Checkpoint, new: &Checkpoint, proof: Option<&Value>) -> Option<String> {
+    if old.origin != new.origin {
+        return Some(format!("they are of different trees, {} and {}", old.origin, new.origin));
+    }
+    if new.size < old.size {
+        return Some(format!("the new tree has {} leaves and the old one {}: leaves were taken away", new.size, old.size));
+    }
+    if new.size == old.size {
+        return (new.root != old.root)
+            .then(|| format!("both trees have {} leaves, and different roots: there are two histories", new.size));
+    }
+    // Every tree holds the empty one.
+    if old.size == 0 {
+        return None;
+    }
+    let Some(proof) = proof else {
+        return Some(format!("a proof is needed (--proof): the answer of /v1/consistency?from={}&to={}", old.size, new.size));
+    };
+    let size = |name: &str| proof.get(name).and_then(Value::as_u64);
+    if (size("from"), size("to")) != (Some(old.size), Some(new.size)) {
+        return Some(format!("the proof is not from {} to {} leaves", old.size, new.size));
+    }
+    let hashes = proof.get("proof").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let hashes: Option<Vec<Hash32>> = hashes.iter().map(|hash| Hash32::from_hex(hash.as_str()?)).collect();
+    let is_shown = hashes.is_some_and(|hashes| tree::is_consistent(&hashes, new, old));
+    (!is_shown).then(|| "the proof does not lead from the old root to the new one".to_owned())
+}
+
 fn read(file: &Path) -> Result<Value, Box<dyn StdError>> {
+    let bytes = read_bytes(file)?;
+    serde_json::from_slice(&bytes).map_err(|error| format!("{} is no JSON: {error}", file.display()).into())
+}
+
+/// What a file holds; `-` is standard input.
+fn read_bytes(file: &Path) -> Result<Vec<u8>, Box<dyn StdError>> {
     let shown = file.display();
     let mut bytes = Vec::new();
     let taken = if file == Path::new("-") {
@@ -71,7 +133,7 @@ fn read(file: &Path) -> Result<Value, Box<dyn StdError>> {
     if bytes.len() as u64 > BYTES_MAX {
         return Err(format!("{shown} is larger than {BYTES_MAX} bytes").into());
     }
-    serde_json::from_slice(&bytes).map_err(|error| format!("{shown} is no JSON: {error}").into())
+    Ok(bytes)
 }
 
 /// What is wrong with a receipt.
@@ -122,4 +184,56 @@ fn break_between(before: &Value, after: &Value) -> Option<String> {
     }
     (text(after, "/body/prevHash") != text(before, "/contentHash"))
         .then(|| format!("{second} does not follow {first}: prevHash is another"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use schemas::tree::Question;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A tree of some leaves; from `forked` on they are others.
+    fn grown(size: u64, forked: u64) -> HashMap<u64, Hash32> {
+        let mut stored = HashMap::new();
+        for n in 0..size {
+            let siblings: Vec<Hash32> = tree::siblings(n).map(|place| stored[&place]).collect();
+            stored.extend(tree::added(n, tree::leaf(&[u8::from(n >= forked), u8::try_from(n).unwrap()]), &siblings));
+        }
+        stored
+    }
+
+    fn at(stored: &HashMap<u64, Hash32>, size: u64) -> Checkpoint {
+        Checkpoint { origin: "x.example/receipts".to_owned(), size, root: Question::Root { size }.answer(stored).unwrap()[0] }
+    }
+
+    fn proof(stored: &HashMap<u64, Hash32>, from: u64, to: u64) -> Value {
+        let hashes = Question::Consistency { size: to, old: from }.answer(stored).unwrap();
+        json!({ "from": from, "to": to, "proof": hashes.iter().map(Hash32::to_string).collect::<Vec<_>>() })
+    }
+
+    /// Proves that a checkpoint continues an older one by its own proof alone, and that a fork, a smaller tree, another tree, and a proof that is
+    /// missing, of other sizes or damaged are each told.
+    #[test]
+    fn one_checkpoint_and_another() {
+        let (tree, fork) = (grown(20, 99), grown(20, 5));
+        let fault = |old: &Checkpoint, new: &Checkpoint, proof: Option<&Value>| fault_between(old, new, proof).unwrap_or_default();
+        for (old, new) in [(1, 20), (7, 8), (8, 20), (19, 20)] {
+            assert_eq!(fault(&at(&tree, old), &at(&tree, new), Some(&proof(&tree, old, new))), "");
+        }
+        let (old, new) = (at(&tree, 7), at(&tree, 20));
+        assert_eq!(fault(&old, &old, None), "", "the same one");
+        assert!(fault(&old, &new, None).contains("a proof is needed"));
+        assert!(fault(&old, &new, Some(&proof(&tree, 8, 20))).contains("not from 7 to 20"));
+        assert!(fault(&new, &old, None).contains("taken away"));
+        assert!(fault(&old, &at(&fork, 7), None).contains("two histories"));
+        assert!(fault(&old, &at(&fork, 20), Some(&proof(&fork, 7, 20))).contains("does not lead"));
+        let mut damaged = proof(&tree, 7, 20);
+        damaged["proof"][0] = json!("zz");
+        assert!(fault(&old, &new, Some(&damaged)).contains("does not lead"));
+        let other = Checkpoint { origin: "y.example/receipts".to_owned(), ..new };
+        assert!(fault(&old, &other, None).contains("different trees"));
+    }
 }

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
+use schemas::receipt::SigningKeys;
 use schemas::tables::{Table, ViewDef};
 use serde::de::DeserializeOwned;
 use tokio::sync::{OnceCell, watch};
@@ -134,6 +135,8 @@ pub struct Context {
     pub payments: Payments,
     /// What posts to webhooks, once something is posted.
     pub(crate) posts: OnceCell<Poster>,
+    /// The keys that receipts are signed with, where this process signs; they say why nothing is signed at present.
+    pub signing: Option<Arc<SigningKeys>>,
     /// Whether the server stops: who waits for something new is answered at once then.
     pub stopping: watch::Sender<bool>,
 }
@@ -160,6 +163,7 @@ impl Context {
             live: Live::default(),
             payments: Payments::default(),
             posts: OnceCell::new(),
+            signing: None,
             stopping: watch::Sender::new(false),
         }
     }
@@ -168,6 +172,12 @@ impl Context {
     #[must_use]
     pub fn with_live(self, live: Live) -> Self {
         Self { live, ..self }
+    }
+
+    /// The same with the keys that this process signs receipts with.
+    #[must_use]
+    pub fn with_signing(self, keys: Arc<SigningKeys>) -> Self {
+        Self { signing: Some(keys), ..self }
     }
 
     /// The same with a till.

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::context::Context;
+use crate::feed::Source;
 use crate::problem::Problem;
 
 /// HTTP methods that operations use.
@@ -293,6 +294,8 @@ pub struct Service {
     pub about: &'static str,
     /// Its operations.
     pub operations: Vec<Operation>,
+    /// Where its changes are, if they have signed checkpoints (`services/common/checkpoints.rs`).
+    pub checkpoints: Option<Source>,
     /// What it serves beside them, by path: pages and files; `None` if nothing.
     pub files: Option<Files>,
 }

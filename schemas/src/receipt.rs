@@ -122,33 +122,71 @@ pub fn is_id(text: &str) -> bool {
     digits.len() == ID_DIGITS && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
+/// Why a process signs nothing at present.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Requests wait until the reason is gone.
+    Wait(String),
+    /// A restore was declared: requests made before it are parked, since the key that they would be signed with signs nothing any more.
+    Park(String),
+}
+
+impl Refusal {
+    /// The reason, and what an operator can do about it.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Wait(reason) | Self::Park(reason) => reason,
+        }
+    }
+}
+
 /// The keys that a process signs with, by public key in hex. Never shown. New ones may come while it runs.
 #[derive(Default)]
-pub struct SigningKeys(RwLock<HashMap<String, SigningKey>>);
+pub struct SigningKeys {
+    keys: RwLock<HashMap<String, SigningKey>>,
+    /// Why nothing is signed; `None` while signing is allowed.
+    refusal: RwLock<Option<Refusal>>,
+}
 
 impl SigningKeys {
     /// Adds a key by its secret seed; answers its public key in hex.
     pub fn add(&self, seed: &[u8; 32]) -> String {
         let key = SigningKey::from_bytes(seed);
         let public = hex(key.verifying_key().as_bytes());
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(public.clone(), key);
+        self.keys.write().unwrap_or_else(PoisonError::into_inner).insert(public.clone(), key);
         public
     }
 
     /// The public keys of those that are here, in hex.
     #[must_use]
     pub fn public(&self) -> Vec<String> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+        self.keys.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 
-    /// The signature over some bytes; `None` if the key is not here.
+    /// Allows signing (`None`), or stops it. Answers the state before.
+    pub fn set_refusal(&self, refusal: Option<Refusal>) -> Option<Refusal> {
+        std::mem::replace(&mut *self.refusal.write().unwrap_or_else(PoisonError::into_inner), refusal)
+    }
+
+    /// Why nothing is signed; `None` while signing is allowed.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.refusal.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The signature over some bytes; `None` if the key is not here, or while signing is refused.
     #[must_use]
     pub fn sign_bytes(&self, public_key_hex: &str, bytes: &[u8]) -> Option<[u8; 64]> {
-        let keys = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let refusal = self.refusal.read().unwrap_or_else(PoisonError::into_inner);
+        if refusal.is_some() {
+            return None;
+        }
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         keys.get(public_key_hex).map(|key| key.sign(bytes).to_bytes())
     }
 
-    /// The receipt of a body; `None` if the key is not here, or the body has no canonical form.
+    /// The receipt of a body; `None` if the key is not here, while signing is refused, or if the body has no canonical form.
     #[must_use]
     pub fn sign(&self, public_key_hex: &str, body: Body) -> Option<Signed> {
         let canonical_body = serde_json_canonicalizer::to_vec(&body).ok()?;

@@ -185,6 +185,78 @@ pub fn leaves_of(tile: &Tile) -> std::ops::Range<u64> {
     first..first + u64::from(tile.width())
 }
 
+/// The place of a tile: its level, and its number on that level.
+pub type TilePlace = (u8, u64);
+
+/// The tile from which a stored hash can be computed.
+#[must_use]
+pub fn tile_holding(place: u64) -> TilePlace {
+    let tile = Tile::from_index(TILE_HEIGHT, place);
+    (tile.level(), tile.level_index())
+}
+
+/// A stored hash, computed from the hashes of the tile that holds it; `None` if the tile is not that wide yet.
+#[must_use]
+pub fn hash_in_tile((level, number): TilePlace, hashes: &[u8], place: u64) -> Option<Hash32> {
+    let width = u32::try_from(hashes.len() / 32).ok().filter(|width| (1..=FULL).contains(width))?;
+    Tile::new(TILE_HEIGHT, level, number, width, false).hash_at_index(hashes, place).ok().map(|hash| Hash32(hash.0))
+}
+
+/// The right edge of a tree that grows: on each level the tile that is not full.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edge {
+    size: u64,
+    levels: Vec<Vec<u8>>,
+}
+
+impl Edge {
+    /// The tiles that are not full in a tree of so many leaves, with the bytes that each has.
+    pub fn partial(size: u64) -> impl Iterator<Item = (TilePlace, usize)> {
+        (0..LEVELS).filter_map(move |level| {
+            let hashes = size >> (u32::from(TILE_HEIGHT) * u32::from(level));
+            let width = usize::try_from(hashes % u64::from(FULL)).unwrap_or_default();
+            (width > 0).then_some(((level, hashes >> TILE_HEIGHT), width * 32))
+        })
+    }
+
+    /// The edge of a tree of so many leaves, from its tiles that are not full; `None` if one is missing or too short. What is beyond the size is
+    /// left out.
+    #[must_use]
+    pub fn read(size: u64, tiles: &HashMap<TilePlace, Vec<u8>>) -> Option<Self> {
+        let mut levels = vec![Vec::new(); usize::from(LEVELS)];
+        for ((level, number), bytes) in Self::partial(size) {
+            *levels.get_mut(usize::from(level))? = tiles.get(&(level, number))?.get(..bytes)?.to_vec();
+        }
+        Some(Self { size, levels })
+    }
+
+    /// Leaves.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Adds a leaf's hash; hands out the tiles that are full now.
+    pub fn push(&mut self, leaf: Hash32, full: &mut HashMap<TilePlace, Vec<u8>>) {
+        let mut hash = leaf.0;
+        for (level, hashes) in (0..LEVELS).zip(&mut self.levels) {
+            hashes.extend_from_slice(&hash);
+            if hashes.len() < FULL as usize * 32 {
+                break;
+            }
+            let tile = std::mem::take(hashes);
+            hash = Tile::subtree_hash(&tile).0;
+            full.insert((level, self.size >> (u32::from(TILE_HEIGHT) * (u32::from(level) + 1))), tile);
+        }
+        self.size += 1;
+    }
+
+    /// The tiles that are not full.
+    pub fn tiles(&self) -> impl Iterator<Item = (TilePlace, &[u8])> {
+        Self::partial(self.size).filter_map(|((level, number), _)| Some(((level, number), self.levels.get(usize::from(level))?.as_slice())))
+    }
+}
+
 /// A tree at one size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
@@ -289,6 +361,27 @@ mod tests {
             }
         }
         assert_eq!(Question::Inclusion { size: 3, index: 3 }.answer(&stored), None);
+    }
+
+    /// Proves that a tree grown tile by tile, stopped and read again on the way, gives the roots and proofs of the same tree grown hash by hash.
+    #[test]
+    fn edges() {
+        let (leaves, stored) = grown(700);
+        let (mut tiles, mut edge) = (HashMap::new(), Edge::read(0, &HashMap::new()).unwrap());
+        for (n, leaf) in leaves.iter().enumerate() {
+            edge.push(*leaf, &mut tiles);
+            if n % 97 == 0 || n == 699 {
+                tiles.extend(edge.tiles().map(|(place, hashes)| (place, hashes.to_vec())));
+                edge = Edge::read(edge.size(), &tiles).unwrap();
+            }
+        }
+        assert_eq!((edge.size(), tiles.len()), (700, 4), "two full tiles, a partial one, and one above them");
+        for question in [Question::Root { size: 700 }, Question::Root { size: 513 }, Question::Consistency { size: 700, old: 300 }] {
+            let hash = |place: u64| (place, hash_in_tile(tile_holding(place), &tiles[&tile_holding(place)], place).unwrap());
+            let few: HashMap<u64, Hash32> = question.places().into_iter().map(hash).collect();
+            assert_eq!(question.answer(&few), question.answer(&stored));
+        }
+        assert_eq!(Edge::read(701, &tiles), None, "a tile is too short");
     }
 
     /// Proves that a checkpoint reads back under its key, and not under another or with anything changed.

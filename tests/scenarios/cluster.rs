@@ -61,6 +61,8 @@ impl Cluster {
             .env("HIGHWATER_SCYLLA__KEYSPACE", &self.name)
             .env("HIGHWATER_SCYLLA__REPLICATION", "1")
             .env("HIGHWATER_MASTER_KEY_FILE", self.data("master.key"))
+            // In the store, as it is by default there.
+            .env("HIGHWATER_CHECKPOINTS__MEMORY", "")
             .env("HIGHWATER_CLOCK__FIXED", self.fixed);
         command
     }

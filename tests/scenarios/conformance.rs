@@ -54,7 +54,14 @@ fn fixtures() -> Vec<Service> {
         Err(Problem::new(ErrorCode::NotFound, "This tool intentionally returns an error for testing"))
     });
     let operations = vec![text, failure];
-    vec![Service { name: "fixtures", title: "Fixtures", about: "Fixtures of the conformance suites.", operations, files: None }]
+    vec![Service {
+        name: "fixtures",
+        title: "Fixtures",
+        about: "Fixtures of the conformance suites.",
+        operations,
+        checkpoints: None,
+        files: None,
+    }]
 }
 
 /// Proves that MCP is spoken to the letter of both revisions, as the official suites have it; what they ask for and we do not offer is listed

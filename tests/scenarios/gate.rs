@@ -278,6 +278,11 @@ impl Coordination for GatedStore {
         self.store.coordination().replace(name, value).await
     }
 
+    async fn replace_if(&self, name: &str, current: Option<&str>, value: &str) -> Result<bool, view_store::Error> {
+        self.gate.pass().await;
+        self.store.coordination().replace_if(name, current, value).await
+    }
+
     async fn all_kept(&self) -> Result<Vec<(String, String)>, view_store::Error> {
         self.gate.pass().await;
         self.store.coordination().all_kept().await

@@ -7,6 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api::operation::{Method, Operation};
+use api::services::common::checkpoints;
+use api::services::receipts::memory::Memory;
+use api::services::receipts::signer::Signer;
 use api::services::receipts::{pubkey, seal};
 use schemas::clock::{Clock, Played as PlayedClock};
 use schemas::views::accounts::Tier;
@@ -48,7 +51,12 @@ impl Story {
         let served = Served::start(&fed.engine, Clock::Played(clock), Some(&played.base_url));
         let key = served.key(Tier::Business).await;
         pubkey::name_first(&served.context, &fed.engine.receipt_key).await.unwrap();
-        tokio::spawn(seal::run(Arc::clone(&served.context), Arc::clone(&fed.engine.parts.keys), "seal".to_owned()));
+        let memory = Memory::Store(Arc::clone(&fed.engine.store));
+        let signer = Signer::new(memory, Arc::clone(&fed.engine.parts.keys), fed.engine.receipt_key.clone());
+        let signer = Arc::new(signer);
+        tokio::spawn(seal::run(Arc::clone(&served.context), Arc::clone(&signer), "seal".to_owned()));
+        let sources = api::services::all().into_iter().filter_map(|service| service.checkpoints).collect();
+        tokio::spawn(checkpoints::run(Arc::clone(&served.context), signer, "seal".to_owned(), sources));
         Self { fed, played, served, key, clock }
     }
 
@@ -121,7 +129,11 @@ async fn every_example_is_answered() {
     let sealed = move || {
         wait_for("a checkpoint", || {
             String::from_utf8(crate::process::get(address, "/receipts/checkpoint", "")?.1).ok()?.contains("\n2\n").then_some(())
-        })
+        });
+        for service in api::services::all().iter().filter(|service| service.checkpoints.is_some()) {
+            let path = format!("/{}/checkpoint", service.name);
+            wait_for("a checkpoint of changes", || (crate::process::get(address, &path, "")?.0 == 200).then_some(()));
+        }
     };
     tokio::task::spawn_blocking(sealed).await.unwrap();
     let (mut operations, mut tools, mut offered) = (0, 0, Vec::new());

@@ -5,6 +5,7 @@
 mod account;
 mod bad_input;
 mod chance;
+mod change_checkpoints;
 mod cluster;
 mod commands;
 mod conformance;
@@ -34,6 +35,7 @@ mod reader;
 mod rebuild;
 mod receipt_owners;
 mod receipts;
+mod restored_backup;
 mod rivals;
 mod secrets;
 mod secure_servers;

@@ -36,6 +36,8 @@ pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Comm
         command.env_remove(name);
     }
     command.env("HIGHWATER_DATA_DIR", data).env("HIGHWATER_LISTEN", "127.0.0.1:0").env("HIGHWATER_LOGGING__FORMAT", "json");
+    // Outside the data directories of a test, and in nobody's home.
+    command.env("HIGHWATER_CHECKPOINTS__MEMORY", data.parent().unwrap().join("signer-memory"));
     // Nothing is read but what the test gives.
     command.current_dir(data.parent().unwrap());
     for upstream in upstreams::ALL {

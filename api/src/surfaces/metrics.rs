@@ -55,6 +55,12 @@ static UNSETTLED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
         "Payments whose time is over and of which nobody knows whether they were settled, at the node that looks after them",
     )
 });
+static SIGNING_REFUSED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
+    gauge(
+        "api_checkpoint_signing_refused",
+        "Whether this node refuses to sign receipts and checkpoints, because its log does not continue what was signed before (1), or signs (0)",
+    )
+});
 static ATTEMPTS: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
     counter("api_webhook_attempts_total", "Messages posted to webhooks, by service and what became of them", &["service", "outcome"])
 });
@@ -90,7 +96,7 @@ pub fn described() -> Vec<Desc> {
     }
     let counters = [&REQUESTS, &RESPONSES, &PUBLISHED, &PAYMENTS, &REVENUE, &ATTEMPTS].map(|metric| of(metric)).concat();
     let targets = [&SENDERS, &TARGETS_WELL, &TARGETS_FAILING, &TARGETS_DISABLED, &OLDEST_UNDELIVERED].map(|metric| of(metric)).concat();
-    let gauges = [&UNSETTLED, &ANSWERING, &OPEN, &OPEN_MAX, &READY, &TASKS, &QUEUED].map(|metric| of(metric)).concat();
+    let gauges = [&UNSETTLED, &SIGNING_REFUSED, &ANSWERING, &OPEN, &OPEN_MAX, &READY, &TASKS, &QUEUED].map(|metric| of(metric)).concat();
     [counters, of(&SECONDS), gauges, targets].concat()
 }
 
@@ -192,6 +198,11 @@ pub(crate) fn targets(senders: usize, well: usize, failing: usize, disabled: usi
     set(&TARGETS_FAILING, failing);
     set(&TARGETS_DISABLED, disabled);
     set(&OLDEST_UNDELIVERED, oldest_s);
+}
+
+/// Shows whether this node refuses to sign.
+pub(crate) fn signing_refused(is_refused: bool) {
+    set(&SIGNING_REFUSED, usize::from(is_refused));
 }
 
 /// Shows of how many payments nobody knows although their time is over.

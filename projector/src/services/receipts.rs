@@ -8,7 +8,7 @@ use schemas::avro;
 use schemas::clock::rfc3339;
 use schemas::event::{Fact, FactKind};
 use schemas::hash::Hash32;
-use schemas::receipt::{Body, Receipt, Signed, TYPE, VERSION, hash_text};
+use schemas::receipt::{Body, Receipt, Refusal, Signed, TYPE, VERSION, hash_text};
 use schemas::topics::{CHANGES_RECEIPTS, PAYMENTS, RECEIPTS, Topic};
 use schemas::tree;
 use schemas::views::payments::{CLAIM, LAPSED, PaymentCommand, SETTLED, transfer_of};
@@ -91,7 +91,11 @@ impl Rules for ReceiptsRules {
                 if signing.keys.last().is_some_and(|key| key.public_key_hex == command.public_key) {
                     return Ok(());
                 }
-                signing.keys.push(PublicKey { public_key_hex: command.public_key.clone(), since: fact.observed_at });
+                signing.keys.push(PublicKey {
+                    public_key_hex: command.public_key.clone(),
+                    since: fact.observed_at,
+                    reason: command.reason.clone(),
+                });
                 state.remember(source::SIGNING, Some(&signing))
             }
             RESERVE => reserve(state, fact, command),
@@ -171,6 +175,11 @@ fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, comm
         issuer: command.issuer.clone(),
         issued_to: Some(command.caller.clone()).filter(|caller| !caller.is_empty()),
     };
+    match state.keys().refusal() {
+        Some(Refusal::Wait(reason)) => return Err(Undecided::Blocked(reason)),
+        Some(Refusal::Park(reason)) => return Err(Undecided::Poison(reason)),
+        None => {}
+    }
     let Signed { receipt, canonical } = state.keys().sign(&key.public_key_hex, body).ok_or_else(|| {
         let public = &key.public_key_hex;
         Undecided::Blocked(format!("the receipt key {public} is not on this node: copy its file into receipt_keys_dir"))
@@ -440,6 +449,21 @@ mod tests {
         // A payment for another service orders nothing here, and its transfer is taken all the same.
         assert_eq!(moved.ask("pay_5", ReceiptCommand { transfer: "transfer/n/0x2/1".to_owned(), ..ReceiptCommand::default() }), Ok(None));
         assert_eq!(moved.ask("pay_6", paid("transfer/n/0x2/1")), Ok(None));
+    }
+
+    /// Proves that while signing is refused nothing is issued: requests wait, or are parked once a restore was declared.
+    #[test]
+    fn nothing_while_signing_is_refused() {
+        let (mut moved, public) = Moved::new(&[1]);
+        moved.key(&public[0]);
+        let refuse = |moved: &Moved, refusal| moved.rows.keys().set_refusal(refusal);
+        refuse(&moved, Some(Refusal::Wait("older".to_owned())));
+        assert_eq!(moved.issue("r1", "a"), Err(Undecided::Blocked("older".to_owned())));
+        assert_eq!(moved.rows.keys().sign_bytes(&public[0], b"anything"), None);
+        refuse(&moved, Some(Refusal::Park("restored".to_owned())));
+        assert_eq!(moved.issue("r1", "a"), Err(Undecided::Poison("restored".to_owned())));
+        refuse(&moved, None);
+        assert_eq!(moved.issue("r1", "a").unwrap().unwrap().body.seq, 1);
     }
 
     /// Proves that without a key, or without its file, nothing is issued and nothing is put aside: requests wait.

@@ -184,6 +184,9 @@ pub trait Coordination: Send + Sync {
     async fn keep(&self, name: &str, value: &str) -> Result<String, Error>;
     /// Puts a value in the place of whatever is kept under `name`, durably. What was there is in no answer any more.
     async fn replace(&self, name: &str, value: &str) -> Result<(), Error>;
+    /// Keeps `value` under `name`, durably, only if what is kept there is `current` (`None`: nothing). Answers whether `value` is kept now.
+    /// Of several callers with the same `current` and different values one is answered true.
+    async fn replace_if(&self, name: &str, current: Option<&str>, value: &str) -> Result<bool, Error>;
     /// All that is kept, in no order.
     async fn all_kept(&self) -> Result<Vec<(String, String)>, Error>;
 }

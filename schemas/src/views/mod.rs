@@ -10,6 +10,7 @@ pub mod recalls;
 pub mod receipts;
 pub mod records;
 pub mod research;
+pub mod trees;
 pub mod watches;
 
 use crate::tables::ViewDef;
@@ -27,7 +28,7 @@ pub const SERVICES: &[&ViewDef] = &[
     watches::TABLES.view,
 ];
 
-/// Every view: the engine's own, then those of services.
+/// Every view: the engine's own, that of the trees, then those of services.
 pub fn all() -> impl Iterator<Item = &'static ViewDef> {
-    std::iter::once(&engine::VIEW).chain(SERVICES.iter().copied())
+    [&engine::VIEW, &trees::VIEW].into_iter().chain(SERVICES.iter().copied())
 }

@@ -59,6 +59,8 @@ pub struct ReceiptCommand {
     /// it is read from the topic of payments.
     #[serde(skip)]
     pub transfer: String,
+    /// [`KEY`]: why a declared restore needed another key; empty for an ordinary rotation.
+    pub reason: String,
 }
 
 impl Command for ReceiptCommand {
@@ -69,7 +71,8 @@ impl Command for ReceiptCommand {
     }
 
     fn canonical(&self) -> Vec<u8> {
-        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note, caller, writer, transfer: _ } = self;
+        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note, caller, writer, reason, transfer: _ } =
+            self;
         Canonical::default()
             .text("verb", verb)
             .text("action", action)
@@ -82,6 +85,7 @@ impl Command for ReceiptCommand {
             .text("note", note)
             .text("caller", caller)
             .text("writer", writer)
+            .text("reason", reason)
             .bytes()
     }
 }
@@ -245,6 +249,9 @@ pub struct PublicKey {
     pub public_key_hex: String,
     /// From when on it signs: milliseconds since 1970.
     pub since: i64,
+    /// Why a declared restore needed this key; empty for the first key and for an ordinary rotation.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
 }
 
 /// The keys that sign: all so far, the current one last.
@@ -253,6 +260,15 @@ pub struct PublicKey {
 pub struct Signing {
     /// In the order in which they began.
     pub keys: Vec<PublicKey>,
+}
+
+impl Signing {
+    /// The keys that signed the history as it is now: those named since the last declared restore, the present one last.
+    #[must_use]
+    pub fn since_restore(&self) -> &[PublicKey] {
+        let restored = self.keys.iter().rposition(|key| !key.reason.is_empty()).unwrap_or(0);
+        self.keys.get(restored..).unwrap_or_default()
+    }
 }
 
 crate::record_tables!("receipts");

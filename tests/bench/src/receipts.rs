@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use api::server::Server;
+use api::services::receipts::memory::Memory;
+use api::services::receipts::signer::Signer;
 use api::services::receipts::{pubkey, seal};
 use schemas::receipt::SigningKeys;
 use schemas::views::accounts::Tier;
@@ -96,7 +98,8 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
         pubkey::name_first(&context, &engine.receipt_key).await.map_err(refused)?;
         let minted = context.access.mint(&context, Tier::FleetPlus, "").await.map_err(refused)?;
         line(&json!({ "address": address.to_string(), "key": minted.key.reveal() }).to_string());
-        tokio::spawn(seal::run(Arc::clone(&context), Arc::clone(&engine.keys), "bench".to_owned()));
+        let signer = Signer::new(Memory::Store(Arc::clone(&engine.store)), Arc::clone(&engine.keys), engine.receipt_key.clone());
+        tokio::spawn(seal::run(Arc::clone(&context), Arc::new(signer), "bench".to_owned()));
         Ok(server.run(context, api::services::all(), Arc::new(|| Ok(())), std::future::pending()).await?)
     })
 }

@@ -76,6 +76,7 @@ impl Place {
         let mut command = Command::new(&self.binary);
         command.args(arguments).current_dir(&self.dir).stdin(Stdio::null());
         command.env("HIGHWATER_DATA_DIR", self.dir.join(node)).env("HIGHWATER_LISTEN", "127.0.0.1:0");
+        command.env("HIGHWATER_CHECKPOINTS__MEMORY", self.dir.join("signer-memory"));
         command.env("HIGHWATER_MASTER_KEY_FILE", self.dir.join("master.key")).env("HIGHWATER_LOGGING__FORMAT", "json");
         command.env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true").env("HIGHWATER_TIERS__BUSINESS__CALLS_PER_MINUTE", "0");
         for upstream in upstreams::ALL {

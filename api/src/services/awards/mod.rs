@@ -15,7 +15,7 @@ use crate::feed::query::Feed;
 use crate::feed::{Source, changes};
 use crate::operation::Service;
 use crate::services::common::followed::operations;
-use crate::services::common::{health, keys};
+use crate::services::common::{checkpoints, health, keys};
 
 /// Where the service's changes are.
 pub const SOURCE: Source = Source {
@@ -43,12 +43,18 @@ pub fn service() -> Service {
         operations: [
             vec![changes_since::operation(), digest::operation(), competitor::operation(), search::operation()],
             operations::<followed::Awards>(),
-            vec![keys::operation(), changes::operation::<Award>(SOURCE, changes::example()), health::operation(SOURCE)],
+            vec![
+                keys::operation(),
+                changes::operation::<Award>(SOURCE, changes::example()),
+                checkpoints::operation(SOURCE),
+                health::operation(SOURCE),
+            ],
         ]
         .into_iter()
         .flatten()
         .collect(),
-        files: None,
+        checkpoints: Some(SOURCE),
+        files: Some(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path))),
     }
 }
 

@@ -10,7 +10,7 @@ use schemas::views::recalls::{FEED, Recall, THROUGH, VIEW};
 
 use crate::feed::{Source, changes};
 use crate::operation::Service;
-use crate::services::common::{health, keys};
+use crate::services::common::{checkpoints, health, keys};
 
 /// Where the service's changes are.
 pub const SOURCE: Source = Source {
@@ -37,12 +37,13 @@ pub fn service() -> Service {
         operations: [
             vec![list::operation(), keys::operation()],
             webhook::operations(),
-            vec![changes::operation::<Recall>(SOURCE, changes::example()), health::operation(SOURCE)],
+            vec![changes::operation::<Recall>(SOURCE, changes::example()), checkpoints::operation(SOURCE), health::operation(SOURCE)],
         ]
         .into_iter()
         .flatten()
         .collect(),
-        files: None,
+        checkpoints: Some(SOURCE),
+        files: Some(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path))),
     }
 }
 

@@ -14,6 +14,7 @@ use super::chain::{check_name, forbidden};
 use super::tree::Inclusion;
 use super::{Receipts, Shown};
 use crate::access::append::{Once, caught_up, command};
+use crate::context::Context;
 use crate::operation::{Answer, Body, Call, Method, Operation, Price, Stage, Words};
 use crate::problem::Problem;
 
@@ -95,8 +96,12 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let request = match &call.stage {
         Stage::Preview => return Answer::json(&previewed(&issue)),
         Stage::Order { payment, .. } => {
+            // Before any money moves.
+            if let Some(refused) = signing_refused(ctx) {
+                return Err(refused);
+            }
             let receipts = Receipts::now(ctx).await?;
-            // What this payment has come to already is told later, whoever may append now.
+            // What this payment has come to already is answered later, whoever may append now.
             if receipts.outcome(payment).await?.is_none() {
                 receipts.check_may_append(&issue.agent_id, &issue.caller).await?;
             }
@@ -129,6 +134,9 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
             let receipts = Receipts::now(ctx).await?;
             // A repeated request gets its receipt again, whoever may append now.
             if once == Once::Fresh || receipts.outcome(&request).await?.is_none() {
+                if let Some(refused) = signing_refused(ctx) {
+                    return Err(refused);
+                }
                 receipts.check_may_append(&issue.agent_id, &issue.caller).await?;
             }
             command(ctx, TABLES.view, &request, once, &issue).await?;
@@ -164,6 +172,14 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
 fn not_reserved() -> Problem {
     let words = "this payment was claimed without reserving a place in the chain; it is not settled: sign another one";
     Problem::new(ErrorCode::ChainForbidden, words)
+}
+
+/// The answer while this process signs nothing; `None` while it signs. The operator finds the whole reason in the log and in `highwater status`.
+fn signing_refused(ctx: &Context) -> Option<Problem> {
+    ctx.signing.as_ref()?.refusal()?;
+    let detail =
+        "no receipt is signed at present: this server's log does not continue, or is not yet compared with, what was signed before";
+    Some(Problem::new(ErrorCode::Unavailable, detail).retry_after(5))
 }
 
 /// What is certified if it is paid for, without its place in the chain and unsigned.

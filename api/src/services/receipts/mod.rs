@@ -6,10 +6,12 @@ pub mod chain;
 pub mod consistency;
 pub mod issue;
 pub mod list;
+pub mod memory;
 mod page;
 pub mod pubkey;
 pub mod remove_writer;
 pub mod seal;
+pub mod signer;
 mod tree;
 pub mod verify;
 
@@ -63,6 +65,8 @@ pub fn service() -> Service {
             keys::operation(),
             health::operation(SOURCE),
         ],
+        // Its tree is over the receipts themselves.
+        checkpoints: None,
         files: Some(|ctx, path| Box::pin(file(ctx, path))),
     }
 }

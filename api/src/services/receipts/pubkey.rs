@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
 use schemas::receipt::ALGORITHM;
-use schemas::views::receipts::{KEY, ReceiptCommand, TABLES};
+use schemas::views::receipts::{KEY, PublicKey, ReceiptCommand, Signing, TABLES};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -39,6 +39,9 @@ pub struct Key {
     pub public_key_hex: String,
     /// From when on it signed, RFC 3339 in UTC.
     pub since: String,
+    /// Why it took the place of the one before, where the operator declared that a backup was restored: what the one before signed beyond the
+    /// backup is not in this history. Empty for the first key and for an ordinary rotation.
+    pub reason: String,
 }
 
 /// The operation.
@@ -63,8 +66,8 @@ pub fn operation() -> Operation {
 
 async fn answer(call: Call, _: Arguments) -> Result<Answer, Problem> {
     let signing = Receipts::now(&call.context).await?.signing().await?;
-    let keys: Vec<Key> =
-        signing.keys.into_iter().map(|key| Key { public_key_hex: key.public_key_hex, since: rfc3339(key.since) }).collect();
+    let shown = |key: PublicKey| Key { public_key_hex: key.public_key_hex, since: rfc3339(key.since), reason: key.reason };
+    let keys: Vec<Key> = signing.keys.into_iter().map(shown).collect();
     let Some(last) = keys.last() else {
         return Err(Problem::new(ErrorCode::Unavailable, "no key signs yet").retry_after(1));
     };
@@ -76,27 +79,27 @@ async fn answer(call: Call, _: Arguments) -> Result<Answer, Problem> {
 /// # Errors
 /// `unavailable`, while nobody projects.
 pub async fn name_first(ctx: &Context, public_key: &str) -> Result<(), Problem> {
-    name(ctx, public_key, Once::Yes).await
+    name(ctx, public_key, "", Once::Yes).await
 }
 
-/// Names the key that signs from here on. Whoever decides must have it.
+/// Names the key that signs from here on, with the reason if a restore was declared. Whoever decides must have it.
 ///
 /// # Errors
 /// `unavailable`, while nobody projects.
-pub async fn name_next(ctx: &Context, public_key: &str) -> Result<(), Problem> {
-    name(ctx, public_key, Once::No).await
+pub async fn name_next(ctx: &Context, public_key: &str, reason: &str) -> Result<(), Problem> {
+    name(ctx, public_key, reason, Once::No).await
 }
 
-async fn name(ctx: &Context, public_key: &str, once: Once) -> Result<(), Problem> {
-    let command = ReceiptCommand { verb: KEY.to_owned(), public_key: public_key.to_owned(), ..ReceiptCommand::default() };
+async fn name(ctx: &Context, public_key: &str, reason: &str, once: Once) -> Result<(), Problem> {
+    let (public_key, reason) = (public_key.to_owned(), reason.to_owned());
+    let command = ReceiptCommand { verb: KEY.to_owned(), public_key, reason, ..ReceiptCommand::default() };
     append::command(ctx, TABLES.view, KEY, once, &command).await
 }
 
-/// The keys that signed so far, the present one last: since when, and which.
+/// The keys that signed so far, the present one last.
 ///
 /// # Errors
 /// When they cannot be read.
-pub async fn named(ctx: &Context) -> Result<Vec<(i64, String)>, Problem> {
-    let signing = Receipts::now(ctx).await?.signing().await?;
-    Ok(signing.keys.into_iter().map(|key| (key.since, key.public_key_hex)).collect())
+pub async fn named(ctx: &Context) -> Result<Signing, Problem> {
+    Receipts::now(ctx).await?.signing().await
 }

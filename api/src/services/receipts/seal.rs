@@ -1,16 +1,17 @@
-//! Seals the tree over receipts: what was read back is signed, and named by a command, so that every node serves the same checkpoint.
+//! Seals the tree over receipts: what was read back is remembered by the signer, signed, and named by a command, so that every node serves the
+//! same checkpoint.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use schemas::receipt::SigningKeys;
-use schemas::tree::{Checkpoint, Question};
+use schemas::tree::Checkpoint;
 use schemas::views::receipts::{CHECKPOINT, ReceiptCommand, TABLES};
 use tokio::time::Instant;
 use view_store::lease::Lease;
 use view_store::{Checkpoint as ViewCheckpoint, View};
 
 use super::Receipts;
+use super::signer::{Signer, TREE};
 use crate::access::append::{Once, command};
 use crate::context::{Context, store_problem};
 use crate::problem::Problem;
@@ -28,22 +29,24 @@ enum Looked {
     Grown,
     /// It had, and the key to sign it with is not on this node.
     NoKey,
+    /// It had, and the signer refuses to sign: it says why itself.
+    Refused,
 }
 
 /// Seals the tree whenever it has grown, until the server stops. One process at a time does, of those that have the key; two do no harm.
-pub async fn run(ctx: Arc<Context>, keys: Arc<SigningKeys>, holder: String) {
+pub async fn run(ctx: Arc<Context>, signer: Arc<Signer>, holder: String) {
     let mut lease = Lease::new(&ctx.store, "receipts/seal".to_owned(), &holder);
     let mut is_warned = false;
     let sealing = async {
         loop {
             let looked_at = Instant::now();
-            match look(&ctx, &keys, &mut lease).await {
+            match look(&ctx, &signer, &mut lease).await {
                 Ok(Looked::Sealed(view, at)) => {
                     // Nothing to do until receipts come. Where the view itself is gone, the next look opens another.
                     let _ = tokio::time::timeout(LOOKED_ANYWAY, view.wait_past(&at)).await;
                     is_warned = false;
                 }
-                Ok(Looked::Grown) => is_warned = false,
+                Ok(Looked::Grown | Looked::Refused) => is_warned = false,
                 Ok(Looked::NoKey) => {
                     if !std::mem::replace(&mut is_warned, true) {
                         tracing::warn!("the key of receipts is not on this node: another one must sign the tree over them");
@@ -61,16 +64,20 @@ pub async fn run(ctx: Arc<Context>, keys: Arc<SigningKeys>, holder: String) {
     lease.release().await;
 }
 
-async fn look(ctx: &Context, keys: &SigningKeys, lease: &mut Lease) -> Result<Looked, Problem> {
+async fn look(ctx: &Context, signer: &Signer, lease: &mut Lease) -> Result<Looked, Problem> {
     let view = ctx.live(TABLES.view).await?;
     let at = view.checkpoint().await.map_err(store_problem)?;
     let Some(grown) = Grown::find(ctx).await? else { return Ok(Looked::Sealed(view, at)) };
-    if !keys.public().contains(&grown.public_key) {
+    if !signer.keys().public().contains(&grown.public_key) {
         lease.release().await;
         return Ok(Looked::NoKey);
     }
+    if !signer.may_sign(ctx, &grown.public_key).await? {
+        lease.release().await;
+        return Ok(Looked::Refused);
+    }
     if lease.renew().await.map_err(store_problem)? {
-        grown.seal(ctx, keys).await?;
+        grown.seal(ctx, signer).await?;
     }
     Ok(Looked::Grown)
 }
@@ -88,15 +95,18 @@ impl Grown {
         let sealed = receipts.sealed().await?.map_or(0, |sealed| u64::try_from(sealed.size).unwrap_or(0));
         let key = receipts.signing().await?.keys.pop();
         let (Some(key), true) = (key, size > sealed) else { return Ok(None) };
-        let Some(root) = receipts.tree(Question::Root { size }).await?.and_then(|root| root.first().copied()) else { return Ok(None) };
-        let Some(origin) = receipts.origin().await? else { return Ok(None) };
-        Ok(Some(Self { checkpoint: Checkpoint { origin, size, root }, public_key: key.public_key_hex }))
+        let newest = receipts.newest().await?;
+        Ok(newest.map(|checkpoint| Self { checkpoint, public_key: key.public_key_hex }))
     }
 
-    /// Signs it, and names it by a command.
-    async fn seal(self, ctx: &Context, keys: &SigningKeys) -> Result<(), Problem> {
+    /// Has the signer remember it, signs it, and names it by a command. Nothing, if the signer refuses.
+    async fn seal(self, ctx: &Context, signer: &Signer) -> Result<(), Problem> {
         let Self { checkpoint, public_key } = self;
-        let Some(note) = checkpoint.sign(keys, &public_key) else { return Ok(()) };
+        let receipts = Receipts::now(ctx).await?;
+        if !signer.remember(ctx, TREE, &public_key, &checkpoint, &receipts).await? {
+            return Ok(());
+        }
+        let Some(note) = checkpoint.sign(signer.keys(), &public_key) else { return Ok(()) };
         let size = i64::try_from(checkpoint.size).unwrap_or(i64::MAX);
         let named = ReceiptCommand { verb: CHECKPOINT.to_owned(), size, note, public_key, ..ReceiptCommand::default() };
         command(ctx, TABLES.view, CHECKPOINT, Once::No, &named).await

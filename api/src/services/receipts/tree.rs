@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
-use schemas::tree::{Question, entry, leaves_of, tile_of};
+use schemas::tree::{Checkpoint, Question, entry, leaves_of, tile_of};
 use schemas::views::receipts::{Sealed, source};
 use serde::Serialize;
 
@@ -47,6 +47,16 @@ impl Receipts {
     /// How many leaves the tree has.
     pub(super) async fn leaves(&self) -> Result<u64, Problem> {
         Ok(self.one(source::TREE.to_owned()).await?.unwrap_or(0))
+    }
+
+    /// The tree as it stands, unsigned; the empty one has no origin and a root of zeros. `None` if a hash is missing.
+    pub(super) async fn newest(&self) -> Result<Option<Checkpoint>, Problem> {
+        let size = self.leaves().await?;
+        if size == 0 {
+            return Ok(Some(Checkpoint { origin: String::new(), size, root: Hash32::ZERO }));
+        }
+        let root = self.tree(Question::Root { size }).await?.and_then(|root| root.first().copied());
+        Ok(root.zip(self.origin().await?).map(|(root, origin)| Checkpoint { origin, size, root }))
     }
 
     /// What the tree answers; `None` where it has nothing of the kind.

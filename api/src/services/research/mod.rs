@@ -16,7 +16,7 @@ use crate::feed::query::Feed;
 use crate::feed::{Source, changes};
 use crate::operation::Service;
 use crate::services::common::followed::operations;
-use crate::services::common::{health, keys};
+use crate::services::common::{checkpoints, health, keys};
 
 /// Where the service's changes are.
 pub const SOURCE: Source = Source {
@@ -44,12 +44,18 @@ pub fn service() -> Service {
         operations: [
             vec![new_funding::operation(), changes_since::operation(), digest::operation(), entity::operation(), search::operation()],
             operations::<followed::Research>(),
-            vec![keys::operation(), changes::operation::<Funding>(SOURCE, changes::example()), health::operation(SOURCE)],
+            vec![
+                keys::operation(),
+                changes::operation::<Funding>(SOURCE, changes::example()),
+                checkpoints::operation(SOURCE),
+                health::operation(SOURCE),
+            ],
         ]
         .into_iter()
         .flatten()
         .collect(),
-        files: None,
+        checkpoints: Some(SOURCE),
+        files: Some(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path))),
     }
 }
 

@@ -191,7 +191,7 @@ fn service(gate: &Arc<Notify>) -> Service {
     let drop = words("drop", Method::Delete, "/api/items/{id}");
     let drop = Operation::define::<ById, Anything, _, _>(drop, |_: Call, by: ById| async move { value(json!({"deleted": by.id})) });
     let operations = operations.into_iter().chain([drop]).collect();
-    Service { name: "fake", title: "Fakes & <more>", about: "Made up.\n\nFor tests.", operations, files: None }
+    Service { name: "fake", title: "Fakes & <more>", about: "Made up.\n\nFor tests.", operations, checkpoints: None, files: None }
 }
 
 /// A context in a directory that goes with it.

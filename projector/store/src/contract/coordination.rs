@@ -120,6 +120,16 @@ pub async fn kept(store: &dyn ViewStore) -> Result<(), Failure> {
     promise!(rows.kept(names[1]).await?.as_deref() == Some("first"), "values of other names are apart");
     rows.replace(names[1], "").await?;
     promise!(rows.keep(names[1], "fifth").await?.is_empty(), "an empty value is one");
+    promise!(!rows.replace_if(names[0], Some("first"), "sixth").await?, "a value is not replaced by who knows another one");
+    promise!(!rows.replace_if(names[0], None, "sixth").await?, "nor by who knows none");
+    promise!(rows.replace_if(names[0], Some("third"), "sixth").await?, "who knows it replaces it");
+    promise!(rows.kept(names[0]).await?.as_deref() == Some("sixth"), "and it is kept");
+    promise!(rows.replace_if(names[0], Some("sixth"), "third").await?, "as often as one knows it");
+    let fresh = format!("contract/kept/{}", rows.all_kept().await?.len());
+    if rows.kept(&fresh).await?.is_none() {
+        let (one, two) = tokio::join!(rows.replace_if(&fresh, None, "one"), rows.replace_if(&fresh, None, "two"));
+        promise!(one? != two?, "of two who know that nothing is kept one keeps its value");
+    }
     let all = rows.all_kept().await?;
     for (name, value) in [(names[0], "third"), (names[1], "")] {
         promise!(all.iter().any(|(kept, held)| (kept.as_str(), held.as_str()) == (name, value)), "all are found");

@@ -144,6 +144,18 @@ impl Coordination for Rows {
         self.run(move |core, _| write(core, PersistMode::SyncAll, |batch| batch.insert(&core.coordination, key, value))).await
     }
 
+    async fn replace_if(&self, name: &str, current: Option<&str>, value: &str) -> Result<bool, Error> {
+        let (key, current, value) = (row_key(KEPT, name)?, current.map(str::to_owned), value.to_owned());
+        self.run(move |core, _| {
+            if read_kept(&core.coordination, &key)? != current {
+                return Ok(false);
+            }
+            write(core, PersistMode::SyncAll, |batch| batch.insert(&core.coordination, key, value))?;
+            Ok(true)
+        })
+        .await
+    }
+
     async fn all_kept(&self) -> Result<Vec<(String, String)>, Error> {
         self.run(|core, _| {
             let rows = core.coordination.prefix([KEPT]).map(|row| {

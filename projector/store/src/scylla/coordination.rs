@@ -189,6 +189,27 @@ impl Coordination for Rows {
         Err(contended(name))
     }
 
+    async fn replace_if(&self, name: &str, current: Option<&str>, value: &str) -> Result<bool, Error> {
+        let keyspace = self.cql.keyspace();
+        let (insert, update) = (
+            format!("INSERT INTO {keyspace}.kept (name, value) VALUES (?, ?) IF NOT EXISTS"),
+            format!("UPDATE {keyspace}.kept SET value = ? WHERE name = ? IF value = ?"),
+        );
+        let _turn = self.turn(name).await;
+        for tries in 0..TRIES_MAX {
+            let applied = match current {
+                None => self.cql.applied(&insert, &[Cell::Text(name), Cell::Text(value)]).await,
+                Some(current) => self.cql.applied(&update, &[Cell::Text(value), Cell::Text(name), Cell::Text(current)]).await,
+            };
+            if let Some(applied) = took(applied)? {
+                // An earlier try, of which nobody knew whether it took effect, may have done it.
+                return Ok(applied || tries > 0 && self.kept(name).await?.as_deref() == Some(value));
+            }
+            pause(tries).await;
+        }
+        Err(contended(name))
+    }
+
     async fn all_kept(&self) -> Result<Vec<(String, String)>, Error> {
         let select = format!("SELECT name, value FROM {}.kept ", self.cql.keyspace());
         let pair = |row: Row| {

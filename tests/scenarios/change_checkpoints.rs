@@ -1,0 +1,62 @@
+//! Signed checkpoints of the changes of every service: what a consumer of the topic computes is what is signed.
+
+use schemas::hash::Hash32;
+use schemas::tree::{Checkpoint, is_consistent, leaf};
+use serde_json::Value;
+
+use crate::engine::{Played, fixed_clock};
+use crate::process::{Server, highwater, stdout, wait_for};
+
+fn checkpoint(server: &Server, service: &str, pubkey: &str) -> Option<Checkpoint> {
+    let (status, note) = server.get(&format!("/{service}/checkpoint"), "")?;
+    (status == 200).then(|| Checkpoint::read(&String::from_utf8(note).unwrap(), [pubkey]))?
+}
+
+/// Proves that the tree over a service's changes is signed with the key of the receipts, that its leaves are the hashes by which the exported changes
+/// chain, that tiles are served, that a later checkpoint is proven to continue an earlier one, and that the tree goes on where it was after a
+/// restart.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_changes_of_a_service_are_signed() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let played = Played::start(7, 300, fixed_clock()).await;
+    let command = |arguments: &[&str]| highwater(&data, &played.base_url, arguments);
+    let server = Server::ready(command(&["serve"]));
+    stdout(command(&["ingest", "cpsc", "--once"]));
+    let pubkey = server.json("/receipts/pubkey", "")["publicKeyHex"].as_str().unwrap().to_owned();
+    let changes = |server: &Server| server.json("/recalls/health", "")["changes"].as_u64().unwrap();
+    let signed = |server: &Server| {
+        let all = changes(server);
+        wait_for("a checkpoint of all changes", || checkpoint(server, "recalls", &pubkey).filter(|checkpoint| checkpoint.size == all))
+    };
+    let first = signed(&server);
+    assert!(first.size > 20 && first.origin.ends_with("/recalls"), "{first:?}");
+
+    // Each leaf is the hash that the next change names.
+    let exported = stdout(command(&["export", "changes.recalls", "--all"]));
+    let lines: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (width, next) = (first.size.min(255), "prevHash");
+    let path = |kind: &str| format!("/recalls/tile/{kind}/000.p/{width}");
+    let (entries, hashes) = (server.get(&path("entries"), "").unwrap(), server.get(&path("0"), "").unwrap());
+    assert_eq!((entries.0, hashes.0), (200, 200));
+    let leaves = entries.1.chunks(34).zip(hashes.1.chunks(32)).zip(lines.iter().skip(1));
+    for ((entry, hash), after) in leaves {
+        assert_eq!(entry[..2], [0, 32]);
+        assert_eq!(after[next].as_str().unwrap(), schemas::hash::hex(&entry[2..]));
+        assert_eq!(leaf(&entry[2..]).0, hash);
+    }
+    assert_eq!(server.get("/filings/checkpoint", "").unwrap().0, 404, "nothing is signed where nothing changed");
+    assert!(server.terminate().success());
+
+    let server = Server::ready(command(&["serve"]));
+    played.sim.advance(40);
+    stdout(command(&["ingest", "cpsc", "--once"]));
+    let later = signed(&server);
+    assert!(later.size > first.size, "{later:?}");
+    let told = server.json(&format!("/recalls/v1/consistency?from={}&to={}", first.size, later.size), "");
+    let proof: Vec<Hash32> =
+        told["proof"].as_array().unwrap().iter().map(|hash| Hash32::from_hex(hash.as_str().unwrap()).unwrap()).collect();
+    // The listener has another port after the restart, which the origin names.
+    let first = Checkpoint { origin: later.origin.clone(), ..first };
+    assert!(is_consistent(&proof, &later, &first));
+}

@@ -1,0 +1,193 @@
+//! A backup that is restored, and a copy of a data directory, sign no second history: the signer remembers outside the directory what was signed.
+
+use std::path::Path;
+use std::process::Command;
+
+use schemas::tree::Checkpoint;
+use serde_json::{Value, json};
+
+use crate::commands::NOWHERE;
+use crate::process::{Server, highwater, refusal, run, stdout, wait_for};
+
+/// Copies a directory of a process that does not run.
+fn copy(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
+    assert!(copied.success());
+}
+
+fn issue(server: &Server, key: &str, number: u64) -> (u16, Value) {
+    let body = json!({ "action": "pay", "agent_id": "a", "inputs": { "number": number }, "outputs": {} }).to_string();
+    let answer = server.send("POST", "/receipts/v1/issue", key, &body);
+    (answer.status, serde_json::from_slice(&answer.body).unwrap())
+}
+
+fn issued(server: &Server, key: &str, number: u64) -> Value {
+    wait_for("a receipt", || Some(issue(server, key, number)).filter(|(status, _)| *status == 201)).1["receipt"].take()
+}
+
+/// The newest checkpoint that a server gives out.
+fn checkpoint(server: &Server, pubkey: &str) -> Option<Checkpoint> {
+    let (status, note) = server.get("/receipts/checkpoint", "")?;
+    (status == 200).then(|| Checkpoint::read(&String::from_utf8(note).unwrap(), [pubkey]))?
+}
+
+fn checkpoint_of(server: &Server, pubkey: &str, size: u64) -> Checkpoint {
+    wait_for("a checkpoint", || checkpoint(server, pubkey).filter(|checkpoint| checkpoint.size == size))
+}
+
+fn pubkeys(server: &Server) -> Vec<Value> {
+    server.json("/receipts/pubkey", "")["keys"].as_array().unwrap().clone()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+/// Proves that a restored backup whose original signed more since signs no receipt and no checkpoint, and says why; that after the declared
+/// restore it signs with another key whose reason is listed; and that the original, started again, is the one that signs nothing then.
+#[test]
+fn a_restored_backup_signs_nothing_until_it_is_declared() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, backup) = (dir.path().join("data"), dir.path().join("backup"));
+    let command = |data: &Path, arguments: &[&str]| highwater(data, NOWHERE, arguments);
+    let key = stdout(command(&data, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
+    let server = Server::ready(command(&data, &["serve"]));
+    for number in 1..=2 {
+        issued(&server, &key, number);
+    }
+    let first = text(&pubkeys(&server)[0]["publicKeyHex"]);
+    checkpoint_of(&server, &first, 2);
+    assert!(server.terminate().success());
+    copy(&data, &backup);
+
+    // The original goes on.
+    let server = Server::ready(command(&data, &["serve"]));
+    let third = issued(&server, &key, 3);
+    let original = checkpoint_of(&server, &first, 3);
+    drop(server);
+
+    // The backup would issue another third receipt, and sign another tree of three.
+    let restored = Server::ready(command(&backup, &["serve"]));
+    let status = || stdout(command(&backup, &["status"]));
+    let refused = wait_for("the refusal", || Some(status()).filter(|status| status.contains("older than what was signed")));
+    assert!(refused.contains("receipt-keys restore"), "{refused}");
+    let (status_code, problem) = issue(&restored, &key, 4);
+    assert_eq!(status_code, 503, "{problem}");
+    assert!(text(&problem["detail"]).contains("no receipt is signed"));
+    assert!(refusal(command(&backup, &["receipt-keys", "use", &first])).contains("another key changes nothing"));
+    let metrics = String::from_utf8(restored.get("/metrics", "").unwrap().1).unwrap();
+    assert!(metrics.contains("api_checkpoint_signing_refused 1"));
+    assert_eq!(checkpoint(&restored, &first).unwrap().size, 2, "what is in the backup stays");
+    assert_eq!(restored.json("/receipts/v1/list?agent_id=a", "")["receipts"].as_array().unwrap().len(), 2);
+    // Nor does a command of its own sign, beside no server.
+    drop(restored);
+    assert!(status().contains("older than what was signed"));
+
+    // The operator declares it, beside the running server.
+    let restored = Server::ready(command(&backup, &["serve"]));
+    assert!(refusal(command(&backup, &["receipt-keys", "restore", "--reason", " "])).contains("--reason"));
+    let second = stdout(command(&backup, &["receipt-keys", "restore", "--reason", "disk lost, backup of noon"])).trim().to_owned();
+    assert_ne!(second, first);
+    let again = issued(&restored, &key, 4);
+    assert_eq!((&again["body"]["seq"], text(&again["signature"]["publicKeyHex"])), (&json!(3), second.clone()));
+    assert_ne!(again["id"], third["id"]);
+    let newest = checkpoint_of(&restored, &second, 3);
+    assert_ne!(newest.root, original.root);
+    let keys = pubkeys(&restored);
+    assert_eq!((&keys[0]["reason"], &keys[1]["reason"]), (&json!(""), &json!("disk lost, backup of noon")));
+    assert!(stdout(command(&backup, &["receipt-keys", "list"])).contains("after a declared restore: disk lost, backup of noon"));
+    assert!(refusal(command(&backup, &["receipt-keys", "use", &first])).contains("before a declared restore"));
+    assert!(!status().contains("refused"));
+    assert!(restored.terminate().success());
+    let restored = Server::ready(command(&backup, &["serve"]));
+    assert_eq!(issued(&restored, &key, 5)["signature"]["publicKeyHex"], json!(second));
+    drop(restored);
+
+    // Of two histories one goes on.
+    let server = Server::ready(command(&data, &["serve"]));
+    let status = || stdout(command(&data, &["status"]));
+    wait_for("the refusal of the original", || status().contains(&format!("the key {second} signs in place of this log's")).then_some(()));
+    assert_eq!(issue(&server, &key, 6).0, 503);
+}
+
+/// Proves that two processes on copies of one data directory sign one tree of each size, that a signer whose memory is gone refuses, and that a
+/// server of the version before, which had no memory, goes on from the newest checkpoint of its log.
+#[test]
+fn a_memory_that_is_gone_is_no_memory_that_is_new() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, memory) = (dir.path().join("data"), dir.path().join("signer-memory"));
+    let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
+    let key = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
+    let server = Server::ready(command(&["serve"]));
+    issued(&server, &key, 1);
+    let pubkey = text(&pubkeys(&server)[0]["publicKeyHex"]);
+    checkpoint_of(&server, &pubkey, 1);
+    assert!(server.terminate().success());
+    let ids = data.join("receipt-keys/signer-memory");
+    assert!(std::fs::read_to_string(&ids).unwrap().starts_with(&pubkey));
+
+    // As the version before left it: a checkpoint, no memory, and nothing that names one.
+    std::fs::remove_dir_all(&memory).unwrap();
+    std::fs::remove_file(&ids).unwrap();
+    let server = Server::ready(command(&["serve"]));
+    wait_for("the memory", || memory.join(format!("{pubkey}.json")).exists().then_some(()));
+    issued(&server, &key, 2);
+    checkpoint_of(&server, &pubkey, 2);
+    assert!(server.terminate().success());
+
+    // Gone: nothing tells whether more was signed.
+    std::fs::remove_dir_all(&memory).unwrap();
+    let server = Server::ready(command(&["serve"]));
+    wait_for("the refusal", || stdout(command(&["status"])).contains("is missing, but was written before").then_some(()));
+    assert_eq!(issue(&server, &key, 3).0, 503);
+    let next = stdout(command(&["receipt-keys", "restore", "--reason", "the memory was lost"])).trim().to_owned();
+    assert_eq!(issued(&server, &key, 3)["signature"]["publicKeyHex"], json!(next));
+    checkpoint_of(&server, &next, 3);
+    drop(server);
+
+    let inside = data.join("memory");
+    let mut wrong = command(&["status"]);
+    wrong.env("HIGHWATER_CHECKPOINTS__MEMORY", &inside);
+    assert!(String::from_utf8_lossy(&run(wrong).stderr).contains("must be outside data_dir"));
+}
+
+/// Proves that whoever keeps a checkpoint and gets a later one and the proof between them sees, offline, that the one continues the other, also
+/// over a rotation of keys, and that the wrong way round, without a proof, and under another key it is not shown.
+#[test]
+fn one_checkpoint_continues_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
+    let key = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
+    let server = Server::ready(command(&["serve"]));
+    let keep = |name: &str, path: &str| {
+        let file = dir.path().join(name);
+        std::fs::write(&file, server.get(path, "").unwrap().1).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    issued(&server, &key, 1);
+    let first = text(&pubkeys(&server)[0]["publicKeyHex"]);
+    checkpoint_of(&server, &first, 1);
+    let old = keep("old", "/receipts/checkpoint");
+    let second = stdout(command(&["receipt-keys", "new"])).trim().to_owned();
+    stdout(command(&["receipt-keys", "use", &second]));
+    issued(&server, &key, 2);
+    issued(&server, &key, 3);
+    checkpoint_of(&server, &second, 3);
+    let (new, proof) = (keep("new", "/receipts/checkpoint"), keep("proof.json", "/receipts/v1/consistency?from=1&to=3"));
+    let verify = |old: &str, new: &str, more: &[&str]| {
+        let mut arguments = vec!["verify", "--old", old, "--new", new, "--pubkey", first.as_str()];
+        arguments.extend(more);
+        let output = run(command(&arguments));
+        (output.status.code(), [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat())
+    };
+    let shown = verify(&old, &new, &["--pubkey", &second, "--proof", &proof]);
+    assert!(shown.0 == Some(0) && shown.1.contains("continues: the tree of 3 leaves"), "{shown:?}");
+    for (shown, why) in [
+        (verify(&old, &new, &["--pubkey", &second]), "a proof is needed"),
+        (verify(&new, &old, &["--pubkey", &second, "--proof", &proof]), "taken away"),
+        (verify(&old, &new, &["--proof", &proof]), "no checkpoint that a key given"),
+    ] {
+        assert!(shown.0 == Some(1) && shown.1.contains(why), "{why}: {shown:?}");
+    }
+}
