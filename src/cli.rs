@@ -2,7 +2,6 @@
 
 use std::error::Error as StdError;
 use std::fs::File;
-use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -10,17 +9,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use tracing::Level;
-use tracing_subscriber::filter::{FilterExt as _, filter_fn};
-use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
-use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, fmt};
 
 use crate::backend::is_shared;
 use crate::commands::{AccountsCommand, Command, KeysCommand, ReceiptKeysCommand, ReceiptsCommand, WebhooksCommand};
 use crate::config::Config;
 use crate::output::{Output, Terminal};
-use crate::{control, demo, engine, hardening, import, verify};
+use crate::{control, demo, engine, hardening, import, logging, verify};
 
 /// Public records as change feeds: ingests upstreams, keeps every change in a log, serves feeds over REST and MCP.
 #[derive(Parser)]
@@ -193,7 +187,7 @@ pub(crate) fn main() -> ExitCode {
 
 fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
     let config = Config::load(cli.config.as_deref(), std::env::vars())?;
-    start_logging(&config)?;
+    logging::start(&config)?;
     hardening::log_panics();
     hardening::create_private_files();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -253,20 +247,6 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
 fn private_file(path: &Path) -> Result<File, Box<dyn StdError>> {
     let made = File::options().write(true).create_new(true).mode(0o600).open(path);
     made.map_err(|error| format!("{} cannot be made: {error}", path.display()).into())
-}
-
-fn start_logging(config: &Config) -> Result<(), Box<dyn StdError>> {
-    let filter = EnvFilter::try_new(config.text("logging.level")).map_err(|error| config.wrong("logging.level", &error.to_string()))?;
-    // Below this the MCP library tells whole calls: their arguments, keys and payments.
-    let untold = filter_fn(|metadata| *metadata.level() <= Level::INFO || !metadata.target().starts_with("rmcp"));
-    let (lines, filter) = (fmt::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr), filter.and(untold));
-    let registry = tracing_subscriber::registry();
-    match config.text("logging.format") {
-        "text" => registry.with(lines.with_filter(filter)).init(),
-        "json" => registry.with(lines.json().with_filter(filter)).init(),
-        other => return Err(config.wrong("logging.format", &format!("\"{other}\" is neither \"text\" nor \"json\"")).into()),
-    }
-    Ok(())
 }
 
 /// An address from configuration or flags.

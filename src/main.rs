@@ -10,6 +10,7 @@ mod engine;
 mod hardening;
 mod health;
 mod import;
+mod logging;
 mod output;
 mod turns;
 mod verify;

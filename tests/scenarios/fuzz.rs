@@ -169,17 +169,11 @@ fn judge(material: &Material, request: &Request, answer: &Answer, took: Duration
 
 /// Whether what is wrong with an answer is known and left as it is, for the reason given with each case.
 fn is_known(request: &Request, answer: &Answer) -> bool {
-    let body = String::from_utf8_lossy(&answer.body);
-    let is_mcp = request.target.contains("/mcp");
-    // The MCP library refuses a version of the protocol in plain text.
-    let is_plain_refusal = is_mcp && answer.status == 400 && body.starts_with("Bad Request: ");
-    // It also names an unknown method, which may be a key put in the wrong place.
-    let is_method = is_mcp && request.has_key_argument && body.contains("\"error\":{\"code\":-326");
     // An answer repeats what was asked for, such as the name that is searched; its caller put a key there.
     let is_argument = request.has_key_argument && answer.status < 400;
     // The page of webhooks keeps the key of its caller in its forms, in an answer that is not stored.
     let is_page = request.target.starts_with("/webhooks") && answer.status == 200 && answer.header("cache-control") == "no-store";
-    is_plain_refusal || is_method || is_argument || is_page
+    is_argument || is_page
 }
 
 /// Sends one request over a connection, which is opened first where there is none, and kept where it can be.

@@ -30,6 +30,7 @@ use serde_json::{Map, Value, json};
 use warp::Reply;
 use warp::reply::Response;
 
+use crate::access::keys;
 use crate::context::{Context, ServiceSettings, Settings};
 use crate::operation::{Answer, Body, Form, Method, Operation, Price};
 use crate::payments::sale::Settlement;
@@ -41,6 +42,9 @@ use crate::surfaces::{Request, body, credentials, discovery, reply, rest};
 
 /// How long a client may keep the list of tools, in milliseconds.
 const TOOLS_TTL_MS: u64 = 300_000;
+
+/// The longest refusal of the library that is passed on, in characters.
+const REFUSAL_CHARS_MAX: usize = 200;
 
 /// Where a payment comes with a call, and where a result says that it was settled.
 const PAYMENT: &str = "x402/payment";
@@ -110,7 +114,15 @@ impl Endpoint {
                 Ok(collected) => collected.to_bytes(),
                 Err(never) => match never {},
             };
-            reply::whole(bytes)
+            reply::whole(without_keys(bytes))
+        } else if parts.status == StatusCode::BAD_REQUEST {
+            // The library's own words, in plain text.
+            let bytes = match body.collect().await {
+                Ok(collected) => collected.to_bytes(),
+                Err(never) => match never {},
+            };
+            let words: String = String::from_utf8_lossy(&bytes).chars().take(REFUSAL_CHARS_MAX).collect();
+            return refusal(-32600, &keys::hidden(words));
         } else {
             let stream = body.into_data_stream().map(|piece: Result<Bytes, Infallible>| piece);
             warp::reply::stream(stream).into_response()
@@ -119,6 +131,16 @@ impl Endpoint {
         *response.headers_mut() = parts.headers;
         response
     }
+}
+
+/// A JSON-RPC answer of the library. Its errors repeat names that the caller gave, one of which may be a key put in the wrong place.
+fn without_keys(answer: Bytes) -> Bytes {
+    let is_error = || serde_json::from_slice::<Value>(&answer).is_ok_and(|message| message.get("error").is_some());
+    let may_hold_key = answer.windows(keys::PREFIX.len()).any(|part| part == keys::PREFIX.as_bytes());
+    if !may_hold_key || !is_error() {
+        return answer;
+    }
+    Bytes::from(keys::hidden(String::from_utf8_lossy(&answer).into_owned()))
 }
 
 /// The query of a request, as it came.

@@ -306,13 +306,13 @@ mod tests {
     use schemas::key;
     use schemas::receipt::{SigningKeys, check};
     use schemas::tables::Write;
-    use schemas::views::receipts::Refusal;
+    use schemas::views::receipts::AppendRefusal;
 
     use super::*;
     use crate::rows::Rows;
     use crate::service::Service;
 
-    const OWNED_BY_ANOTHER: RequestOutcome = RequestOutcome::Refused { refused: Refusal::OwnedByAnother };
+    const OWNED_BY_ANOTHER: RequestOutcome = RequestOutcome::Refused { refused: AppendRefusal::OwnedByAnother };
 
     fn by(verb: &str, agent: &str, caller: &str) -> ReceiptCommand {
         ReceiptCommand { verb: verb.to_owned(), agent_id: agent.to_owned(), caller: caller.to_owned(), ..ReceiptCommand::default() }
@@ -579,7 +579,7 @@ mod tests {
         let old = moved.issue("r1", "a").unwrap().unwrap();
         assert_eq!((old.body.issued_to, moved.owner("a")), (None, None));
         assert_eq!(moved.issue("r2", "a").unwrap().unwrap().body.seq, 2);
-        let unknown = Some(RequestOutcome::Refused { refused: Refusal::OwnerUnknown });
+        let unknown = Some(RequestOutcome::Refused { refused: AppendRefusal::OwnerUnknown });
         assert_eq!((moved.issue_to("r3", "a", "acct_1"), moved.outcome("r3")), (None, unknown.clone()));
         moved.pay(CLAIM, "p1", "a", "0x01");
         assert_eq!(moved.outcome("p1"), unknown);

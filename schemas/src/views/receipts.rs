@@ -182,7 +182,7 @@ impl ChainOwner {
 /// Why a request to append to a chain is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
-pub enum Refusal {
+pub enum AppendRefusal {
     /// The chain belongs to another caller, or is reserved for another caller's payment.
     #[error("its receipt chain belongs to another caller, or another caller is paying for its first receipt")]
     OwnedByAnother,
@@ -195,12 +195,12 @@ pub enum Refusal {
 ///
 /// # Errors
 /// Why not. A command without a caller is one of an older version: it may append where no owner is known.
-pub fn may_append(owner: Option<&ChainOwner>, length: i64, caller: &str) -> Result<(), Refusal> {
+pub fn may_append(owner: Option<&ChainOwner>, length: i64, caller: &str) -> Result<(), AppendRefusal> {
     match owner {
         Some(owner) if owner.permits(caller) => Ok(()),
-        Some(_) => Err(Refusal::OwnedByAnother),
+        Some(_) => Err(AppendRefusal::OwnedByAnother),
         None if length == 0 || caller.is_empty() => Ok(()),
-        None => Err(Refusal::OwnerUnknown),
+        None => Err(AppendRefusal::OwnerUnknown),
     }
 }
 
@@ -225,7 +225,7 @@ pub enum RequestOutcome {
     /// No receipt is issued.
     Refused {
         /// Why.
-        refused: Refusal,
+        refused: AppendRefusal,
     },
 }
 

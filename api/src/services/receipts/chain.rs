@@ -5,7 +5,7 @@ use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use schemas::views::payments::{Payment, State, TABLES as PAYMENTS};
 use schemas::views::receipts::{
-    ASSIGN_OWNER, ChainOwner, Last, ReceiptCommand, Refusal, RequestOutcome, TABLES, is_caller, may_append, source,
+    ASSIGN_OWNER, AppendRefusal, ChainOwner, Last, ReceiptCommand, RequestOutcome, TABLES, is_caller, may_append, source,
 };
 use serde::Serialize;
 
@@ -62,7 +62,7 @@ impl Receipts {
 }
 
 /// The answer to a caller who may not append to a chain.
-pub(super) fn forbidden(agent_id: &str, refused: Refusal) -> Problem {
+pub(super) fn forbidden(agent_id: &str, refused: AppendRefusal) -> Problem {
     let words = format!("agent_id: {refused}; no receipt is issued to you under \"{agent_id}\"");
     Problem::new(ErrorCode::ChainForbidden, words).about("agent_id")
 }

@@ -1,0 +1,323 @@
+//! Logging to standard error: one line an event, for people or as JSON.
+//!
+//! Promises: API keys and bearer tokens are hidden in every field, whoever logs it; a field that a library logs, which may repeat what a caller
+//! sent, is cut after [`LIBRARY_FIELD_CHARS_MAX`] characters; nothing that is logged begins a line of its own or moves a terminal's cursor.
+
+use std::error::Error as StdError;
+use std::fmt::{self, Write as _};
+use std::io::IsTerminal as _;
+
+use api::access::keys;
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::{FilterExt as _, filter_fn};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, fmt as lines};
+
+use crate::config::Config;
+
+/// Characters of one field of a library's event.
+const LIBRARY_FIELD_CHARS_MAX: usize = 200;
+/// Characters of one field of an event of ours.
+const OWN_FIELD_CHARS_MAX: usize = 10_000;
+/// Our crates, by the first part of an event's target.
+const OWN_CRATES: [&str; 9] = ["api", "event_log", "highwater", "ingest", "projector", "schemas", "simulator", "upstreams", "view_store"];
+
+/// Starts logging as configured.
+///
+/// # Errors
+/// When a key of `[logging]` has a value that it cannot have.
+pub(crate) fn start(config: &Config) -> Result<(), Box<dyn StdError>> {
+    let filter = EnvFilter::try_new(config.text("logging.level")).map_err(|error| config.wrong("logging.level", &error.to_string()))?;
+    // Below this level the MCP library logs whole calls: their arguments, keys and payments.
+    let has_no_calls = filter_fn(|metadata| *metadata.level() <= Level::INFO || !metadata.target().starts_with("rmcp"));
+    let format = match config.text("logging.format") {
+        "text" => Format::Text,
+        "json" => Format::Json,
+        other => return Err(config.wrong("logging.format", &format!("\"{other}\" is neither \"text\" nor \"json\"")).into()),
+    };
+    let layer = lines::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr).event_format(format);
+    tracing_subscriber::registry().with(layer.with_filter(filter.and(has_no_calls))).init();
+    Ok(())
+}
+
+/// How an event is written.
+#[derive(Clone, Copy, Debug)]
+enum Format {
+    /// Time, level, target, message and fields, for people.
+    Text,
+    /// One JSON object with the members `timestamp`, `level`, `fields` and `target`.
+    Json,
+}
+
+impl<S, N> FormatEvent<S, N> for Format
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let (level, target) = (*event.metadata().level(), event.metadata().target());
+        let mut fields = Fields { chars_max: chars_max(target), all: Map::new() };
+        event.record(&mut fields);
+        let mut time = String::new();
+        SystemTime.format_time(&mut Writer::new(&mut time))?;
+        match self {
+            Self::Json => {
+                let mut line = Map::new();
+                line.insert("timestamp".to_owned(), time.into());
+                line.insert("level".to_owned(), level.as_str().into());
+                line.insert("fields".to_owned(), fields.all.into());
+                line.insert("target".to_owned(), target.into());
+                writeln!(writer, "{}", Value::Object(line))
+            }
+            Self::Text => {
+                let (dim, colour, plain) = if writer.has_ansi_escapes() { ("\x1b[2m", colour(level), "\x1b[0m") } else { ("", "", "") };
+                write!(writer, "{dim}{time}{plain} {colour}{level:>5}{plain} {dim}{target}:{plain}")?;
+                if let Some(message) = fields.all.remove("message") {
+                    write!(writer, " {}", message.as_str().unwrap_or_default())?;
+                }
+                for (name, value) in fields.all {
+                    match value {
+                        // In quotes where a text could pass for further fields.
+                        Value::String(text) if text.is_empty() || text.contains([' ', '"', '=']) => {
+                            write!(writer, " {dim}{name}={plain}\"{}\"", text.replace('"', "\\\""))?;
+                        }
+                        Value::String(text) => write!(writer, " {dim}{name}={plain}{text}")?,
+                        value => write!(writer, " {dim}{name}={plain}{value}")?,
+                    }
+                }
+                writeln!(writer)
+            }
+        }
+    }
+}
+
+fn colour(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "\x1b[31m",
+        Level::WARN => "\x1b[33m",
+        Level::INFO => "\x1b[32m",
+        Level::DEBUG => "\x1b[34m",
+        Level::TRACE => "\x1b[35m",
+    }
+}
+
+/// Characters of one field of an event with this target.
+fn chars_max(target: &str) -> usize {
+    let name = target.split("::").next().unwrap_or_default();
+    if OWN_CRATES.contains(&name) { OWN_FIELD_CHARS_MAX } else { LIBRARY_FIELD_CHARS_MAX }
+}
+
+/// The fields of an event as they are written: texts are cut, without secrets and control characters.
+struct Fields {
+    chars_max: usize,
+    all: Map<String, Value>,
+}
+
+impl Fields {
+    fn put(&mut self, field: &Field, value: Value) {
+        self.all.insert(field.name().to_owned(), value);
+    }
+
+    fn put_text(&mut self, field: &Field, value: &dyn fmt::Display) {
+        let mut cut = Cut { text: String::new(), left: self.chars_max, is_cut: false };
+        // It fails where the text is cut, so that nothing is formatted in vain.
+        let written = write!(cut, "{value}");
+        let mut text = without_bearer_tokens(keys::hidden(cut.text));
+        if cut.is_cut || written.is_err() {
+            text.push('…');
+        }
+        self.put(field, text.into());
+    }
+}
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.put_text(field, &format_args!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.put_text(field, &value);
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn StdError + 'static)) {
+        self.put_text(field, &ingest::reason(value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field, value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, value.into());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put(field, value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, value.into());
+    }
+}
+
+/// A text that ends after so many characters; control characters are escaped.
+struct Cut {
+    text: String,
+    left: usize,
+    is_cut: bool,
+}
+
+impl fmt::Write for Cut {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        for character in piece.chars() {
+            if self.left == 0 {
+                self.is_cut = true;
+                return Err(fmt::Error);
+            }
+            self.left -= 1;
+            if character.is_control() {
+                self.text.extend(character.escape_default());
+            } else {
+                self.text.push(character);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A text without the tokens in it that follow the word "bearer".
+fn without_bearer_tokens(text: String) -> String {
+    const SCHEME: &str = "bearer ";
+    // Of the same length as the text: only ASCII letters change.
+    let lower = text.to_ascii_lowercase();
+    if !lower.contains(SCHEME) {
+        return text;
+    }
+    let is_of_token = |character: char| character.is_ascii_alphanumeric() || "-._~+/=…".contains(character);
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    while let Some(found) = lower[at..].find(SCHEME) {
+        let begin = at + found + SCHEME.len();
+        out.push_str(&text[at..begin]);
+        let rest = text[begin..].trim_start_matches(is_of_token);
+        if rest.len() < text.len() - begin {
+            out.push('…');
+        }
+        at = text.len() - rest.len();
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use tracing_subscriber::fmt::MakeWriter;
+
+    use super::*;
+
+    /// What was written.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl MakeWriter<'_> for Written {
+        type Writer = Self;
+
+        fn make_writer(&self) -> Self {
+            self.clone()
+        }
+    }
+
+    /// What is logged while something is done.
+    fn logged(format: Format, act: impl FnOnce()) -> String {
+        let written = Written::default();
+        let layer = lines::layer().with_ansi(false).with_writer(written.clone()).event_format(format);
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), act);
+        let bytes = written.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    /// Proves that what a library logs of a caller's text is cut to 200 characters a field, whatever type the field has, and that ours is whole.
+    #[test]
+    fn library_fields_are_cut() {
+        let long = "é".repeat(100_000);
+        for format in [Format::Text, Format::Json] {
+            let line = logged(format, || {
+                tracing::info!(target: "hyper::proto", path = long.as_str(), shown = %long, debug = ?long, "read {long}");
+            });
+            let chars: Vec<usize> = line.split(|c| c != 'é').map(str::len).filter(|len| *len > 0).map(|len| len / 2).collect();
+            assert_eq!(chars.len(), 4, "{line}");
+            assert!(chars.iter().all(|count| (190..=200).contains(count)), "{chars:?}");
+            let line = logged(format, || tracing::info!(target: "api::server", path = &long[..2_000], "asked"));
+            assert!(line.contains(&long[..2_000]));
+        }
+    }
+
+    /// Proves that keys and bearer tokens are hidden in each kind of field and in messages, of libraries and of ours, also where the cut runs through.
+    #[test]
+    fn keys_are_hidden() {
+        let key = keys::Key::random();
+        let key = key.reveal();
+        let (padded, header) = (format!("{}{key}", "a".repeat(180)), format!("Authorization: BEARER abc.DEF-{key}, Bearer x/y+z=="));
+        let error = io::Error::other(key);
+        for target in ["rmcp", "api::server"] {
+            for format in [Format::Text, Format::Json] {
+                let line = logged(format, || match target {
+                    "rmcp" => {
+                        tracing::warn!(target: "rmcp::service", key, shown = %key, debug = ?Some(key), padded, header, error = &error as &dyn StdError, "got {key}")
+                    }
+                    _ => {
+                        tracing::warn!(target: "api::server", key, shown = %key, debug = ?Some(key), padded, header, error = &error as &dyn StdError, "got {key}")
+                    }
+                });
+                for at in [8, 12, 20] {
+                    assert!(!line.contains(&key[at..at + 6]), "{line}");
+                }
+                for hidden in ["abc.DEF", "x/y+z"] {
+                    assert!(!line.contains(hidden), "{line}");
+                }
+                assert!(line.contains("hw_live_…") && line.contains("BEARER …, Bearer …"), "{line}");
+            }
+        }
+    }
+
+    /// Proves that an event is one line, whatever is in it, that JSON stays JSON with typed fields, and that a terminal is sent no commands.
+    #[test]
+    fn one_line_an_event() {
+        let evil = "a\n2026-01-01T00:00:00Z ERROR api: all is lost\r\x1b[2J\u{9b}2J";
+        for format in [Format::Text, Format::Json] {
+            let line = logged(format, || tracing::error!(target: "api", text = evil, count = 7_u64, is_new = true, "said {evil}"));
+            assert_eq!(line.lines().count(), 1, "{line}");
+            assert!(line.ends_with('\n') && !line.contains(['\r', '\x1b', '\u{9b}']), "{line:?}");
+            if matches!(format, Format::Json) {
+                let value: Value = serde_json::from_str(&line).unwrap();
+                assert_eq!((&value["level"], &value["target"]), (&"ERROR".into(), &"api".into()));
+                assert_eq!((&value["fields"]["count"], &value["fields"]["is_new"]), (&7.into(), &true.into()));
+                assert!(value["timestamp"].as_str().unwrap().ends_with('Z'));
+            } else {
+                assert!(line.contains(" ERROR api: said a\\n2026"), "{line}");
+                assert!(line.contains(" count=7 is_new=true"), "{line}");
+                assert!(line.contains(" text=\"a\\n2026"), "{line}");
+            }
+        }
+    }
+}
