@@ -418,11 +418,13 @@ fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Result<Settin
         });
         trusted_proxies.push(parsed.ok_or_else(|| config.wrong("api.trusted_proxies", &format!("\"{proxy}\" is no address or network")))?);
     }
+    let connections = |name: &str| config.count(&format!("api.{name}")).map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+    let connections_max = hardening::connections_max(connections("connections_max")?);
     Ok(Settings {
         services,
         trusted_proxies,
-        connections_max: hardening::connections_max(usize::try_from(config.count("api.connections_max")?).unwrap_or(usize::MAX)),
-        connections_per_address_max: usize::try_from(config.count("api.connections_per_address_max")?).unwrap_or(usize::MAX),
+        connections_max,
+        connections_per_address_max: hardening::connections_per_address_max(connections("connections_per_address_max")?, connections_max),
         forwarded_header: forwarded_header(config)?,
         listening: listening.map(|address| address.ip()),
         request_timeout_s: config.count("api.request_timeout_s")?,

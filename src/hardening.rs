@@ -68,7 +68,11 @@ pub(crate) fn private_directory(dir: &Path) -> Result<(), Error> {
             if kind.is_dir() {
                 directories.push(path);
             } else if kind.is_file() && path.extension().is_none_or(|extension| extension != "key") {
-                make_private(&path)?;
+                match make_private(&path) {
+                    // Another process has the directory, and removed the file meanwhile.
+                    Err(Error::Unusable { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+                    other => other?,
+                }
             }
         }
         // Last, so that a walk that was cut short begins again at the next start.
@@ -113,6 +117,11 @@ fn connections_within(descriptors: Option<u64>, wanted: usize) -> usize {
     let Some(descriptors) = descriptors else { return wanted };
     let reserved = RESERVED_DESCRIPTORS.min(descriptors / 2);
     usize::try_from(descriptors - reserved).unwrap_or(usize::MAX).min(wanted).max(1)
+}
+
+/// How many connections one address may hold: those wanted, or an eighth of all, so that no few addresses take them all.
+pub(crate) fn connections_per_address_max(wanted: usize, connections_max: usize) -> usize {
+    wanted.min(connections_max / 8).max(1)
 }
 
 /// Logs panics as events, in the configured format and at a bounded length, instead of as free text.
@@ -167,5 +176,9 @@ mod tests {
             assert_eq!(connections_within(Some(descriptors), 10_000), expected, "{descriptors}");
         }
         assert_eq!(connections_within(None, 10_000), 10_000);
+        assert_eq!(
+            [(1_024, 10_000), (1_024, 512), (1_024, 4)].map(|(wanted, max)| connections_per_address_max(wanted, max)),
+            [1_024, 64, 1]
+        );
     }
 }

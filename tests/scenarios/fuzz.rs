@@ -213,17 +213,23 @@ async fn exchange(
     Ok(answer)
 }
 
-/// Sends the requests of one connection until all numbers are taken.
-async fn work(
-    worker: u8,
-    server: &Server,
-    material: &Material,
+/// What the connections of a run share.
+struct Run<'a> {
+    server: &'a Server,
+    material: &'a Material,
     seed: u64,
-    next: &AtomicU64,
+    /// The number of the next request.
+    next: AtomicU64,
+    /// The number after the last request.
     end: u64,
-    figures: &Mutex<Figures>,
-    stop: &AtomicBool,
-) {
+    figures: Mutex<Figures>,
+    stop: AtomicBool,
+}
+
+/// Sends the requests of one connection until all numbers are taken.
+async fn work(worker: u8, run: &Run<'_>) {
+    let Run { server, material, seed, next, end, figures, stop } = run;
+    let (seed, end) = (*seed, *end);
     let from = Ipv4Addr::new(127, 0, 7, worker + 1);
     let mut connection = None;
     loop {
@@ -272,7 +278,7 @@ async fn work(
             }
         }
         drop(figures);
-        if number % HEALTH_INTERVAL == 0 {
+        if number.is_multiple_of(HEALTH_INTERVAL) {
             let health = tokio::task::block_in_place(|| server.get("/healthz", "")).map(|(status, _)| status);
             assert_eq!(health, Some(200), "/healthz after request {number} of FUZZ_SEED={seed}");
         }
@@ -292,13 +298,21 @@ async fn no_request_breaks_the_server() {
     let server = start(&data, &refusing, &panics);
     let mint = |tier: &str| stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", tier])).trim().to_owned();
     let material = material(&server, ["fleet_plus", "pro", "free"].map(mint).to_vec());
-    let (begun, next, stop) = (Instant::now(), AtomicU64::new(first), AtomicBool::new(false));
-    let figures = Mutex::new(Figures::default());
-    let workers = (0..CONNECTIONS).map(|worker| work(worker, &server, &material, seed, &next, first + requests, &figures, &stop));
+    let begun = Instant::now();
+    let run = Run {
+        server: &server,
+        material: &material,
+        seed,
+        next: AtomicU64::new(first),
+        end: first + requests,
+        figures: Mutex::default(),
+        stop: AtomicBool::new(false),
+    };
+    let workers = (0..CONNECTIONS).map(|worker| work(worker, &run));
     futures_util::future::join_all(workers).await;
+    let Figures { by_status, closed, known, slowest, slowest_request, failures } = run.figures.into_inner().unwrap();
     let health = server.get("/healthz", "").map(|(status, _)| status);
     assert_eq!(server.terminate().code(), Some(0));
-    let Figures { by_status, closed, known, slowest, slowest_request, failures } = figures.into_inner().unwrap();
     let panics = panics.lock().unwrap().clone();
     let statuses: Vec<String> = by_status.iter().map(|(status, count)| format!("{status}:{count}")).collect();
     let is_good = failures.is_empty() && panics.is_empty() && health == Some(200);

@@ -211,7 +211,7 @@ fn challenge(till: &Till, offer: &Offer, error: &str, preview: Value) -> Problem
 }
 
 /// What is said while nobody knows whether a payment is settled.
-fn unknown(why: &str) -> Problem {
+pub(crate) fn unknown(why: &str) -> Problem {
     let words = format!("it is not known yet whether the payment is settled ({why}): send the same payment again, do not sign another one");
     Problem::new(ErrorCode::Unavailable, words).retry_after(ASK_AGAIN_S)
 }

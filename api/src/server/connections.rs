@@ -88,9 +88,7 @@ impl Connections {
         if own >= self.per_address_max && !is_shared {
             open.close_longest_waiting(network).then_some(()).ok_or(Full::Address)?;
         } else if open.total >= self.max {
-            let largest = open.by_network.iter().max_by_key(|(_, connections)| connections.len()).map(|(network, _)| *network);
-            let closed = largest.is_some_and(|largest| open.close_longest_waiting(largest));
-            closed.then_some(()).ok_or(Full::Listener)?;
+            open.close_of_largest().then_some(()).ok_or(Full::Listener)?;
         }
         open.last_id += 1;
         open.total += 1;
@@ -144,6 +142,14 @@ impl Connections {
 }
 
 impl Open {
+    /// Closes a waiting connection of the network that has most, or of the next one that has any; false if all are being answered.
+    fn close_of_largest(&mut self) -> bool {
+        let mut networks: Vec<(usize, IpAddr)> =
+            self.by_network.iter().map(|(network, connections)| (connections.len(), *network)).collect();
+        networks.sort_unstable_by(|a, b| b.cmp(a));
+        networks.into_iter().any(|(_, network)| self.close_longest_waiting(network))
+    }
+
     /// Closes the connection of a network that has waited longest for a request; false if all are being answered. It no longer counts.
     fn close_longest_waiting(&mut self, network: IpAddr) -> bool {
         let Some(connections) = self.by_network.get_mut(&network) else { return false };
@@ -254,7 +260,10 @@ mod tests {
         assert_eq!(connections.head_timeout(second), second / 4);
         let newcomer = connections.take(address("192.0.2.3"), false).unwrap();
         assert!(has_given_way(&many[0]).await && !has_given_way(&few).await);
-        let _answering: Vec<Answering> = many[1..].iter().chain([&few, &newcomer]).map(Room::answering).collect();
-        assert_eq!(connections.take(address("192.0.2.4"), false).unwrap_err(), Full::Listener);
+        let mut answering: Vec<Answering> = many[1..].iter().chain([&newcomer]).map(Room::answering).collect();
+        let last = connections.take(address("192.0.2.4"), false).unwrap();
+        assert!(has_given_way(&few).await, "where the largest network only answers, another one gives way");
+        answering.push(last.answering());
+        assert_eq!(connections.take(address("192.0.2.5"), false).unwrap_err(), Full::Listener);
     }
 }

@@ -255,7 +255,7 @@ fn twice(given: &str, name: &str) -> Problem {
 }
 
 /// The caller's own words, not longer than an error should be.
-fn echo(text: &str) -> Cow<'_, str> {
+pub(super) fn echo(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(ECHO_CHARS_MAX) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
         None => Cow::Borrowed(text),

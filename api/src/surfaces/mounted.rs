@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::access::{Admission, Credentials};
 use crate::context::{Context, ServiceSettings};
 use crate::operation::{Answer, Answering, Call, Form, Method, Operation, Price, Service, Stage};
-use crate::payments::sale::{Given, Goods, Settlement, sell};
+use crate::payments::sale::{Given, Goods, Settlement, sell, unknown};
 use crate::payments::terms::Offer;
 use crate::problem::Problem;
 use crate::surfaces::arguments::{Checker, SchemaError};
@@ -105,8 +105,9 @@ impl Mounted {
         let operation = &self.service.operations[index];
         let wait = arguments.as_ref().ok().and_then(|arguments| arguments.get("wait"));
         let wait = Duration::from_secs(wait.and_then(Value::as_u64).unwrap_or(0));
+        let is_paid = incoming.payment.is_some();
         let time_max = match operation.method {
-            _ if incoming.payment.is_some() => SALE_TIME_MAX,
+            _ if is_paid => SALE_TIME_MAX,
             Method::Get if operation.is_live() => LIVE_TIME_MAX,
             Method::Get => READ_TIME_MAX.saturating_add(wait),
             Method::Post | Method::Patch | Method::Delete => COMMAND_TIME_MAX,
@@ -132,7 +133,11 @@ impl Mounted {
                 seconds = time_max.as_secs(),
                 "a call was not answered in time"
             );
-            Err(Problem::new(ErrorCode::Unavailable, "the log or the view store does not answer now").retry_after(LATE_RETRY_S))
+            Err(if is_paid {
+                unknown("the call took too long")
+            } else {
+                Problem::new(ErrorCode::Unavailable, "the log or the view store does not answer now").retry_after(LATE_RETRY_S)
+            })
         })
     }
 
@@ -164,8 +169,12 @@ impl Mounted {
         if must_pay {
             let spent = context.access.admit_unpaid(context, address).await?;
             let sold = sell(context, address, self.goods(operation, resource), arguments, payment, run).await;
-            // A caller who is only told to wait is a buyer.
-            if sold.as_ref().map_or_else(|problem| problem.code != ErrorCode::PaymentRequired || problem.retry_after_s > 0, |_| true) {
+            // A call that was not paid for, or of which too many were not, counts. A caller who only has to wait is a buyer.
+            let is_unpaid = sold.as_ref().is_err_and(|problem| match problem.code {
+                ErrorCode::PaymentRequired => problem.retry_after_s == 0,
+                code => code == ErrorCode::RateLimited,
+            });
+            if !is_unpaid {
                 context.access.refund(spent).await;
             }
             let (answer, settlement) = sold?;

@@ -19,6 +19,7 @@ use crate::operation::{Form, Method, Operation};
 use crate::payments::sale::Given;
 use crate::payments::signed::PAYLOAD_BYTES_MAX;
 use crate::problem::Problem;
+use crate::surfaces::arguments::echo;
 use crate::surfaces::mounted::{Admitted, Incoming, Mounted};
 use crate::surfaces::routes::PathParameters;
 use crate::surfaces::{Request, body, credentials, events, reply};
@@ -109,6 +110,7 @@ where
         return mounted.checkers[index].strings(path.into_iter().chain(pairs));
     }
     if let Some((name, _)) = pairs.first() {
+        let name = echo(name);
         return Err(Problem::parameter(name.as_ref(), format!("unknown parameter \"{name}\": this operation takes a JSON body")));
     }
     let time_max = Duration::from_secs(context.settings.request_timeout_s);

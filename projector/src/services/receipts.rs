@@ -70,7 +70,8 @@ impl Rules for ReceiptsRules {
         // The payments decide likewise, also of payments for other services: a transfer that has paid for one answer pays for no other.
         let transfer = fact.data.as_ref().map_or("", |command| command.transfer.as_str());
         if !take_transfer(state, &fact.key, transfer)? {
-            return Ok(());
+            // The payment lapses, and what it reserved ends with it.
+            return release(state, fact);
         }
         let Some(command) = own(fact) else { return Ok(()) };
         match command.verb.as_str() {
@@ -122,6 +123,7 @@ fn ordered(command: &PaymentCommand) -> ReceiptCommand {
     if effect.caller.is_empty() {
         // An effect that an older version claimed does not name the payer; the payment does.
         effect.caller.clone_from(&command.payer);
+        effect.is_older_claim = true;
     }
     match command.verb.as_str() {
         CLAIM if effect.verb == ISSUE => ReceiptCommand { verb: RESERVE.to_owned(), ..effect },
@@ -150,8 +152,10 @@ fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, comm
         None => false,
     };
     let (owner, last) = chain(state, &command.agent_id)?;
-    // What was admitted with the claim stays admitted: a writer whose permission ended meanwhile has paid.
-    if !is_reserved && let Err(refused) = may_append(owner.as_ref(), last.seq, &command.caller) {
+    // What was admitted with the claim stays admitted: a writer whose permission ended meanwhile has paid. A payment that a version before owners
+    // claimed was admitted by it, where no owner is known.
+    let is_admitted = is_reserved || (command.is_older_claim && owner.is_none());
+    if !is_admitted && let Err(refused) = may_append(owner.as_ref(), last.seq, &command.caller) {
         return state.remember(&request, Some(&RequestOutcome::Refused { refused }));
     }
     let signing = state.source::<Signing>(source::SIGNING)?.unwrap_or_default();
@@ -591,14 +595,18 @@ mod tests {
         assert_eq!(moved.owner("a").as_deref(), Some("acct_1"));
         assert_eq!(moved.issue_to("r4", "a", "acct_1").unwrap().body.seq, 3);
         // A payment that an older version claimed: the effect does not name the payer, the settlement does.
-        let effect = serde_json::to_string(&by(ISSUE, "c", "")).unwrap();
-        let settled = PaymentCommand {
+        let settled = |agent: &str| PaymentCommand {
             verb: SETTLED.to_owned(),
             service: "receipts".to_owned(),
-            effect,
+            effect: serde_json::to_string(&by(ISSUE, agent, "")).unwrap(),
             payer: "0x01".to_owned(),
             ..PaymentCommand::default()
         };
-        assert_eq!(moved.ask("p2", ordered(&settled)).unwrap().unwrap().body.issued_to.as_deref(), Some("0x01"));
+        assert_eq!(moved.ask("p2", ordered(&settled("c"))).unwrap().unwrap().body.issued_to.as_deref(), Some("0x01"));
+        // Also where the chain has receipts: it is paid for. A chain that has an owner meanwhile is closed to it.
+        moved.issue("r5", "d").unwrap();
+        let second = moved.ask("p3", ordered(&settled("d"))).unwrap().unwrap();
+        assert_eq!((second.body.seq, second.body.issued_to.as_deref()), (2, Some("0x01")));
+        assert_eq!(moved.ask("p4", ordered(&settled("a"))), Ok(None));
     }
 }

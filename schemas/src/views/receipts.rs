@@ -59,6 +59,9 @@ pub struct ReceiptCommand {
     /// it is read from the topic of payments.
     #[serde(skip)]
     pub transfer: String,
+    /// Whether it was claimed with a payment by a version that did not record callers. Never stored here, as the transfer.
+    #[serde(skip)]
+    pub is_older_claim: bool,
     /// [`KEY`]: why a declared restore needed another key; empty for an ordinary rotation.
     pub reason: String,
 }
@@ -71,8 +74,7 @@ impl Command for ReceiptCommand {
     }
 
     fn canonical(&self) -> Vec<u8> {
-        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note, caller, writer, reason, transfer: _ } =
-            self;
+        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note, caller, writer, reason, .. } = self;
         Canonical::default()
             .text("verb", verb)
             .text("action", action)

@@ -361,14 +361,23 @@ async fn round(
     }
     let view = ctx.live(&VIEW).await?;
     let mut at = view.checkpoint().await.map_err(store_problem)?;
+    let mut failed = None;
     for source in sources {
-        let mut tree = match trees.remove(source.service) {
-            Some(tree) => tree,
-            None => Growing::read(ctx, source.service).await?,
+        let known = trees.remove(source.service);
+        let grown = async {
+            let mut tree = match known {
+                Some(tree) => tree,
+                None => Growing::read(ctx, source.service).await?,
+            };
+            tree.grow(ctx, source, &view, &mut at).await?;
+            tree.seal(ctx, signer, source, &at).await?;
+            Ok::<_, Problem>(tree)
         };
-        tree.grow(ctx, source, &view, &mut at).await?;
-        tree.seal(ctx, signer, source, &at).await?;
-        trees.insert(source.service, tree);
+        match grown.await {
+            Ok(tree) => drop(trees.insert(source.service, tree)),
+            // One tree that fails does not keep the others from growing.
+            Err(problem) => failed = Some(problem),
+        }
     }
-    Ok(true)
+    failed.map_or(Ok(true), Err)
 }
