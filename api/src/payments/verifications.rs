@@ -96,7 +96,7 @@ impl Verifications {
 }
 
 fn busy() -> Problem {
-    let words = "many payments from this address are being verified; nothing was charged, send the same payment again";
+    let words = "many payments from this address are being verified: send the same payment again, do not sign another one";
     Problem::new(ErrorCode::RateLimited, words).retry_after(RETRY_AFTER_S)
 }
 
