@@ -1,5 +1,6 @@
 //! `highwater`: the command line. It reads the configuration, wires the roles together and shows what they say; nothing else.
 
+mod api_settings;
 mod backend;
 mod cli;
 mod commands;

@@ -4,6 +4,7 @@
 //! its seed, its number and one request.
 
 mod generate;
+mod texts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;

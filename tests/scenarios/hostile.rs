@@ -94,8 +94,10 @@ impl Attack {
         let [_, _, high, low] = u32::try_from(number / CONNECTIONS_AN_ADDRESS + 2).unwrap().to_be_bytes();
         let (from, mut turn) = (Ipv4Addr::new(127, 0, high + 1, low), 0);
         // Not all at once: the steps of the connections are spread over the interval.
-        tokio::time::sleep(STEP_INTERVAL.mul_f64(f64::from(u32::try_from(number % 1_000).unwrap()) / 1_000.0)).await;
+        let mut pause = STEP_INTERVAL.mul_f64(f64::from(u32::try_from(number % 1_000).unwrap()) / 1_000.0);
         loop {
+            tokio::time::sleep(pause).await;
+            pause = STEP_INTERVAL;
             let buffer = if self.kind == Kind::SlowReading { SLOW_BUFFER_BYTES } else { 0 };
             if let Ok(mut connection) = Connection::open(from, self.server, buffer).await {
                 self.opened.fetch_add(1, Ordering::Relaxed);
@@ -103,7 +105,6 @@ impl Attack {
                 drop(self.use_up(&mut connection, number, &mut turn).await);
             }
             self.closed.fetch_add(1, Ordering::Relaxed);
-            tokio::time::sleep(STEP_INTERVAL).await;
         }
     }
 
