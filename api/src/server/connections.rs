@@ -26,7 +26,7 @@ pub(super) struct Connections {
     per_address_max: usize,
     begun: Instant,
     open: Mutex<Open>,
-    /// Told when a connection ends.
+    /// Notified when a connection ends.
     freed: Notify,
 }
 
@@ -205,7 +205,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Whether a connection was told to give way.
+    /// Whether a connection has been asked to give way.
     async fn has_given_way(room: &Room) -> bool {
         tokio::time::timeout(Duration::from_millis(1), room.gives_way()).await.is_ok()
     }

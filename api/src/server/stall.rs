@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that a write to a reader that stopped, or takes a byte now and then, fails, and that one to a reader that goes on does not.
+    /// Proves that a write to a reader that stopped, or takes a byte now and then, fails, and that one to a reader that continues does not.
     #[tokio::test]
     async fn stalled_readers() {
         let (ours, mut theirs) = duplex(8);
