@@ -3,12 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use api::access::{Erased, secrets, unused_until, webhook};
-use api::services::common::webhooks::Standing;
-use api::services::receipts::{chain, pubkey};
-use api::webhooks::operate;
+use access::{Access, Erased, unused_until, webhook};
 use clap::Subcommand;
 use event_log::transfer;
+use operation::context::Part;
+use operation::secrets;
 use projector::export::{self, Format};
 use projector::rebuild::Progress;
 use schemas::clock::rfc3339;
@@ -20,7 +19,10 @@ use schemas::views::engine::{RUNS, RunRow, VIEW as ENGINE_VIEW};
 use schemas::views::receipts::TABLES;
 use schemas::views::{self};
 use serde::{Deserialize, Serialize};
+use services::receipts::{chain, pubkey};
 use upstreams::Upstream;
+use webhooks::operate;
+use webhooks::operations::Standing;
 
 use crate::engine::{Engine, read_receipt_keys, receipt_keys_dir};
 use crate::output::Output;
@@ -408,7 +410,7 @@ async fn signing_refusal(engine: &Engine) -> Result<Option<Refusal>, Failure> {
 
 async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn Output) -> Result<(), Failure> {
     let (ctx, keys, dir) = (&engine.context, &engine.parts.keys, receipt_keys_dir(&engine.config));
-    let refused = |problem: api::problem::Problem| Failure(problem.detail);
+    let refused = |problem: operation::problem::Problem| Failure(problem.detail);
     let path = dir.join(format!("{}.key", ctx.clock.now_ms()));
     let make_key = || Ok::<_, Failure>(keys.add(&secrets::seed(&path).map_err(failure)?));
     match command {
@@ -446,7 +448,7 @@ async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn
         }
         ReceiptKeysCommand::Restore { reason } => {
             let make_key =
-                || make_key().map_err(|Failure(detail)| api::problem::Problem::new(schemas::error_code::ErrorCode::Internal, detail));
+                || make_key().map_err(|Failure(detail)| operation::problem::Problem::new(schemas::error_code::ErrorCode::Internal, detail));
             let next = engine.signer.begin_restore(ctx, &reason, make_key).await.map_err(refused)?;
             pubkey::name_next(ctx, &next, &reason).await.map_err(refused)?;
             engine.signer.compare_again(ctx).await.map_err(refused)?;
@@ -463,8 +465,8 @@ async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn
 }
 
 async fn keys(engine: &Arc<Engine>, command: KeysCommand, output: &dyn Output) -> Result<(), Failure> {
-    let (context, access) = (&engine.context, &engine.context.access);
-    let refused = |problem: api::problem::Problem| Failure(problem.detail);
+    let (context, access) = (&engine.context, Access::of(&engine.context));
+    let refused = |problem: operation::problem::Problem| Failure(problem.detail);
     match command {
         KeysCommand::Mint { tier } => {
             let minted = access.mint(context, tier_of(&tier)?, "").await.map_err(refused)?;
@@ -500,10 +502,10 @@ async fn keys(engine: &Arc<Engine>, command: KeysCommand, output: &dyn Output) -
 
 async fn accounts(engine: &Engine, command: AccountsCommand, output: &dyn Output) -> Result<(), Failure> {
     let context = &engine.context;
-    let refused = |problem: api::problem::Problem| Failure(problem.detail);
+    let refused = |problem: operation::problem::Problem| Failure(problem.detail);
     match command {
         AccountsCommand::Erase { id } => {
-            let Erased { account, keys, kept } = context.access.erase(context, &id).await.map_err(refused)?;
+            let Erased { account, keys, kept } = Access::of(context).erase(context, &id).await.map_err(refused)?;
             output.note(&format!("{account} is erased: {keys} keys, {kept} filters and watches"));
         }
         AccountsCommand::ExportSecrets => {
@@ -535,7 +537,7 @@ async fn accounts(engine: &Engine, command: AccountsCommand, output: &dyn Output
 
 async fn webhooks(engine: &Engine, command: WebhooksCommand, output: &dyn Output) -> Result<(), Failure> {
     let context = &engine.context;
-    let refused = |problem: api::problem::Problem| Failure(problem.detail);
+    let refused = |problem: operation::problem::Problem| Failure(problem.detail);
     match command {
         WebhooksCommand::List => {
             for at in operate::list(context).await.map_err(refused)? {
@@ -549,7 +551,7 @@ async fn webhooks(engine: &Engine, command: WebhooksCommand, output: &dyn Output
             }
         }
         WebhooksCommand::Resend { id, message } => {
-            let posted = operate::resend_message(context, &id, &message).await.map_err(refused)?;
+            let posted = operate::resend_message(context, &services::matchers(), &id, &message).await.map_err(refused)?;
             if !posted.taken {
                 return Err(Failure(posted.reason));
             }

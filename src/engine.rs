@@ -8,18 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use api::access::secrets::{self, Secrets};
-use api::access::{Access, USES_EVERY};
-use api::context::Context;
-use api::live::Live;
-use api::server::Server;
-use api::services::recalls::search::Search;
-use api::services::receipts::memory::Memory;
-use api::services::receipts::signer::Signer;
+use access::{Access, USES_EVERY};
 use event_log::EventLog;
 use event_log::metered::Metered;
+use feed::live::Live;
 use ingest::Runner;
 use ingest::schedule::Schedule;
+use operation::context::{Context, Part, Settings};
+use operation::secrets::{self, Secrets};
+use payments::Payments;
 use projector::follow;
 use projector::rebuild::Parts;
 use projector::runtime::Projector;
@@ -28,6 +25,11 @@ use schemas::topics::Topic;
 use schemas::views::SERVICES;
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use schemas::views::receipts::TABLES as RECEIPTS;
+use services::receipts::SignedWith;
+use services::receipts::memory::Memory;
+use services::receipts::signer::Signer;
+use services::registration::{TaskContext, TaskRole};
+use surfaces::server::Server;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use upstreams::{Settings as UpstreamSettings, Upstream};
@@ -106,8 +108,6 @@ pub(crate) struct Engine {
     pub(crate) projector: Arc<Projector>,
     pub(crate) runner: Runner,
     pub(crate) context: Arc<Context>,
-    /// The public key that receipts are signed with if none is named yet.
-    receipt_key: String,
     /// Says whether this process may sign.
     pub(crate) signer: Arc<Signer>,
     holder: String,
@@ -145,41 +145,25 @@ impl Engine {
         let receipt_key = keys.add(&secrets::seed(&keys_dir.join("first.key"))?);
         read_receipt_keys(&keys_dir, &keys).map_err(|error| error as Box<dyn StdError>)?;
         let keys = Arc::new(keys);
-        let signer = Arc::new(Signer::new(signer_memory(&config, &dir, &store)?, Arc::clone(&keys), receipt_key.clone()));
+        let signer = Arc::new(Signer::new(signer_memory(&config, &dir, &store)?, Arc::clone(&keys), receipt_key));
         let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock, keys: Arc::clone(&keys) };
         let projector = Arc::new(Projector::open(parts.clone()).await?);
         let (stop, stopping) = watch::channel(false);
         let (stop_projector, _) = watch::channel(false);
         let holder = format!("{}-{}", std::process::id(), clock.now_ms());
         let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), engine, clock, holder.clone(), stopping);
-        let access = Access::new(secrets);
-        let search = Search::open(Some(dir.join("cache")));
-        let settings = api_settings(&config, listening)?;
+        let settings = Settings { cache_dir: Some(dir.join("cache")), ..api_settings(&config, listening)? };
         let enabled =
             upstreams::ALL.iter().map(|upstream| upstream.manifest().name).filter(|name| config.flag(&format!("upstreams.{name}.enabled")));
         let asked: Result<Vec<_>, crate::config::Error> = enabled.map(|name| Ok((name, upstream_settings(&config, name)?))).collect();
-        let context = Context::new(settings, clock, Arc::clone(&log), Arc::clone(&store), access, search).with_live(Live::new(asked?)?);
+        let context = Context::new(settings, clock, secrets, Arc::clone(&log), Arc::clone(&store)).with(Live::new(asked?)?);
         let mut payments = payments(&config)?;
         if listening.is_some() && role.is(Role::Api) {
             payments.ask().await.map_err(|error| payments_wrong(&config, &error))?;
         }
-        let context = context.with_payments(payments).with_signing(keys);
+        let context = context.with(payments).with(SignedWith(Some(keys)));
         let context = Arc::new(context);
-        Ok(Arc::new(Self {
-            config,
-            log,
-            store,
-            parts,
-            projector,
-            runner,
-            context,
-            receipt_key,
-            signer,
-            holder,
-            stop,
-            stop_projector,
-            _lock: lock,
-        }))
+        Ok(Arc::new(Self { config, log, store, parts, projector, runner, context, signer, holder, stop, stop_projector, _lock: lock }))
     }
 
     /// What becomes true when the engine stops.
@@ -249,7 +233,7 @@ impl Engine {
         self.stop_projector.send_replace(true);
         projecting.await?;
         // A store that is lost keeps no process from stopping: it forfeits a block of calls a caller at most.
-        match tokio::time::timeout(GIVE_BACK_MAX, self.context.access.release_all(&self.context)).await {
+        match tokio::time::timeout(GIVE_BACK_MAX, Access::of(&self.context).release_all(&self.context)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(error = ingest::reason(&error), "unused quota could not be given back"),
             Err(_) => tracing::warn!("unused quota could not be given back in time"),
@@ -346,7 +330,8 @@ async fn record_uses(engine: Arc<Engine>) {
     loop {
         // Once more when it stops, if that can be done soon.
         let is_last = *stop.borrow();
-        let recorded = engine.context.access.record_uses(&engine.context);
+        let access = Access::of(&engine.context);
+        let recorded = access.record_uses(&engine.context);
         match tokio::time::timeout(if is_last { GIVE_BACK_MAX } else { USES_EVERY }, recorded).await {
             Ok(Ok(())) => {}
             Ok(Err(problem)) => tracing::warn!(reason = problem.detail, "the use of keys is not recorded"),
@@ -434,9 +419,6 @@ pub(crate) async fn run(
         };
         tasks.spawn(engine.until_stopped(async move { follow::stir(&parts, views).await }));
     }
-    if role.is(Role::Api) {
-        tasks.spawn(engine.until_stopped(Arc::clone(&engine.context.search).follow(Arc::clone(&engine.store))));
-    }
     {
         let (own, ready) = (Arc::clone(&engine), Arc::clone(&ready));
         tasks.spawn(engine.until_stopped(async move {
@@ -455,23 +437,18 @@ pub(crate) async fn run(
     }
     if role.is(Role::Project) {
         tasks.spawn(follow_receipt_keys(Arc::clone(&engine)));
-        tasks.spawn(api::services::receipts::seal::run(Arc::clone(&engine.context), Arc::clone(&engine.signer), engine.holder.clone()));
-        let (context, signer) = (Arc::clone(&engine.context), Arc::clone(&engine.signer));
-        let sources = api::services::all().into_iter().filter_map(|service| service.checkpoints).collect();
-        tasks.spawn(api::services::common::checkpoints::run(context, signer, engine.holder.clone(), sources));
-        let own = Arc::clone(&engine);
-        tasks.spawn(engine.until_stopped(async move {
-            while let Err(problem) = api::services::receipts::pubkey::name_first(&own.context, &own.receipt_key).await {
-                tracing::warn!(reason = problem.detail, "the key of receipts is not named yet");
-                tokio::time::sleep(WAIT_AGAIN).await;
-            }
-        }));
+    }
+    let given =
+        Arc::new(TaskContext { context: Arc::clone(&engine.context), signer: Arc::clone(&engine.signer), holder: engine.holder.clone() });
+    for (own, of) in [(Role::Project, TaskRole::Project), (Role::Api, TaskRole::Api)] {
+        if role.is(own) {
+            services::tasks(of, &given).into_iter().for_each(|task| drop(tasks.spawn(task)));
+        }
     }
     if role.is(Role::Api) {
         tasks.spawn(record_uses(Arc::clone(&engine)));
-        tasks.spawn(api::webhooks::sender::run(Arc::clone(&engine.context), engine.holder.clone()));
-        if engine.context.payments.till().is_some() {
-            tasks.spawn(api::payments::watch::run(Arc::clone(&engine.context), engine.holder.clone()));
+        if Payments::of(&engine.context).till().is_some() {
+            tasks.spawn(payments::watch::run(Arc::clone(&engine.context), engine.holder.clone()));
         }
     }
     tasks.spawn(observe(Arc::clone(&engine)));
@@ -482,13 +459,13 @@ pub(crate) async fn run(
     tasks.spawn(turns::run(Arc::clone(&engine), queue, upstreams));
     let health = Arc::new(Health::default());
     tasks.spawn(Arc::clone(&health).watch(Arc::clone(&engine)));
-    let readiness: api::surfaces::Readiness = Arc::new(move || {
+    let readiness: surfaces::Readiness = Arc::new(move || {
         if let Some(reason) = health.trouble() {
             return Err(reason);
         }
         if ready.load(Ordering::Relaxed) { Ok(()) } else { Err("the views are catching up with the log".to_owned()) }
     });
-    let services = if role.is(Role::Api) { api::services::all() } else { Vec::new() };
+    let services = if role.is(Role::Api) { services::all() } else { Vec::new() };
     tracing::info!(address = %server.address(), "listening");
     let served = server.run(Arc::clone(&engine.context), services, readiness, signal()).await;
     tracing::info!("stopping");

@@ -7,7 +7,7 @@ use std::error::Error as StdError;
 use std::fmt::{self, Write as _};
 use std::io::IsTerminal as _;
 
-use api::access::keys;
+use operation::redaction::hide_keys;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -129,7 +129,7 @@ impl Fields {
         let mut cut = Cut { text: String::new(), left: self.chars_max, is_cut: false };
         // It fails where the text is cut, so that nothing is formatted in vain.
         let written = write!(cut, "{value}");
-        let mut text = without_bearer_tokens(keys::hidden(cut.text));
+        let mut text = without_bearer_tokens(hide_keys(cut.text));
         if cut.is_cut || written.is_err() {
             text.push('…');
         }
@@ -267,7 +267,7 @@ mod tests {
             let chars: Vec<usize> = line.split(|c| c != 'é').map(str::len).filter(|len| *len > 0).map(|len| len / 2).collect();
             assert_eq!(chars.len(), 4, "{line}");
             assert!(chars.iter().all(|count| (190..=200).contains(count)), "{chars:?}");
-            let line = logged(format, || tracing::info!(target: "api::server", path = &long[..2_000], "asked"));
+            let line = logged(format, || tracing::info!(target: "surfaces::server", path = &long[..2_000], "asked"));
             assert!(line.contains(&long[..2_000]));
         }
     }
@@ -275,18 +275,18 @@ mod tests {
     /// Proves that keys and bearer tokens are hidden in each kind of field and in messages, of libraries and of ours, also where the cut runs through.
     #[test]
     fn keys_are_hidden() {
-        let key = keys::Key::random();
+        let key = access::keys::Key::random();
         let key = key.reveal();
         let (padded, header) = (format!("{}{key}", "a".repeat(180)), format!("Authorization: BEARER abc.DEF-{key}, Bearer x/y+z=="));
         let error = io::Error::other(key);
-        for target in ["rmcp", "api::server"] {
+        for target in ["rmcp", "surfaces::server"] {
             for format in [Format::Text, Format::Json] {
                 let line = logged(format, || match target {
                     "rmcp" => {
                         tracing::warn!(target: "rmcp::service", key, shown = %key, debug = ?Some(key), padded, header, error = &error as &dyn StdError, "got {key}")
                     }
                     _ => {
-                        tracing::warn!(target: "api::server", key, shown = %key, debug = ?Some(key), padded, header, error = &error as &dyn StdError, "got {key}")
+                        tracing::warn!(target: "surfaces::server", key, shown = %key, debug = ?Some(key), padded, header, error = &error as &dyn StdError, "got {key}")
                     }
                 });
                 for at in [8, 12, 20] {

@@ -18,8 +18,8 @@ use schemas::topics::Topic;
 use schemas::views::engine::{self, HeadRow};
 use view_store::Checkpoint;
 
-use crate::context::{Context, store_problem};
-use crate::problem::Problem;
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
 
 /// How long a command may take to be appended. Beyond, it may be recorded or not.
 const APPENDED_WITHIN: Duration = Duration::from_secs(4);
@@ -30,7 +30,7 @@ const TRIES: usize = 5;
 
 /// Whether a subject takes one command only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Once {
+pub enum Once {
     /// The subject was made up by chance for this request: nothing can have been done for it.
     Fresh,
     /// The subject stands for the request: whatever was done for it before was done for this one, too.
@@ -43,13 +43,7 @@ pub(crate) enum Once {
 ///
 /// # Errors
 /// `unavailable` when it is not recorded, or not projected in time.
-pub(crate) async fn command<C: Command>(
-    ctx: &Context,
-    view: &'static ViewDef,
-    subject: &str,
-    once: Once,
-    command: &C,
-) -> Result<(), Problem> {
+pub async fn command<C: Command>(ctx: &Context, view: &'static ViewDef, subject: &str, once: Once, command: &C) -> Result<(), Problem> {
     for _ in 0..TRIES {
         let head = if once == Once::Fresh { Head::default() } else { head_of(ctx, C::TOPIC, subject).await? };
         if once == Once::Yes && head.version > 0 {
@@ -66,7 +60,7 @@ pub(crate) async fn command<C: Command>(
 ///
 /// # Errors
 /// `unavailable` when it has not in time.
-pub(crate) async fn caught_up(ctx: &Context, view: &'static ViewDef, topic: &'static Topic) -> Result<(), Problem> {
+pub async fn caught_up(ctx: &Context, view: &'static ViewDef, topic: &'static Topic) -> Result<(), Problem> {
     let place = format!("{}/0", topic.name);
     let end = ctx.log.end(topic, 0).await.map_err(|error| failed("read the end", &error))?;
     let passed = |at: &Checkpoint| end.0 == 0 || at.positions.get(&place).is_some_and(|next| *next >= end.0);
@@ -91,7 +85,7 @@ fn head_in(subject: &str, row: Option<Bytes>) -> Result<Head, Problem> {
 ///
 /// # Errors
 /// `unavailable` when they are not recorded, or not projected in time.
-pub(crate) async fn commands<C: Command>(ctx: &Context, view: &'static ViewDef, all: &[(String, C)]) -> Result<Vec<bool>, Problem> {
+pub async fn commands<C: Command>(ctx: &Context, view: &'static ViewDef, all: &[(String, C)]) -> Result<Vec<bool>, Problem> {
     let engine = ctx.live(&engine::VIEW).await?;
     let heads: Vec<Key> = all.iter().map(|(subject, _)| key![C::TOPIC.name, subject.as_str()]).collect();
     let heads = engine.get_many(&engine::HEADS, &heads).await.map_err(store_problem)?;

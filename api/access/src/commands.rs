@@ -10,10 +10,10 @@ use view_store::store::Span;
 use super::append::{Once, command};
 use super::keys::{Key, account_id, checked_email, key_id};
 use super::quota::minting_subject;
-use super::tiers::MINTS_PER_ADDRESS_MAX;
 use super::{Access, DAY_MS, is_working, key_row, read_row};
-use crate::context::{Context, store_problem};
-use crate::problem::Problem;
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
+use operation::tiers::MINTS_PER_ADDRESS_MAX;
 
 /// Rows of one page of a listing.
 pub(super) const PAGE_ROWS: usize = 500;
@@ -54,9 +54,9 @@ impl Access {
         if tier == Tier::Anonymous {
             return Err(Problem::parameter("tier", "anonymous callers have no key"));
         }
-        let email_hash = if email.trim().is_empty() { String::new() } else { self.email_hash(email)? };
+        let email_hash = if email.trim().is_empty() { String::new() } else { Self::email_hash(ctx, email)? };
         let key = Key::random();
-        let id = key_id(&key.hash(&self.secrets));
+        let id = key_id(&key.hash(&ctx.secrets));
         self.mint_key(ctx, id, key, tier, email_hash).await
     }
 
@@ -67,15 +67,15 @@ impl Access {
     /// # Errors
     /// As [`Self::mint`], and `rate-limited`.
     pub async fn mint_free(&self, ctx: &Context, email: &str, address: IpAddr, idempotency_key: Option<&str>) -> Result<FreeKey, Problem> {
-        let email_hash = self.email_hash(email)?;
+        let email_hash = Self::email_hash(ctx, email)?;
         let (now_ms, subject) = (ctx.clock.now_ms(), minting_subject(address));
         let day = now_ms.div_euclid(DAY_MS);
         let key = Key::random();
         let id = match idempotency_key {
-            None => key_id(&key.hash(&self.secrets)),
+            None => key_id(&key.hash(&ctx.secrets)),
             Some(text) => {
                 let parts = [b"mint".as_slice(), text.as_bytes(), email_hash.as_bytes(), subject.as_bytes(), &day.to_be_bytes()];
-                let id = key_id(&Hash32(self.secrets.repeat(&parts)));
+                let id = key_id(&Hash32(ctx.secrets.repeat(&parts)));
                 if let Some(row) = key_row(ctx, &id).await? {
                     return Ok(FreeKey::Repeated(row));
                 }
@@ -91,7 +91,7 @@ impl Access {
         }
         let minted = self.mint_key(ctx, id, key, Tier::Free, email_hash).await?;
         // Of two copies of a request that come at once, the first to be recorded has minted the key.
-        let is_own = minted.row.key_hash == minted.key.hash(&self.secrets).to_string();
+        let is_own = minted.row.key_hash == minted.key.hash(&ctx.secrets).to_string();
         Ok(if is_own { FreeKey::Minted(minted) } else { FreeKey::Repeated(minted.row) })
     }
 
@@ -123,7 +123,7 @@ impl Access {
             return Err(Problem::parameter("id", format!("key {id} has been rotated already")));
         }
         let key = Key::random();
-        let hash = key.hash(&self.secrets);
+        let hash = key.hash(&ctx.secrets);
         let rotate = AccountCommand {
             verb: "rotate".to_owned(),
             key_id: old.id.clone(),
@@ -156,9 +156,9 @@ impl Access {
         Ok(())
     }
 
-    fn email_hash(&self, email: &str) -> Result<String, Problem> {
+    fn email_hash(ctx: &Context, email: &str) -> Result<String, Problem> {
         let email = checked_email(email).map_err(|reason| Problem::parameter("email", reason))?;
-        Ok(hex(&self.secrets.email(&email)))
+        Ok(hex(&ctx.secrets.email(&email)))
     }
 
     /// Mints a key under an id. The row answered is of another key where one was minted under that id before.
@@ -166,7 +166,7 @@ impl Access {
         let mint = AccountCommand {
             verb: "mint".to_owned(),
             key_id: id.clone(),
-            key_hash: key.hash(&self.secrets).to_string(),
+            key_hash: key.hash(&ctx.secrets).to_string(),
             account: account_id(),
             tier: tier.as_str().to_owned(),
             email_hash,

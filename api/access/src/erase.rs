@@ -13,8 +13,8 @@ use super::append::{Once, command};
 use super::commands::PAGE_ROWS;
 use super::webhook::Sealing;
 use super::{Access, kept};
-use crate::context::{Context, store_problem};
-use crate::problem::Problem;
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
 
 /// What was forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-use crate::context::Settings;
+use operation::context::Settings;
 
 /// How long a name may take to be resolved.
 const RESOLVED_WITHIN: Duration = Duration::from_secs(4);
@@ -152,7 +152,7 @@ impl TargetRules {
     }
 
     /// Whether a webhook may name a host, as far as its form says.
-    pub(crate) fn permits_host(&self, host: &Host<&str>) -> bool {
+    pub fn permits_host(&self, host: &Host<&str>) -> bool {
         match host {
             Host::Domain(name) => self.private_targets || (is_public_name(name) && !self.own_names.contains(&normal_name(name))),
             Host::Ipv4(address) => self.permits_address(IpAddr::V4(*address)),
@@ -169,7 +169,7 @@ impl TargetRules {
 /// Resolves names for connections: one answer, checked, and connected to as it is. A name of which one address is not public leads nowhere.
 /// Questions are asked beside all other work: a name server that is slow holds no thread.
 #[derive(Clone)]
-pub(super) struct Guarded {
+pub struct Guarded {
     rules: TargetRules,
     names: TokioResolver,
 }
@@ -179,7 +179,7 @@ impl Guarded {
     ///
     /// # Errors
     /// When the system's configuration cannot be read.
-    pub(super) fn new(rules: TargetRules, nameserver: Option<SocketAddr>) -> Result<Self, NetError> {
+    pub fn new(rules: TargetRules, nameserver: Option<SocketAddr>) -> Result<Self, NetError> {
         let mut builder = match nameserver {
             None => TokioResolver::builder_tokio()?,
             Some(at) => {
@@ -227,7 +227,7 @@ impl Guarded {
     }
 
     /// Whether a name leads to an address that is not public; false where nobody knows now.
-    pub(super) async fn leads_inside(&self, name: &str) -> bool {
+    pub async fn leads_inside(&self, name: &str) -> bool {
         matches!(self.addresses(name).await, Err(Nowhere::Inside))
     }
 }

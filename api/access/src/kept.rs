@@ -13,13 +13,13 @@ use schemas::views::watches::{DELETE_FILTER, Kept, RETARGET, SAVE_FILTER, TABLES
 
 use super::append::{Once, command};
 use super::webhook::{Sealing, Webhook};
-use crate::context::{Context, store_problem, stored};
-use crate::operation::{Call, Caller};
-use crate::problem::Problem;
-use crate::webhooks::sign::SigningSecret;
+use crate::sign::SigningSecret;
+use operation::context::{Context, store_problem, stored};
+use operation::problem::Problem;
+use operation::{Call, Caller};
 
 /// The things of one kind that one account has in one service.
-pub(crate) struct Shelf<'a> {
+pub struct Shelf<'a> {
     ctx: &'a Context,
     caller: &'a Caller,
     idempotency_key: Option<&'a str>,
@@ -28,27 +28,27 @@ pub(crate) struct Shelf<'a> {
 }
 
 /// What a watch is made of.
-pub(crate) struct NewWatch {
+pub struct NewWatch {
     /// What is watched, as it was asked for: JSON.
-    pub(crate) entity: String,
+    pub entity: String,
     /// The filter in canonical form.
-    pub(crate) filter: String,
+    pub filter: String,
     /// Where to deliver, and what to sign with.
-    pub(crate) webhook: Option<(Webhook, SigningSecret)>,
+    pub webhook: Option<(Webhook, SigningSecret)>,
     /// The secret as it was given; empty where one is made.
-    pub(crate) given: String,
+    pub given: String,
     /// The service's last change that does not count.
-    pub(crate) after: u64,
+    pub after: u64,
 }
 
 impl<'a> Shelf<'a> {
     /// The caller's filters in a service.
-    pub(crate) fn filters(call: &'a Call, service: &'static str) -> Self {
+    pub fn filters(call: &'a Call, service: &'static str) -> Self {
         Self::new(call, service, kind::FILTER)
     }
 
     /// The caller's watches in a service.
-    pub(crate) fn watches(call: &'a Call, service: &'static str) -> Self {
+    pub fn watches(call: &'a Call, service: &'static str) -> Self {
         Self::new(call, service, kind::WATCH)
     }
 
@@ -60,7 +60,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// When the rows cannot be read.
-    pub(crate) async fn list(&self) -> Result<Vec<Kept>, Problem> {
+    pub async fn list(&self) -> Result<Vec<Kept>, Problem> {
         let view = self.ctx.live(TABLES.view).await?;
         let keys: Vec<Key> = self.ids().await?.iter().map(|id| key![id.as_str()]).collect();
         let rows = view.get_many(TABLES.records, &keys).await.map_err(store_problem)?;
@@ -72,7 +72,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// `not-found`.
-    pub(crate) async fn filter(&self, name: &str) -> Result<Kept, Problem> {
+    pub async fn filter(&self, name: &str) -> Result<Kept, Problem> {
         let found = self.find(&self.filter_id(name)).await?;
         found.ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("this account has no saved filter {name:?} here")))
     }
@@ -81,7 +81,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// `not-found`.
-    pub(crate) async fn watch(&self, id: &str) -> Result<Kept, Problem> {
+    pub async fn watch(&self, id: &str) -> Result<Kept, Problem> {
         self.find(id).await?.ok_or_else(|| Problem::new(ErrorCode::NotFound, "this account has no such watch here").about("id"))
     }
 
@@ -89,7 +89,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// `limit-reached`; `unavailable` when it is not projected in time.
-    pub(crate) async fn save(&self, name: &str, filter: String) -> Result<Kept, Problem> {
+    pub async fn save(&self, name: &str, filter: String) -> Result<Kept, Problem> {
         let id = self.filter_id(name);
         let (subject, once) = match self.idempotency_key {
             Some(text) => (format!("once_{}", hex(&self.repeat(text, &[name, &filter])[..12])), Once::Yes),
@@ -103,7 +103,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// As [`Self::save`].
-    pub(crate) async fn begin(&self, new: NewWatch) -> Result<Kept, Problem> {
+    pub async fn begin(&self, new: NewWatch) -> Result<Kept, Problem> {
         let NewWatch { entity, filter, webhook, given, after } = new;
         let chance = match self.idempotency_key {
             Some(text) => self.repeat(text, &[&entity, webhook.as_ref().map_or("", |(webhook, _)| webhook.reveal()), &given]),
@@ -132,7 +132,7 @@ impl<'a> Shelf<'a> {
     }
 
     /// What a new secret is made of: by chance, or what a repeated request gives again.
-    pub(crate) fn chance(&self, of: &str) -> [u8; 32] {
+    pub fn chance(&self, of: &str) -> [u8; 32] {
         self.idempotency_key.map_or_else(rand::random, |text| self.repeat(text, &["secret", of]))
     }
 
@@ -140,7 +140,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// `unavailable` when it is not projected in time.
-    pub(crate) async fn retarget(
+    pub async fn retarget(
         &self,
         kept: &Kept,
         sealing: &Sealing,
@@ -163,7 +163,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// `unavailable` when it is not projected in time.
-    pub(crate) async fn delete(&self, kept: &Kept) -> Result<(), Problem> {
+    pub async fn delete(&self, kept: &Kept) -> Result<(), Problem> {
         delete(self.ctx, kept).await
     }
 
@@ -171,7 +171,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// `unavailable` when the store does not answer.
-    pub(crate) async fn sealing(&self) -> Result<Option<Sealing>, Problem> {
+    pub async fn sealing(&self) -> Result<Option<Sealing>, Problem> {
         Sealing::of(self.ctx, &self.caller.account).await
     }
 
@@ -216,7 +216,7 @@ impl<'a> Shelf<'a> {
     fn repeat(&self, text: &str, request: &[&str]) -> [u8; 32] {
         let begin = [self.kind, text, self.caller.account.as_str(), self.service];
         let parts: Vec<&[u8]> = begin.iter().chain(request).map(|part| part.as_bytes()).collect();
-        self.ctx.access.secrets().repeat(&parts)
+        self.ctx.secrets.repeat(&parts)
     }
 
     /// The id of the filter of a name: an account has one of each name in a service.
@@ -263,6 +263,6 @@ pub(super) async fn delete(ctx: &Context, kept: &Kept) -> Result<(), Problem> {
 ///
 /// # Errors
 /// `internal` for one that cannot be read.
-pub(crate) fn read(bytes: &[u8]) -> Result<Kept, Problem> {
+pub fn read(bytes: &[u8]) -> Result<Kept, Problem> {
     stored(TABLES.records, bytes).map(|row: Row<Kept>| row.record)
 }

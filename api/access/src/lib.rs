@@ -4,14 +4,14 @@
 //! within [`KEY_CACHED_FOR`] on every node, at once on the node that revoked it, and ends what waits under it within five seconds; quotas are
 //! exact (see [`quota`]).
 
-pub(crate) mod append;
+pub mod append;
 pub mod commands;
 mod erase;
-pub(crate) mod kept;
+pub mod guard;
+pub mod kept;
 pub mod keys;
 pub mod quota;
-pub mod secrets;
-pub mod tiers;
+pub mod sign;
 pub mod webhook;
 
 use std::collections::{BTreeSet, HashMap};
@@ -30,11 +30,10 @@ pub use self::commands::{FreeKey, MintedKey, RotatedKey};
 pub use self::erase::Erased;
 use self::keys::Key;
 use self::quota::{Quotas, Spent, address_subject};
-use self::secrets::Secrets;
-use self::tiers::{FREE_KEY_UNUSED_DAYS_MAX, Window};
-use crate::context::{Context, store_problem, stored};
-use crate::operation::{Caller, Operation, Price};
-use crate::problem::Problem;
+use operation::context::{Context, Part, store_problem, stored};
+use operation::problem::Problem;
+use operation::tiers::{self, FREE_KEY_UNUSED_DAYS_MAX, Window};
+use operation::{Caller, Operation, Price};
 
 /// How long a key's row is believed without being read again.
 pub const KEY_CACHED_FOR: Duration = Duration::from_secs(4);
@@ -70,30 +69,20 @@ pub struct Admission {
 
 /// Calls that were spent and may be given back: subject, window, and when they were spent (milliseconds since 1970).
 #[derive(Debug, Default)]
-pub(crate) struct Refundable(Vec<(String, Window, i64)>);
+pub struct Refundable(Vec<(String, Window, i64)>);
 
 /// Keys, tiers, quotas, and the secrets behind cursors.
+#[derive(Default)]
 pub struct Access {
-    secrets: Secrets,
     cached: Mutex<HashMap<Hash32, (Instant, Arc<ApiKey>)>>,
     quotas: Quotas,
     /// Keys whose use in this hour is not recorded yet, by id.
     used: Mutex<BTreeSet<String>>,
 }
 
+impl Part for Access {}
+
 impl Access {
-    /// Access by these secrets.
-    #[must_use]
-    pub fn new(secrets: Secrets) -> Self {
-        Self { secrets, cached: Mutex::default(), quotas: Quotas::default(), used: Mutex::default() }
-    }
-
-    /// The secrets.
-    #[must_use]
-    pub fn secrets(&self) -> &Secrets {
-        &self.secrets
-    }
-
     /// Admits a call of an operation, or says why not. A call that is counted and admitted is spent, unless it `goes_on` with one that was.
     ///
     /// # Errors
@@ -143,7 +132,7 @@ impl Access {
     ///
     /// # Errors
     /// `rate-limited`, `unavailable`.
-    pub(crate) async fn admit_unpaid(&self, ctx: &Context, address: IpAddr) -> Result<Refundable, Problem> {
+    pub async fn admit_unpaid(&self, ctx: &Context, address: IpAddr) -> Result<Refundable, Problem> {
         let mut spent = Refundable::default();
         self.spend_for(ctx, &mut spent, format!("unpaid/{}", address_subject(address)), tiers::UNPAID).await?;
         Ok(spent)
@@ -154,7 +143,7 @@ impl Access {
     ///
     /// # Errors
     /// `rate-limited`, `unavailable`.
-    pub(crate) async fn admit_payment(&self, ctx: &Context, address: IpAddr, payer: &str) -> Result<Refundable, Problem> {
+    pub async fn admit_payment(&self, ctx: &Context, address: IpAddr, payer: &str) -> Result<Refundable, Problem> {
         let mut spent = Refundable::default();
         self.spend_for(ctx, &mut spent, format!("payments/{}", address_subject(address)), tiers::PAYMENTS_PER_ADDRESS).await?;
         self.spend_for(ctx, &mut spent, format!("payer/{}", payer.to_ascii_lowercase()), tiers::PAYMENTS_PER_PAYER).await?;
@@ -162,7 +151,7 @@ impl Access {
     }
 
     /// Gives back what was spent.
-    pub(crate) async fn refund(&self, spent: Refundable) {
+    pub async fn refund(&self, spent: Refundable) {
         for (subject, window, at_ms) in spent.0 {
             self.quotas.unspend(&subject, window, at_ms).await;
         }
@@ -179,7 +168,7 @@ impl Access {
     ///
     /// # Errors
     /// `rate-limited`, `unavailable`.
-    pub(crate) async fn admit_file(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
+    pub async fn admit_file(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
         self.spend(ctx, &format!("file/{}", address_subject(address)), tiers::FILES).await.map(|_| ())
     }
 
@@ -187,12 +176,12 @@ impl Access {
     ///
     /// # Errors
     /// `rate-limited`, `unavailable`.
-    pub(crate) async fn admit_unknown_path(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
+    pub async fn admit_unknown_path(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
         self.spend(ctx, &format!("unknown/{}", address_subject(address)), tiers::UNKNOWN_PATHS).await.map(|_| ())
     }
 
     /// Waits until a key is no longer good: it was revoked, or replaced a day ago. Never ready without a key.
-    pub(crate) async fn key_ended(&self, ctx: &Context, credentials: &Credentials, address: IpAddr) {
+    pub async fn key_ended(&self, ctx: &Context, credentials: &Credentials, address: IpAddr) {
         if credentials.key.is_none() {
             return std::future::pending().await;
         }
@@ -229,7 +218,7 @@ impl Access {
             return Ok(Caller { tier: Tier::Anonymous, key_id: String::new(), account: String::new(), address });
         };
         let key = Key::parse(&text).ok_or_else(|| invalid("the API key is mistyped: its form or its checksum is wrong"))?;
-        let hash = key.hash(&self.secrets);
+        let hash = key.hash(&ctx.secrets);
         let row = match self.cached_key(&hash) {
             Some(row) => row,
             None => self.read_key(ctx, hash).await?,
@@ -334,6 +323,5 @@ fn read_row(bytes: &[u8]) -> Result<ApiKey, Problem> {
 fn invalid(detail: &str) -> Problem {
     Problem::new(ErrorCode::KeyInvalid, detail)
 }
-
 #[cfg(test)]
 mod tests;

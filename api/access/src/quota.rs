@@ -20,7 +20,7 @@ use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 use view_store::ViewStore;
 use view_store::store::Error;
 
-use super::tiers::Window;
+use operation::tiers::Window;
 
 /// Subjects whose blocks are held at a time.
 const SUBJECTS_MAX: usize = 50_000;

@@ -13,17 +13,17 @@ use schemas::hash::{Hash32, hex};
 use schemas::views::watches::Kept;
 use url::Url;
 
-use super::secrets::Secrets;
-use crate::context::{Context, store_problem};
-use crate::problem::Problem;
-use crate::webhooks::guard::TargetRules;
-use crate::webhooks::sign::SigningSecret;
+use crate::guard::TargetRules;
+use crate::sign::SigningSecret;
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
+use operation::secrets::Secrets;
 
 /// The longest URL, in characters.
 pub const URL_CHARS_MAX: usize = 2_000;
 /// Why a host is refused, whether its form, its name or what the name leads to is to blame: which of them is not told, and no address, since that
 /// would map a network for whoever asks.
-pub(crate) const NOT_PUBLIC: &str = "names a host that is not on the public internet";
+pub const NOT_PUBLIC: &str = "names a host that is not on the public internet";
 /// The ports that are posted to.
 const PORTS: [u16; 2] = [443, 8443];
 /// How it is sealed today. Version 1 had no secret of the account.
@@ -65,7 +65,7 @@ impl Webhook {
     ///
     /// # Errors
     /// As [`Self::checked`].
-    pub(crate) fn permitted(&self, rules: &TargetRules) -> Result<(), &'static str> {
+    pub fn permitted(&self, rules: &TargetRules) -> Result<(), &'static str> {
         let (Self(url), private_targets) = (self, rules.has_private_targets());
         match url.scheme() {
             "https" => {}
@@ -102,13 +102,13 @@ impl Webhook {
     }
 
     /// The same, in its parts.
-    pub(crate) fn url(&self) -> &Url {
+    pub fn url(&self) -> &Url {
         &self.0
     }
 }
 
 /// What the URLs of one account are sealed with.
-pub(crate) struct Sealing {
+pub struct Sealing {
     account: String,
     key: LessSafeKey,
 }
@@ -118,26 +118,26 @@ impl Sealing {
     ///
     /// # Errors
     /// `not-found` for an account that was erased; `unavailable` when the store does not answer.
-    pub(crate) async fn made(ctx: &Context, account: &str) -> Result<Self, Problem> {
+    pub async fn made(ctx: &Context, account: &str) -> Result<Self, Problem> {
         let secret = hex(&rand::random::<[u8; 32]>());
         let kept = ctx.store.coordination().keep(&format!("{KEPT}{account}"), &secret).await.map_err(store_problem)?;
-        Self::from_secret(ctx.access.secrets(), account, &kept).ok_or_else(|| Problem::new(ErrorCode::NotFound, "this account was erased"))
+        Self::from_secret(&ctx.secrets, account, &kept).ok_or_else(|| Problem::new(ErrorCode::NotFound, "this account was erased"))
     }
 
     /// That of an account; `None` for one that has none, or was erased.
     ///
     /// # Errors
     /// `unavailable` when the store does not answer.
-    pub(crate) async fn of(ctx: &Context, account: &str) -> Result<Option<Self>, Problem> {
+    pub async fn of(ctx: &Context, account: &str) -> Result<Option<Self>, Problem> {
         let kept = ctx.store.coordination().kept(&format!("{KEPT}{account}")).await.map_err(store_problem)?;
-        Ok(kept.and_then(|secret| Self::from_secret(ctx.access.secrets(), account, &secret)))
+        Ok(kept.and_then(|secret| Self::from_secret(&ctx.secrets, account, &secret)))
     }
 
     /// Destroys the account's secret: nothing that was sealed with it is read again, nor sealed anew.
     ///
     /// # Errors
     /// `unavailable` when the store does not answer.
-    pub(crate) async fn destroy(ctx: &Context, account: &str) -> Result<(), Problem> {
+    pub async fn destroy(ctx: &Context, account: &str) -> Result<(), Problem> {
         ctx.store.coordination().replace(&format!("{KEPT}{account}"), ERASED).await.map_err(store_problem)
     }
 
@@ -151,12 +151,12 @@ impl Sealing {
     ///
     /// # Errors
     /// `internal`, which does not happen: a URL is short.
-    pub(crate) fn seal(&self, url: &Webhook, id: &str) -> Result<String, Problem> {
+    pub fn seal(&self, url: &Webhook, id: &str) -> Result<String, Problem> {
         self.seal_text(url.reveal(), id)
     }
 
     /// The host of a watch's URL; empty where there is none, or none that can be read.
-    pub(crate) fn host(&self, kept: &Kept) -> String {
+    pub fn host(&self, kept: &Kept) -> String {
         self.open(&kept.id, &kept.webhook).map_or_else(String::new, |url| url.host().to_owned())
     }
 
@@ -164,7 +164,7 @@ impl Sealing {
     ///
     /// # Errors
     /// As [`Self::seal`].
-    pub(crate) fn seal_secret(&self, secret: &SigningSecret, id: &str) -> Result<String, Problem> {
+    pub fn seal_secret(&self, secret: &SigningSecret, id: &str) -> Result<String, Problem> {
         self.seal_text(&secret.reveal(), &secret_of(id))
     }
 
@@ -180,17 +180,17 @@ impl Sealing {
     }
 
     /// What was sealed for that thing of this account; `None` for anything else, or under another master key.
-    pub(crate) fn open(&self, id: &str, sealed: &str) -> Option<Webhook> {
+    pub fn open(&self, id: &str, sealed: &str) -> Option<Webhook> {
         Url::parse(&self.open_text(id, sealed)?).ok().map(Webhook)
     }
 
     /// The secret that was sealed for that thing, likewise.
-    pub(crate) fn open_secret(&self, id: &str, sealed: &str) -> Option<SigningSecret> {
+    pub fn open_secret(&self, id: &str, sealed: &str) -> Option<SigningSecret> {
         SigningSecret::parse(&self.open_text(&secret_of(id), sealed)?).ok()
     }
 
     /// The text of the secret that a watch was made with; `None` once it has another one.
-    pub(crate) fn first_secret(&self, kept: &Kept) -> Option<String> {
+    pub fn first_secret(&self, kept: &Kept) -> Option<String> {
         let secret = self.open_secret(&kept.id, &kept.secret).filter(|_| kept.changed_at == kept.made_at)?;
         Some(secret.reveal())
     }

@@ -3,6 +3,8 @@
 //! A page is spliced from stored bytes. Everything else in the answer follows from the positions it names, so that its ETag is known
 //! before its body.
 
+use crate::Feeds;
+use operation::context::Part;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,15 +15,17 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use view_store::feed::{FeedReader, Page};
 
+use super::etag::{etag, has_it};
+use super::history::{history_from, shallow_note};
+use super::notes::sample;
 use super::position::{self, DAY_MS, LAG_WITHIN, Position, lagging, log_end, parse_date, start_ms};
 use super::query::{Place, later};
 use super::reading::Reading;
-use super::told::sample;
-use super::{Source, cursor, etag, has_it, history_from, shallow_note};
-use crate::context::{Context, store_problem};
-use crate::operation::{Answer, Body, Call, Event, Form, Method, Operation, Price, Words};
-use crate::problem::Problem;
-use crate::surfaces::metrics;
+use super::{Source, cursor};
+use operation::context::{Context, store_problem};
+use operation::metrics;
+use operation::problem::Problem;
+use operation::{Answer, Body, Call, Event, Form, Method, Operation, Price, Words};
 
 const RECENT_MS: i64 = 7 * DAY_MS;
 /// Changes whenever the same positions are answered with other bytes.
@@ -88,7 +92,7 @@ async fn answer(source: Source, call: Call, reading: Reading) -> Result<Answer, 
     let mut at = position::position(ctx, &source, reading.as_of.as_deref()).await?;
     let after = match &reading.cursor {
         Some(text) => {
-            let seq = cursor::decode(ctx.access.secrets(), source.service, "", text)?;
+            let seq = cursor::decode(&ctx.secrets, source.service, "", text)?;
             if seq > at.last {
                 at = catch_up(ctx, &source, seq, at, reading.as_of.is_some()).await?;
             }
@@ -99,7 +103,7 @@ async fn answer(source: Source, call: Call, reading: Reading) -> Result<Answer, 
     let after = sample(&call, &source, &at, after, &mut notes).await?;
     let deadline = reading.deadline();
     let (reader, page) = loop {
-        let reader = ctx.feeds.reader(&source, Arc::clone(&at.view));
+        let reader = Feeds::of(ctx).reader(&source, Arc::clone(&at.view));
         let page = reader.page(after, at.seq, limit).await.map_err(store_problem)?;
         // What concerns no reader is passed over, and the page covers it.
         if page.shown > 0 || page.to < at.seq.0 {
@@ -124,7 +128,7 @@ async fn answer(source: Source, call: Call, reading: Reading) -> Result<Answer, 
         call.caller.tier.as_str(),
         call.form.as_str(),
     ]);
-    let next_cursor = cursor::encode(ctx.access.secrets(), source.service, Seq(page.to), "");
+    let next_cursor = cursor::encode(&ctx.secrets, source.service, Seq(page.to), "");
     let body = if has_it(call.if_none_match.as_deref(), &etag) {
         Body::NotModified
     } else if call.form == Form::Lines {
@@ -132,12 +136,12 @@ async fn answer(source: Source, call: Call, reading: Reading) -> Result<Answer, 
         Body::Lines(lines(&reader, &page).await?.into_iter().map(|(_, line)| line).collect())
     } else if call.form == Form::Events {
         metrics::published(source.service, page.shown);
-        let event = |(seq, data)| Event { id: cursor::encode(ctx.access.secrets(), source.service, Seq(seq), ""), data };
+        let event = |(seq, data)| Event { id: cursor::encode(&ctx.secrets, source.service, Seq(seq), ""), data };
         Body::Events(lines(&reader, &page).await?.into_iter().map(event).collect())
     } else {
         metrics::published(source.service, page.shown);
         // A cursor may stand ahead of what is asked for with `asOf`.
-        let standing = ctx.feeds.standing(&source, at.view.as_ref(), Seq(page.to.min(at.last.0)), at.last).await?;
+        let standing = Feeds::of(ctx).standing(&source, at.view.as_ref(), Seq(page.to.min(at.last.0)), at.last).await?;
         let place = Place {
             cursor: next_cursor.clone(),
             has_more,
@@ -174,7 +178,7 @@ pub(super) async fn start(ctx: &Context, source: &Source, start: Option<&str>, a
             .and_then(start_ms)
             .ok_or_else(|| Problem::parameter("start", format!("{text:?} is neither earliest, latest nor a date YYYY-MM-DD")))?,
     };
-    let reader = ctx.feeds.reader(source, Arc::clone(&at.view));
+    let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
     reader.seq_at(from_ms - 1, at.seq).await.map_err(store_problem)
 }
 

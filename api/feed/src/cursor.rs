@@ -10,8 +10,8 @@ use hmac::Mac;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 
-use crate::access::secrets::{CURSOR_GENERATION, Secrets};
-use crate::problem::Problem;
+use operation::problem::Problem;
+use operation::secrets::{CURSOR_GENERATION, Secrets};
 
 const VERSION: u8 = 1;
 const TAG_BYTES: usize = 16;
@@ -77,14 +77,14 @@ pub fn read(secrets: &Secrets, service: &str, cursor: &str) -> Result<(Seq, Stri
 }
 
 /// A cursor that was made under another filter.
-pub(crate) fn filter_changed() -> Problem {
+pub fn filter_changed() -> Problem {
     let detail = "the cursor was made under another filter; ask with that filter, with `rebase=true` where that is offered, or start anew \
         without a cursor";
     Problem { parameter: "cursor".to_owned(), ..Problem::new(ErrorCode::FilterChanged, detail) }
 }
 
 /// A cursor that cannot be used.
-pub(crate) fn invalid(reason: &str) -> Problem {
+pub fn invalid(reason: &str) -> Problem {
     Problem { parameter: "cursor".to_owned(), ..Problem::new(ErrorCode::CursorInvalid, reason) }
 }
 

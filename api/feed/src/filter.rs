@@ -8,8 +8,8 @@ use serde_json::Value;
 use view_store::feed::Page;
 
 use super::position::Position;
-use crate::context::Context;
-use crate::problem::Problem;
+use operation::context::Context;
+use operation::problem::Problem;
 
 /// One change as the feed has it.
 #[derive(Clone, Debug, Deserialize)]
@@ -50,7 +50,7 @@ pub struct Action {
 ///
 /// # Errors
 /// `internal` for what cannot be read.
-pub(crate) fn elements<R: DeserializeOwned>(page: &Page) -> Result<Vec<Element<R>>, Problem> {
+pub fn elements<R: DeserializeOwned>(page: &Page) -> Result<Vec<Element<R>>, Problem> {
     let parts: Vec<&[u8]> = page.parts.iter().map(AsRef::as_ref).collect();
     let list = [b"[", parts.join(b",".as_slice()).as_slice(), b"]"].concat();
     serde_json::from_slice(&list).map_err(|error| {

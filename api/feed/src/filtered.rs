@@ -1,5 +1,7 @@
 //! Pages under filters, over a view of plain records: what is found, what cursors hold, what a changed filter tells, and who is woken.
 
+use crate::Feeds;
+use operation::context::Part;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::task::Poll;
@@ -17,7 +19,7 @@ use super::things::{
     LARGE, SMALL, Thing, Things, Wants, after, answer, at_cursor, at_ms, filters, keyed, page, query, seqs, thing_by_chance,
 };
 use super::{cursor, names};
-use crate::operation::{Body, Call, Form};
+use operation::{Body, Call, Form};
 
 /// Proves that pages of any size under any filter join without a gap and give each change that fits once, in order, with what the record
 /// was before: where terms are read over many partitions, where one has more than is read at once, and where all changes are looked at.
@@ -111,12 +113,12 @@ async fn names_are_followed() {
         let found = page(&keyed(&ctx), &feed, seen.clone()).await;
         assert!(seqs(&found).contains(&seq), "{found}");
         let generation = things.view.generation();
-        let all: Arc<names::Names<Thing>> = ctx.feeds.names(&feed.source, things.tables, generation);
-        let reader = ctx.feeds.reader(&feed.source, Arc::clone(&things.view));
+        let all: Arc<names::Names<Thing>> = Feeds::of(&ctx).names(&feed.source, things.tables, generation);
+        let reader = Feeds::of(&ctx).reader(&feed.source, Arc::clone(&things.view));
         let values = all.at(&reader, "name", Seq(things.checkpoint.seq)).await.unwrap();
         let known: BTreeSet<String> = things.told.iter().map(|told| schemas::views::records::normal(&told.after.name)).collect();
         assert_eq!(*values, known);
-        let fresh: Arc<names::Names<Thing>> = things.context().feeds.names(&feed.source, things.tables, generation);
+        let fresh: Arc<names::Names<Thing>> = Feeds::of(&things.context()).names(&feed.source, things.tables, generation);
         assert_eq!(*fresh.at(&reader, "name", Seq(things.checkpoint.seq)).await.unwrap(), known, "read from the table");
     }
 }
@@ -131,7 +133,7 @@ async fn a_changed_filter_tells_the_difference() {
     for _ in 0..60 {
         let (old, new) = (all[chance.below(all.len())].clone(), all[chance.below(all.len())].clone());
         let at = [0, last, chance.below(1_200) as u64][chance.below(3)];
-        let stands = cursor::encode(ctx.access.secrets(), "things", Seq(at), &crate::feed::filter::Filter::canonical(&old));
+        let stands = cursor::encode(&ctx.secrets, "things", Seq(at), &crate::filter::Filter::canonical(&old));
         let mut question = at_cursor(query(new.clone()), stands);
         if old == new {
             question.asked.rebase = chance.below(2) == 0;
@@ -157,7 +159,7 @@ async fn a_changed_filter_tells_the_difference() {
                 question = after(question, &page);
                 // It goes on by itself, once it was begun; under a third filter it does not.
                 question.asked.rebase = chance.below(2) == 0;
-                let made_under = cursor::read(ctx.access.secrets(), "things", question.asked.reading.cursor.as_deref().unwrap()).unwrap().1;
+                let made_under = cursor::read(&ctx.secrets, "things", question.asked.reading.cursor.as_deref().unwrap()).unwrap().1;
                 if !made_under.starts_with('\u{1}') {
                     assert_eq!(page["hasMore"], at < last);
                     break;
@@ -243,8 +245,7 @@ async fn as_of_ends_where_it_says() {
             question = after(question, &page);
         }
         assert_eq!((to, got), (seq, things.shown(&wants, seq).into_iter().map(|told| told.seq).collect()), "{wants:?}");
-        let beyond =
-            cursor::encode(ctx.access.secrets(), "things", Seq(things.checkpoint.seq), &crate::feed::filter::Filter::canonical(&wants));
+        let beyond = cursor::encode(&ctx.secrets, "things", Seq(things.checkpoint.seq), &crate::filter::Filter::canonical(&wants));
         let page = page(&keyed(&ctx), &feed, at_cursor(question.clone(), beyond)).await;
         assert_eq!((seqs(&page).len(), &page["hasMore"]), (0, &json!(false)));
         let mut events = keyed(&ctx);
@@ -285,7 +286,7 @@ async fn a_reader_that_waits_is_woken() {
             Body::Events(events) => {
                 let last: Value = serde_json::from_slice(&events.last().unwrap().data).unwrap();
                 assert_eq!(last["seq"], seq);
-                let (stands, _) = cursor::read(ctx.access.secrets(), "things", &events.last().unwrap().id).unwrap();
+                let (stands, _) = cursor::read(&ctx.secrets, "things", &events.last().unwrap().id).unwrap();
                 assert_eq!(stands, Seq(seq));
             }
             body => panic!("{body:?}"),

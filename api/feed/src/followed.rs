@@ -6,13 +6,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::access::tiers::KEEPS_FROM;
-use crate::feed::filter::Filter;
-use crate::feed::query::{Feed, Item};
-use crate::operation::Operation;
-use crate::problem::Problem;
-use crate::services::common::webhooks::{self, Place};
-use crate::services::common::{filters, watchlist};
+use crate::filter::Filter;
+use crate::query::{Feed, Item};
+use operation::problem::Problem;
 
 /// The shortest name that is watched, in characters.
 const WATCHED_CHARS_MIN: usize = 2;
@@ -46,29 +42,6 @@ pub trait Followed: Sized + Send + Sync + 'static {
 
     /// Something to watch, to show.
     fn example_named() -> Value;
-}
-
-/// The operations of one service: saved filters, then watches and their webhooks.
-#[must_use]
-pub fn operations<S: Followed>() -> Vec<Operation> {
-    let paths = [
-        "/v1/watchlist/{id}/deliveries",
-        "/v1/watchlist/{id}/ping",
-        "/v1/watchlist/{id}/replay",
-        "/v1/watchlist/{id}/resend",
-        "/v1/watchlist/{id}",
-    ];
-    let place = Place { service: S::FEED.source.service, tier: KEEPS_FROM, paths };
-    let own = vec![
-        filters::save::operation::<S>(),
-        filters::list::operation::<S>(),
-        filters::delete::operation::<S>(),
-        watchlist::begin::operation::<S>(),
-        watchlist::list::operation::<S>(),
-        watchlist::matches::operation::<S>(),
-        watchlist::end::operation::<S>(),
-    ];
-    own.into_iter().chain(webhooks::operations(place)).collect()
 }
 
 /// A name that is watched: part of what records have, so one that says too little would take in all of them.

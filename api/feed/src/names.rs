@@ -17,8 +17,8 @@ use view_store::feed::FeedReader;
 use view_store::{Range, View};
 
 use super::filter::Element;
-use crate::context::store_problem;
-use crate::problem::Problem;
+use operation::context::store_problem;
+use operation::problem::Problem;
 
 const PAGE_ROWS: usize = 2_000;
 /// Beyond so many changes the table is read again instead of the feed.

@@ -1,5 +1,7 @@
 //! At which position, and with which "now", a read operation answers: the latest, or as things stood at `asOf`.
 
+use crate::Feeds;
+use operation::context::Part;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +16,13 @@ use serde::Deserialize;
 use view_store::{Checkpoint, View};
 
 use super::Source;
-use crate::context::{Context, store_problem};
-use crate::problem::Problem;
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
 
 /// A day in milliseconds.
 pub(super) const DAY_MS: i64 = 86_400_000;
 /// How long a view that lags is waited for.
-pub(crate) const LAG_WITHIN: Duration = Duration::from_secs(2);
+pub const LAG_WITHIN: Duration = Duration::from_secs(2);
 /// Records of the log that are looked at for what a view lacks.
 const TAIL_RECORDS: usize = 200;
 /// Their bytes.
@@ -56,7 +58,7 @@ pub async fn position(ctx: &Context, source: &Source, as_of: Option<&str>) -> Re
     }
     let (view, at) = recorded_until(ctx, source, now.as_millisecond()).await?;
     let last = Seq(at.seq);
-    let seq = ctx.feeds.reader(source, Arc::clone(&view)).seq_at(now.as_millisecond(), last).await.map_err(store_problem)?;
+    let seq = Feeds::of(ctx).reader(source, Arc::clone(&view)).seq_at(now.as_millisecond(), last).await.map_err(store_problem)?;
     Ok(Position { view, seq, last, now })
 }
 
@@ -83,7 +85,7 @@ async fn recorded_until(ctx: &Context, source: &Source, at_ms: i64) -> Result<(A
 }
 
 /// The end of the log of a service's changes.
-pub(crate) async fn log_end(ctx: &Context, source: &Source) -> Result<LogOffset, Problem> {
+pub async fn log_end(ctx: &Context, source: &Source) -> Result<LogOffset, Problem> {
     read_log(ctx.log.end(source.topic, 0)).await
 }
 
@@ -117,7 +119,9 @@ async fn read_log<T>(reading: impl Future<Output = Result<T, event_log::Error>>)
     }
 }
 
-pub(crate) fn lagging() -> Problem {
+/// The problem of a view that is behind its log.
+#[must_use]
+pub fn lagging() -> Problem {
     Problem::new(ErrorCode::Unavailable, "the view lags behind the log; ask again").retry_after(2)
 }
 
@@ -134,7 +138,7 @@ fn parse_as_of(text: &str) -> Result<Timestamp, Problem> {
 }
 
 /// A `YYYY-MM-DD`; `None` for anything else.
-pub(crate) fn parse_date(text: &str) -> Option<Date> {
+pub fn parse_date(text: &str) -> Option<Date> {
     let digits = text.bytes().enumerate().all(|(at, byte)| if at == 4 || at == 7 { byte == b'-' } else { byte.is_ascii_digit() });
     if text.len() == 10 && digits { text.parse().ok() } else { None }
 }
@@ -146,12 +150,12 @@ fn end_of(date: Date) -> Option<Timestamp> {
 }
 
 /// The first millisecond of a day in UTC, since 1970.
-pub(crate) fn start_ms(date: Date) -> Option<i64> {
+pub fn start_ms(date: Date) -> Option<i64> {
     Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_millisecond())
 }
 
 /// A time's day in UTC, `YYYY-MM-DD`.
-pub(crate) fn day_text(at_ms: i64) -> String {
+pub fn day_text(at_ms: i64) -> String {
     Timestamp::from_millisecond(at_ms).map_or_else(|_| String::new(), |at| at.to_zoned(TimeZone::UTC).date().to_string())
 }
 

@@ -10,8 +10,8 @@ use view_store::View;
 use view_store::feed::read_page;
 
 use super::filter::{Element, elements};
-use crate::context::{Context, store_problem};
-use crate::problem::Problem;
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
 
 /// Changes read at once.
 const PAGE: usize = 500;
@@ -20,7 +20,7 @@ const PAGE: usize = 500;
 ///
 /// # Errors
 /// When the view cannot be read.
-pub(crate) async fn end(ctx: &Context, tables: &RecordTables) -> Result<(Arc<dyn View>, Seq), Problem> {
+pub async fn end(ctx: &Context, tables: &RecordTables) -> Result<(Arc<dyn View>, Seq), Problem> {
     let view = ctx.live(tables.view).await?;
     let end = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
     Ok((view, end))
@@ -30,7 +30,7 @@ pub(crate) async fn end(ctx: &Context, tables: &RecordTables) -> Result<(Arc<dyn
 ///
 /// # Errors
 /// When the view, or a change in it, cannot be read.
-pub(crate) async fn read_on<R: DeserializeOwned>(
+pub async fn read_on<R: DeserializeOwned>(
     ctx: &Context,
     tables: &RecordTables,
     after: Seq,

@@ -4,6 +4,8 @@
 //! `hasMore`, and costs no more than another. A cursor holds its filter; under another one it is refused, or, with `rebase`, the reader is
 //! first told which records come in and which go out, as they stood where the cursor stands.
 
+use crate::Feeds;
+use operation::context::Part;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -19,16 +21,18 @@ use tokio::time::Instant;
 use view_store::{Range, View};
 
 use super::changes::{catch_up, start};
+use super::etag::{etag, has_it};
 use super::filter::{Element, Filter};
+use super::history::{history_from, shallow_note};
+use super::notes::sample;
 use super::position::{self, DAY_MS, Position, day_text, start_ms};
 use super::reading::Filtered;
 use super::select::{Selection, Way};
-use super::told::sample;
-use super::{Source, cursor, etag, has_it, history_from, shallow_note};
-use crate::context::{Context, store_problem, stored};
-use crate::operation::{Answer, Body, Call, Event, Form};
-use crate::problem::Problem;
-use crate::surfaces::metrics;
+use super::{Source, cursor};
+use operation::context::{Context, store_problem, stored};
+use operation::metrics;
+use operation::problem::Problem;
+use operation::{Answer, Body, Call, Event, Form};
 
 /// Changes that a digest looks at, at most.
 pub const DIGEST_MAX: usize = 2_000;
@@ -107,7 +111,7 @@ impl Feed {
         let mut meant = query.filter.look_up(ctx, &at).await?;
         let mut after = match &reading.cursor {
             Some(text) => {
-                let (seq, made_under) = cursor::read(ctx.access.secrets(), self.source.service, text)?;
+                let (seq, made_under) = cursor::read(&ctx.secrets, self.source.service, text)?;
                 if seq > at.last {
                     at = catch_up(ctx, &self.source, seq, at, reading.as_of.is_some()).await?;
                     meant = query.filter.look_up(ctx, &at).await?;
@@ -135,7 +139,7 @@ impl Feed {
             page = self.page(ctx, &at, &query, after, Seq(page.to), limit).await?;
         }
         notes.extend(meant);
-        let next = cursor::encode(ctx.access.secrets(), self.source.service, Seq(page.to), &filter);
+        let next = cursor::encode(&ctx.secrets, self.source.service, Seq(page.to), &filter);
         self.render(call, &at, page, next, &filter, notes, &query, show).await
     }
 
@@ -244,7 +248,7 @@ impl Feed {
         }
         let is_over = found.to >= seq.0;
         let made_under = if is_over { new.clone() } else { format!("{REBASE}{}{REBASE}{}{REBASE}{new}", found.to, rebase.old.canonical()) };
-        let next = cursor::encode(ctx.access.secrets(), self.source.service, seq, &made_under);
+        let next = cursor::encode(&ctx.secrets, self.source.service, seq, &made_under);
         let page = Page { items, from: seq.0 + 1, to: seq.0, has_more: !is_over || seq.0 < at.seq.0 };
         self.render(call, at, page, next, &made_under, notes, query, show).await
     }
@@ -287,10 +291,10 @@ impl Feed {
             return Ok(Answer { body: Body::NotModified, etag, next_cursor: cursor, status: 200 });
         }
         metrics::published(self.source.service, page.items.len());
-        let standing = ctx.feeds.standing(&self.source, at.view.as_ref(), Seq(page.to.min(at.last.0)), at.last).await?;
+        let standing = Feeds::of(ctx).standing(&self.source, at.view.as_ref(), Seq(page.to.min(at.last.0)), at.last).await?;
         if call.form == Form::Events {
             let event = |item: Item<F::Record>| {
-                let id = cursor::encode(ctx.access.secrets(), self.source.service, Seq(item.change.seq), filter);
+                let id = cursor::encode(&ctx.secrets, self.source.service, Seq(item.change.seq), filter);
                 Ok(Event { id, data: Bytes::from(to_value(&show(item))?.to_string()) })
             };
             let items = page.items.into_iter().map(event).collect::<Result<_, Problem>>()?;
@@ -376,7 +380,7 @@ fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<serde_json::Value, Probl
 pub async fn since_days(ctx: &Context, source: &Source, at: &Position, days: i64) -> Result<(String, Seq), Problem> {
     let day = day_text(at.now.as_millisecond() - days * DAY_MS);
     let begin_ms = position::parse_date(&day).and_then(start_ms).unwrap_or(0);
-    let reader = ctx.feeds.reader(source, Arc::clone(&at.view));
+    let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
     let before = reader.seq_at(begin_ms - 1, at.seq).await.map_err(store_problem)?;
     Ok((day, before))
 }

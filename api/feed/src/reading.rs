@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use crate::operation::{Call, Form};
-use crate::problem::Problem;
+use operation::problem::Problem;
+use operation::{Call, Form};
 
 /// Items that a page has at most.
 pub const LIMIT_MAX: usize = 200;
@@ -15,7 +15,7 @@ pub const LIMIT_MAX: usize = 200;
 const WAIT_S_MAX: u64 = 30;
 
 /// Items of a page where none are asked for.
-pub(crate) fn limit_default() -> usize {
+pub fn limit_default() -> usize {
     50
 }
 

@@ -3,6 +3,8 @@
 //! Promise: a call reads a bounded number of rows and blocks, however long the history is and whatever the filter; `to` (forwards) and `from`
 //! (backwards) say how far it has come, and every change between that fits is in it.
 
+use crate::Feeds;
+use operation::context::Part;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -21,8 +23,8 @@ use super::filter::{Element, Filter, Wanted};
 use super::names::{beginning, containing};
 use super::position::Position;
 use super::{Source, names};
-use crate::context::{Context, store_problem};
-use crate::problem::Problem;
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
 
 /// Values of a term beyond which looking at all changes is no worse.
 const VALUES_MAX: usize = 48;
@@ -79,8 +81,8 @@ impl<'a, F: Filter> Selection<'a, F> {
         at: &Position,
         filters: &'a [F],
     ) -> Result<Self, Problem> {
-        let reader = ctx.feeds.reader(source, Arc::clone(&at.view));
-        let names: Arc<names::Names<F::Record>> = ctx.feeds.names(source, tables, at.view.generation());
+        let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
+        let names: Arc<names::Names<F::Record>> = Feeds::of(ctx).names(source, tables, at.view.generation());
         let mut terms = Some(Vec::new());
         for filter in filters {
             let mut found = None;

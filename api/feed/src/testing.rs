@@ -1,5 +1,7 @@
 //! For tests: a recalls view filled change by change, a log beside it, and a plain model that says what every answer must be.
 
+pub mod accounts;
+
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -23,48 +25,68 @@ use view_store::embedded::Options;
 use view_store::feed::FeedTail;
 use view_store::{Checkpoint, EmbeddedStore, View, ViewStore};
 
-use crate::access::Access;
-use crate::access::secrets::Secrets;
-use crate::access::tiers::{Limits, Tiers};
-use crate::context::{Context, ForwardedHeader, Settings};
-use crate::operation::{Answer, Body, Call, Caller, Form, Operation, Stage};
-use crate::problem::Problem;
-use crate::services::recalls::search::Search;
+use crate::Source;
+use operation::context::{Context, ForwardedHeader, Settings};
+use operation::problem::Problem;
+use operation::secrets::Secrets;
+use operation::tiers::{Limits, Tiers};
+use operation::{Answer, Body, Call, Caller, Form, Operation, Stage};
 
 /// 2026-11-01T00:00:00Z.
-pub(crate) const START_MS: i64 = 1_793_491_200_000;
-pub(crate) const HOUR_MS: i64 = 3_600_000;
+pub const START_MS: i64 = 1_793_491_200_000;
+/// An hour in milliseconds.
+pub const HOUR_MS: i64 = 3_600_000;
+
+/// Where the changes of the view are.
+pub const SOURCE: Source = Source {
+    service: "recalls",
+    view: &recalls::VIEW,
+    feed: &recalls::FEED,
+    through: &recalls::THROUGH,
+    topic: &CHANGES_RECALLS,
+    facts: &[schemas::topics::RECALLS],
+    sample_days: None,
+};
 
 /// One version of one record, as the model keeps it.
-pub(crate) struct Version {
-    pub(crate) seq: u64,
-    pub(crate) record: Recall,
+pub struct Version {
+    /// The change that made it.
+    pub seq: u64,
+    /// The record.
+    pub record: Recall,
 }
 
-pub(crate) struct World {
-    pub(crate) store: Arc<EmbeddedStore>,
-    pub(crate) log: Arc<EmbeddedLog>,
-    pub(crate) search: Arc<Search>,
-    pub(crate) view: Arc<dyn View>,
-    pub(crate) versions: Vec<Version>,
-    pub(crate) elements: Vec<(u64, Value)>,
-    pub(crate) checkpoint: Checkpoint,
+/// A recalls view, the log of its changes, and the model that says what answers must be.
+pub struct World {
+    /// The store.
+    pub store: Arc<EmbeddedStore>,
+    /// The log.
+    pub log: Arc<EmbeddedLog>,
+    /// The live generation of the view.
+    pub view: Arc<dyn View>,
+    /// All versions of all records, in the order of the changes.
+    pub versions: Vec<Version>,
+    /// All changes as readers get them, with their `seq`.
+    pub elements: Vec<(u64, Value)>,
+    /// The checkpoint of the last commit.
+    pub checkpoint: Checkpoint,
     /// Current row of each id, and since when it stands at its place of the lists.
     rows: BTreeMap<String, (Row, i64)>,
     tail: FeedTail,
     writes: Vec<Write>,
     appends: Vec<Append>,
-    pub(crate) dir: tempfile::TempDir,
+    /// Where all of it is.
+    pub dir: tempfile::TempDir,
 }
 
 impl World {
-    pub(crate) async fn new() -> Self {
+    /// A world without changes.
+    pub async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = EmbeddedStore::open(&dir.path().join("store"), Options::default()).unwrap();
         let log = EmbeddedLog::open(&dir.path().join("log"), event_log::embedded::Options::default()).unwrap();
         let view = store.live(&recalls::VIEW).await.unwrap();
         Self {
-            search: Search::open(Some(dir.path().join("index"))),
             store,
             log,
             view,
@@ -80,7 +102,7 @@ impl World {
     }
 
     /// A context whose clock stands still.
-    pub(crate) fn context(&self, now_ms: i64) -> Arc<Context> {
+    pub fn context(&self, now_ms: i64) -> Arc<Context> {
         let settings = Settings {
             services: BTreeMap::new(),
             trusted_proxies: Vec::new(),
@@ -95,11 +117,12 @@ impl World {
             registry: None,
             private_targets: false,
             nameserver: None,
+            cache_dir: Some(self.dir.path().join("cache")),
             tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(100_000, 50_000, 200, 20, 50)),
         };
-        let access = Access::new(Secrets::from_master(&[7; 32]).unwrap());
+        let secrets = Secrets::from_master(&[7; 32]).unwrap();
         let clock = Clock::Fixed(Timestamp::from_millisecond(now_ms).unwrap());
-        Arc::new(Context::new(settings, clock, self.log.clone(), self.store.clone(), access, Arc::clone(&self.search)))
+        Arc::new(Context::new(settings, clock, secrets, self.log.clone(), self.store.clone()))
     }
 
     fn put(&mut self, table: &'static Table, key: schemas::tables::Key, value: Vec<u8>) {
@@ -119,7 +142,7 @@ impl World {
     }
 
     /// A change of a record; written with the next [`Self::commit`].
-    pub(crate) fn change(&mut self, at_ms: i64, record: &Recall) {
+    pub fn change(&mut self, at_ms: i64, record: &Recall) {
         let seq = self.checkpoint.seq + 1;
         let event = if self.rows.contains_key(&record.id) { "modified" } else { "new" };
         let element = json!({ "event": event, "seq": seq, "recordedAt": rfc3339(at_ms), "record": record });
@@ -159,20 +182,20 @@ impl World {
     }
 
     /// A completed run.
-    pub(crate) fn through(&mut self, at_ms: i64, upstream: &str, through_date: &str) {
+    pub fn through(&mut self, at_ms: i64, upstream: &str, through_date: &str) {
         let seq = self.next(at_ms, None);
         let through = Through { upstream: upstream.to_owned(), through_date: through_date.to_owned(), finished_at: at_ms - 1_000 };
         self.put(&recalls::THROUGH, key![upstream, i64::try_from(seq).unwrap()], serde_json::to_vec(&through).unwrap());
     }
 
     /// Puts what was changed into the log, then into the view.
-    pub(crate) async fn commit(&mut self) {
+    pub async fn commit(&mut self) {
         self.log_only().await;
         self.view_only().await;
     }
 
     /// Puts what was changed into the log: the view lags behind.
-    pub(crate) async fn log_only(&mut self) {
+    pub async fn log_only(&mut self) {
         let batch: Vec<Append> = std::mem::take(&mut self.appends);
         if let Some(last) = self.log.append(batch).await.unwrap().last() {
             self.checkpoint.offset = last.0 + 1;
@@ -202,19 +225,19 @@ impl World {
     }
 
     /// A record that extends no chain, at the end of the log.
-    pub(crate) async fn zombie(&mut self) {
+    pub async fn zombie(&mut self) {
         let append = Self::logged(self.checkpoint.seq + 1, Hash32::of(b"zombie"), 0);
         self.log.append(vec![append]).await.unwrap();
     }
 
-    pub(crate) async fn view_only(&mut self) {
+    pub async fn view_only(&mut self) {
         self.writes.extend(self.tail.take_writes(&recalls::FEED));
         let writes = std::mem::take(&mut self.writes);
         self.view.commit(writes, &self.checkpoint).await.unwrap();
     }
 
     /// Copies all rows into a new generation and swaps to it.
-    pub(crate) async fn rebuild(&mut self) {
+    pub async fn rebuild(&mut self) {
         let rebuilt = self.store.begin_rebuild(&recalls::VIEW).await.unwrap();
         for table in recalls::VIEW.tables.iter().copied() {
             let rows = self.view.scan(table, view_store::store::Span::default()).next(usize::MAX).await.unwrap();
@@ -226,7 +249,7 @@ impl World {
     }
 
     /// What stands at `seq`, newest first, ties by identity.
-    pub(crate) fn standing(&self, seq: u64) -> Vec<&Recall> {
+    pub fn standing(&self, seq: u64) -> Vec<&Recall> {
         let mut latest: BTreeMap<&str, &Recall> = BTreeMap::new();
         for version in self.versions.iter().filter(|version| version.seq <= seq) {
             latest.insert(&version.record.id, &version.record);
@@ -250,25 +273,27 @@ fn lists(record: &Recall) -> Vec<(String, i64, i64)> {
 }
 
 /// Numbers by chance, the same in every run.
-pub(crate) struct Chance(pub(crate) u64);
+pub struct Chance(pub u64);
 
 impl Chance {
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
+    /// A number below a bound.
+    pub fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % bound
     }
 
-    pub(crate) fn one_of<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
+    /// One of several.
+    pub fn one_of<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
         of[self.below(of.len())]
     }
 }
 
 /// What a record by chance is made of.
-pub(crate) const WORDS: [&str; 12] =
+pub const WORDS: [&str; 12] =
     ["Chocolate", "choco", "Éclair", "battery", "BATTERIES", "bat", "fire", "firefly", "burn hazard", "salmonella", "18650", "180"];
 
 /// Record number `n` with contents by chance.
-pub(crate) fn record_by_chance(chance: &mut Chance, n: usize) -> Recall {
+pub fn record_by_chance(chance: &mut Chance, n: usize) -> Recall {
     let agency = recalls::AGENCIES[n % 4];
     let date = match chance.below(12) {
         0 => String::new(),
@@ -292,7 +317,7 @@ pub(crate) fn record_by_chance(chance: &mut Chance, n: usize) -> Recall {
 }
 
 /// Fills a world with records and their amendments, one change every ten minutes, with runs between.
-pub(crate) async fn fill(world: &mut World, chance: &mut Chance, changes: usize, records: usize) {
+pub async fn fill(world: &mut World, chance: &mut Chance, changes: usize, records: usize) {
     for n in 0..changes {
         let at_ms = START_MS + i64::try_from(world.checkpoint.seq).unwrap() * 600_000;
         if n % 50 == 49 {
@@ -310,18 +335,20 @@ pub(crate) async fn fill(world: &mut World, chance: &mut Chance, changes: usize,
     world.commit().await;
 }
 
-pub(crate) fn call(context: &Arc<Context>) -> Call {
+/// A call without a key.
+pub fn call(context: &Arc<Context>) -> Call {
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let caller = Caller { tier: Tier::Anonymous, key_id: String::new(), account: String::new(), address };
     Call { context: Arc::clone(context), caller, form: Form::Json, idempotency_key: None, stage: Stage::Whole, if_none_match: None }
 }
 
-pub(crate) async fn ask(context: &Arc<Context>, operation: &Operation, arguments: Value) -> Result<Answer, Problem> {
+/// The answer of an operation.
+pub async fn ask(context: &Arc<Context>, operation: &Operation, arguments: Value) -> Result<Answer, Problem> {
     (operation.run)(call(context), arguments).await
 }
 
 /// The answer's JSON text.
-pub(crate) fn text(answer: Answer) -> String {
+pub fn text(answer: Answer) -> String {
     match answer.body {
         Body::Json(value) => value.to_string(),
         Body::Parts(parts) => String::from_utf8(parts.concat()).unwrap(),
@@ -329,7 +356,8 @@ pub(crate) fn text(answer: Answer) -> String {
     }
 }
 
-pub(crate) async fn value(context: &Arc<Context>, operation: &Operation, arguments: Value) -> Value {
+/// The answer of an operation, as JSON.
+pub async fn value(context: &Arc<Context>, operation: &Operation, arguments: Value) -> Value {
     let shown = arguments.to_string();
     let answer = ask(context, operation, arguments).await.unwrap_or_else(|problem| panic!("{shown}: {problem:?}"));
     serde_json::from_str(&text(answer)).unwrap()

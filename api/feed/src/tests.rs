@@ -8,12 +8,12 @@ use schemas::views::accounts::Tier;
 use schemas::views::recalls::Recall;
 use serde_json::{Value, json};
 
+use super::testing::SOURCE;
 use super::testing::{Chance, HOUR_MS, START_MS, World, call as anonymous, fill, record_by_chance};
 use super::{changes, cursor};
-use crate::context::Context;
-use crate::operation::{Answer, Body, Call, Form, Operation};
-use crate::problem::Problem;
-use crate::services::recalls::SOURCE;
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Answer, Body, Call, Form, Operation};
 
 /// A call with a paid key, whose pages are of full length.
 fn call(ctx: &Arc<Context>) -> Call {
@@ -137,7 +137,7 @@ async fn lagging_view() {
     world.commit().await;
     let ctx = world.context(START_MS + HOUR_MS);
     let operation = Arc::new(operation());
-    let ahead = |seq| json!({ "cursor": cursor::encode(ctx.access.secrets(), "recalls", Seq(seq), "") });
+    let ahead = |seq| json!({ "cursor": cursor::encode(&ctx.secrets, "recalls", Seq(seq), "") });
     assert_eq!(ask(&ctx, &operation, ahead(2)).await.unwrap_err().code, ErrorCode::CursorInvalid);
     world.change(START_MS + 1, &record);
     world.log_only().await;

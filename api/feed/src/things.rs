@@ -21,9 +21,9 @@ use super::filter::{Element, Filter, Wanted, contains};
 use super::query::{Feed, Item, Query};
 use super::reading::{Filtered, Reading};
 use super::testing::{Chance, START_MS, World, call};
-use crate::context::Context;
-use crate::operation::{Answer, Body, Call};
-use crate::problem::Problem;
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Answer, Body, Call};
 
 mod tables {
     schemas::record_tables!("things");

@@ -14,8 +14,8 @@ use view_store::{Range, View};
 
 use super::Source;
 use super::position::{DAY_MS, day_text};
-use crate::context::store_problem;
-use crate::problem::Problem;
+use operation::context::store_problem;
+use operation::problem::Problem;
 
 const PAGE_ROWS: usize = 500;
 

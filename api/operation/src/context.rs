@@ -1,32 +1,23 @@
-//! What every handler is given: the stores, the clock, the settings, the secrets.
+//! What the handlers of all operations share.
 
-use std::collections::BTreeMap;
+use std::any::{Any, TypeId};
+use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use event_log::EventLog;
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
-use schemas::receipt::SigningKeys;
 use schemas::tables::{Table, ViewDef};
 use serde::de::DeserializeOwned;
-use tokio::sync::{OnceCell, watch};
-use upstreams::live::Question;
+use tokio::sync::watch;
 use view_store::{Checkpoint, View, ViewStore};
 
-use crate::access::Access;
-use crate::access::tiers::Tiers;
-use crate::feed::Feeds;
-use crate::live::{Live, Said};
-use crate::operation::{Operation, Price};
-use crate::payments::Payments;
 use crate::problem::Problem;
-use crate::services::recalls::search::Search;
-use crate::webhooks::Poster;
-use crate::webhooks::guard::TargetRules;
+use crate::secrets::Secrets;
+use crate::tiers::Tiers;
 
 /// Settings of one service, `[services.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,11 +33,10 @@ pub struct ServiceSettings {
 }
 
 impl ServiceSettings {
-    /// What a call of an operation costs, in millionths of a US dollar; `None` for one that is not paid for by the call.
+    /// What a call of an operation costs in millionths of a US dollar, given what its definition says.
     #[must_use]
-    pub fn price_of(&self, operation: &Operation) -> Option<u64> {
-        let Price::PerCall { micros, .. } = operation.price else { return None };
-        Some(self.prices.get(operation.name).copied().unwrap_or(micros))
+    pub fn price(&self, operation: &str, micros: u64) -> u64 {
+        self.prices.get(operation).copied().unwrap_or(micros)
     }
 }
 
@@ -109,97 +99,72 @@ pub struct Settings {
     pub private_targets: bool,
     /// Who is asked for the addresses of webhooks' hosts; the system's name servers if `None`.
     pub nameserver: Option<SocketAddr>,
+    /// A directory for caches that are built anew when they are lost; in memory if `None`.
+    pub cache_dir: Option<PathBuf>,
     /// What each tier may do.
     pub tiers: Tiers,
 }
 
-/// What every handler is given. Cheap to share behind an `Arc`.
+/// What the handlers of all operations share: settings, clock, secrets, log and views, and by its type what else one of them needs.
 pub struct Context {
     /// The settings.
     pub settings: Settings,
     /// The clock.
     pub clock: Clock,
+    /// The keys that cursors, lookups and webhooks are derived from.
+    pub secrets: Secrets,
     /// The log, to append commands.
     pub log: Arc<dyn EventLog>,
     /// The views.
     pub store: Arc<dyn ViewStore>,
-    /// Keys, tiers, quotas, and the secrets behind cursors.
-    pub access: Access,
-    /// What is cached of the services' feeds.
-    pub feeds: Feeds,
-    /// The keyword index of the recalls.
-    pub search: Arc<Search>,
-    /// The upstreams that may be asked for an answer.
-    pub live: Live,
-    /// What payments go through.
-    pub payments: Payments,
-    /// What posts to webhooks, once something is posted.
-    pub(crate) posts: OnceCell<Poster>,
-    /// The keys that receipts are signed with, where this process signs; they say why nothing is signed at present.
-    pub signing: Option<Arc<SigningKeys>>,
-    /// Whether the server stops: who waits for something new is answered at once then.
+    /// Whether the server stops: whoever waits for a new change is answered at once then.
     pub stopping: watch::Sender<bool>,
+    /// One value of each type that a handler asked for or the engine set.
+    parts: RwLock<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+}
+
+/// State that some handlers share and others do not know of: a cache, a client, the index of a service. There is one of each type in a
+/// context. Its default is an empty cache or a switched-off client.
+pub trait Part: Default + Send + Sync + 'static {
+    /// The one of this context; the default where the engine set none.
+    #[must_use]
+    fn of(context: &Context) -> Arc<Self> {
+        context.part()
+    }
 }
 
 impl Context {
-    /// A context with empty caches.
+    /// A context with no parts set.
     #[must_use]
-    pub fn new(
-        settings: Settings,
-        clock: Clock,
-        log: Arc<dyn EventLog>,
-        store: Arc<dyn ViewStore>,
-        access: Access,
-        search: Arc<Search>,
-    ) -> Self {
-        Self {
-            settings,
-            clock,
-            log,
-            store,
-            access,
-            feeds: Feeds::default(),
-            search,
-            live: Live::default(),
-            payments: Payments::default(),
-            posts: OnceCell::new(),
-            signing: None,
-            stopping: watch::Sender::new(false),
+    pub fn new(settings: Settings, clock: Clock, secrets: Secrets, log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>) -> Self {
+        Self { settings, clock, secrets, log, store, stopping: watch::Sender::new(false), parts: RwLock::default() }
+    }
+
+    /// The same under another clock.
+    #[must_use]
+    pub fn with_clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// Sets a part, in place of the one of its type.
+    #[must_use]
+    pub fn with<T: Part>(mut self, part: impl Into<Arc<T>>) -> Self {
+        self.parts.get_mut().unwrap_or_else(PoisonError::into_inner).insert(TypeId::of::<T>(), part.into());
+        self
+    }
+
+    fn part<T: Part>(&self) -> Arc<T> {
+        let known = |parts: &HashMap<TypeId, Arc<dyn Any + Send + Sync>>| {
+            parts.get(&TypeId::of::<T>()).and_then(|part| Arc::clone(part).downcast::<T>().ok())
+        };
+        if let Some(part) = known(&self.parts.read().unwrap_or_else(PoisonError::into_inner)) {
+            return part;
         }
-    }
-
-    /// The same with upstreams that may be asked.
-    #[must_use]
-    pub fn with_live(self, live: Live) -> Self {
-        Self { live, ..self }
-    }
-
-    /// The same with the keys that this process signs receipts with.
-    #[must_use]
-    pub fn with_signing(self, keys: Arc<SigningKeys>) -> Self {
-        Self { signing: Some(keys), ..self }
-    }
-
-    /// The same with a till.
-    #[must_use]
-    pub fn with_payments(self, payments: Payments) -> Self {
-        Self { payments, ..self }
-    }
-
-    /// Asks an upstream, at the time of an answer.
-    pub async fn ask(&self, question: Question, now: Timestamp) -> Said {
-        self.live.ask(&*self.store, question, now.to_zoned(TimeZone::UTC).date()).await
-    }
-
-    /// What posts to webhooks.
-    ///
-    /// # Errors
-    /// `internal` when TLS or the resolver of names cannot be set up.
-    pub(crate) async fn poster(&self) -> Result<&Poster, Problem> {
-        let made = async || Poster::new(TargetRules::of(&self.settings), self.settings.nameserver);
-        self.posts.get_or_try_init(made).await.map_err(|error| {
-            tracing::error!(error, "nothing can be posted to webhooks");
-            Problem::new(ErrorCode::Internal, "nothing can be posted from here")
+        let mut parts = self.parts.write().unwrap_or_else(PoisonError::into_inner);
+        known(&parts).unwrap_or_else(|| {
+            let part = Arc::new(T::default());
+            parts.insert(TypeId::of::<T>(), Arc::clone(&part) as Arc<dyn Any + Send + Sync>);
+            part
         })
     }
 
@@ -258,7 +223,7 @@ impl Context {
 }
 
 /// What a caller is told when a view cannot be read. The cause is logged here.
-pub(crate) fn store_problem(error: view_store::Error) -> Problem {
+pub fn store_problem(error: view_store::Error) -> Problem {
     let cause: Option<&dyn std::error::Error> = std::error::Error::source(&error);
     match &error {
         view_store::Error::Gone { .. } => tracing::debug!(%error, "a reader was overtaken by a swap"),
@@ -274,7 +239,7 @@ pub(crate) fn store_problem(error: view_store::Error) -> Problem {
 ///
 /// # Errors
 /// `internal` for one that cannot be read. The cause is logged here.
-pub(crate) fn stored<T: DeserializeOwned>(table: &Table, bytes: &[u8]) -> Result<T, Problem> {
+pub fn stored<T: DeserializeOwned>(table: &Table, bytes: &[u8]) -> Result<T, Problem> {
     serde_json::from_slice(bytes).map_err(|error| {
         tracing::error!(%error, table = table.name, "a row cannot be read");
         Problem::new(ErrorCode::Internal, "a stored row cannot be read")

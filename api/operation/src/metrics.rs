@@ -7,8 +7,6 @@ use http::StatusCode;
 use prometheus::core::{Collector, Desc};
 use prometheus::{Encoder, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, TextEncoder};
 
-use crate::webhooks::Said;
-
 /// A counter in the default registry; `None` if the registry refused it, which costs the numbers and not the calls.
 fn counter(name: &str, help: &str, labels: &[&str]) -> Option<IntCounterVec> {
     let counter = IntCounterVec::new(Opts::new(name, help), labels).ok()?;
@@ -117,7 +115,7 @@ const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
 
 /// The numbers of one operation, with the labels looked up beforehand.
 #[derive(Debug)]
-pub(crate) struct Meter {
+pub struct Meter {
     service: &'static str,
     operation: &'static str,
     /// One for each of [`CLASSES`].
@@ -125,13 +123,15 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new(service: &'static str, operation: &'static str) -> Self {
+    /// The meter of an operation.
+    #[must_use]
+    pub fn new(service: &'static str, operation: &'static str) -> Self {
         let seconds = SECONDS.as_ref().map(|seconds| CLASSES.map(|class| seconds.with_label_values(&[service, operation, class])));
         Self { service, operation, seconds }
     }
 
     /// Counts one call.
-    pub(crate) fn count(&self, status: u16, since: Instant) {
+    pub fn count(&self, status: u16, since: Instant) {
         if let (Some(requests), Ok(status)) = (REQUESTS.as_ref(), StatusCode::from_u16(status)) {
             requests.with_label_values(&[self.service, self.operation, status.as_str()]).inc();
         }
@@ -144,7 +144,7 @@ impl Meter {
 
 /// What became of a payment, or of a call without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Paid {
+pub enum Paid {
     /// No payment came: the terms were told.
     Asked,
     /// The answer was sold, now or by an earlier copy.
@@ -158,7 +158,7 @@ pub(crate) enum Paid {
 }
 
 /// Counts a call of an operation that is sold.
-pub(crate) fn paid(service: &str, paid: Paid) {
+pub fn paid(service: &str, paid: Paid) {
     let outcome = match paid {
         Paid::Asked => "asked",
         Paid::Settled => "settled",
@@ -172,27 +172,21 @@ pub(crate) fn paid(service: &str, paid: Paid) {
 }
 
 /// Counts money that was recorded as settled.
-pub(crate) fn settled(service: &str, micros: i64) {
+pub fn settled(service: &str, micros: i64) {
     if let Some(revenue) = REVENUE.as_ref() {
         revenue.with_label_values(&[service]).inc_by(u64::try_from(micros).unwrap_or(0));
     }
 }
 
-/// Counts an attempt to deliver a message.
-pub(crate) fn posted(service: &str, said: &Said) {
+/// Counts an attempt to deliver a message, by its outcome.
+pub fn posted(service: &str, outcome: &'static str) {
     if let Some(attempts) = ATTEMPTS.as_ref() {
-        let outcome = match said {
-            Said::Taken(_) => "taken",
-            Said::Gone => "gone",
-            Said::Refused(..) => "refused",
-            Said::Nothing(_) | Said::Unasked(_) => "unanswered",
-        };
         attempts.with_label_values(&[service, outcome]).inc();
     }
 }
 
 /// Shows how the targets of webhooks stand.
-pub(crate) fn targets(senders: usize, well: usize, failing: usize, disabled: usize, oldest_s: usize) {
+pub fn targets(senders: usize, well: usize, failing: usize, disabled: usize, oldest_s: usize) {
     set(&SENDERS, senders);
     set(&TARGETS_WELL, well);
     set(&TARGETS_FAILING, failing);
@@ -201,20 +195,22 @@ pub(crate) fn targets(senders: usize, well: usize, failing: usize, disabled: usi
 }
 
 /// Shows whether this node refuses to sign.
-pub(crate) fn signing_refused(is_refused: bool) {
+pub fn signing_refused(is_refused: bool) {
     set(&SIGNING_REFUSED, usize::from(is_refused));
 }
 
 /// Shows of how many payments nobody knows although their time is over.
-pub(crate) fn payments_overdue(overdue: usize) {
+pub fn payments_overdue(overdue: usize) {
     set(&UNSETTLED, overdue);
 }
 
 /// A request being answered, also one whose caller goes away.
-pub(crate) struct Answering;
+pub struct Answering;
 
 impl Answering {
-    pub(crate) fn begin() -> Self {
+    /// Counts a request until it is dropped.
+    #[must_use]
+    pub fn begin() -> Self {
         change(&ANSWERING, 1);
         Self
     }
@@ -227,27 +223,27 @@ impl Drop for Answering {
 }
 
 /// Counts an answer of any kind.
-pub(crate) fn answered(status: StatusCode) {
+pub fn answered(status: StatusCode) {
     if let Some(responses) = RESPONSES.as_ref() {
         responses.with_label_values(&[status.as_str()]).inc();
     }
 }
 
 /// Counts the changes of a page.
-pub(crate) fn published(service: &str, changes: usize) {
+pub fn published(service: &str, changes: usize) {
     if let Some(published) = PUBLISHED.as_ref() {
         published.with_label_values(&[service]).inc_by(changes as u64);
     }
 }
 
 /// Shows how many connections are open, of how many.
-pub(crate) fn connections(open: usize, max: usize) {
+pub fn connections(open: usize, max: usize) {
     set(&OPEN, open);
     set(&OPEN_MAX, max);
 }
 
 /// Everything in the default registry as text, and its content type. `is_ready` is what `/readyz` says now.
-pub(crate) fn text(is_ready: bool) -> (Vec<u8>, String) {
+pub fn text(is_ready: bool) -> (Vec<u8>, String) {
     set(&READY, usize::from(is_ready));
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         let runtime = runtime.metrics();

@@ -3,7 +3,7 @@
 use schemas::error_code::ErrorCode;
 use serde_json::{Value, json};
 
-use crate::access::keys;
+use crate::redaction::hide_keys;
 
 /// An error for the caller. What is for us alone is logged where it is handled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,13 +50,13 @@ impl Problem {
     /// A problem without a parameter.
     #[must_use]
     pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
-        Self { code, detail: keys::hidden(detail.into()), parameter: String::new(), retry_after_s: 0, headers: Vec::new(), challenge: None }
+        Self { code, detail: hide_keys(detail.into()), parameter: String::new(), retry_after_s: 0, headers: Vec::new(), challenge: None }
     }
 
     /// A problem of one parameter.
     #[must_use]
     pub fn parameter(name: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { parameter: keys::hidden(name.into()), ..Self::new(ErrorCode::ParameterInvalid, detail) }
+        Self { parameter: hide_keys(name.into()), ..Self::new(ErrorCode::ParameterInvalid, detail) }
     }
 
     /// The same with a pause.
@@ -77,7 +77,7 @@ impl Problem {
     /// The same about one parameter.
     #[must_use]
     pub fn about(self, parameter: impl Into<String>) -> Self {
-        Self { parameter: keys::hidden(parameter.into()), ..self }
+        Self { parameter: hide_keys(parameter.into()), ..self }
     }
 
     /// The problem document; `base_url` is that of the service, empty for a `type` relative to this host.

@@ -12,10 +12,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 /// A keyed hash, ready to take what it is to hash.
-pub(crate) type Keyed = Hmac<Sha256>;
+pub type Keyed = Hmac<Sha256>;
 
 /// Generation of the cursor key that new cursors are made with.
-pub(crate) const CURSOR_GENERATION: u8 = 1;
+pub const CURSOR_GENERATION: u8 = 1;
 
 /// Why a key file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -99,22 +99,22 @@ impl Secrets {
     }
 
     /// The cursor key of a generation; `None` for one that never was.
-    pub(crate) fn cursor(&self, generation: u8) -> Option<Keyed> {
+    pub fn cursor(&self, generation: u8) -> Option<Keyed> {
         (generation == CURSOR_GENERATION).then(|| self.cursor.clone())
     }
 
     /// The hash under which an API key is looked up.
-    pub(crate) fn lookup(&self, api_key: &str) -> [u8; 32] {
+    pub fn lookup(&self, api_key: &str) -> [u8; 32] {
         keyed(&self.lookup, &[api_key.as_bytes()])
     }
 
     /// The hash that stands for an e-mail address.
-    pub(crate) fn email(&self, email: &str) -> [u8; 32] {
+    pub fn email(&self, email: &str) -> [u8; 32] {
         keyed(&self.email, &[email.as_bytes()])
     }
 
     /// What a repeated request gives again.
-    pub(crate) fn repeat(&self, parts: &[&[u8]]) -> [u8; 32] {
+    pub fn repeat(&self, parts: &[&[u8]]) -> [u8; 32] {
         keyed(&self.repeat, parts)
     }
 }

@@ -22,7 +22,7 @@
 pub mod chain;
 pub mod facilitator;
 mod http;
-pub(crate) mod sale;
+pub mod sale;
 pub mod signed;
 pub mod terms;
 mod verifications;
@@ -31,6 +31,8 @@ pub mod watch;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use operation::context::Part;
 
 use self::chain::Chain;
 use self::facilitator::Facilitator;
@@ -87,6 +89,8 @@ impl Drop for Turn {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
     }
 }
+
+impl Part for Payments {}
 
 impl Payments {
     /// Payments by these settings.

@@ -4,6 +4,10 @@
 //! nothing of it leaves before it is settled. Claiming and settling go on when the caller hangs up, verifying does not. Only one process at a time
 //! claims and settles a payment, by a lease; the next one asks the chain first.
 
+use crate::Payments;
+use access::Access;
+use operation::context::Part;
+use operation::redaction::hide_keys;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,13 +30,12 @@ use super::chain::{Found, Transfer};
 use super::facilitator::Said;
 use super::signed::{self, Signed, hex_text};
 use super::terms::{NETWORKS, Offer, Till, Version};
-use crate::access::Refundable;
-use crate::access::append::{Once, command};
-use crate::access::keys;
-use crate::context::{Context, store_problem, stored};
-use crate::operation::{Answer, Answering, Body, Stage};
-use crate::problem::{Challenge, Problem};
-use crate::surfaces::metrics::{self, Paid};
+use access::Refundable;
+use access::append::{Once, command};
+use operation::context::{Context, store_problem, stored};
+use operation::metrics::{self, Paid};
+use operation::problem::{Challenge, Problem};
+use operation::{Answer, Answering, Body, Stage};
 
 /// How long a caller waits for a settlement at most; it goes on by itself.
 const PAID_WITHIN: Duration = Duration::from_secs(40);
@@ -49,23 +52,23 @@ const BUSY_S: u64 = 1;
 const ASK_AGAIN_S: u64 = 5;
 
 /// What is sold.
-pub(crate) struct Goods {
+pub struct Goods {
     /// The service's name.
-    pub(crate) service: &'static str,
+    pub service: &'static str,
     /// The operation's name.
-    pub(crate) operation: &'static str,
+    pub operation: &'static str,
     /// Terms of it.
-    pub(crate) offer: Offer,
+    pub offer: Offer,
     /// What a key must be of to need no payment.
-    pub(crate) free_from: &'static str,
+    pub free_from: &'static str,
 }
 
 /// A payment as it came with a call: its payload, or why that cannot be read.
-pub(crate) type Given = Result<Value, String>;
+pub type Given = Result<Value, String>;
 
 /// What a buyer is told of the money.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Settlement {
+pub struct Settlement {
     transaction: String,
     network: String,
     payer: String,
@@ -73,14 +76,14 @@ pub(crate) struct Settlement {
 
 impl Settlement {
     /// As a version has it.
-    pub(crate) fn document(&self, version: Version) -> Value {
+    pub fn document(&self, version: Version) -> Value {
         let own = NETWORKS.iter().find(|network| network.caip == self.network);
         let network = own.map_or(self.network.as_str(), |network| network.name_in(version));
         json!({ "success": true, "transaction": self.transaction, "network": network, "payer": self.payer })
     }
 
     /// The headers of an answer that was paid for.
-    pub(crate) fn headers(&self) -> [(&'static str, String); 2] {
+    pub fn headers(&self) -> [(&'static str, String); 2] {
         [("x-payment-response", Version::V1), ("payment-response", Version::V2)]
             .map(|(name, version)| (name, STANDARD.encode(self.document(version).to_string())))
     }
@@ -92,7 +95,7 @@ impl Settlement {
 /// `payment-required` with the terms (with a pause for a copy of a payment that is being settled); what is wrong with the arguments, or with the
 /// answer; `rate-limited` when too many payments of the address or the payer were not settled; `unavailable` while nobody knows whether the payment
 /// is settled.
-pub(crate) async fn sell<R>(
+pub async fn sell<R>(
     ctx: &Arc<Context>,
     address: IpAddr,
     goods: Goods,
@@ -105,7 +108,7 @@ where
 {
     let Goods { offer, .. } = &goods;
     let needed = format!("{} is paid for by the call, or opened by a key of tier {} or higher", goods.operation, goods.free_from);
-    let Some(till) = ctx.payments.till().cloned() else {
+    let Some(till) = Payments::of(ctx).till().cloned() else {
         return Err(Problem::new(ErrorCode::PaymentRequired, format!("{needed}; payments are not configured here")));
     };
     let Some(given) = given else {
@@ -124,7 +127,7 @@ where
     let now_s = u64::try_from(ctx.clock.now_ms() / 1_000).unwrap_or(0);
     let signed =
         given.and_then(|payload| signed::read(&till, offer, payload, now_s).map_err(|wrong| wrong.to_string())).map_err(refused)?;
-    if !ctx.payments.can_settle() {
+    if !Payments::of(ctx).can_settle() {
         let words = "payments cannot be settled here: no facilitator is configured (payments.facilitator_url); nothing was charged";
         return Err(Problem::new(ErrorCode::Unavailable, words).retry_after(60));
     }
@@ -203,7 +206,7 @@ fn preview(previewed: Result<Answer, Problem>) -> Value {
 
 /// The answer to a call that is not paid for.
 fn challenge(till: &Till, offer: &Offer, error: &str, preview: Value) -> Problem {
-    let error = &keys::hidden(error.to_owned());
+    let error = &hide_keys(error.to_owned());
     let [v1, v2] = Version::ALL.map(|version| till.challenge(version, offer, error));
     let header = STANDARD.encode(v2.to_string());
     Problem { challenge: Some(Box::new(Challenge { v1, v2, preview })), ..Problem::new(ErrorCode::PaymentRequired, error.as_str()) }
@@ -211,7 +214,7 @@ fn challenge(till: &Till, offer: &Offer, error: &str, preview: Value) -> Problem
 }
 
 /// What is said while nobody knows whether a payment is settled.
-pub(crate) fn unknown(why: &str) -> Problem {
+pub fn unknown(why: &str) -> Problem {
     let words = format!("it is not known yet whether the payment is settled ({why}): send the same payment again, do not sign another one");
     Problem::new(ErrorCode::Unavailable, words).retry_after(ASK_AGAIN_S)
 }
@@ -265,8 +268,8 @@ impl Order {
         if known.is_none() && !self.till.versions.contains(&self.signed.version) {
             return Err(Failed::Refused(format!("payments of version {} are not settled here", self.signed.version.number())));
         }
-        let turn = ctx.payments.turn(&self.id).ok_or(Failed::Busy)?;
-        let spent = ctx.access.admit_payment(ctx, self.address, &self.claim.payer).await?;
+        let turn = Payments::of(ctx).turn(&self.id).ok_or(Failed::Busy)?;
+        let spent = Access::of(ctx).admit_payment(ctx, self.address, &self.claim.payer).await?;
         if known.is_none() {
             self.is_verified = self.verify_new(ctx).await?;
             let order = Stage::Order { payment: self.id.clone(), payer: self.claim.payer.clone() };
@@ -305,8 +308,9 @@ impl Order {
 
     /// What the facilitator says of the payment, once it is this address's turn to ask.
     async fn verify(&self, ctx: &Context) -> Result<Said, Failed> {
-        let facilitator = ctx.payments.facilitator.as_ref().ok_or_else(|| unknown("no facilitator is configured"))?;
-        let _slot = ctx.payments.verifications.enter(self.address).await?;
+        let payments = Payments::of(ctx);
+        let facilitator = payments.facilitator.as_ref().ok_or_else(|| unknown("no facilitator is configured"))?;
+        let _slot = payments.verifications.enter(self.address).await?;
         Ok(facilitator.verify(&self.till, &self.offer, &self.signed).await)
     }
 
@@ -315,7 +319,7 @@ impl Order {
         let PaymentCommand { network, asset, pay_to, payer, nonce, amount, valid_before, .. } = self.claim.clone();
         let claimed_at = ctx.clock.now_ms();
         let payment = Payment { network, asset, pay_to, payer, nonce, amount, valid_before, claimed_at, ..Payment::default() };
-        match &ctx.payments.chain {
+        match &Payments::of(ctx).chain {
             Some(chain) => matches!(chain.find(&payment).await, Ok(Found::Paid(_))),
             None => false,
         }
@@ -326,7 +330,7 @@ impl Order {
     async fn pay(self, ctx: Arc<Context>, _turn: Turn, spent: Refundable, claimed: Option<Answering>) -> Result<Payment, Failed> {
         let outcome = self.pay_by_lease(&ctx, claimed).await;
         if matches!(outcome, Ok(_) | Err(Failed::Busy)) {
-            ctx.access.refund(spent).await;
+            Access::of(&ctx).refund(spent).await;
         }
         outcome
     }
@@ -379,7 +383,8 @@ impl Order {
     }
 
     async fn settle(&self, ctx: &Context, payment: Payment) -> Result<Payment, Failed> {
-        let facilitator = ctx.payments.facilitator.as_ref().ok_or_else(|| unknown("no facilitator is configured"))?;
+        let payments = Payments::of(ctx);
+        let facilitator = payments.facilitator.as_ref().ok_or_else(|| unknown("no facilitator is configured"))?;
         let mut said = Said::Unknown(String::new());
         for attempt in 0..TRIES {
             if attempt > 0 {
@@ -387,7 +392,7 @@ impl Order {
             }
             said = facilitator.settle(&self.till, &self.offer, &self.signed).await;
             match &said {
-                Said::Yes(transaction) if ctx.payments.chain.is_none() => {
+                Said::Yes(transaction) if Payments::of(ctx).chain.is_none() => {
                     let transfer = Transfer { transaction: transaction.clone(), log_index: None };
                     return outcome_of(record_settled(ctx, &payment, &transfer).await?);
                 }
@@ -448,7 +453,8 @@ pub(super) fn lease_of(id: &str) -> String {
 
 /// What the chain decides; `None` while it has nothing, or does not say.
 async fn by_chain(ctx: &Context, payment: &Payment) -> Result<Option<Result<Payment, Failed>>, Problem> {
-    let Some(chain) = ctx.payments.chain.as_ref().filter(|chain| chain.has(payment)) else { return Ok(None) };
+    let payments = Payments::of(ctx);
+    let Some(chain) = payments.chain.as_ref().filter(|chain| chain.has(payment)) else { return Ok(None) };
     Ok(match chain.find(payment).await {
         Ok(Found::Paid(transfer)) => Some(outcome_of(record_settled(ctx, payment, &transfer).await?)),
         Ok(Found::Spent) => Some(lapsed(ctx, payment, SPENT).await),

@@ -268,7 +268,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::payments::terms::NETWORKS;
+    use crate::terms::NETWORKS;
 
     const PAY_TO: &str = "0x00000000000000000000000000000000000000AA";
     const NOW_S: u64 = 1_795_000_000;

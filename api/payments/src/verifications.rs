@@ -9,8 +9,8 @@ use std::time::Duration;
 use schemas::error_code::ErrorCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::access::quota::address_subject;
-use crate::problem::Problem;
+use access::quota::address_subject;
+use operation::problem::Problem;
 
 /// Verifications at a time for one address.
 const PER_ADDRESS_MAX: usize = 4;

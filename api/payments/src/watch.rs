@@ -4,6 +4,8 @@
 //! buyer who sends a payment again has it looked up at once, see [`super::sale`]. One process at a time does this, by a lease. It follows the
 //! payments' own changes, from a week ago on.
 
+use crate::Payments;
+use operation::context::Part;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +17,11 @@ use view_store::lease::Lease;
 
 use super::chain::{Chain, Found, Head};
 use super::sale::{LATE, SPENT, lapse, lease_of, record_settled};
-use crate::context::{Context, store_problem};
-use crate::feed::filter::Element;
-use crate::feed::private::{end, read_on};
-use crate::problem::Problem;
-use crate::surfaces::metrics;
+use feed::filter::Element;
+use feed::private::{end, read_on};
+use operation::context::{Context, store_problem};
+use operation::metrics;
+use operation::problem::Problem;
 
 /// How often the changes are followed, and the chain is asked for its time while payments are open.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
@@ -89,7 +91,8 @@ impl Open {
         let now_ms = ctx.clock.now_ms();
         let is_over = |payment: &Payment| payment.valid_before.saturating_mul(1_000).saturating_add(LATE_MS) < now_ms;
         metrics::payments_overdue(self.payments.values().filter(|pending| is_over(&pending.payment)).count());
-        let chain = ctx.payments.chain.as_ref();
+        let payments = Payments::of(ctx);
+        let chain = payments.chain.as_ref();
         let (on_chain, others): (Vec<&Payment>, Vec<&Payment>) =
             self.payments.values().map(|pending| &pending.payment).partition(|payment| chain.is_some_and(|chain| chain.has(payment)));
         for payment in others.into_iter().filter(|payment| is_over(payment)) {

@@ -11,8 +11,8 @@ use schemas::error_code::ErrorCode;
 use schemas::names::hint;
 use serde_json::{Map, Number, Value};
 
-use crate::operation::Operation;
-use crate::problem::Problem;
+use operation::Operation;
+use operation::problem::Problem;
 
 /// Parameters of every REST operation that carry the key; taken out before the check.
 pub const ACCESS_PARAMETERS: [&str; 2] = ["api_key", "key"];

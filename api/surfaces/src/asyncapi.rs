@@ -5,8 +5,8 @@
 use schemas::topics::{self, Topic, TopicKind};
 use serde_json::{Map, Value, json};
 
-use crate::context::Settings;
-use crate::surfaces::schemas_served;
+use crate::schemas_served;
+use operation::context::Settings;
 
 /// The media type of an Avro schema inside an AsyncAPI document.
 const AVRO: &str = "application/vnd.apache.avro;version=1.9.0";

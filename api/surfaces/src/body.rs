@@ -10,7 +10,7 @@ use schemas::error_code::ErrorCode;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::problem::Problem;
+use operation::problem::Problem;
 
 /// Reads a body.
 ///

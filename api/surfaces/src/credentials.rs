@@ -6,9 +6,9 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use schemas::error_code::ErrorCode;
 
-use crate::access::Credentials;
-use crate::problem::Problem;
-use crate::surfaces::arguments::ACCESS_PARAMETERS;
+use crate::arguments::ACCESS_PARAMETERS;
+use access::Credentials;
+use operation::problem::Problem;
 
 /// Takes the key out of headers and of the pairs of a query, which are left without it.
 ///

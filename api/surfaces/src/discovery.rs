@@ -2,47 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::context::ServiceSettings;
-use crate::operation::{Method, Operation, Price, Service};
-use crate::payments::terms::{Offer, Till, Version};
-use crate::surfaces::mcp::tool_resource;
-
-/// `GET`, `POST`, `PATCH` or `DELETE`.
-pub(crate) fn verb(operation: &Operation) -> &'static str {
-    match operation.method {
-        Method::Get => "GET",
-        Method::Post => "POST",
-        Method::Patch => "PATCH",
-        Method::Delete => "DELETE",
-    }
-}
-
-/// Who may call, in a few words.
-pub(crate) fn price(operation: &Operation, settings: &ServiceSettings) -> String {
-    match operation.price {
-        Price::Free => "free".to_owned(),
-        Price::Tier(tier) => format!("tier {} or higher", tier.as_str()),
-        Price::PerCall { free_from, .. } => {
-            format!("{} USD a call by x402, or tier {} or higher", dollars(settings.price_of(operation).unwrap_or(0)), free_from.as_str())
-        }
-    }
-}
-
-/// The same as a sentence; empty for what is free.
-pub(crate) fn needs(operation: &Operation, settings: &ServiceSettings) -> String {
-    match operation.price {
-        Price::Free => String::new(),
-        Price::Tier(tier) => format!("Needs a key of tier {} or higher.", tier.as_str()),
-        Price::PerCall { .. } => format!("Costs {}.", price(operation, settings)),
-    }
-}
-
-/// Millionths of a dollar as dollars, with two digits at least: `0.01`.
-pub(crate) fn dollars(micros: u64) -> String {
-    let cents = format!("{:02}", micros / 10_000 % 100);
-    let rest = format!("{:04}", micros % 10_000);
-    format!("{}.{cents}{}", micros / 1_000_000, rest.trim_end_matches('0'))
-}
+use crate::mcp::tool_resource;
+use crate::prices::price;
+use operation::context::ServiceSettings;
+use operation::{Operation, Service};
+use payments::terms::{Offer, Till, Version};
 
 /// The `llms.txt` of one service.
 pub(crate) fn llms(service: &Service, settings: &ServiceSettings) -> String {
@@ -54,7 +18,7 @@ pub(crate) fn llms(service: &Service, settings: &ServiceSettings) -> String {
             "- [{}]({base}{}): {} {} ({}{tool})\n",
             operation.name,
             operation.path,
-            verb(operation),
+            operation.method.as_str(),
             operation.summary,
             price(operation, settings)
         );
@@ -96,7 +60,7 @@ pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceS
         }));
         let Some(till) = till else { continue };
         for operation in &service.operations {
-            let Some(micros) = settings.price_of(operation) else { continue };
+            let Some(micros) = operation.price_under(settings) else { continue };
             let rest = format!("{base}{}", example_path(operation));
             let mut sold = |resource: String, kind: &str, at: Value| {
                 let offer = Offer { resource: resource.clone(), description: operation.summary.to_owned(), micros };
@@ -106,7 +70,7 @@ pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceS
                     "call": at, "input": operation.input, "output": operation.output, "example": operation.example,
                 }));
             };
-            sold(rest.clone(), "http", json!({ "method": verb(operation), "url": rest }));
+            sold(rest.clone(), "http", json!({ "method": operation.method.as_str(), "url": rest }));
             if operation.tool {
                 let at = json!({ "method": "tools/call", "url": format!("{base}/mcp"), "tool": operation.name });
                 sold(tool_resource(base, operation.name), "mcp", at);
@@ -135,16 +99,4 @@ fn example_path(operation: &Operation) -> String {
         None => part.to_owned(),
     };
     operation.path.split('/').map(part).collect::<Vec<_>>().join("/")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves that prices are told with two digits, and with more only where they are needed.
-    #[test]
-    fn prices() {
-        let told = [10_000, 500_000, 5_000_000, 2_500, 1_234_567].map(dollars);
-        assert_eq!(told, ["0.01", "0.50", "5.00", "0.0025", "1.234567"]);
-    }
 }

@@ -5,6 +5,8 @@
 //! call, as it would for a reader who polls; waiting costs nothing. The stream ends when the quota is spent, after an hour, within five seconds
 //! when the key is revoked, and when the server stops; the reader's client then opens it again by itself.
 
+use access::Access;
+use operation::context::Part;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,10 +19,10 @@ use tokio::sync::mpsc;
 use warp::Reply;
 use warp::reply::Response;
 
-use crate::context::Context;
-use crate::operation::{Answer, Body, Event};
-use crate::problem::Problem;
-use crate::surfaces::mounted::{Admitted, Incoming, Mounted};
+use crate::mounted::{Admitted, Incoming, Mounted};
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Answer, Body, Event};
 
 /// The content type of events.
 pub(crate) const EVENTS: &str = "text/event-stream";
@@ -109,7 +111,7 @@ impl Following {
         if matches!(&answer.body, Body::Events(events) if !events.is_empty()) {
             let Incoming { credentials, address, .. } = self.incoming.clone();
             let operation = &self.mounted.service.operations[self.index];
-            self.context.access.admit(&self.context, credentials, address, operation, false).await?;
+            Access::of(&self.context).admit(&self.context, credentials, address, operation, false).await?;
         }
         Ok(taken(answer, &mut self.arguments))
     }

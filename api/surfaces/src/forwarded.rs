@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use http::HeaderMap;
 
-use crate::context::ForwardedHeader;
+use operation::context::ForwardedHeader;
 
 /// The caller's address, put into each request's extensions by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,18 +10,22 @@ pub(crate) mod discovery;
 mod events;
 pub mod forwarded;
 mod mcp;
-pub mod metrics;
 mod mounted;
 pub(crate) mod openapi;
+pub mod pages;
+mod prices;
 mod reply;
 mod rest;
 mod routes;
-pub mod schema;
 mod schemas_served;
+pub mod server;
 #[cfg(test)]
 mod tests;
 mod webhooks_page;
 
+use access::Access;
+use operation::context::Part;
+use payments::Payments;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -36,13 +40,13 @@ use schemas::names::hint;
 use warp::Filter;
 use warp::reply::Response;
 
-use crate::context::Context;
-use crate::operation::{Files, Service};
-use crate::pages;
-use crate::problem::Problem;
-use crate::surfaces::forwarded::CallerAddress;
-use crate::surfaces::mounted::Mounted;
-use crate::surfaces::reply::Document;
+use crate::forwarded::CallerAddress;
+use crate::mounted::Mounted;
+use crate::reply::Document;
+use operation::context::Context;
+use operation::metrics;
+use operation::problem::Problem;
+use operation::{Files, Service};
 
 /// How long a page or file may take to be found.
 const FILE_TIME_MAX: Duration = Duration::from_secs(5);
@@ -107,7 +111,7 @@ impl Site {
             }
         }
         let all = || places.iter().map(|place| (&place.mounted.service, &place.mounted.settings));
-        let x402 = Document::json(&discovery::x402(all(), context.payments.till()));
+        let x402 = Document::json(&discovery::x402(all(), Payments::of(&context).till()));
         let mut documents: HashMap<String, Document> = schemas_served::documents().collect();
         documents.extend(
             [
@@ -176,7 +180,7 @@ impl Site {
 impl Place {
     fn new(context: &Arc<Context>, mounted: Mounted) -> Self {
         let (service, settings) = (&mounted.service, &mounted.settings);
-        let x402 = Document::json(&discovery::x402(std::iter::once((service, settings)), context.payments.till()));
+        let x402 = Document::json(&discovery::x402(std::iter::once((service, settings)), Payments::of(context).till()));
         let reference = Document::html(pages::docs::reference(service, settings));
         let documents = HashMap::from([
             ("", reference.clone()),
@@ -245,7 +249,7 @@ async fn file(files: Files, context: &Arc<Context>, base_url: &str, path: &str, 
     if !matches!(*request.method, Method::GET | Method::HEAD) {
         return None;
     }
-    if let Err(problem) = context.access.admit_file(context, request.address).await {
+    if let Err(problem) = Access::of(context).admit_file(context, request.address).await {
         return Some(reply::problem(base_url, &problem));
     }
     let found = tokio::time::timeout(FILE_TIME_MAX, files(Arc::clone(context), path.trim_start_matches('/').to_owned())).await;
@@ -327,7 +331,7 @@ async fn not_found<'a>(
     path: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Response {
-    let admitted = context.access.admit_unknown_path(context, request.address).await;
+    let admitted = Access::of(context).admit_unknown_path(context, request.address).await;
     reply::problem(base_url, &admitted.err().unwrap_or_else(|| unknown(path, known)))
 }
 

@@ -5,6 +5,7 @@
 //! `isError` and the problem document as its text; it has no `structuredContent`, which clients would hold against the schema
 //! of results.
 
+use operation::redaction::{PREFIX, hide_keys};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,15 +31,14 @@ use serde_json::{Map, Value, json};
 use warp::Reply;
 use warp::reply::Response;
 
-use crate::access::keys;
-use crate::context::{Context, ServiceSettings, Settings};
-use crate::operation::{Answer, Body, Form, Method, Operation, Price};
-use crate::payments::sale::Settlement;
-use crate::payments::terms::Version;
-use crate::problem::Problem;
-use crate::surfaces::forwarded::CallerAddress;
-use crate::surfaces::mounted::{Incoming, Mounted};
-use crate::surfaces::{Request, body, credentials, discovery, reply, rest};
+use crate::forwarded::CallerAddress;
+use crate::mounted::{Incoming, Mounted};
+use crate::{Request, body, credentials, prices, reply, rest};
+use operation::context::{Context, ServiceSettings, Settings};
+use operation::problem::Problem;
+use operation::{Answer, Body, Form, Method, Operation, Price};
+use payments::sale::Settlement;
+use payments::terms::Version;
 
 /// How long a client may keep the list of tools, in milliseconds.
 const TOOLS_TTL_MS: u64 = 300_000;
@@ -122,7 +122,7 @@ impl Endpoint {
                 Err(never) => match never {},
             };
             let words: String = String::from_utf8_lossy(&bytes).chars().take(REFUSAL_CHARS_MAX).collect();
-            return refusal(-32600, &keys::hidden(words));
+            return refusal(-32600, &hide_keys(words));
         } else {
             let stream = body.into_data_stream().map(|piece: Result<Bytes, Infallible>| piece);
             warp::reply::stream(stream).into_response()
@@ -136,11 +136,11 @@ impl Endpoint {
 /// A JSON-RPC answer of the library. Its errors repeat names that the caller gave, one of which may be a key put in the wrong place.
 fn without_keys(answer: Bytes) -> Bytes {
     let is_error = || serde_json::from_slice::<Value>(&answer).is_ok_and(|message| message.get("error").is_some());
-    let may_hold_key = answer.windows(keys::PREFIX.len()).any(|part| part == keys::PREFIX.as_bytes());
+    let may_hold_key = answer.windows(PREFIX.len()).any(|part| part == PREFIX.as_bytes());
     if !may_hold_key || !is_error() {
         return answer;
     }
-    Bytes::from(keys::hidden(String::from_utf8_lossy(&answer).into_owned()))
+    Bytes::from(hide_keys(String::from_utf8_lossy(&answer).into_owned()))
 }
 
 /// The query of a request, as it came.
@@ -244,7 +244,7 @@ fn value(answer: Answer) -> Result<Value, Problem> {
 fn tool(operation: &Operation, settings: &ServiceSettings) -> Tool {
     let (read, delete) = (operation.method == Method::Get, operation.method == Method::Delete);
     let annotations = ToolAnnotations::new().read_only(read).destructive(delete).idempotent(read || delete).open_world(false);
-    let needs = match discovery::needs(operation, settings) {
+    let needs = match prices::needs(operation, settings) {
         needs if needs.is_empty() => needs,
         needs => format!(" {needs}"),
     };

@@ -1,6 +1,8 @@
 //! A service made ready: its definitions with everything that is worked out once. Every surface calls operations through here, so
 //! that access, counting and failure are the same on all.
 
+use access::Access;
+use operation::context::Part;
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -11,15 +13,15 @@ use futures_util::FutureExt;
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 
-use crate::access::{Admission, Credentials};
-use crate::context::{Context, ServiceSettings};
-use crate::operation::{Answer, Answering, Call, Form, Method, Operation, Price, Service, Stage};
-use crate::payments::sale::{Given, Goods, Settlement, sell, unknown};
-use crate::payments::terms::Offer;
-use crate::problem::Problem;
-use crate::surfaces::arguments::{Checker, SchemaError};
-use crate::surfaces::metrics::Meter;
-use crate::surfaces::routes::Routes;
+use crate::arguments::{Checker, SchemaError};
+use crate::routes::Routes;
+use access::{Admission, Credentials};
+use operation::context::{Context, ServiceSettings};
+use operation::metrics::Meter;
+use operation::problem::Problem;
+use operation::{Answer, Answering, Call, Form, Method, Operation, Price, Service, Stage};
+use payments::sale::{Given, Goods, Settlement, sell, unknown};
+use payments::terms::Offer;
 
 /// How long a read may take. A log or a database that hangs is told of soon, not when some client of it gives up.
 const READ_TIME_MAX: Duration = Duration::from_secs(5);
@@ -118,7 +120,7 @@ impl Mounted {
             if wait.is_zero() {
                 std::future::pending::<()>().await;
             }
-            context.access.key_ended(context, &credentials, address).await;
+            Access::of(context).key_ended(context, &credentials, address).await;
         };
         let answering = async {
             tokio::select! {
@@ -152,7 +154,7 @@ impl Mounted {
         let operation = &self.service.operations[index];
         let is_sold = matches!(operation.price, Price::PerCall { .. });
         let arguments = if is_sold { arguments } else { Ok(arguments?) };
-        let admission = context.access.admit(context, credentials, address, operation, goes_on).await?;
+        let admission = Access::of(context).admit(context, credentials, address, operation, goes_on).await?;
         let Admission { caller, rate_limit, rate_limit_policy, must_pay } = admission;
         let mut admitted = Admitted { keyed: !caller.key_id.is_empty(), rate_limit, rate_limit_policy, settlement: None };
         let call = Call { context: Arc::clone(context), caller, form, idempotency_key, stage: Stage::Whole, if_none_match };
@@ -167,7 +169,7 @@ impl Mounted {
             })
         };
         if must_pay {
-            let spent = context.access.admit_unpaid(context, address).await?;
+            let spent = Access::of(context).admit_unpaid(context, address).await?;
             let sold = sell(context, address, self.goods(operation, resource), arguments, payment, run).await;
             // A call that was not paid for, or of which too many were not, counts. A caller who only has to wait is a buyer.
             let is_unpaid = sold.as_ref().is_err_and(|problem| match problem.code {
@@ -175,7 +177,7 @@ impl Mounted {
                 code => code == ErrorCode::RateLimited,
             });
             if !is_unpaid {
-                context.access.refund(spent).await;
+                Access::of(context).refund(spent).await;
             }
             let (answer, settlement) = sold?;
             admitted.settlement = Some(settlement);
@@ -191,7 +193,7 @@ impl Mounted {
     /// What an operation is sold as.
     fn goods(&self, operation: &Operation, resource: String) -> Goods {
         let free_from = if let Price::PerCall { free_from, .. } = operation.price { free_from.as_str() } else { "" };
-        let micros = self.settings.price_of(operation).unwrap_or(0);
+        let micros = operation.price_under(&self.settings).unwrap_or(0);
         let offer = Offer { resource, description: operation.summary.to_owned(), micros };
         Goods { service: self.service.name, operation: operation.name, offer, free_from }
     }

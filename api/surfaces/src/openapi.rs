@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value, json};
 
-use crate::context::ServiceSettings;
-use crate::operation::{Method, Operation, Price, Service};
-use crate::surfaces::discovery;
-use crate::surfaces::reply::NDJSON;
-use crate::surfaces::rest::IDEMPOTENCY_KEY_CHARS_MAX;
+use crate::prices;
+use crate::reply::NDJSON;
+use crate::rest::IDEMPOTENCY_KEY_CHARS_MAX;
+use operation::context::ServiceSettings;
+use operation::{Method, Operation, Price, Service};
 
 /// The document.
 pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Value {
@@ -53,8 +53,8 @@ fn described(operation: &Operation, settings: &ServiceSettings) -> Value {
     let keys = [json!({"keyHeader": []}), json!({"bearer": []}), json!({"apiKeyParameter": []}), json!({"keyParameter": []})];
     let (security, needs) = match operation.price {
         Price::Free => ([vec![json!({})], keys.to_vec()].concat(), String::new()),
-        Price::Tier(_) => (keys.to_vec(), format!("\n\n{}", discovery::needs(operation, settings))),
-        Price::PerCall { .. } => ([vec![json!({})], keys.to_vec()].concat(), format!("\n\n{}", discovery::needs(operation, settings))),
+        Price::Tier(_) => (keys.to_vec(), format!("\n\n{}", prices::needs(operation, settings))),
+        Price::PerCall { .. } => ([vec![json!({})], keys.to_vec()].concat(), format!("\n\n{}", prices::needs(operation, settings))),
     };
     let mut entry = json!({
         "operationId": operation.name,

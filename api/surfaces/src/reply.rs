@@ -15,8 +15,8 @@ use serde_json::Value;
 use warp::Reply;
 use warp::reply::Response;
 
-use crate::operation::{Answer, Body, File, Form};
-use crate::problem::Problem;
+use operation::problem::Problem;
+use operation::{Answer, Body, File, Form};
 
 /// The content type of NDJSON.
 pub(crate) const NDJSON: &str = "application/x-ndjson";

@@ -14,15 +14,15 @@ use schemas::error_code::ErrorCode;
 use serde_json::Value;
 use warp::reply::Response;
 
-use crate::context::Context;
-use crate::operation::{Form, Method, Operation};
-use crate::payments::sale::Given;
-use crate::payments::signed::PAYLOAD_BYTES_MAX;
-use crate::problem::Problem;
-use crate::surfaces::arguments::echo;
-use crate::surfaces::mounted::{Admitted, Incoming, Mounted};
-use crate::surfaces::routes::PathParameters;
-use crate::surfaces::{Request, body, credentials, events, reply};
+use crate::arguments::echo;
+use crate::mounted::{Admitted, Incoming, Mounted};
+use crate::routes::PathParameters;
+use crate::{Request, body, credentials, events, reply};
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Form, Method, Operation};
+use payments::sale::Given;
+use payments::signed::PAYLOAD_BYTES_MAX;
 
 /// The longest `Idempotency-Key`, in characters.
 pub(crate) const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;

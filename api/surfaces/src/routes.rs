@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::operation::{Method, Operation};
+use operation::{Method, Operation};
 
 /// What answers at one path, by method: indexes into the service's operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use schemas::avro::{self, SchemaText};
 use schemas::topics;
 use serde_json::{Value, json};
 
-use crate::surfaces::reply::Document;
+use crate::reply::Document;
 
 /// Where the schemas are.
 pub(crate) const PATH: &str = "/schemas/";

@@ -29,10 +29,11 @@ use self::connections::{Connections, Full, Room};
 use self::framing::Strict;
 use self::stall::Stalling;
 use self::tracked::Tracked;
-use crate::context::Context;
-use crate::operation::Service;
-use crate::surfaces::forwarded::{self, CallerAddress};
-use crate::surfaces::{self, Malformed, Readiness, Site, SiteError, metrics};
+use crate::forwarded::{self, CallerAddress};
+use crate::{Malformed, Readiness, Site, SiteError};
+use operation::Service;
+use operation::context::Context;
+use operation::metrics;
 
 /// Connections waiting to be accepted.
 const BACKLOG_MAX: u32 = 1024;
@@ -128,7 +129,7 @@ impl Server {
         shutdown: impl Future<Output = ()> + Send,
     ) -> Result<(), SiteError> {
         let site = Arc::new(Site::new(Arc::clone(&context), services, readiness)?);
-        let service = TowerToHyperService::new(warp::service(surfaces::filter(site)));
+        let service = TowerToHyperService::new(warp::service(crate::filter(site)));
         let connections = Connections::new(context.settings.connections_max, context.settings.connections_per_address_max);
         let head_timeout = Duration::from_secs(context.settings.request_timeout_s.max(1));
         let (stage, watching) = watch::channel(Stage::Serving);

@@ -18,10 +18,10 @@ use warp::reply::Response;
 
 use super::mounted::{Incoming, Mounted};
 use super::{Request, body, credentials, not_allowed, reply};
-use crate::context::Context;
-use crate::operation::{Body, Form};
-use crate::pages::{escape, page};
-use crate::problem::Problem;
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Body, Form};
+use pages::{escape, page};
 
 /// Bytes of a form.
 const FORM_BYTES_MAX: usize = 16 << 10;
@@ -138,7 +138,7 @@ where
 struct Caller<'a> {
     context: &'a Arc<Context>,
     address: IpAddr,
-    credentials: crate::access::Credentials,
+    credentials: access::Credentials,
     /// Whether one call was answered, and with it the others are paid for.
     is_counted: bool,
 }

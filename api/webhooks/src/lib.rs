@@ -14,15 +14,15 @@
 //! way, with the same id and the same body; a target that is slow or dead delays no other; one process at a time sends, by a lease. Nothing of a
 //! message is kept but which changes it spans: it is made of the feed each time.
 
-pub mod guard;
-mod lanes;
+pub mod matchers;
 pub mod operate;
+pub mod operations;
 mod post;
+pub mod requested;
 mod schedule;
 pub mod sender;
-pub mod sign;
 mod targets;
 
-pub use lanes::Named;
-pub(crate) use lanes::body;
-pub(crate) use post::{Poster, Said};
+pub use matchers::{Matchers, NewMatcher};
+pub(crate) use post::Said;
+pub use post::poster;

@@ -1,4 +1,6 @@
-//! What each service has to tell: which targets a run of new changes concerns, where a target's next message ends, and what it says.
+//! Watch matchers: which watches of a service a change concerns, where the next message of a watch ends, and what it says.
+//!
+//! A service that has watches states a [`Subscribed`] feed; its registration hands [`matcher`] of it to the sender.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -6,54 +8,50 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use feed::filter::{Element, Filter, elements};
+use feed::followed::Followed;
+use feed::position::position;
+use feed::query::Item;
+use feed::select::{Selection, Way};
+use feed::{Feeds, Source};
+use operation::context::{Context, Part, store_problem};
+use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use schemas::views::deliveries::Delivery;
-use schemas::views::recalls::Recall;
 use schemas::views::watches::Kept;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use view_store::View;
-
-use crate::context::{Context, store_problem};
-use crate::feed::Source;
-use crate::feed::filter::{Element, Filter, elements};
-use crate::feed::position::position;
-use crate::feed::query::Item;
-use crate::feed::select::{Selection, Way};
-use crate::problem::Problem;
-use crate::services::awards::followed::Awards;
-use crate::services::common::followed::Followed;
-use crate::services::filings::followed::Filings;
-use crate::services::recalls;
-use crate::services::recalls::list::Record;
-use crate::services::research::followed::Research;
 
 /// Changes read at once.
 const PAGE: usize = 200;
 
-/// What a target is told next.
+/// What the next message of a watch covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// The first and the last change of its message.
-    Told(Seq, Seq),
-    /// Nothing up to here.
+pub enum Next {
+    /// The first and the last change of the message.
+    Message(Seq, Seq),
+    /// No change up to this one is for the watch.
     Nothing(Seq),
 }
 
-/// One service.
+/// The watches of one service that have a webhook, and which changes each of them selects.
 #[async_trait]
-pub(super) trait Lane: Send + Sync {
-    /// Where its changes are.
+pub trait WatchMatcher: Send + Sync {
+    /// Where the service's changes are.
     fn source(&self) -> Source;
 
-    /// Knows a target from now on; false for one whose filter cannot be read.
+    /// Adds a watch; false for one whose filter cannot be read.
     fn add(&mut self, kept: &Kept) -> bool;
 
-    /// Knows a target no more.
+    /// Removes a watch.
     fn remove(&mut self, id: &str);
 
-    /// Which of the targets that wait a page of changes above `after`, up to `upto`, concerns, and the last change of that page.
+    /// The waiting watches that a page of changes above `after` and up to `upto` concerns, and the last change of that page.
+    ///
+    /// # Errors
+    /// When the changes cannot be read.
     async fn concerned(
         &self,
         ctx: &Context,
@@ -63,77 +61,97 @@ pub(super) trait Lane: Send + Sync {
         waits: &(dyn for<'a> Fn(&'a str) -> bool + Sync),
     ) -> Result<(Vec<String>, Seq), Problem>;
 
-    /// What a target is told next of the changes above `after` and up to `upto`.
+    /// The next message of a watch, out of the changes above `after` and up to `upto`.
+    ///
+    /// # Errors
+    /// When the changes cannot be read.
     async fn next(&self, ctx: &Context, id: &str, after: Seq, upto: Seq) -> Result<Next, Problem>;
 
-    /// What a message says.
+    /// The body of a message.
+    ///
+    /// # Errors
+    /// When the watch or the changes cannot be read.
     async fn body(&self, ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem>;
 }
 
-/// The services whose watches have webhooks.
-pub(super) fn all() -> Vec<Box<dyn Lane>> {
-    vec![Box::new(Of::<Awards>::new()), Box::new(Of::<Filings>::new()), Box::new(Of::<NewRecalls>::new()), Box::new(Of::<Research>::new())]
-}
+/// Makes the matcher of a service, without any watch.
+pub type NewMatcher = fn() -> Box<dyn WatchMatcher>;
 
-/// What the message under way to a watch says.
-///
-/// # Errors
-/// When the watch or the changes cannot be read.
-pub(crate) async fn body(ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem> {
-    let lane = all().into_iter().find(|lane| lane.source().service == kept.service).ok_or_else(|| odd(&kept.id))?;
-    lane.body(ctx, kept, message).await
+/// The matchers of all services whose watches have webhooks.
+#[derive(Clone)]
+pub struct Matchers(Arc<[NewMatcher]>);
+
+impl Matchers {
+    /// Those of the registered services.
+    #[must_use]
+    pub fn new(all: Vec<NewMatcher>) -> Self {
+        Self(all.into())
+    }
+
+    /// A fresh matcher of each service.
+    pub(crate) fn all(&self) -> Vec<Box<dyn WatchMatcher>> {
+        self.0.iter().map(|new| new()).collect()
+    }
+
+    /// The body of a watch's message.
+    ///
+    /// # Errors
+    /// When the watch or the changes cannot be read.
+    pub(crate) async fn body(&self, ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem> {
+        let matcher = self.all().into_iter().find(|matcher| matcher.source().service == kept.service);
+        matcher.ok_or_else(|| unreadable(&kept.id))?.body(ctx, kept, message).await
+    }
 }
 
 /// Changes, and the last one up to which these are all.
-type Found<R> = Result<(Vec<Element<R>>, Seq), Problem>;
+pub type Found<R> = Result<(Vec<Element<R>>, Seq), Problem>;
 
-/// What a service tells its targets.
-trait Told: Send + Sync + 'static {
-    /// Which changes a target is told of.
-    type Wish: Send + Sync;
-    /// What the changes are of.
+/// The feed of a service as webhooks deliver it.
+pub trait Subscribed: Send + Sync + 'static {
+    /// Which changes a watch selects.
+    type Subscription: Send + Sync;
+    /// The record of a change.
     type Record: DeserializeOwned + Send + Sync;
 
     /// Where the changes are.
     const SOURCE: Source;
 
-    /// What a watch wishes for; `None` where that cannot be read.
-    fn wish(kept: &Kept) -> Option<Self::Wish>;
+    /// The changes that a watch selects; `None` where that cannot be read.
+    fn subscription(kept: &Kept) -> Option<Self::Subscription>;
 
-    /// Whether a change is wished for.
-    fn fits(wish: &Self::Wish, change: &Element<Self::Record>) -> bool;
+    /// Whether a change is selected.
+    fn selects(subscription: &Self::Subscription, change: &Element<Self::Record>) -> bool;
 
-    /// The changes wished for above `after`, of one message at most, and up to where these are all.
-    fn find(ctx: &Context, wish: &Self::Wish, after: Seq, upto: Seq) -> impl Future<Output = Found<Self::Record>> + Send;
+    /// The selected changes above `after` that fit into one message, and up to where these are all.
+    fn find(ctx: &Context, subscription: &Self::Subscription, after: Seq, upto: Seq) -> impl Future<Output = Found<Self::Record>> + Send;
 
-    /// What is posted; `None` where the watch cannot be read.
+    /// The message; `None` where the watch cannot be read.
     fn message(kept: &Kept, changes: Vec<Element<Self::Record>>) -> Option<Value>;
 }
 
-/// The lane of a service.
-struct Of<S: Told> {
-    wishes: BTreeMap<String, S::Wish>,
+/// The matcher of a service's feed, without any watch.
+#[must_use]
+pub fn matcher<S: Subscribed>() -> Box<dyn WatchMatcher> {
+    Box::new(MatcherOf::<S> { subscriptions: BTreeMap::new(), service: PhantomData })
+}
+
+struct MatcherOf<S: Subscribed> {
+    subscriptions: BTreeMap<String, S::Subscription>,
     service: PhantomData<S>,
 }
 
-impl<S: Told> Of<S> {
-    fn new() -> Self {
-        Self { wishes: BTreeMap::new(), service: PhantomData }
-    }
-}
-
 #[async_trait]
-impl<S: Told> Lane for Of<S> {
+impl<S: Subscribed> WatchMatcher for MatcherOf<S> {
     fn source(&self) -> Source {
         S::SOURCE
     }
 
     fn add(&mut self, kept: &Kept) -> bool {
-        S::wish(kept).map(|wish| self.wishes.insert(kept.id.clone(), wish)).is_some()
+        S::subscription(kept).map(|subscription| self.subscriptions.insert(kept.id.clone(), subscription)).is_some()
     }
 
     fn remove(&mut self, id: &str) {
-        self.wishes.remove(id);
+        self.subscriptions.remove(id);
     }
 
     async fn concerned(
@@ -144,120 +162,90 @@ impl<S: Told> Lane for Of<S> {
         upto: Seq,
         waits: &(dyn for<'a> Fn(&'a str) -> bool + Sync),
     ) -> Result<(Vec<String>, Seq), Problem> {
-        if self.wishes.is_empty() {
+        if self.subscriptions.is_empty() {
             return Ok((Vec::new(), upto));
         }
         let (changes, to) = page::<S::Record>(ctx, &S::SOURCE, view, after, upto).await?;
-        let is_told = |wish: &S::Wish| changes.iter().any(|change| S::fits(wish, change));
-        let concerned = self.wishes.iter().filter(|(id, wish)| waits(id) && is_told(wish));
+        let is_selected = |subscription: &S::Subscription| changes.iter().any(|change| S::selects(subscription, change));
+        let concerned = self.subscriptions.iter().filter(|(id, subscription)| waits(id) && is_selected(subscription));
         Ok((concerned.map(|(id, _)| id.clone()).collect(), to))
     }
 
     async fn next(&self, ctx: &Context, id: &str, after: Seq, upto: Seq) -> Result<Next, Problem> {
-        let Some(wish) = self.wishes.get(id) else { return Ok(Next::Nothing(upto)) };
-        let (changes, to) = S::find(ctx, wish, after, upto).await?;
-        let told = changes.first().zip(changes.last());
-        Ok(told.map_or(Next::Nothing(to), |(first, last)| Next::Told(Seq(first.seq), Seq(last.seq))))
+        let Some(subscription) = self.subscriptions.get(id) else { return Ok(Next::Nothing(upto)) };
+        let (changes, to) = S::find(ctx, subscription, after, upto).await?;
+        let ends = changes.first().zip(changes.last());
+        Ok(ends.map_or(Next::Nothing(to), |(first, last)| Next::Message(Seq(first.seq), Seq(last.seq))))
     }
 
     async fn body(&self, ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem> {
-        let wish = S::wish(kept).ok_or_else(|| odd(&kept.id))?;
+        let subscription = S::subscription(kept).ok_or_else(|| unreadable(&kept.id))?;
         let (mut after, upto, mut changes) = (seq(message.done), seq(message.upto), Vec::new());
         while after < upto {
-            let (found, to) = S::find(ctx, &wish, after, upto).await?;
+            let (found, to) = S::find(ctx, &subscription, after, upto).await?;
             changes.extend(found);
             after = to;
         }
-        let said = if changes.is_empty() { None } else { S::message(kept, changes) };
-        Ok(Bytes::from(said.ok_or_else(|| odd(&kept.id))?.to_string()))
+        let message = if changes.is_empty() { None } else { S::message(kept, changes) };
+        Ok(Bytes::from(message.ok_or_else(|| unreadable(&kept.id))?.to_string()))
     }
 }
 
-/// A message's body, by what a watch names.
-pub trait Named: Followed {
-    /// How many changes one message tells at most.
+/// The messages of a service whose feed can be filtered.
+pub trait WatchMessages: Followed {
+    /// How many changes one message carries at most.
     const CHANGES_MAX: usize;
 
-    /// What is posted.
+    /// The body of a message, from what the watch names and the changes.
     fn message(named: Self::Named, changes: Vec<Self::Shown>) -> Value;
 }
 
-/// A service whose changes are filtered.
-impl<S: Named> Told for S {
-    type Wish = S::Filter;
+impl<S: WatchMessages> Subscribed for S {
+    type Subscription = S::Filter;
     type Record = <S::Filter as Filter>::Record;
 
     const SOURCE: Source = S::FEED.source;
 
-    fn wish(kept: &Kept) -> Option<S::Filter> {
+    fn subscription(kept: &Kept) -> Option<S::Filter> {
         S::Filter::of_canonical(&kept.filter)
     }
 
-    fn fits(wish: &S::Filter, change: &Element<Self::Record>) -> bool {
-        wish.fits(change)
+    fn selects(filter: &S::Filter, change: &Element<Self::Record>) -> bool {
+        filter.fits(change)
     }
 
-    /// Where the view stands below `upto`, it is waited for by asking again.
-    async fn find(ctx: &Context, wish: &S::Filter, after: Seq, upto: Seq) -> Found<Self::Record> {
+    /// Fails while the view is behind `upto`, so that the sender asks again.
+    async fn find(ctx: &Context, filter: &S::Filter, after: Seq, upto: Seq) -> Found<Self::Record> {
         let at = position(ctx, &S::FEED.source, None).await?;
         if at.seq < upto {
-            return Err(Problem::new(ErrorCode::Unavailable, "the view stands behind what was read of it before").retry_after(1));
+            return Err(Problem::new(ErrorCode::Unavailable, "the view is behind what was read of it before").retry_after(1));
         }
-        let selection = Selection::new(ctx, &S::FEED.source, S::FEED.tables, &at, std::slice::from_ref(wish)).await?;
+        let selection = Selection::new(ctx, &S::FEED.source, S::FEED.tables, &at, std::slice::from_ref(filter)).await?;
         let found = selection.find(after, upto, S::CHANGES_MAX, Way::Forwards).await?;
         Ok((found.changes, Seq(found.to)))
     }
 
     fn message(kept: &Kept, changes: Vec<Element<Self::Record>>) -> Option<Value> {
         let named = serde_json::from_str(&kept.entity).ok()?;
-        Some(<S as Named>::message(named, changes.into_iter().map(|change| Item { change, before: None }.into()).collect()))
+        Some(<S as WatchMessages>::message(named, changes.into_iter().map(|change| Item { change, before: None }.into()).collect()))
     }
 }
 
-/// The recalls: every target is told of each new one.
-struct NewRecalls;
-
-impl Told for NewRecalls {
-    type Wish = ();
-    type Record = Recall;
-
-    const SOURCE: Source = recalls::SOURCE;
-
-    fn wish(_: &Kept) -> Option<()> {
-        Some(())
-    }
-
-    fn fits((): &(), change: &Element<Recall>) -> bool {
-        change.event == "new"
-    }
-
-    async fn find(ctx: &Context, wish: &(), after: Seq, upto: Seq) -> Found<Recall> {
-        let view = ctx.live(recalls::SOURCE.view).await?;
-        let (changes, to) = page::<Recall>(ctx, &recalls::SOURCE, view, after, upto).await?;
-        let first = changes.into_iter().find(|change| Self::fits(wish, change));
-        let to = first.as_ref().map_or(to, |first| Seq(first.seq));
-        Ok((first.into_iter().collect(), to))
-    }
-
-    fn message(_: &Kept, changes: Vec<Element<Recall>>) -> Option<Value> {
-        let told = changes.into_iter().next()?;
-        // A time that is the same each time it is sent; that of the attempt is in its head.
-        Some(json!({ "event": "recalls.new", "deliveredAt": told.recorded_at, "recall": Record::from(told.record) }))
-    }
-}
-
-/// A change by its number as rows have it.
-pub(super) fn seq(number: i64) -> Seq {
+/// The `seq` of a stored row.
+pub(crate) fn seq(number: i64) -> Seq {
     Seq(u64::try_from(number).unwrap_or(0))
 }
 
 /// A page of a service's changes, and the last one that it covers.
-async fn page<R: DeserializeOwned>(ctx: &Context, source: &Source, view: Arc<dyn View>, after: Seq, upto: Seq) -> Found<R> {
-    let page = ctx.feeds.reader(source, view).page(after, upto, PAGE).await.map_err(store_problem)?;
+///
+/// # Errors
+/// When the feed cannot be read.
+pub async fn page<R: DeserializeOwned>(ctx: &Context, source: &Source, view: Arc<dyn View>, after: Seq, upto: Seq) -> Found<R> {
+    let page = Feeds::of(ctx).reader(source, view).page(after, upto, PAGE).await.map_err(store_problem)?;
     Ok((elements(&page)?, Seq(page.to)))
 }
 
-fn odd(id: &str) -> Problem {
+fn unreadable(id: &str) -> Problem {
     tracing::error!(id, "a watch cannot be read");
     Problem::new(ErrorCode::Internal, "a stored watch cannot be read")
 }

@@ -5,11 +5,12 @@ use schemas::key;
 use schemas::views::deliveries::{Delivery, State};
 use schemas::views::watches::{Kept, TABLES};
 
-use super::targets::Targets;
-use crate::access::kept::read;
-use crate::context::{Context, store_problem};
-use crate::problem::Problem;
-use crate::services::common::webhooks::{Posted, Standing, replay, resend};
+use crate::Matchers;
+use crate::operations::{Posted, Standing, replay, resend};
+use crate::targets::Targets;
+use access::kept::read;
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
 
 /// All webhooks as they stand, those that fail or are disabled first, then by id.
 ///
@@ -29,8 +30,8 @@ pub async fn list(ctx: &Context) -> Result<Vec<Delivery>, Problem> {
 ///
 /// # Errors
 /// `not-found` for a webhook or message that is not there.
-pub async fn resend_message(ctx: &Context, id: &str, message: &str) -> Result<Posted, Problem> {
-    resend::again(ctx, &target(ctx, id).await?, message.to_owned()).await
+pub async fn resend_message(ctx: &Context, matchers: &Matchers, id: &str, message: &str) -> Result<Posted, Problem> {
+    resend::again(ctx, matchers, &target(ctx, id).await?, message.to_owned()).await
 }
 
 /// Has a webhook go on, from where it stood or from an earlier change; with `upto` it is told that range again.

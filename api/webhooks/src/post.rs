@@ -7,14 +7,16 @@ use std::time::{Duration, UNIX_EPOCH};
 use bytes::Bytes;
 use reqwest::Client;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use schemas::error_code::ErrorCode;
 use schemas::views::watches::Kept;
+use tokio::sync::OnceCell;
 use url::Host;
 
-use super::guard::{Guarded, TargetRules};
-use super::sign::SigningSecret;
-use crate::access::webhook::{NOT_PUBLIC, Sealing, Webhook};
-use crate::context::Context;
-use crate::problem::Problem;
+use access::guard::{Guarded, TargetRules};
+use access::sign::SigningSecret;
+use access::webhook::{NOT_PUBLIC, Sealing, Webhook};
+use operation::context::{Context, Part};
+use operation::problem::Problem;
 
 /// How long a connection may take, and a whole attempt.
 const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
@@ -49,6 +51,16 @@ impl Said {
         }
     }
 
+    /// The outcome, as metrics label it.
+    pub(crate) fn outcome(&self) -> &'static str {
+        match self {
+            Self::Taken(_) => "taken",
+            Self::Gone => "gone",
+            Self::Refused(..) => "refused",
+            Self::Nothing(_) | Self::Unasked(_) => "unanswered",
+        }
+    }
+
     /// Why it counts as failed, in words that repeat nothing of the answer; empty if it does not.
     pub(crate) fn reason(&self) -> String {
         match self {
@@ -63,10 +75,30 @@ impl Said {
 
 /// Posts to webhooks: no proxies, no redirects, no address that is not public unless that is permitted.
 #[derive(Clone)]
-pub(crate) struct Poster {
+pub struct Poster {
     client: Client,
     guarded: Guarded,
     rules: TargetRules,
+}
+
+/// The poster of a context, once a message is posted.
+#[derive(Default)]
+struct Posts(OnceCell<Poster>);
+
+impl Part for Posts {}
+
+/// What posts to webhooks.
+///
+/// # Errors
+/// `internal` when TLS or the resolver of names cannot be set up.
+pub async fn poster(ctx: &Context) -> Result<Poster, Problem> {
+    let posts = Posts::of(ctx);
+    let made = async || Poster::new(TargetRules::of(&ctx.settings), ctx.settings.nameserver);
+    let poster = posts.0.get_or_try_init(made).await.map_err(|error| {
+        tracing::error!(error, "nothing can be posted to webhooks");
+        Problem::new(ErrorCode::Internal, "nothing can be posted from here")
+    })?;
+    Ok(poster.clone())
 }
 
 impl Poster {
@@ -74,7 +106,7 @@ impl Poster {
     ///
     /// # Errors
     /// Words for the caller, which say nothing of what a name leads to.
-    pub(crate) async fn target(&self, url: &str) -> Result<Webhook, &'static str> {
+    pub async fn target(&self, url: &str) -> Result<Webhook, &'static str> {
         let to = Webhook::checked(url, &self.rules)?;
         let leads_inside = match to.url().host() {
             Some(Host::Domain(name)) => self.guarded.leads_inside(name).await,

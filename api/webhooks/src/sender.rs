@@ -3,6 +3,7 @@
 //! It goes round: outcomes and claims of all targets are appended together and waited for together, so that a round costs the same however many
 //! there are. What a target waits for is read back from the log's own fold, never assumed.
 
+use crate::post::poster;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -16,14 +17,14 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use view_store::lease::Lease;
 
-use super::lanes::{self, Lane, Next};
 use super::post::Said;
 use super::schedule;
 use super::targets::{Moved, Target, Targets};
-use crate::access::append::commands;
-use crate::context::{Context, store_problem};
-use crate::problem::Problem;
-use crate::surfaces::metrics;
+use crate::matchers::{Matchers, Next, WatchMatcher};
+use access::append::commands;
+use operation::context::{Context, store_problem};
+use operation::metrics;
+use operation::problem::Problem;
 
 /// How often a process that does not send looks whether it should, and one that does wakes without being woken.
 const LOOKED_EVERY: Duration = Duration::from_secs(4);
@@ -52,12 +53,12 @@ const SLOW: Duration = Duration::from_secs(2);
 const FINISHED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Sends until the server stops, while no other process does.
-pub async fn run(ctx: Arc<Context>, holder: String) {
+pub async fn run(ctx: Arc<Context>, matchers: Matchers, holder: String) {
     let mut lease = Lease::new(&ctx.store, "webhooks".to_owned(), &holder);
     loop {
         let sent = async {
             if lease.renew().await.map_err(store_problem)? {
-                Sender::open(&ctx).await?.run(&mut lease).await;
+                Sender::open(&ctx, &matchers).await?.run(&mut lease).await;
             }
             Ok::<(), Problem>(())
         };
@@ -74,9 +75,9 @@ pub async fn run(ctx: Arc<Context>, holder: String) {
     lease.release().await;
 }
 
-/// One service's lane, and the last change that was looked at for all of its targets.
+/// One service's watches, and the last change that was looked at for all of them.
 struct Looked {
-    lane: Box<dyn Lane>,
+    matcher: Box<dyn WatchMatcher>,
     seen: Seq,
 }
 
@@ -104,7 +105,8 @@ impl Places {
 struct Sender {
     ctx: Arc<Context>,
     targets: Targets,
-    lanes: Vec<Looked>,
+    looked: Vec<Looked>,
+    matchers: Matchers,
     /// What became of messages, to be recorded.
     outcomes: Vec<(String, DeliveryCommand)>,
     answered: mpsc::UnboundedReceiver<Answered>,
@@ -119,18 +121,18 @@ struct Sender {
 }
 
 impl Sender {
-    async fn open(ctx: &Arc<Context>) -> Result<Self, Problem> {
+    async fn open(ctx: &Arc<Context>, matchers: &Matchers) -> Result<Self, Problem> {
         // Whether anything can be posted from here is found out before anything is claimed.
-        ctx.poster().await?;
+        poster(ctx).await?;
         let targets = Targets::read(ctx).await?;
-        let mut lanes = Vec::new();
-        for lane in lanes::all() {
-            let view = ctx.live(lane.source().view).await?;
+        let mut looked = Vec::new();
+        for matcher in matchers.all() {
+            let view = ctx.live(matcher.source().view).await?;
             let seen = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
-            lanes.push(Looked { lane, seen });
+            looked.push(Looked { matcher, seen });
         }
         let (woken, mut wakers) = (Arc::new(Notify::new()), JoinSet::new());
-        let views = lanes.iter().map(|looked| looked.lane.source().view).chain([watches::TABLES.view, deliveries::TABLES.view]);
+        let views = looked.iter().map(|looked| looked.matcher.source().view).chain([watches::TABLES.view, deliveries::TABLES.view]);
         for view in views.collect::<Vec<&'static ViewDef>>() {
             wakers.spawn(wake(Arc::clone(ctx), view, Arc::clone(&woken)));
         }
@@ -138,7 +140,8 @@ impl Sender {
         Ok(Self {
             ctx: Arc::clone(ctx),
             targets,
-            lanes,
+            looked,
+            matchers: matchers.clone(),
             outcomes: Vec::new(),
             answered,
             answers,
@@ -207,19 +210,19 @@ impl Sender {
         Ok(())
     }
 
-    /// Tells the lanes which targets there are.
+    /// Adds new targets to the matchers and removes those that are gone.
     fn know(&mut self) {
         let Moved { come, gone } = std::mem::take(&mut self.targets.moved);
         for kept in come {
-            let lane = self.lanes.iter_mut().find(|looked| looked.lane.source().service == kept.service);
-            if !lane.is_some_and(|looked| looked.lane.add(&kept)) {
+            let looked = self.looked.iter_mut().find(|looked| looked.matcher.source().service == kept.service);
+            if !looked.is_some_and(|looked| looked.matcher.add(&kept)) {
                 tracing::error!(id = kept.id, service = kept.service, "a watch with a webhook cannot be read");
                 self.targets.all.remove(&kept.id);
             }
         }
         for id in gone {
-            for looked in &mut self.lanes {
-                looked.lane.remove(&id);
+            for looked in &mut self.looked {
+                looked.matcher.remove(&id);
             }
         }
     }
@@ -227,8 +230,8 @@ impl Sender {
     /// Looks at what came in the services, for a while.
     async fn look(&mut self) -> Result<(), Problem> {
         let begun = Instant::now();
-        for Looked { lane, seen } in &mut self.lanes {
-            let view = self.ctx.live(lane.source().view).await?;
+        for Looked { matcher, seen } in &mut self.looked {
+            let view = self.ctx.live(matcher.source().view).await?;
             let upto = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
             while *seen < upto {
                 if begun.elapsed() > LOOKED_FOR {
@@ -238,7 +241,7 @@ impl Sender {
                 let targets = &self.targets.all;
                 let waits = |id: &str| targets.get(id).is_some_and(|target| !target.behind);
                 // What one service has that cannot be read keeps no other waiting.
-                let Ok((concerned, to)) = lane.concerned(&self.ctx, Arc::clone(&view), *seen, upto, &waits).await else { break };
+                let Ok((concerned, to)) = matcher.concerned(&self.ctx, Arc::clone(&view), *seen, upto, &waits).await else { break };
                 for id in concerned {
                     if let Some(target) = self.targets.all.get_mut(&id) {
                         target.looked = target.looked.max(*seen);
@@ -270,13 +273,13 @@ impl Sender {
             waiting.truncate(CLAIMED_AT_ONCE);
             self.woken.notify_one();
         }
-        let (ctx, lanes) = (&self.ctx, &self.lanes);
+        let (ctx, all) = (&self.ctx, &self.looked);
         let looked_for = waiting.into_iter().map(|(id, service, told, end)| async move {
-            let Some(Looked { lane, seen }) = lanes.iter().find(|looked| looked.lane.source().service == service) else {
+            let Some(Looked { matcher, seen }) = all.iter().find(|looked| looked.matcher.source().service == service) else {
                 return (id, told, Ok(Next::Nothing(told)));
             };
             let upto = end.unwrap_or(*seen);
-            let next = if told < upto { lane.next(ctx, &id, told, upto).await } else { Ok(Next::Nothing(upto)) };
+            let next = if told < upto { matcher.next(ctx, &id, told, upto).await } else { Ok(Next::Nothing(upto)) };
             (id, *seen, next)
         });
         let found: Vec<(String, Seq, Result<Next, Problem>)> =
@@ -297,7 +300,7 @@ impl Sender {
                         self.woken.notify_one();
                     }
                 }
-                Ok(Next::Told(first, last)) => {
+                Ok(Next::Message(first, last)) => {
                     let [before, last] = [first.0.saturating_sub(1), last.0].map(|seq| i64::try_from(seq).unwrap_or(i64::MAX));
                     let message = message_id(&id, before, last);
                     let claim = DeliveryCommand { verb: CLAIM.to_owned(), message, after: before, upto: last, ..made };
@@ -318,7 +321,7 @@ impl Sender {
                 target.slow = took > SLOW;
                 match said.filter(|said| !matches!(said, Said::Unasked(_))) {
                     Some(said) => {
-                        metrics::posted(&target.kept.service, &said);
+                        metrics::posted(&target.kept.service, said.outcome());
                         self.outcomes.push((id, DeliveryCommand { message, ..became(&target.at, &said, now_ms, rand::random()) }));
                     }
                     None => (target.sending, target.aside_until) = (false, now_ms + ASIDE_MS),
@@ -382,7 +385,7 @@ impl Sender {
             let Ok(in_line) = Arc::clone(line).try_acquire_owned() else { continue };
             target.sending = true;
             let may_send = Arc::clone(under_way);
-            let (ctx, answers, at) = (Arc::clone(&self.ctx), self.answers.clone(), target.at.clone());
+            let (ctx, matchers, answers, at) = (Arc::clone(&self.ctx), self.matchers.clone(), self.answers.clone(), target.at.clone());
             let (kept, gone, may_linger) = (Arc::clone(&target.kept), Arc::clone(&target.gone), Arc::clone(&self.may_linger));
             self.under_way.spawn(async move {
                 let Ok(mut place) = may_send.acquire_owned().await else { return };
@@ -391,8 +394,8 @@ impl Sender {
                 }
                 let begun = Instant::now();
                 let mut posted = std::pin::pin!(async {
-                    let body = lanes::body(&ctx, &kept, &at).await?;
-                    ctx.poster().await?.send(&ctx, &kept, &at.message, body).await
+                    let body = matchers.body(&ctx, &kept, &at).await?;
+                    poster(&ctx).await?.send(&ctx, &kept, &at.message, body).await
                 });
                 let said = match tokio::time::timeout(SLOW, &mut posted).await {
                     Ok(said) => said,

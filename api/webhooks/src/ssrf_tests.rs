@@ -8,8 +8,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UdpSocket};
 
 use super::*;
-use crate::access::tiers::{Limits, Tiers};
-use crate::context::{ForwardedHeader, ServiceSettings, Settings};
+use operation::context::{ForwardedHeader, ServiceSettings, Settings};
+use operation::tiers::{Limits, Tiers};
 
 /// Public names and addresses of the server under test.
 const OWN_URLS: [&str; 2] = ["https://feeds.highwater-own.com/recalls", "https://[2606:4700::77]:8443/filings"];
@@ -201,6 +201,7 @@ fn rules() -> TargetRules {
         registry: None,
         private_targets: false,
         nameserver: None,
+        cache_dir: None,
         tiers: Tiers::of_two(Limits::new(1, 0, 1, 0, 0), Limits::new(1, 0, 1, 0, 0)),
     })
 }

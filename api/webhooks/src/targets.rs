@@ -11,11 +11,11 @@ use schemas::views::records::Row;
 use schemas::views::watches::{self, Kept, kind};
 use view_store::store::Span;
 
-use super::lanes::seq;
-use crate::context::{Context, store_problem, stored};
-use crate::feed::filter::Element;
-use crate::feed::private::{end, read_on};
-use crate::problem::Problem;
+use super::matchers::seq;
+use feed::filter::Element;
+use feed::private::{end, read_on};
+use operation::context::{Context, store_problem, stored};
+use operation::problem::Problem;
 
 /// Rows read at once.
 const PAGE: usize = 500;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use api::payments::signed::hex_text;
+use payments::signed::hex_text;
 use schemas::clock::Clock;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -291,7 +291,7 @@ impl Transfer {
         let log = |index: u64, event: &[u8], words: [String; 2], data: String| {
             let [first, second] = words;
             json!({
-                "address": api::payments::terms::NETWORKS[0].usdc, "topics": [api::payments::chain::event(event), first, second],
+                "address": payments::terms::NETWORKS[0].usdc, "topics": [payments::chain::event(event), first, second],
                 "data": data, "transactionHash": self.transaction, "logIndex": format!("{index:#x}"),
             })
         };

@@ -10,11 +10,11 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 
-use api::payments::signed::{Message, address, address_of, digest, hex_text};
-use api::payments::terms::{NETWORKS, Till, Version};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k256::ecdsa::SigningKey;
+use payments::signed::{Message, address, address_of, digest, hex_text};
+use payments::terms::{NETWORKS, Till, Version};
 use schemas::clock::Clock;
 use serde_json::{Value, json};
 

@@ -18,11 +18,11 @@ use super::filter::Filter;
 use super::records::{Changed, Shown, dollars};
 use super::search::{USASPENDING, question};
 use super::{FEED, SOURCE};
-use crate::feed::position::position;
-use crate::feed::query::{DIGEST_MAX, Item, newest};
-use crate::feed::told::notes;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use feed::notes::notes;
+use feed::position::position;
+use feed::query::{DIGEST_MAX, Item, newest};
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// How far back the upstream is asked for awards.
 const BACKFILL_YEARS: i32 = 3;

@@ -1,5 +1,7 @@
 //! `GET /v1/delta_digest`: what the last days brought, and what expires in the next.
 
+use feed::Feeds;
+use operation::context::Part;
 use std::collections::HashSet;
 
 use jiff::ToSpan;
@@ -17,12 +19,12 @@ use super::filter::{Codes, Filter};
 use super::records::{Changed, Shown, day_told, event_of};
 use super::search::{USASPENDING, question, shown};
 use super::{Change, FEED, SOURCE};
-use crate::feed::filter::{self, Wanted};
-use crate::feed::position::{day_text, position};
-use crate::feed::query::{DIGEST_MAX, Item, newest, since_days};
-use crate::feed::told::notes;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use feed::filter::{self, Wanted};
+use feed::notes::notes;
+use feed::position::{day_text, position};
+use feed::query::{DIGEST_MAX, Item, newest, since_days};
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// What was done so many days before the window counts in it: some departments publish 90 days late.
 const LATE_DAYS: i64 = 90;
@@ -190,7 +192,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let rows = told.limit(SHOWN_MAX);
     expiring.truncate(rows);
     let show = |changes: Vec<Change>| changes.into_iter().take(rows).map(|change| Item { change, before: None }.into()).collect();
-    let standing = ctx.feeds.standing(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
+    let standing = Feeds::of(ctx).standing(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
     Answer::json(&Digest {
         from,
         to: day_text(at.now.as_millisecond()),

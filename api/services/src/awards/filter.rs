@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Change;
 use super::records::dollars;
-use crate::feed::filter::{self, Wanted, contains, has_words};
-use crate::problem::Problem;
+use feed::filter::{self, Wanted, contains, has_words};
+use operation::problem::Problem;
 
 /// Prefixes of industry codes that may be given.
 const NAICS_MAX: usize = 50;
@@ -148,7 +148,7 @@ impl JsonSchema for Codes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::filter::Filter as _;
+    use feed::filter::Filter as _;
 
     /// Proves which awards fit which conditions.
     #[test]

@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::FEED;
 use super::filter::Filter;
 use super::records::Changed;
-use crate::feed::query::Feed;
-use crate::problem::Problem;
-use crate::services::common::followed::{Followed, watched_name};
-use crate::webhooks;
+use feed::followed::{Followed, watched_name};
+use feed::query::Feed;
+use operation::problem::Problem;
+use webhooks::matchers::WatchMessages;
 
 /// The awards service's feed.
 pub struct Awards;
@@ -48,7 +48,7 @@ impl Followed for Awards {
     }
 }
 
-impl webhooks::Named for Awards {
+impl WatchMessages for Awards {
     const CHANGES_MAX: usize = 20;
 
     fn message(named: Named, changes: Vec<Changed>) -> Value {

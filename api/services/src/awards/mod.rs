@@ -11,11 +11,11 @@ pub mod search;
 use schemas::topics::{AWARDS, CHANGES_AWARDS};
 use schemas::views::awards::{Award, TABLES};
 
-use crate::feed::query::Feed;
-use crate::feed::{Source, changes};
-use crate::operation::Service;
-use crate::services::common::followed::operations;
-use crate::services::common::{checkpoints, health, keys};
+use crate::common::followed::operations;
+use crate::common::{checkpoints, health, keys};
+use crate::registration::{Bundle, Registration};
+use feed::query::Feed;
+use feed::{Source, changes};
 
 /// Where the service's changes are.
 pub const SOURCE: Source = Source {
@@ -33,30 +33,21 @@ pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" }
 
 /// The service.
 #[must_use]
-pub fn service() -> Service {
-    Service {
-        name: "awards",
-        title: "Federal contract awards",
-        about: "New and modified federal contract awards (USAspending) since a cursor, digests with the contracts that expire, watches of a \
+pub fn service() -> Registration {
+    Registration::new(
+        "awards",
+        "Federal contract awards",
+        "New and modified federal contract awards (USAspending) since a cursor, digests with the contracts that expire, watches of a \
             competitor, and live search. Awards of the Department of Defense are published 90 days late by law. Without a key: the last 7 \
             days, 25 rows an answer.",
-        operations: [
-            vec![changes_since::operation(), digest::operation(), competitor::operation(), search::operation()],
-            operations::<followed::Awards>(),
-            vec![
-                keys::operation(),
-                changes::operation::<Award>(SOURCE, changes::example()),
-                checkpoints::operation(SOURCE),
-                health::operation(SOURCE),
-            ],
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
-        checkpoints: Some(SOURCE),
-        files: Some(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path))),
-    }
+    )
+    .with(vec![changes_since::operation(), digest::operation(), competitor::operation(), search::operation()])
+    .with(operations::<followed::Awards>())
+    .with(vec![keys::operation(), changes::operation::<Award>(SOURCE, changes::example())])
+    .with(Bundle::checkpoints(vec![checkpoints::operation(SOURCE)], SOURCE))
+    .with(vec![health::operation(SOURCE)])
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }
 
 /// A change of this service.
-pub(crate) type Change = crate::feed::filter::Element<Award>;
+pub(crate) type Change = feed::filter::Element<Award>;

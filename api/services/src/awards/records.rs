@@ -7,7 +7,7 @@ use schemas::views::recalls::day_of;
 use serde::Serialize;
 
 use super::Change;
-use crate::feed::query::Item;
+use feed::query::Item;
 
 /// An award of which no action is known is new so many days after it was signed.
 const NEW_DAYS: i64 = 30;

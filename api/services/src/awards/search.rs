@@ -14,12 +14,12 @@ use upstreams::live::{AwardOrder, Question};
 use super::filter::{Codes, Filter};
 use super::records::{Shown, date_of};
 use super::{Change, FEED, SOURCE};
-use crate::feed::filter::{self, Wanted, contains};
-use crate::feed::position::{parse_date, position};
-use crate::feed::query::{DIGEST_MAX, newest};
-use crate::feed::told::notes;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use feed::filter::{self, Wanted, contains};
+use feed::notes::notes;
+use feed::position::{parse_date, position};
+use feed::query::{DIGEST_MAX, newest};
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// What the upstream is called.
 pub(super) const USASPENDING: &str = "USAspending";
@@ -39,7 +39,7 @@ pub struct Arguments {
     /// The first day of an action, YYYY-MM-DD, inclusive. By default 30 days ago.
     pub start: Option<String>,
     /// How many awards to give at most.
-    #[serde(default = "crate::feed::reading::limit_default")]
+    #[serde(default = "feed::reading::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time, from what was recorded then: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.

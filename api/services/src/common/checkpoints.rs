@@ -2,6 +2,7 @@
 //! that the change after it names as `prevHash`, so that whoever consumes the topic can compute each. The trees grow behind the log, in batches,
 //! one process at a time; the receipts have a tree of their own.
 
+use crate::registration::TaskContext;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,12 +28,12 @@ use tokio::time::Instant;
 use view_store::lease::{LEASE, Lease};
 use view_store::{Checkpoint as ViewCheckpoint, View};
 
-use crate::context::{Context, store_problem, stored};
-use crate::feed::Source;
-use crate::operation::{Answer, Call, File, Method, Operation, Price, Words};
-use crate::problem::Problem;
-use crate::services::receipts::Receipts;
-use crate::services::receipts::signer::{Prover, Signer};
+use crate::receipts::Receipts;
+use crate::receipts::signer::{Prover, Signer};
+use feed::Source;
+use operation::context::{Context, store_problem, stored};
+use operation::problem::Problem;
+use operation::{Answer, Call, File, Method, Operation, Price, Words};
 
 /// The shortest time between two checkpoints of a tree.
 const SIGN_INTERVAL: Duration = Duration::from_secs(1);
@@ -316,13 +317,14 @@ fn json_of<T: Serialize>(value: &T) -> Result<Bytes, Problem> {
 }
 
 /// Grows the trees behind the log and signs them, at most once in [`SIGN_INTERVAL`] each, until the server stops. One process at a time does.
-pub async fn run(ctx: Arc<Context>, signer: Arc<Signer>, holder: String, sources: Vec<Source>) {
-    let mut lease = Lease::new(&ctx.store, "trees/seal".to_owned(), &holder);
+pub async fn run(given: Arc<TaskContext>, sources: Vec<Source>) {
+    let TaskContext { context: ctx, signer, holder } = &*given;
+    let mut lease = Lease::new(&ctx.store, "trees/seal".to_owned(), holder);
     let growing = async {
         let mut trees = BTreeMap::new();
         loop {
             let began = Instant::now();
-            match round(&ctx, &signer, &mut lease, &sources, &mut trees).await {
+            match round(ctx, signer, &mut lease, &sources, &mut trees).await {
                 Ok(true) => {
                     let waits = sources.iter().map(|source| {
                         let next = trees.get(source.service).map_or(0, |tree: &Growing| tree.grown.next);

@@ -1,15 +1,18 @@
 //! `GET /health`: liveness, and how deep and how complete the history is.
 
+use feed::Feeds;
+use operation::context::Part;
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::feed::position::position;
-use crate::feed::{Source, history_from, shallow_note};
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use feed::Source;
+use feed::history::{history_from, shallow_note};
+use feed::position::position;
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -69,7 +72,7 @@ pub fn operation(source: Source) -> Operation {
 async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let ctx = &call.context;
     let at = position(ctx, &source, arguments.as_of.as_deref()).await?;
-    let standing = ctx.feeds.standing(&source, at.view.as_ref(), at.seq, at.last).await?;
+    let standing = Feeds::of(ctx).standing(&source, at.view.as_ref(), at.seq, at.last).await?;
     let from = history_from(ctx, &source, &at.view, at.last.0).await?.filter(|_| at.seq.0 > 0);
     let now_ms = at.now.as_millisecond();
     Answer::json(&Health {

@@ -1,13 +1,15 @@
 //! `POST /api/keys`: mints a free key.
 
+use access::Access;
+use operation::context::Part;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::access::FreeKey;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use access::FreeKey;
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Arguments of `create_key`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -63,11 +65,48 @@ pub fn operation() -> Operation {
 
 pub(crate) async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let ctx = &call.context;
-    let free = ctx.access.mint_free(ctx, &arguments.email, call.caller.address, call.idempotency_key.as_deref()).await?;
+    let free = Access::of(ctx).mint_free(ctx, &arguments.email, call.caller.address, call.idempotency_key.as_deref()).await?;
     let (status, api_key, row, note) = match free {
         FreeKey::Minted(minted) => (201, minted.key.reveal().to_owned(), minted.row, None),
         FreeKey::Repeated(row) => (200, String::new(), row, Some(SHOWN_ONCE)),
     };
     let created = Created { api_key, key_id: row.id, account: row.account, tier: row.tier, note };
     Ok(Answer { status, ..Answer::json(&created)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use access::Credentials;
+    use feed::testing::accounts::world;
+    use feed::testing::{ask, call, text, value};
+    use schemas::views::accounts::Tier;
+
+    use super::*;
+
+    /// Proves that the operation answers 201 with a key that works, a repeated request 200 without it, and names what is wrong with an address.
+    #[tokio::test]
+    async fn create_key() {
+        let (_world, ctx) = world().await;
+        let operation = operation();
+        let created = value(&ctx, &operation, json!({ "email": "ann@example.org" })).await;
+        let credentials = Credentials { key: created["api_key"].as_str().map(str::to_owned) };
+        let address = call(&ctx).caller.address;
+        assert!(Access::of(&ctx).admit(&ctx, credentials, address, &operation, false).await.is_ok());
+        assert_eq!((&created["tier"], &created["note"]), (&json!("free"), &json!(null)));
+        let arguments = Arguments { email: "eve@example.org".to_owned() };
+        let repeated = async || {
+            let call = Call { idempotency_key: Some("once".to_owned()), ..call(&ctx) };
+            let answer = answer(call, arguments.clone()).await.unwrap();
+            (answer.status, serde_json::from_str::<serde_json::Value>(&text(answer)).unwrap())
+        };
+        let (first, second) = (repeated().await, repeated().await);
+        assert_eq!((first.0, second.0, &second.1["api_key"]), (201, 200, &json!("")));
+        for member in ["key_id", "account", "tier"] {
+            assert_eq!(first.1[member], second.1[member]);
+        }
+        assert!(second.1["note"].as_str().unwrap().contains("shown once"), "{}", second.1);
+        assert_eq!(ask(&ctx, &operation, json!({ "email": "bob@example.org" })).await.unwrap().status, 201);
+        assert_eq!(ask(&ctx, &operation, json!({ "email": "nobody" })).await.unwrap_err().parameter, "email");
+        assert_eq!(call(&ctx).caller.tier, Tier::Anonymous);
+    }
 }

@@ -7,4 +7,3 @@ pub mod followed;
 pub mod health;
 pub mod keys;
 pub mod watchlist;
-pub mod webhooks;

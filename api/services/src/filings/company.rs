@@ -14,11 +14,11 @@ use super::filter::{Filter, Trades, padded};
 use super::records::{Filed, Trade};
 use super::search::{EDGAR, filed};
 use super::{FEED, SOURCE};
-use crate::feed::position::position;
-use crate::feed::query::newest;
-use crate::feed::told::notes;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use feed::notes::notes;
+use feed::position::position;
+use feed::query::newest;
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Changes of each kind that are looked at.
 const LOOKED_AT_MAX: usize = 500;

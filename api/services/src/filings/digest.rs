@@ -1,5 +1,7 @@
 //! `GET /v1/filing_digest`: what the last days brought of a company, or of all.
 
+use feed::Feeds;
+use operation::context::Part;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
@@ -11,12 +13,12 @@ use super::clusters::{Cluster, clusters};
 use super::filter::{companies_of, unknown_ticker};
 use super::records::{Filed, Trade};
 use super::{Change, FEED, SOURCE};
-use crate::feed::filter::{self, Wanted};
-use crate::feed::position::{day_text, position};
-use crate::feed::query::{DIGEST_MAX, newest, since_days};
-use crate::feed::told::notes;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use feed::filter::{self, Wanted};
+use feed::notes::notes;
+use feed::position::{day_text, position};
+use feed::query::{DIGEST_MAX, newest, since_days};
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Forms that register securities, without their amendment marks.
 const REGISTRATIONS: &[&str] =
@@ -156,7 +158,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     events.sort_by(|a, b| (b.event_score, &b.filing_date, &a.id).cmp(&(a.event_score, &a.filing_date, &b.id)));
     let counts = Counts { material_events: events.len(), insider_activity: trades.len(), registrations: registrations.len() };
     let shown = told.limit(SHOWN_MAX);
-    let standing = ctx.feeds.standing(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
+    let standing = Feeds::of(ctx).standing(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
     Answer::json(&Digest {
         ticker,
         from,

@@ -9,11 +9,11 @@ use schemas::views::filings::Filing;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, FEED};
-use crate::context::Context;
-use crate::feed::filter::{self, Wanted, is_one_of};
-use crate::feed::position::Position;
-use crate::feed::query::newest;
-use crate::problem::Problem;
+use feed::filter::{self, Wanted, is_one_of};
+use feed::position::Position;
+use feed::query::newest;
+use operation::context::Context;
+use operation::problem::Problem;
 
 /// Trades that are looked at for the companies of a ticker.
 const TICKER_TRADES: usize = 50;
@@ -174,7 +174,7 @@ pub(super) async fn companies_of(ctx: &Context, at: &Position, ticker: &str) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feed::filter::Filter as _;
+    use feed::filter::Filter as _;
 
     /// Proves which filings fit which conditions, and how these are found.
     #[test]

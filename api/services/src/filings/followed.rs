@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use super::FEED;
 use super::filter::{Filter, padded};
 use super::records::Changed;
-use crate::feed::query::Feed;
-use crate::problem::Problem;
-use crate::services::common::followed::Followed;
-use crate::webhooks;
+use feed::followed::Followed;
+use feed::query::Feed;
+use operation::problem::Problem;
+use webhooks::matchers::WatchMessages;
 
 /// The filings service's feed.
 pub struct Filings;
@@ -48,7 +48,7 @@ impl Followed for Filings {
     }
 }
 
-impl webhooks::Named for Filings {
+impl WatchMessages for Filings {
     const CHANGES_MAX: usize = 1;
 
     fn message(named: Named, mut changes: Vec<Changed>) -> Value {

@@ -10,11 +10,11 @@ use super::clusters::{Cluster, clusters};
 use super::filter::Trades;
 use super::records::Trade;
 use super::{FEED, SOURCE};
-use crate::feed::position::{day_text, position};
-use crate::feed::query::{DIGEST_MAX, newest, since_days};
-use crate::feed::told::notes;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use feed::notes::notes;
+use feed::position::{day_text, position};
+use feed::query::{DIGEST_MAX, newest, since_days};
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Arguments of `insider_activity`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -28,7 +28,7 @@ pub struct Arguments {
     #[schemars(length(min = 1, max = 12))]
     pub ticker: Option<String>,
     /// How many trades to give at most.
-    #[serde(default = "crate::feed::reading::limit_default")]
+    #[serde(default = "feed::reading::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.

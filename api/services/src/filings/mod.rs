@@ -13,11 +13,11 @@ pub mod search;
 use schemas::topics::{CHANGES_FILINGS, FILINGS, INSIDER_TRADES};
 use schemas::views::filings::{Filing, TABLES};
 
-use crate::feed::query::Feed;
-use crate::feed::{Source, changes};
-use crate::operation::Service;
-use crate::services::common::followed::operations;
-use crate::services::common::{checkpoints, health, keys};
+use crate::common::followed::operations;
+use crate::common::{checkpoints, health, keys};
+use crate::registration::{Bundle, Registration};
+use feed::query::Feed;
+use feed::{Source, changes};
 
 /// Where the service's changes are.
 pub const SOURCE: Source = Source {
@@ -35,31 +35,22 @@ pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "filings" }
 
 /// The service.
 #[must_use]
-pub fn service() -> Service {
-    Service {
-        name: "filings",
-        title: "Securities filings",
-        about: "Filings with the Securities and Exchange Commission (EDGAR): fresh ones since a cursor, digests of material events, insider \
+pub fn service() -> Registration {
+    Registration::new(
+        "filings",
+        "Securities filings",
+        "Filings with the Securities and Exchange Commission (EDGAR): fresh ones since a cursor, digests of material events, insider \
             trades with clusters of several insiders at one issuer, and watches of a company. A tool for monitoring and research, not \
             investment advice. EDGAR is asked within its fair-access limits, under a declared User-Agent. Without a key: the last 7 days, 25 \
             rows an answer.",
-        operations: [
-            vec![new_since::operation(), digest::operation(), company::operation(), insiders::operation(), search::operation()],
-            operations::<followed::Filings>(),
-            vec![
-                keys::operation(),
-                changes::operation::<Filing>(SOURCE, changes::example()),
-                checkpoints::operation(SOURCE),
-                health::operation(SOURCE),
-            ],
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
-        checkpoints: Some(SOURCE),
-        files: Some(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path))),
-    }
+    )
+    .with(vec![new_since::operation(), digest::operation(), company::operation(), insiders::operation(), search::operation()])
+    .with(operations::<followed::Filings>())
+    .with(vec![keys::operation(), changes::operation::<Filing>(SOURCE, changes::example())])
+    .with(Bundle::checkpoints(vec![checkpoints::operation(SOURCE)], SOURCE))
+    .with(vec![health::operation(SOURCE)])
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }
 
 /// A change of this service.
-pub(crate) type Change = crate::feed::filter::Element<Filing>;
+pub(crate) type Change = feed::filter::Element<Filing>;

@@ -7,7 +7,7 @@ use schemas::facts::insider_trades::Owner;
 use schemas::views::filings::Filing;
 use serde::Serialize;
 
-use crate::feed::query::Item;
+use feed::query::Item;
 
 /// A filing of one filer.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

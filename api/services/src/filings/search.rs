@@ -14,12 +14,12 @@ use upstreams::live::Question;
 use super::filter::Filter;
 use super::records::Filed;
 use super::{Change, FEED, SOURCE};
-use crate::feed::filter::{self, Wanted};
-use crate::feed::position::{parse_date, position};
-use crate::feed::query::{DIGEST_MAX, newest};
-use crate::feed::told::notes;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use feed::filter::{self, Wanted};
+use feed::notes::notes;
+use feed::position::{parse_date, position};
+use feed::query::{DIGEST_MAX, newest};
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Days back without a start.
 const DAYS_DEFAULT: i64 = 30;
@@ -36,7 +36,7 @@ pub struct Arguments {
     /// The last filing date, YYYY-MM-DD, inclusive. By default today.
     pub end: Option<String>,
     /// How many filings to give at most.
-    #[serde(default = "crate::feed::reading::limit_default")]
+    #[serde(default = "feed::reading::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time, from what was recorded then: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.

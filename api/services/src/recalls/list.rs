@@ -1,7 +1,10 @@
 //! `GET /api/recalls`: the unified feed, filtered.
 
+use crate::recalls::search::Search;
 use bytes::Bytes;
+use feed::Feeds;
 use jiff::tz::TimeZone;
+use operation::context::Part;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::names::hint;
@@ -12,11 +15,11 @@ use serde_json::json;
 use super::SOURCE;
 use super::rows::{Filter, listed};
 use super::search::words::query_words;
-use crate::feed::position::{day_text, parse_date, position};
-use crate::feed::{etag, has_it};
-use crate::operation::{Answer, Body, Call, Form, Method, Operation, Price, Words};
-use crate::problem::Problem;
-use crate::services::common::agency_url::{RECALL_SITES, url_note};
+use crate::common::agency_url::{RECALL_SITES, url_note};
+use feed::etag::{etag, has_it};
+use feed::position::{day_text, parse_date, position};
+use operation::problem::Problem;
+use operation::{Answer, Body, Call, Form, Method, Operation, Price, Words};
 
 const LIMIT_MAX: usize = 300;
 /// Changes whenever the same position is answered with other bytes.
@@ -66,7 +69,7 @@ pub struct Arguments {
     #[schemars(length(min = 1, max = 200))]
     pub keyword: Option<String>,
     /// How many recalls to give at most.
-    #[serde(default = "crate::feed::reading::limit_default")]
+    #[serde(default = "feed::reading::limit_default")]
     #[schemars(range(min = 1, max = 300))]
     pub limit: usize,
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
@@ -170,7 +173,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         return Ok(Answer { body: Body::NotModified, etag, next_cursor: String::new(), status: 200 });
     }
     let recalls = match keyword {
-        Some(words) => ctx.search.find(at.view.as_ref(), words, &filter, at.seq, limit).await?,
+        Some(words) => Search::of(ctx).find(at.view.as_ref(), words, &filter, at.seq, limit).await?,
         None => {
             // What is announced for later stands in the lists, too.
             let month_max = i64::from(ctx.clock.now().to_zoned(TimeZone::UTC).year() + 2) * 12 - 1;
@@ -181,7 +184,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let body = if call.form == Form::Lines {
         Body::Lines(recalls.iter().map(to_json).collect::<Result<_, _>>()?)
     } else {
-        let standing = ctx.feeds.standing(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
+        let standing = Feeds::of(ctx).standing(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
         let updated = if standing.finished_at_ms == 0 { String::new() } else { day_text(standing.finished_at_ms) };
         Body::Parts(vec![to_json(&Feed { updated, count: recalls.len(), tier, schema: RECORD_FIELDS, recalls })?])
     };

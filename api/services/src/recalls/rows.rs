@@ -11,8 +11,8 @@ use schemas::tables::{Datum, Key};
 use schemas::views::recalls::{AGENCIES, CATEGORIES, HISTORY, LISTS, Listed, RECALLS, Recall, Row, day_of, month_of};
 use view_store::{Range, View};
 
-use crate::context::{store_problem, stored};
-use crate::problem::Problem;
+use operation::context::{store_problem, stored};
+use operation::problem::Problem;
 
 /// The first month that is looked for, January of 1966: the oldest recall of any agency is younger.
 const MONTH_MIN: i64 = 1966 * 12;

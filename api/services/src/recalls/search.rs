@@ -11,9 +11,10 @@ mod follow;
 mod index;
 pub mod words;
 
+use crate::registration::TaskContext;
+use operation::context::Part;
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use schemas::error_code::ErrorCode;
@@ -26,8 +27,8 @@ use view_store::View;
 use self::index::{Fields, Hit};
 use self::words::{Document, days};
 use super::rows::{Filter, rows_at};
-use crate::feed::position::LAG_WITHIN;
-use crate::problem::Problem;
+use feed::position::LAG_WITHIN;
+use operation::problem::Problem;
 
 /// Searches at a time; others wait their turn.
 const SEARCHES_MAX: usize = 4;
@@ -45,7 +46,6 @@ struct Shown {
 
 /// The keyword index of the recalls.
 pub struct Search {
-    dir: Option<PathBuf>,
     shown: Mutex<Option<Shown>>,
     /// The last change that queries see.
     upto: watch::Sender<u64>,
@@ -54,19 +54,30 @@ pub struct Search {
     searches: Semaphore,
 }
 
-impl Search {
-    /// An index in a cache directory of its own, or in memory. Nothing is read or written before [`Self::follow`].
-    #[must_use]
-    pub fn open(dir: Option<PathBuf>) -> Arc<Self> {
-        Arc::new(Self {
-            dir,
+impl Default for Search {
+    /// An index of nothing. Nothing is read or written before [`Search::follow`].
+    fn default() -> Self {
+        Self {
             shown: Mutex::default(),
             upto: watch::Sender::new(0),
             committed: watch::Sender::new(0),
             searches: Semaphore::new(SEARCHES_MAX),
-        })
+        }
     }
+}
 
+impl Part for Search {}
+
+/// Keeps the index at the end of the feed until the server stops.
+pub(super) async fn keep_index(given: Arc<TaskContext>) {
+    let ctx = &given.context;
+    tokio::select! {
+        () = Search::of(ctx).follow(Arc::clone(&ctx.store), ctx.settings.cache_dir.clone()) => {}
+        () = ctx.stopped() => {}
+    }
+}
+
+impl Search {
     /// The last change that queries see.
     #[must_use]
     pub fn upto(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! The service's operations against a plain model of the same changes.
 
+use operation::context::Part;
 use std::sync::Arc;
 
 use schemas::clock::rfc3339;
@@ -11,9 +12,9 @@ use serde_json::{Map, Value, json};
 use super::search::Search;
 use super::search::words::{query_words, words};
 use super::{health, list};
-use crate::context::Context;
-use crate::feed::testing::{Chance, HOUR_MS, START_MS, World, ask, call, fill, text, value};
-use crate::operation::{Body, Call, Form};
+use feed::testing::{Chance, HOUR_MS, START_MS, World, ask, call, fill, text, value};
+use operation::context::Context;
+use operation::{Body, Call, Form};
 
 const DAY_MS: i64 = 24 * HOUR_MS;
 
@@ -100,22 +101,21 @@ async fn keywords_are_the_models() {
     let mut world = World::new().await;
     let mut chance = Chance(12);
     let ctx = world.context(START_MS + 60 * DAY_MS);
-    let following = tokio::spawn(Arc::clone(&world.search).follow(world.store.clone()));
+    let following = tokio::spawn(Search::of(&ctx).follow(world.store.clone(), ctx.settings.cache_dir.clone()));
     for _ in 0..4 {
         fill(&mut world, &mut chance, 700, 1_000).await;
         compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
     }
-    world.search.wait_committed(Seq(world.checkpoint.seq)).await;
+    Search::of(&ctx).wait_committed(Seq(world.checkpoint.seq)).await;
     compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
     following.abort();
     assert!(following.await.unwrap_err().is_cancelled());
 
-    let label = std::fs::read_to_string(world.dir.path().join("index/meta.json")).unwrap();
+    let label = std::fs::read_to_string(world.dir.path().join("cache/meta.json")).unwrap();
     assert!(label.contains("recorded_at") && !label.contains("\\\"seq\\\":0,"), "{label}");
-    world.search = Search::open(Some(world.dir.path().join("index")));
     let ctx = world.context(START_MS + 60 * DAY_MS);
-    let following = tokio::spawn(Arc::clone(&world.search).follow(world.store.clone()));
-    world.search.wait_committed(Seq(world.checkpoint.seq)).await;
+    let following = tokio::spawn(Search::of(&ctx).follow(world.store.clone(), ctx.settings.cache_dir.clone()));
+    Search::of(&ctx).wait_committed(Seq(world.checkpoint.seq)).await;
     compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
     fill(&mut world, &mut chance, 100, 1_000).await;
     compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
@@ -128,9 +128,8 @@ async fn keywords_are_the_models() {
 
     let mut other = World::new().await;
     fill(&mut other, &mut chance, 333, 100).await;
-    other.search = Search::open(Some(world.dir.path().join("index")));
     let ctx = other.context(START_MS + 60 * DAY_MS);
-    let following = tokio::spawn(Arc::clone(&other.search).follow(other.store.clone()));
+    let following = tokio::spawn(Search::of(&ctx).follow(other.store.clone(), Some(world.dir.path().join("cache"))));
     compare(&other, &ctx, &mut chance, 60, &KEYWORDS).await;
     following.abort();
 }

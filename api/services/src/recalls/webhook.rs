@@ -1,22 +1,30 @@
 //! `/api/webhook`: every new recall posted to a URL.
 
+use feed::Source;
+use feed::filter::Element;
+use operation::context::Context;
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
 use schemas::views::accounts::Tier;
+use schemas::views::recalls::Recall;
 use schemas::views::watches::Kept;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::SOURCE;
-use crate::access::kept::{NewWatch, Shelf};
-use crate::access::webhook::Sealing;
-use crate::feed::position::position;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
-use crate::services::common::watchlist::begin::webhook_of;
-use crate::services::common::watchlist::{end, list};
-use crate::services::common::webhooks::{self, ById, Place};
+use super::list::Record;
+use crate::common::watchlist::{end, list};
+use crate::registration::Bundle;
+use access::kept::{NewWatch, Shelf};
+use access::webhook::Sealing;
+use feed::position::position;
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
+use webhooks::matchers::{Found, Subscribed, matcher, page};
+use webhooks::operations::{self as webhook_operations, ById, Place};
+use webhooks::requested::webhook_of;
 
 /// From which tier on.
 const TIER: Tier = Tier::Business;
@@ -59,7 +67,7 @@ pub struct Webhooks {
 
 /// The operations.
 #[must_use]
-pub fn operations() -> Vec<Operation> {
+pub fn operations() -> Bundle {
     let words = |name, method, path, summary, description, example| Words {
         name,
         method,
@@ -97,6 +105,7 @@ pub fn operations() -> Vec<Operation> {
     let place = Place {
         service: SOURCE.service,
         tier: TIER,
+        matcher: matcher::<NewRecalls>,
         paths: [
             "/api/webhook/{id}/deliveries",
             "/api/webhook/{id}/ping",
@@ -110,7 +119,7 @@ pub fn operations() -> Vec<Operation> {
         Operation::define::<list::Arguments, Webhooks, _, _>(list, listed),
         Operation::define::<ById, end::Deleted, _, _>(end, delete),
     ];
-    own.into_iter().chain(webhooks::operations(place)).collect()
+    Bundle::watches(own.into_iter().chain(webhook_operations::operations(place)).collect(), matcher::<NewRecalls>)
 }
 
 async fn register(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
@@ -142,5 +151,37 @@ fn shown(kept: &Kept, sealing: Option<&Sealing>) -> Webhook {
         secret: None,
         made_at: rfc3339(kept.made_at),
         after: u64::try_from(kept.after).unwrap_or(0),
+    }
+}
+
+/// The changes that a webhook of the recalls gets: each new recall.
+pub(super) struct NewRecalls;
+
+impl Subscribed for NewRecalls {
+    type Subscription = ();
+    type Record = Recall;
+
+    const SOURCE: Source = SOURCE;
+
+    fn subscription(_: &Kept) -> Option<()> {
+        Some(())
+    }
+
+    fn selects((): &(), change: &Element<Recall>) -> bool {
+        change.event == "new"
+    }
+
+    async fn find(ctx: &Context, every: &(), after: Seq, upto: Seq) -> Found<Recall> {
+        let view = ctx.live(SOURCE.view).await?;
+        let (changes, to) = page::<Recall>(ctx, &SOURCE, view, after, upto).await?;
+        let first = changes.into_iter().find(|change| Self::selects(every, change));
+        let to = first.as_ref().map_or(to, |first| Seq(first.seq));
+        Ok((first.into_iter().collect(), to))
+    }
+
+    fn message(_: &Kept, changes: Vec<Element<Recall>>) -> Option<Value> {
+        let change = changes.into_iter().next()?;
+        // A time that is the same each time it is sent; that of the attempt is in its head.
+        Some(json!({ "event": "recalls.new", "deliveredAt": change.recorded_at, "recall": Record::from(change.record) }))
     }
 }

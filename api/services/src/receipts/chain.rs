@@ -10,12 +10,12 @@ use schemas::views::receipts::{
 use serde::Serialize;
 
 use super::Receipts;
-use crate::access::append::{self, Once};
-use crate::context::Context;
-use crate::feed::filter::Element;
-use crate::feed::private::read_on;
-use crate::operation::{Answer, Call};
-use crate::problem::Problem;
+use access::append::{self, Once};
+use feed::filter::Element;
+use feed::private::read_on;
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Answer, Call};
 
 /// Who may append to a chain, as its owner is shown it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -1,5 +1,7 @@
 //! `POST /v1/issue`: a signed receipt of what an agent did.
 
+use crate::receipts::SignedWith;
+use operation::context::Part;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::hash::{Hash32, hex};
@@ -13,10 +15,10 @@ use serde_json::{Map, Value, json};
 use super::chain::{check_name, forbidden};
 use super::tree::Inclusion;
 use super::{Receipts, Shown};
-use crate::access::append::{Once, caught_up, command};
-use crate::context::Context;
-use crate::operation::{Answer, Body, Call, Method, Operation, Price, Stage, Words};
-use crate::problem::Problem;
+use access::append::{Once, caught_up, command};
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Answer, Body, Call, Method, Operation, Price, Stage, Words};
 
 /// Arguments of `issue_receipt`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -171,7 +173,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
 
 /// The answer while this process signs nothing; `None` while it signs. The operator finds the whole reason in the log and in `highwater status`.
 fn signing_refused(ctx: &Context) -> Option<Problem> {
-    ctx.signing.as_ref()?.refusal()?;
+    SignedWith::of(ctx).0.as_ref()?.refusal()?;
     let detail =
         "no receipt is signed at present: this server's log does not continue, or is not yet compared with, what was signed before";
     Some(Problem::new(ErrorCode::Unavailable, detail).retry_after(5))

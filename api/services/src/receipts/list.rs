@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{Receipts, Shown};
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 const LIMIT: i64 = 50;
 

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use schemas::key;
-use schemas::receipt::Receipt;
+use schemas::receipt::{Receipt, SigningKeys};
 use schemas::topics::CHANGES_RECEIPTS;
 use schemas::views::receipts::{Signing, TABLES, source};
 use schemas::views::records::Row;
@@ -27,11 +27,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use view_store::View;
 
-use crate::context::{Context, store_problem, stored};
-use crate::feed::Source;
-use crate::operation::{File, Service};
-use crate::problem::Problem;
-use crate::services::common::{health, keys};
+use crate::common::{health, keys};
+use crate::registration::{Registration, Task, TaskRole};
+use feed::Source;
+use operation::File;
+use operation::context::{Context, Part, store_problem, stored};
+use operation::problem::Problem;
 
 /// Where the service's changes are.
 pub const SOURCE: Source = Source {
@@ -44,17 +45,18 @@ pub const SOURCE: Source = Source {
     sample_days: None,
 };
 
-/// The service.
+/// The service. Its tree of checkpoints is over the receipts themselves, not over its changes.
 #[must_use]
-pub fn service() -> Service {
-    Service {
-        name: "receipts",
-        title: "Provenance receipts",
-        about: "Signed, hash-chained receipts of what software agents did. Each agent's receipts count up without a gap, each naming the hash of \
+pub fn service() -> Registration {
+    Registration::new(
+        "receipts",
+        "Provenance receipts",
+        "Signed, hash-chained receipts of what software agents did. Each agent's receipts count up without a gap, each naming the hash of \
             the one before; a receipt is checked offline with SHA-256, Ed25519 and canonical JSON (RFC 8785). Inputs and outputs are hashed on \
             arrival and never kept. A chain belongs to the first caller it is issued to; nobody else can append to it unless the owner allows it. \
             Verifying and listing are free.",
-        operations: vec![
+    )
+    .with(vec![
             issue::operation(),
             verify::operation(),
             list::operation(),
@@ -64,11 +66,12 @@ pub fn service() -> Service {
             pubkey::operation(),
             keys::operation(),
             health::operation(SOURCE),
-        ],
-        // Its tree is over the receipts themselves.
-        checkpoints: None,
-        files: Some(|ctx, path| Box::pin(file(ctx, path))),
-    }
+        ])
+    .with_files(|ctx, path| Box::pin(file(ctx, path)))
+    .with_tasks(&[
+        Task { role: TaskRole::Project, run: |given| Box::pin(seal::run(given)) },
+        Task { role: TaskRole::Project, run: |given| Box::pin(pubkey::keep_first_named(given)) },
+    ])
 }
 
 /// What stands beside the operations: the page of a receipt, the checkpoint, the tiles.
@@ -82,6 +85,12 @@ async fn file(ctx: Arc<Context>, path: String) -> Result<Option<File>, Problem> 
         None => receipts.tree_file(&path).await,
     }
 }
+
+/// The keys that this process signs receipts with, if it has any; they say why nothing is signed at present.
+#[derive(Default)]
+pub struct SignedWith(pub Option<Arc<SigningKeys>>);
+
+impl Part for SignedWith {}
 
 /// A receipt as it is shown.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

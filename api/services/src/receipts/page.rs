@@ -4,9 +4,9 @@ use schemas::receipt::{Receipt, is_id};
 use serde_json::json;
 
 use super::Receipts;
-use crate::operation::File;
-use crate::pages::{escape, page};
-use crate::problem::Problem;
+use operation::File;
+use operation::problem::Problem;
+use pages::{escape, page};
 
 /// The script that checks: it hashes, compares and verifies with what the browser has.
 const SCRIPT: &str = include_str!("verify.js");

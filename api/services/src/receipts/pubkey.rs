@@ -1,5 +1,6 @@
 //! `GET /pubkey`: the keys that receipts are verified with.
 
+use crate::registration::TaskContext;
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
@@ -7,12 +8,17 @@ use schemas::receipt::ALGORITHM;
 use schemas::views::receipts::{KEY, PublicKey, ReceiptCommand, Signing, TABLES};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
 
 use super::Receipts;
-use crate::access::append::{self, Once};
-use crate::context::Context;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use access::append::{self, Once};
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
+
+/// How long to wait until the first key is named again.
+const NAME_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Arguments of `public_key`: none.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -80,6 +86,20 @@ async fn answer(call: Call, _: Arguments) -> Result<Answer, Problem> {
 /// `unavailable`, while nobody projects.
 pub async fn name_first(ctx: &Context, public_key: &str) -> Result<(), Problem> {
     name(ctx, public_key, "", Once::Yes).await
+}
+
+/// Names the first key as soon as that can be recorded, unless one was named.
+pub(super) async fn keep_first_named(given: Arc<TaskContext>) {
+    let naming = async {
+        while let Err(problem) = name_first(&given.context, given.signer.first_key()).await {
+            tracing::warn!(reason = problem.detail, "the first key of receipts is not named yet, will retry");
+            tokio::time::sleep(NAME_RETRY_INTERVAL).await;
+        }
+    };
+    tokio::select! {
+        () = naming => {}
+        () = given.context.stopped() => {}
+    }
 }
 
 /// Names the key that signs from here on, with the reason if a restore was declared. Whoever decides must have it.

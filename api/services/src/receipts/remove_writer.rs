@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::chain::{Writers, change_writer, check_name, owned, read_writer, shown};
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Arguments of `remove_chain_writer`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -1,6 +1,7 @@
 //! Seals the tree over receipts: what was read back is remembered by the signer, signed, and named by a command, so that every node serves the
 //! same checkpoint.
 
+use crate::registration::TaskContext;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,9 +13,9 @@ use view_store::{Checkpoint as ViewCheckpoint, View};
 
 use super::Receipts;
 use super::signer::{Signer, TREE};
-use crate::access::append::{Once, command};
-use crate::context::{Context, store_problem};
-use crate::problem::Problem;
+use access::append::{Once, command};
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
 
 /// Between two looks: a receipt is in a checkpoint within a second.
 const EVERY: Duration = Duration::from_millis(400);
@@ -34,13 +35,14 @@ enum Looked {
 }
 
 /// Seals the tree whenever it has grown, until the server stops. One process at a time does, of those that have the key; two do no harm.
-pub async fn run(ctx: Arc<Context>, signer: Arc<Signer>, holder: String) {
-    let mut lease = Lease::new(&ctx.store, "receipts/seal".to_owned(), &holder);
+pub async fn run(given: Arc<TaskContext>) {
+    let TaskContext { context: ctx, signer, holder } = &*given;
+    let mut lease = Lease::new(&ctx.store, "receipts/seal".to_owned(), holder);
     let mut is_warned = false;
     let sealing = async {
         loop {
             let looked_at = Instant::now();
-            match look(&ctx, &signer, &mut lease).await {
+            match look(ctx, signer, &mut lease).await {
                 Ok(Looked::Sealed(view, at)) => {
                     // Nothing to do until receipts come. Where the view itself is gone, the next look opens another.
                     let _ = tokio::time::timeout(LOOKED_ANYWAY, view.wait_past(&at)).await;

@@ -18,9 +18,9 @@ use schemas::views::receipts::{Signing, TABLES};
 
 use super::Receipts;
 use super::memory::{self, Found, Memory, Remembered, Successor, conflict, new_memory};
-use crate::context::Context;
-use crate::problem::Problem;
-use crate::surfaces::metrics;
+use operation::context::Context;
+use operation::metrics;
+use operation::problem::Problem;
 
 /// The name of the tree over receipts in the memory.
 pub(super) const TREE: &str = "receipts";
@@ -67,6 +67,11 @@ impl Signer {
     #[must_use]
     pub fn new(memory: Memory, keys: Arc<SigningKeys>, first_key: String) -> Self {
         Self { memory, keys, first_key, allowed: Mutex::default(), refused_trees: Mutex::default() }
+    }
+
+    /// The public key, in hex, that signs first if none is named yet.
+    pub(crate) fn first_key(&self) -> &str {
+        &self.first_key
     }
 
     /// The keys that are signed with.

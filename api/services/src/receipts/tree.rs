@@ -10,8 +10,8 @@ use schemas::views::receipts::{Sealed, source};
 use serde::Serialize;
 
 use super::Receipts;
-use crate::operation::File;
-use crate::problem::Problem;
+use operation::File;
+use operation::problem::Problem;
 
 /// That a receipt is a leaf of a signed tree.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::tree::Inclusion;
 use super::{Receipts, Shown};
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Arguments of `verify_receipt`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

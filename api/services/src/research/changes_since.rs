@@ -9,11 +9,11 @@ use super::FEED;
 use super::filter::{Filter, SponsorClass};
 use super::followed::Research;
 use super::records::Changed;
-use crate::feed::query::{Place, Query};
-use crate::feed::reading::Filtered;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
-use crate::services::common::filters::merged;
+use crate::common::filters::merged;
+use feed::query::{Place, Query};
+use feed::reading::Filtered;
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Arguments of `whats_changed_since`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -1,5 +1,7 @@
 //! `GET /v1/delta_digest`: what the last days brought.
 
+use feed::Feeds;
+use operation::context::Part;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -13,11 +15,11 @@ use super::filter::Filter;
 use super::new_funding::{Counts, New, split};
 use super::records::{Grant, Trial};
 use super::{FEED, SOURCE};
-use crate::feed::position::{day_text, position};
-use crate::feed::query::{DIGEST_MAX, newest, since_days};
-use crate::feed::told::notes;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use feed::notes::notes;
+use feed::position::{day_text, position};
+use feed::query::{DIGEST_MAX, newest, since_days};
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// What was made public so many days before the window counts as new in it: upstreams are read daily, and some publish late.
 const LATE_DAYS: i64 = 7;
@@ -135,7 +137,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let shown = told.limit(SHOWN_MAX);
     grants.truncate(shown);
     trials.truncate(shown);
-    let standing = ctx.feeds.standing(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
+    let standing = Feeds::of(ctx).standing(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
     Answer::json(&Digest {
         from,
         to: day_text(at.now.as_millisecond()),

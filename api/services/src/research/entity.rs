@@ -8,11 +8,11 @@ use serde_json::json;
 use super::filter::Filter;
 use super::records::Changed;
 use super::{FEED, SOURCE};
-use crate::feed::position::position;
-use crate::feed::query::{DIGEST_MAX, Item, newest};
-use crate::feed::told::notes;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use feed::notes::notes;
+use feed::position::position;
+use feed::query::{DIGEST_MAX, Item, newest};
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Arguments of `entity_watch`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ pub struct Arguments {
     #[schemars(length(min = 2, max = 200))]
     pub value: String,
     /// How many changes to give at most.
-    #[serde(default = "crate::feed::reading::limit_default")]
+    #[serde(default = "feed::reading::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.

@@ -6,7 +6,7 @@ use schemas::views::research::{Funding, MANY};
 use serde::{Deserialize, Serialize};
 
 use super::Change;
-use crate::feed::filter::{self, Wanted, contains};
+use feed::filter::{self, Wanted, contains};
 
 /// Classes of sponsors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -147,7 +147,7 @@ mod tests {
     use schemas::views::research::Topic;
 
     use super::*;
-    use crate::feed::filter::Filter as _;
+    use feed::filter::Filter as _;
 
     /// Proves that a filter goes over another field by field.
     #[test]

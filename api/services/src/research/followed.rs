@@ -8,10 +8,10 @@ use super::FEED;
 use super::entity::filter_of;
 use super::filter::Filter;
 use super::records::Changed;
-use crate::feed::query::Feed;
-use crate::problem::Problem;
-use crate::services::common::followed::{Followed, watched_name};
-use crate::webhooks;
+use feed::followed::{Followed, watched_name};
+use feed::query::Feed;
+use operation::problem::Problem;
+use webhooks::matchers::WatchMessages;
 
 /// The research service's feed.
 pub struct Research;
@@ -63,7 +63,7 @@ impl Followed for Research {
     }
 }
 
-impl webhooks::Named for Research {
+impl WatchMessages for Research {
     const CHANGES_MAX: usize = 20;
 
     fn message(named: Named, changes: Vec<Changed>) -> Value {

@@ -12,11 +12,11 @@ pub mod search;
 use schemas::topics::{CHANGES_RESEARCH, GRANTS, TRIALS};
 use schemas::views::research::{Funding, TABLES};
 
-use crate::feed::query::Feed;
-use crate::feed::{Source, changes};
-use crate::operation::Service;
-use crate::services::common::followed::operations;
-use crate::services::common::{checkpoints, health, keys};
+use crate::common::followed::operations;
+use crate::common::{checkpoints, health, keys};
+use crate::registration::{Bundle, Registration};
+use feed::query::Feed;
+use feed::{Source, changes};
 
 /// Where the service's changes are.
 pub const SOURCE: Source = Source {
@@ -34,30 +34,21 @@ pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" }
 
 /// The service.
 #[must_use]
-pub fn service() -> Service {
-    Service {
-        name: "research",
-        title: "Research funding",
-        about: "Newly awarded grants (NIH RePORTER) and new clinical trials (ClinicalTrials.gov) in a territory: what is new, what changed since \
+pub fn service() -> Registration {
+    Registration::new(
+        "research",
+        "Research funding",
+        "Newly awarded grants (NIH RePORTER) and new clinical trials (ClinicalTrials.gov) in a territory: what is new, what changed since \
             a cursor, digests, watches of an institution, sponsor, investigator or topic, and live search. Every change is kept and has a \
             number; topics name the words that decided them. Without a key: the last 7 days, 25 rows an answer.",
-        operations: [
-            vec![new_funding::operation(), changes_since::operation(), digest::operation(), entity::operation(), search::operation()],
-            operations::<followed::Research>(),
-            vec![
-                keys::operation(),
-                changes::operation::<Funding>(SOURCE, changes::example()),
-                checkpoints::operation(SOURCE),
-                health::operation(SOURCE),
-            ],
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
-        checkpoints: Some(SOURCE),
-        files: Some(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path))),
-    }
+    )
+    .with(vec![new_funding::operation(), changes_since::operation(), digest::operation(), entity::operation(), search::operation()])
+    .with(operations::<followed::Research>())
+    .with(vec![keys::operation(), changes::operation::<Funding>(SOURCE, changes::example())])
+    .with(Bundle::checkpoints(vec![checkpoints::operation(SOURCE)], SOURCE))
+    .with(vec![health::operation(SOURCE)])
+    .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }
 
 /// The record of a change of this service.
-pub(crate) type Change = crate::feed::filter::Element<Funding>;
+pub(crate) type Change = feed::filter::Element<Funding>;

@@ -9,12 +9,12 @@ use serde_json::json;
 use super::filter::{Filter, SponsorClass};
 use super::records::{Either, Grant, Trial};
 use super::{Change, FEED, SOURCE};
-use crate::feed::filter::{self, Wanted};
-use crate::feed::position::position;
-use crate::feed::query::newest;
-use crate::feed::told::notes;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use feed::filter::{self, Wanted};
+use feed::notes::notes;
+use feed::position::position;
+use feed::query::newest;
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Arguments of `new_funding`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -48,7 +48,7 @@ pub struct Arguments {
     #[schemars(length(min = 1, max = 30))]
     pub phase: Option<String>,
     /// How many grants and trials to give at most, together.
-    #[serde(default = "crate::feed::reading::limit_default")]
+    #[serde(default = "feed::reading::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.

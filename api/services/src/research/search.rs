@@ -1,5 +1,6 @@
 //! `GET /v1/search_records`: grants and trials by words, asked of the upstreams now.
 
+use feed::live;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::facts::FactData;
@@ -13,12 +14,12 @@ use super::filter::{Filter, SponsorClass};
 use super::new_funding::{Counts, split};
 use super::records::{Grant, Trial};
 use super::{Change, FEED, SOURCE};
-use crate::feed::filter::{self, Wanted, has_words};
-use crate::feed::position::position;
-use crate::feed::query::{DIGEST_MAX, newest};
-use crate::feed::told::notes;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use feed::filter::{self, Wanted, has_words};
+use feed::notes::notes;
+use feed::position::position;
+use feed::query::{DIGEST_MAX, newest};
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Arguments of `search_records`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -30,7 +31,7 @@ pub struct Arguments {
     /// Class of the sponsor. `NIH` and `OTHER_GOV` have grants and trials, the others trials alone.
     pub sponsor_class: Option<SponsorClass>,
     /// How many grants and trials to give at most, together.
-    #[serde(default = "crate::feed::reading::limit_default")]
+    #[serde(default = "feed::reading::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time, from what was recorded then: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
@@ -110,8 +111,10 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         let grants = Question::Grants { keyword: keyword.clone(), limit };
         let trials = Question::Trials { keyword, class: class.map_or("", registry_class), limit };
         let wants_grants = class.is_none_or(|class| matches!(class, SponsorClass::Nih | SponsorClass::OtherGov));
-        let (grants, trials) =
-            tokio::join!(async { if wants_grants { Some(ctx.ask(grants, at.now).await) } else { None } }, ctx.ask(trials, at.now));
+        let (grants, trials) = tokio::join!(
+            async { if wants_grants { Some(live::ask(ctx, grants, at.now).await) } else { None } },
+            live::ask(ctx, trials, at.now)
+        );
         match (grants.transpose(), trials) {
             (Ok(grants), Ok(trials)) => {
                 let grants = grants.iter().flat_map(|grants| grants.iter()).filter_map(|fact| match fact {

@@ -3,11 +3,11 @@
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 
-use crate::context::ServiceSettings;
-use crate::operation::{Operation, Service};
-use crate::pages::{escape, inline, page, words};
-use crate::surfaces::discovery::{price, verb};
-use crate::surfaces::openapi;
+use crate::openapi;
+use crate::prices::price;
+use operation::context::ServiceSettings;
+use operation::{Operation, Service};
+use pages::{escape, inline, page, words};
 
 /// `{prefix}/docs`: every operation with its parameters, an example and its errors.
 pub(crate) fn reference(service: &Service, settings: &ServiceSettings) -> String {
@@ -33,7 +33,7 @@ fn section(operation: &Operation, settings: &ServiceSettings) -> String {
     let mut html = format!(
         "<section id=\"{0}\"><h2>{0}</h2><p><code><span class=\"verb\">{1}</span> {2}</code> <span class=\"soft\">{3}</span></p>{4}{5}",
         escape(operation.name),
-        verb(operation),
+        operation.method.as_str(),
         escape(operation.path),
         escape(&price(operation, settings)),
         words(operation.summary),
@@ -105,7 +105,7 @@ fn example(operation: &Operation, settings: &ServiceSettings) -> String {
         }
     }
     let url = format!("{}{path}", settings.base_url);
-    match (verb(operation), query.finish().as_str()) {
+    match (operation.method.as_str(), query.finish().as_str()) {
         ("GET", "") => format!("curl '{url}'"),
         ("GET", query) => format!("curl '{url}?{query}'"),
         ("DELETE", _) => format!("curl -X DELETE '{url}'"),

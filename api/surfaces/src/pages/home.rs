@@ -1,8 +1,8 @@
 //! `GET /`: what runs here.
 
-use crate::context::ServiceSettings;
-use crate::operation::Service;
-use crate::pages::{escape, page, words};
+use operation::Service;
+use operation::context::ServiceSettings;
+use pages::{escape, page, words};
 
 /// The home page: every service with its links.
 pub(crate) fn render<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {

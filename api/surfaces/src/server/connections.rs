@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
-use crate::surfaces::forwarded::network_of;
+use crate::forwarded::network_of;
 
 /// Marks a connection whose request is being answered.
 const ANSWERING: u64 = u64::MAX;

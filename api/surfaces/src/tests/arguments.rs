@@ -1,7 +1,7 @@
 //! The check of arguments, through the query, the path and the body.
 
 use super::*;
-use crate::surfaces::arguments::Checker;
+use crate::arguments::Checker;
 
 /// Proves that every kind of bad query is refused with the parameter's name and words that help.
 #[tokio::test]
@@ -104,7 +104,7 @@ fn json_arguments() {
 /// written (a webhook's URL) is in no refusal.
 #[test]
 fn fields_within_fields() {
-    let operations = crate::services::filings::service().operations;
+    let operations = services::filings::service().service.operations;
     let check = |name: &str, arguments: Value| {
         let operation = operations.iter().find(|operation| operation.name == name).unwrap();
         Checker::new(operation).unwrap().json(arguments.as_object().unwrap().clone(), ErrorCode::BodyInvalid)

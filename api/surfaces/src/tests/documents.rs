@@ -1,7 +1,7 @@
 //! What is rendered from the definitions, and what stands at the root.
 
 use super::*;
-use crate::surfaces::SiteError;
+use crate::SiteError;
 
 /// Proves that the OpenAPI document names every operation, parameter, key place and error.
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! What every operation in THE LIST owes to the surfaces.
 
 use super::*;
-use crate::services;
-use crate::surfaces::arguments::Checker;
+use crate::arguments::Checker;
+use services;
 
 /// Proves that each definition is whole: its check compiles, its example passes it, and its names and lists are real.
 #[test]

@@ -24,14 +24,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::access::Access;
-use crate::access::secrets::Secrets;
-use crate::access::tiers::{Limits, Tiers};
-use crate::context::{Context, ForwardedHeader, ServiceSettings, Settings};
-use crate::operation::{Answer, Body, Call, Form, Method, Operation, Price, Service, Words};
-use crate::problem::Problem;
-use crate::services::recalls::search::Search;
-use crate::surfaces::{Readiness, Site, filter};
+use crate::{Readiness, Site, filter};
+use operation::context::{Context, ForwardedHeader, ServiceSettings, Settings};
+use operation::problem::Problem;
+use operation::secrets::Secrets;
+use operation::tiers::{Limits, Tiers};
+use operation::{Answer, Body, Call, Form, Method, Operation, Price, Service, Words};
 
 pub(super) const BASE: &str = "https://fake.example/fake";
 
@@ -191,7 +189,7 @@ fn service(gate: &Arc<Notify>) -> Service {
     let drop = words("drop", Method::Delete, "/api/items/{id}");
     let drop = Operation::define::<ById, Anything, _, _>(drop, |_: Call, by: ById| async move { value(json!({"deleted": by.id})) });
     let operations = operations.into_iter().chain([drop]).collect();
-    Service { name: "fake", title: "Fakes & <more>", about: "Made up.\n\nFor tests.", operations, checkpoints: None, files: None }
+    Service { name: "fake", title: "Fakes & <more>", about: "Made up.\n\nFor tests.", operations, files: None }
 }
 
 /// A context in a directory that goes with it.
@@ -219,13 +217,14 @@ impl Fixture {
             registry: None,
             private_targets: false,
             nameserver: None,
+            cache_dir: None,
             tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(100_000, 50_000, 200, 20, 50)),
         };
         change(&mut settings);
         let log = event_log::embedded::EmbeddedLog::open(&dir.path().join("log"), event_log::embedded::Options::default()).unwrap();
         let store = view_store::EmbeddedStore::open(&dir.path().join("store"), view_store::embedded::Options::default()).unwrap();
-        let access = Access::new(Secrets::from_master(&[7; 32]).unwrap());
-        let context = Context::new(settings, Clock::System, log, store, access, Search::open(None));
+        let secrets = Secrets::from_master(&[7; 32]).unwrap();
+        let context = Context::new(settings, Clock::System, secrets, log, store);
         Self { _dir: dir, context: Arc::new(context), gate: Arc::new(Notify::new()) }
     }
 

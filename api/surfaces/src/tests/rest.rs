@@ -178,7 +178,7 @@ async fn cross_origin() {
 async fn unknown_paths_are_limited() {
     let fixture = Fixture::new(|_| {});
     let site = fixture.site(Arc::new(|| Ok(())));
-    let calls_max = crate::access::tiers::UNKNOWN_PATHS.calls_max;
+    let calls_max = operation::tiers::UNKNOWN_PATHS.calls_max;
     let (mut found_none, mut limited) = (0, None);
     // Twice as many as a minute's, so that one minute's are spent even if the next one begins meanwhile.
     for _ in 0..=2 * calls_max {

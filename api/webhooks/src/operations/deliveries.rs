@@ -9,9 +9,9 @@ use serde_json::json;
 use view_store::Range;
 
 use super::{ById, Place, Standing, read, standing, target};
-use crate::context::store_problem;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use operation::context::store_problem;
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Rows of the past that are looked at.
 const ROWS_MAX: usize = 200;

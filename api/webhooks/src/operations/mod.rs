@@ -6,6 +6,7 @@ pub mod replay;
 pub mod resend;
 pub mod update;
 
+use crate::post::poster;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,11 +20,12 @@ use schemas::views::records::Row;
 use schemas::views::watches::Kept;
 use serde::{Deserialize, Serialize};
 
-use crate::access::kept::Shelf;
-use crate::context::{Context, store_problem, stored};
-use crate::operation::{Call, Operation};
-use crate::problem::Problem;
-use crate::webhooks::Said;
+use crate::NewMatcher;
+use crate::Said;
+use access::kept::Shelf;
+use operation::context::{Context, store_problem, stored};
+use operation::problem::Problem;
+use operation::{Call, Operation};
 
 /// How long somebody waits for what a target says.
 const POSTED_WITHIN: Duration = Duration::from_secs(10);
@@ -35,6 +37,8 @@ pub struct Place {
     pub service: &'static str,
     /// From which tier on.
     pub tier: Tier,
+    /// Makes the matcher of the service, which also writes the bodies of its messages.
+    pub matcher: NewMatcher,
     /// The paths of the operations, in the order of [`operations`].
     pub paths: [&'static str; 5],
 }
@@ -125,7 +129,7 @@ pub struct Posted {
 
 /// Posts a message now, once, beside what is under way.
 pub(crate) async fn post_now(ctx: &Context, kept: &Kept, message: String, body: Bytes) -> Result<Posted, Problem> {
-    let sent = tokio::time::timeout(POSTED_WITHIN, ctx.poster().await?.send(ctx, kept, &message, body)).await;
+    let sent = tokio::time::timeout(POSTED_WITHIN, poster(ctx).await?.send(ctx, kept, &message, body)).await;
     let said = sent.unwrap_or(Ok(Said::Nothing("it does not answer in time")))?;
     Ok(Posted { taken: matches!(said, Said::Taken(_)), status: said.status(), reason: said.reason(), message })
 }

@@ -7,8 +7,8 @@ use schemas::hash::hex;
 use serde_json::json;
 
 use super::{ById, Place, Posted, post_now, target};
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// The operation.
 #[must_use]

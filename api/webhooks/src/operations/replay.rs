@@ -8,11 +8,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{Place, Standing, standing, target};
-use crate::access::append::{Once, command};
-use crate::context::Context;
-use crate::feed::cursor;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
+use access::append::{Once, command};
+use feed::cursor;
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Arguments of `replay_webhook`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -63,7 +63,7 @@ async fn answer(call: Call, arguments: Arguments, place: Place) -> Result<Answer
     let change = |names: [&'static str; 2], number: Option<u64>, text: Option<&str>| match (number, text) {
         (Some(_), Some(_)) => Err(Problem::parameter(names[1], format!("give `{}` or `{}`, not both", names[0], names[1]))),
         (number, None) => Ok(number),
-        (None, Some(text)) => match cursor::read(ctx.access.secrets(), place.service, text).map_err(|problem| problem.about(names[1]))? {
+        (None, Some(text)) => match cursor::read(&ctx.secrets, place.service, text).map_err(|problem| problem.about(names[1]))? {
             // That of a watch runs the other way.
             (_, made_for) if made_for.starts_with("watch/") => Err(cursor::invalid("the cursor is not one of the feed").about(names[1])),
             (seq, _) => Ok(Some(seq.0)),

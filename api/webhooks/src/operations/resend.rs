@@ -10,10 +10,10 @@ use serde_json::json;
 use view_store::Range;
 
 use super::{Place, Posted, post_now, read, standing, target};
-use crate::context::{Context, store_problem};
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
-use crate::webhooks::body;
+use crate::Matchers;
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// States of the past read at once, and in all.
 const PAGE: usize = 500;
@@ -54,15 +54,15 @@ pub fn operation(place: Place, path: &'static str) -> Operation {
 
 async fn answer(call: Call, arguments: Arguments, place: Place) -> Result<Answer, Problem> {
     let kept = target(&call, place, &arguments.id).await?;
-    Answer::json(&again(&call.context, &kept, arguments.message).await?)
+    Answer::json(&again(&call.context, &Matchers::new(vec![place.matcher]), &kept, arguments.message).await?)
 }
 
 /// Posts a message of the past again.
 ///
 /// # Errors
 /// `not-found` for one that this webhook never had.
-pub(crate) async fn again(ctx: &Context, kept: &Kept, message: String) -> Result<Posted, Problem> {
-    let body = body(ctx, kept, &claimed(ctx, kept, &message).await?).await?;
+pub(crate) async fn again(ctx: &Context, matchers: &Matchers, kept: &Kept, message: String) -> Result<Posted, Problem> {
+    let body = matchers.body(ctx, kept, &claimed(ctx, kept, &message).await?).await?;
     post_now(ctx, kept, message, body).await
 }
 

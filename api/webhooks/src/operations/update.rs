@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{Place, target};
-use crate::access::kept::Shelf;
-use crate::access::webhook::Sealing;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
-use crate::services::common::watchlist::begin::target_of;
-use crate::webhooks::sign::SigningSecret;
+use crate::requested::target_of;
+use access::kept::Shelf;
+use access::sign::SigningSecret;
+use access::webhook::Sealing;
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Arguments of `update_webhook`.
 #[derive(Clone, Deserialize, JsonSchema)]

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::access::kept::Shelf;
-use crate::access::tiers::KEEPS_FROM;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
-use crate::services::common::followed::Followed;
+use access::kept::Shelf;
+use feed::followed::Followed;
+use operation::problem::Problem;
+use operation::tiers::KEEPS_FROM;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Arguments of `delete_filter`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -10,12 +10,12 @@ use schemas::error_code::ErrorCode;
 use schemas::views::watches::Kept;
 use serde::Serialize;
 
-use super::followed::Followed;
-use crate::access::kept::Shelf;
-use crate::access::tiers::KEEPS_FROM;
-use crate::feed::filter::Filter;
-use crate::operation::Call;
-use crate::problem::Problem;
+use access::kept::Shelf;
+use feed::filter::Filter;
+use feed::followed::Followed;
+use operation::Call;
+use operation::problem::Problem;
+use operation::tiers::KEEPS_FROM;
 
 /// A saved filter.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -6,12 +6,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Saved;
-use crate::access::kept::Shelf;
-use crate::access::tiers::KEEPS_FROM;
-use crate::feed::filter::Filter;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
-use crate::services::common::followed::Followed;
+use access::kept::Shelf;
+use feed::filter::Filter;
+use feed::followed::Followed;
+use operation::problem::Problem;
+use operation::tiers::KEEPS_FROM;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Arguments of `save_filter`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -4,18 +4,16 @@ use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use serde::Deserialize;
 use serde_json::json;
+use webhooks::requested::webhook_of;
 
 use super::Watch;
-use crate::access::kept::{NewWatch, Shelf};
-use crate::access::tiers::KEEPS_FROM;
-use crate::access::webhook::Webhook;
-use crate::context::Context;
-use crate::feed::filter::Filter;
-use crate::feed::position::position;
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
-use crate::services::common::followed::Followed;
-use crate::webhooks::sign::SigningSecret;
+use access::kept::{NewWatch, Shelf};
+use feed::filter::Filter;
+use feed::followed::Followed;
+use feed::position::position;
+use operation::problem::Problem;
+use operation::tiers::KEEPS_FROM;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Arguments of `watch`.
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -75,35 +73,4 @@ async fn answer<S: Followed>(call: Call, arguments: Arguments<S::Named>) -> Resu
     let sealing = shelf.sealing().await?;
     let secret = sealing.as_ref().and_then(|sealing| sealing.first_secret(&kept));
     Ok(Answer { status: 201, ..Answer::json(&Watch::<S::Named> { secret, ..Watch::of(&kept, sealing.as_ref())? })? })
-}
-
-/// The webhook that is asked for, and what it is signed with.
-///
-/// # Errors
-/// What is wrong with either, by the field.
-pub(crate) async fn webhook_of(
-    ctx: &Context,
-    field: &'static str,
-    url: Option<&str>,
-    secret: Option<&str>,
-) -> Result<Option<(Webhook, SigningSecret)>, Problem> {
-    let refused = |field: &'static str| move |reason| Problem::parameter(field, format!("{field}: {reason}"));
-    let secret = secret.map(SigningSecret::parse).transpose().map_err(refused("secret"))?;
-    match url {
-        Some(url) => {
-            let webhook = target_of(ctx, field, url).await?;
-            Ok(Some((webhook, secret.unwrap_or_else(SigningSecret::random))))
-        }
-        None if secret.is_some() => Err(Problem::parameter("secret", "secret: there is no webhook to sign for")),
-        None => Ok(None),
-    }
-}
-
-/// Where is to be delivered.
-///
-/// # Errors
-/// What is wrong with it, by the field.
-pub(crate) async fn target_of(ctx: &Context, field: &'static str, url: &str) -> Result<Webhook, Problem> {
-    let refused = |reason| Problem::parameter(field, format!("{field}: {reason}"));
-    ctx.poster().await?.target(url).await.map_err(refused)
 }

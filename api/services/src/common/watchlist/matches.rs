@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{Watch, after};
-use crate::access::kept::Shelf;
-use crate::access::tiers::KEEPS_FROM;
-use crate::feed::cursor;
-use crate::feed::filter::Filter;
-use crate::feed::position::position;
-use crate::feed::query::Item;
-use crate::feed::reading::LIMIT_MAX;
-use crate::feed::select::{Selection, Way};
-use crate::operation::{Answer, Call, Method, Operation, Price, Words};
-use crate::problem::Problem;
-use crate::services::common::followed::Followed;
-use crate::surfaces::metrics;
+use access::kept::Shelf;
+use feed::cursor;
+use feed::filter::Filter;
+use feed::followed::Followed;
+use feed::position::position;
+use feed::query::Item;
+use feed::reading::LIMIT_MAX;
+use feed::select::{Selection, Way};
+use operation::metrics;
+use operation::problem::Problem;
+use operation::tiers::KEEPS_FROM;
+use operation::{Answer, Call, Method, Operation, Price, Words};
 
 /// Arguments of `get_watch`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -28,7 +28,7 @@ pub struct Arguments {
     #[schemars(length(min = 1, max = 64))]
     pub id: String,
     /// How many matches to give at most.
-    #[serde(default = "crate::feed::reading::limit_default")]
+    #[serde(default = "feed::reading::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Where to go on to older matches: the `cursor` of an earlier answer. Without it the newest come first.
@@ -78,7 +78,7 @@ async fn answer<S: Followed>(call: Call, arguments: Arguments) -> Result<Answer,
         return Err(Problem::parameter("limit", format!("{} is not between 1 and {LIMIT_MAX}", arguments.limit)));
     }
     let feed = S::FEED;
-    let (service, secrets) = (feed.source.service, ctx.access.secrets());
+    let (service, secrets) = (feed.source.service, &ctx.secrets);
     let shelf = Shelf::watches(&call, service);
     let kept = shelf.watch(&arguments.id).await?;
     let at = position(ctx, &feed.source, None).await?;

@@ -13,8 +13,8 @@ use schemas::views::watches::Kept;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::access::webhook::Sealing;
-use crate::problem::Problem;
+use access::webhook::Sealing;
+use operation::problem::Problem;
 
 /// A watch.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

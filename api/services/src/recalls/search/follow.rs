@@ -1,6 +1,6 @@
 //! Keeping the keyword index up with the feed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -52,17 +52,16 @@ struct Build {
 
 impl Search {
     /// Keeps the index up with the recalls view, for as long as the future lives. Failures are logged and tried again.
-    pub async fn follow(self: Arc<Self>, store: Arc<dyn ViewStore>) {
+    pub async fn follow(self: Arc<Self>, store: Arc<dyn ViewStore>, dir: Option<PathBuf>) {
         loop {
-            let Err(error) = self.run(store.as_ref()).await;
+            let Err(error) = self.run(store.as_ref(), dir.clone()).await;
             self.show(None, 0);
             report(&error);
             tokio::time::sleep(RETRY_AFTER).await;
         }
     }
 
-    async fn run(&self, store: &dyn ViewStore) -> Result<std::convert::Infallible, Error> {
-        let dir = self.dir.clone();
+    async fn run(&self, store: &dyn ViewStore, dir: Option<PathBuf>) -> Result<std::convert::Infallible, Error> {
         let (index, at) = tokio::task::spawn_blocking(move || open(dir.as_deref())).await??;
         let mut build = Build { index, at, pending: 0, committed: Instant::now() };
         let mut generation = None;

@@ -15,7 +15,7 @@ use tantivy::{
 };
 
 use super::words::{Document, days};
-use crate::services::recalls::rows::Filter;
+use crate::recalls::rows::Filter;
 
 /// Changes whenever the same changes give another index.
 const VERSION: u32 = 2;

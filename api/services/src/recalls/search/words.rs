@@ -2,8 +2,8 @@
 
 use schemas::views::recalls::{Recall, day_of};
 
-use crate::problem::Problem;
-use crate::services::recalls::rows::Filter;
+use crate::recalls::rows::Filter;
+use operation::problem::Problem;
 
 /// The day of a record without a date: older than any.
 pub(super) const UNDATED: i64 = -1_000_000;

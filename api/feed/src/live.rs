@@ -8,7 +8,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use operation::context::{Context, Part};
 use schemas::clock::Clock;
 use schemas::facts::FactData;
 use tokio::sync::OnceCell;
@@ -41,6 +44,13 @@ type Kept = Arc<OnceCell<(Instant, Said)>>;
 pub struct Live {
     clients: HashMap<&'static str, (Client, Settings)>,
     kept: Mutex<HashMap<Question, Kept>>,
+}
+
+impl Part for Live {}
+
+/// Asks an upstream, at the time of an answer.
+pub async fn ask(ctx: &Context, question: Question, now: Timestamp) -> Said {
+    Live::of(ctx).ask(&*ctx.store, question, now.to_zoned(TimeZone::UTC).date()).await
 }
 
 impl Live {

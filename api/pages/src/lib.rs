@@ -2,9 +2,6 @@
 //!
 //! Promise: every word that stands in a page went through [`escape`].
 
-pub mod docs;
-pub mod home;
-
 use std::borrow::Cow;
 
 const STYLE: &str = "\
@@ -20,7 +17,7 @@ table{border-collapse:collapse;width:100%;margin:.75rem 0}th,td{text-align:left;
 th{font-size:.8rem;color:var(--soft);font-weight:600}section{margin:1.5rem 0}.card{border:1px solid var(--line);border-radius:.5rem;padding:1rem 1.25rem}";
 
 /// A text that may stand in HTML, also between quotes.
-pub(crate) fn escape(text: &str) -> Cow<'_, str> {
+pub fn escape(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>', '"', '\'']) {
         return Cow::Borrowed(text);
     }
@@ -39,13 +36,13 @@ pub(crate) fn escape(text: &str) -> Cow<'_, str> {
 }
 
 /// Words with the two marks our descriptions use: empty lines between paragraphs, backticks around code.
-pub(crate) fn words(text: &str) -> String {
+pub fn words(text: &str) -> String {
     let paragraphs = text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
     paragraphs.map(|paragraph| format!("<p>{}</p>", inline(paragraph))).collect()
 }
 
 /// One paragraph's inside.
-pub(crate) fn inline(text: &str) -> String {
+pub fn inline(text: &str) -> String {
     let mut html = String::new();
     for (index, piece) in text.split('`').enumerate() {
         if index % 2 == 1 {
@@ -58,7 +55,7 @@ pub(crate) fn inline(text: &str) -> String {
 }
 
 /// A page around a body that is HTML already.
-pub(crate) fn page(title: &str, body: &str) -> String {
+pub fn page(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
          <title>{}</title><style>{STYLE}</style></head>\n<body><header><a href=\"/\">Highwater</a></header>\n<main>{body}</main>\n\

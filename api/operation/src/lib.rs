@@ -1,4 +1,15 @@
-//! What an operation is. It is defined once, in `services/`; every surface renders that definition.
+//! What an operation is: its name, route, types, price and errors, the problem documents it answers, and what its handler is given.
+//!
+//! Each operation is defined once, in the crate of the services; every surface renders that definition. This crate names no service and no
+//! surface.
+
+pub mod context;
+pub mod metrics;
+pub mod problem;
+pub mod redaction;
+pub mod schema;
+pub mod secrets;
+pub mod tiers;
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -13,8 +24,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::context::Context;
-use crate::feed::Source;
+use crate::context::{Context, ServiceSettings};
 use crate::problem::Problem;
 
 /// HTTP methods that operations use.
@@ -31,6 +41,17 @@ pub enum Method {
 }
 
 impl Method {
+    /// Its name: `GET`, `POST`, `PATCH` or `DELETE`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+
     /// Whether its arguments come in a body.
     #[must_use]
     pub fn has_body(self) -> bool {
@@ -255,6 +276,13 @@ impl Operation {
         ["cursor", "wait"].iter().all(|name| self.input.pointer(&format!("/properties/{name}")).is_some())
     }
 
+    /// What a call costs under a service's settings, in millionths of a US dollar; `None` for one that is not paid for by the call.
+    #[must_use]
+    pub fn price_under(&self, settings: &ServiceSettings) -> Option<u64> {
+        let Price::PerCall { micros, .. } = self.price else { return None };
+        Some(settings.price(self.name, micros))
+    }
+
     /// Whether it may ask an upstream, and says so in its answer.
     #[must_use]
     pub fn is_live(&self) -> bool {
@@ -279,7 +307,7 @@ impl Operation {
                 handler(call, arguments).await
             })
         });
-        let (input, output) = (crate::surfaces::schema::input::<P>(), crate::surfaces::schema::output::<O>());
+        let (input, output) = (crate::schema::input::<P>(), crate::schema::output::<O>());
         Self { name, method, path, summary, description, price, tool, counted, list, errors, example, input, output, aliases, run }
     }
 }
@@ -294,8 +322,6 @@ pub struct Service {
     pub about: &'static str,
     /// Its operations.
     pub operations: Vec<Operation>,
-    /// Where its changes are, if they have signed checkpoints (`services/common/checkpoints.rs`).
-    pub checkpoints: Option<Source>,
     /// What it serves beside them, by path: pages and files; `None` if nothing.
     pub files: Option<Files>,
 }

@@ -1,17 +1,21 @@
 //! What is said beside an answer, and what bounds it: how shallow history is, what a key would open, and who did not answer.
 
+use crate::Feeds;
+use crate::live;
+use operation::context::Part;
 use std::sync::Arc;
 
 use schemas::facts::FactData;
 use schemas::position::Seq;
 use upstreams::live::Question;
 
+use super::Source;
+use super::history::{history_from, shallow_note};
 use super::position::{DAY_MS, Position};
 use super::reading::LIMIT_MAX;
-use super::{Source, history_from, shallow_note};
-use crate::context::store_problem;
-use crate::operation::Call;
-use crate::problem::Problem;
+use operation::Call;
+use operation::context::store_problem;
+use operation::problem::Problem;
 
 /// What is said beside an answer that is no page, and what bounds it.
 #[derive(Clone, Debug)]
@@ -39,7 +43,7 @@ impl Told {
 
     /// Asks an upstream for an answer of now; what hinders it is said.
     pub async fn ask(&mut self, call: &Call, name: &str, question: Question, at: &Position) -> Option<Arc<Vec<FactData>>> {
-        let said = call.context.ask(question, at.now).await;
+        let said = live::ask(&call.context, question, at.now).await;
         said.map_err(|why| self.add(Some(format!("{name}: {why}")))).ok()
     }
 
@@ -66,7 +70,7 @@ pub async fn notes(call: &Call, source: &Source, at: &Position) -> Result<Told, 
 /// Where a reader without a key may begin.
 pub(super) async fn sample(call: &Call, source: &Source, at: &Position, after: Seq, notes: &mut Vec<String>) -> Result<Seq, Problem> {
     let Some(days) = source.sample_days.filter(|_| call.caller.key_id.is_empty()) else { return Ok(after) };
-    let reader = call.context.feeds.reader(source, Arc::clone(&at.view));
+    let reader = Feeds::of(&call.context).reader(source, Arc::clone(&at.view));
     let begin = reader.seq_at(at.now.as_millisecond() - days * DAY_MS - 1, at.seq).await.map_err(store_problem)?;
     notes.push(format!("without a key the last {days} days are shown; a key opens the rest"));
     Ok(after.max(begin))
