@@ -18,9 +18,10 @@ use view_store::feed::{FeedReader, Page};
 use super::etag::{etag, has_it};
 use super::history::{history_from, shallow_note};
 use super::notes::sample;
+use super::page::Place;
 use super::position::{self, DAY_MS, LAG_WITHIN, Position, lagging, log_end, parse_date, start_ms};
-use super::query::{Place, later};
 use super::reading::Reading;
+use super::start::{catch_up, later, start};
 use super::{Source, cursor};
 use operation::context::{Context, store_problem};
 use operation::metrics;
@@ -154,32 +155,6 @@ async fn answer(source: Source, call: Call, reading: Reading) -> Result<Answer, 
         Body::Parts(splice(page, &place)?)
     };
     Ok(Answer { body, etag, next_cursor, status: 200 })
-}
-
-/// Waits for a view that may lag behind a cursor of ours.
-pub(super) async fn catch_up(ctx: &Context, source: &Source, seq: Seq, at: Position, as_of: bool) -> Result<Position, Problem> {
-    if seq.0 > log_end(ctx, source).await?.0 {
-        return Err(cursor::invalid("the cursor stands beyond the end of the log: it was made for another one"));
-    }
-    let (view, checkpoint) = ctx.wait_for(source.view, LAG_WITHIN, |at| at.seq >= seq.0).await?.ok_or_else(lagging)?;
-    let last = Seq(checkpoint.seq);
-    // With `asOf`, what counts does not move with the view.
-    let counts = if as_of { at.seq } else { last };
-    Ok(Position { view, seq: counts, last, now: at.now })
-}
-
-/// After which change a feed without a cursor begins.
-pub(super) async fn start(ctx: &Context, source: &Source, start: Option<&str>, at: &Position) -> Result<Seq, Problem> {
-    let from_ms = match start {
-        Some("earliest") => return Ok(Seq(0)),
-        Some("latest") => return Ok(at.seq),
-        None => at.now.as_millisecond() - RECENT_MS,
-        Some(text) => parse_date(text)
-            .and_then(start_ms)
-            .ok_or_else(|| Problem::parameter("start", format!("{text:?} is neither earliest, latest nor a date YYYY-MM-DD")))?,
-    };
-    let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
-    reader.seq_at(from_ms - 1, at.seq).await.map_err(store_problem)
 }
 
 /// The answer in pieces: the stored bytes of the page between what frames them.

@@ -145,6 +145,14 @@ pub fn has_words(texts: &[&str], wanted: &str) -> bool {
     split(wanted).iter().all(|wanted| words.iter().any(|word| word.starts_with(wanted)))
 }
 
+/// Reads an element of the feed.
+pub(crate) fn read<R: DeserializeOwned>(element: &[u8]) -> Result<Element<R>, Problem> {
+    serde_json::from_slice(element).map_err(|error| {
+        tracing::error!(%error, "a change in the feed cannot be read");
+        Problem::new(ErrorCode::Internal, "a stored change cannot be read")
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,12 +14,14 @@ pub mod history;
 pub mod live;
 pub mod names;
 pub mod notes;
+pub mod page;
 pub mod position;
 pub mod private;
 pub mod query;
 pub mod reading;
 pub mod select;
 mod source;
+mod start;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]

@@ -121,7 +121,7 @@ impl<R: Record> Names<R> {
             for seq in seq..=last {
                 let at = usize::try_from(seq - block.first_seq()).unwrap_or(usize::MAX);
                 if block.shown(at) {
-                    let change: Element<R> = super::select::read(&block.elements(at, at + 1))?;
+                    let change: Element<R> = super::filter::read(&block.elements(at, at + 1))?;
                     for term in change.record.terms().into_iter().filter(|term| R::SEARCHED.contains(&term.dimension)) {
                         found.entry(term.dimension).or_default().push(term.value);
                     }

@@ -20,14 +20,15 @@ use serde::de::IgnoredAny;
 use tokio::time::Instant;
 use view_store::{Range, View};
 
-use super::changes::{catch_up, start};
 use super::etag::{etag, has_it};
 use super::filter::{Element, Filter};
 use super::history::{history_from, shallow_note};
 use super::notes::sample;
+use super::page::Place;
 use super::position::{self, DAY_MS, Position, day_text, start_ms};
 use super::reading::Filtered;
 use super::select::{Selection, Way};
+use super::start::{catch_up, later, start};
 use super::{Source, cursor};
 use operation::context::{Context, store_problem, stored};
 use operation::metrics;
@@ -59,27 +60,6 @@ pub struct Item<R> {
     pub change: Element<R>,
     /// The record before it, where that was asked for.
     pub before: Option<R>,
-}
-
-/// What stands beside a page's items.
-#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Place {
-    /// Stands after the last change of this page: give it back as `cursor` to go on.
-    pub cursor: String,
-    /// Whether more is recorded after this page.
-    pub has_more: bool,
-    /// The first `seq` that this page covers. The next page's `from` is this one's `to` plus 1.
-    pub from: u64,
-    /// The last `seq` that this page covers, shown or not; `from` minus 1 for a page that covers none.
-    pub to: u64,
-    /// The last day up to which every upstream has been read completely, as of `to`; empty before the first complete reading.
-    pub through_date: String,
-    /// How many complete readings of upstreams stand behind that, as of `to`.
-    pub snapshot_count: u64,
-    /// What to know about the answer: that history is shallow, or what a key would open.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
 }
 
 /// A feed of one service that is filtered by `F`.
@@ -451,19 +431,4 @@ pub async fn newest<F: Filter>(
         }
     }
     Ok(Newest { changes, cut: Some(Cut::Tired(upto.0 + 1)) })
-}
-
-/// A later position, once there is one; `None` when there is none in time, or the server stops.
-pub(super) async fn later(ctx: &Context, source: &Source, at: &Position, deadline: Instant) -> Result<Option<Position>, Problem> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() {
-        return Ok(None);
-    }
-    let seen = at.last.0;
-    let waiting = ctx.wait_for(source.view, left, |now| now.seq > seen);
-    let found = tokio::select! {
-        found = waiting => found?,
-        () = ctx.stopped() => None,
-    };
-    Ok(found.map(|(view, now)| Position { view, seq: Seq(now.seq), last: Seq(now.seq), now: ctx.clock.now() }))
 }

@@ -218,13 +218,5 @@ impl<'a, F: Filter> Selection<'a, F> {
 /// The change of a seq, if readers see it.
 fn change_in<R: DeserializeOwned>(block: &FeedBlock, seq: u64) -> Result<Option<Element<R>>, Problem> {
     let at = usize::try_from(seq.saturating_sub(block.first_seq())).unwrap_or(usize::MAX);
-    if block.shown(at) { read(&block.elements(at, at + 1)).map(Some) } else { Ok(None) }
-}
-
-/// Reads an element of the feed.
-pub(super) fn read<R: DeserializeOwned>(element: &[u8]) -> Result<Element<R>, Problem> {
-    serde_json::from_slice(element).map_err(|error| {
-        tracing::error!(%error, "a change in the feed cannot be read");
-        Problem::new(ErrorCode::Internal, "a stored change cannot be read")
-    })
+    if block.shown(at) { super::filter::read(&block.elements(at, at + 1)).map(Some) } else { Ok(None) }
 }
