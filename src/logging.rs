@@ -27,7 +27,24 @@ const LIBRARY_FIELD_CHARS_MAX: usize = 200;
 /// Characters of one field of an event of ours.
 const OWN_FIELD_CHARS_MAX: usize = 10_000;
 /// Our crates, by the first part of an event's target.
-const OWN_CRATES: [&str; 9] = ["api", "event_log", "highwater", "ingest", "projector", "schemas", "simulator", "upstreams", "view_store"];
+const OWN_CRATES: [&str; 16] = [
+    "access",
+    "event_log",
+    "feed",
+    "highwater",
+    "ingest",
+    "operation",
+    "pages",
+    "payments",
+    "projector",
+    "schemas",
+    "services",
+    "simulator",
+    "surfaces",
+    "upstreams",
+    "view_store",
+    "webhooks",
+];
 
 /// Starts logging as configured.
 ///
@@ -305,12 +322,12 @@ mod tests {
     fn one_line_an_event() {
         let evil = "a\n2026-01-01T00:00:00Z ERROR api: all is lost\r\x1b[2J\u{9b}2J";
         for format in [Format::Text, Format::Json] {
-            let line = logged(format, || tracing::error!(target: "api", text = evil, count = 7_u64, is_new = true, "said {evil}"));
+            let line = logged(format, || tracing::error!(target: "surfaces", text = evil, count = 7_u64, is_new = true, "said {evil}"));
             assert_eq!(line.lines().count(), 1, "{line}");
             assert!(line.ends_with('\n') && !line.contains(['\r', '\x1b', '\u{9b}']), "{line:?}");
             if matches!(format, Format::Json) {
                 let value: Value = serde_json::from_str(&line).unwrap();
-                assert_eq!((&value["level"], &value["target"]), (&"ERROR".into(), &"api".into()));
+                assert_eq!((&value["level"], &value["target"]), (&"ERROR".into(), &"surfaces".into()));
                 assert_eq!((&value["fields"]["count"], &value["fields"]["is_new"]), (&7.into(), &true.into()));
                 assert!(value["timestamp"].as_str().unwrap().ends_with('Z'));
             } else {

@@ -28,7 +28,6 @@ use operation::metrics;
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Event, Form, Method, Operation, Price, Words};
 
-const RECENT_MS: i64 = 7 * DAY_MS;
 /// Changes whenever the same positions are answered with other bytes.
 const RENDERING: &str = "1";
 

@@ -1,14 +1,17 @@
 //! Where a page of a feed starts, and how long it is waited for.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;
 use schemas::position::Seq;
+use tokio::time::Instant;
 
-use crate::position::{LAG_WITHIN, Position, lagging, log_end, parse_date, start_ms};
+use crate::position::{DAY_MS, LAG_WITHIN, Position, lagging, log_end, parse_date, start_ms};
 use crate::{Feeds, Source, cursor};
+
+/// A feed without a cursor starts this long ago.
+const RECENT_MS: i64 = 7 * DAY_MS;
 
 /// Waits for a view that may lag behind a cursor of ours.
 pub(crate) async fn catch_up(ctx: &Context, source: &Source, seq: Seq, at: Position, as_of: bool) -> Result<Position, Problem> {
