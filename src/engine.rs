@@ -470,9 +470,8 @@ pub(crate) async fn run(
     if role.is(Role::Api) {
         tasks.spawn(record_uses(Arc::clone(&engine)));
         tasks.spawn(api::webhooks::sender::run(Arc::clone(&engine.context), engine.holder.clone()));
-        if engine.context.payments.till().is_some() {
-            tasks.spawn(api::payments::watch::run(Arc::clone(&engine.context), engine.holder.clone()));
-        }
+        // Also where nothing is sold: what was claimed before must still be resolved.
+        tasks.spawn(api::payments::watch::run(Arc::clone(&engine.context), engine.holder.clone()));
     }
     tasks.spawn(observe(Arc::clone(&engine)));
     let (due, queue) = mpsc::channel(upstreams::ALL.len());
