@@ -146,12 +146,18 @@ pub(crate) enum ReceiptKeysCommand {
 /// What can be done with receipt chains.
 #[derive(Clone, Debug, Serialize, Deserialize, Subcommand)]
 pub(crate) enum ReceiptsCommand {
-    /// Assigns the owner of a chain that is older than the record of owners, and prints the owner. Until then nobody can append to it.
+    /// Assigns the owner of a chain that has none, and prints the owner: a chain that is older than the record of owners, to which nobody can append
+    /// until then, or one without receipts, to which nobody else can append from then on.
     AssignOwner {
         /// The agent whose chain it is.
-        agent_id: String,
+        #[arg(required_unless_present = "all_paid", conflicts_with = "all_paid")]
+        agent_id: Option<String>,
         /// An account (`acct_...`) or a payer's address (`0x...`). Without it the chain goes to whoever paid for its first receipt.
         owner: Option<String>,
+        /// Assigns every chain with receipts and without an owner to whoever paid for its first receipt. Prints a line for each: the agent and the
+        /// owner, or the agent and why it could not be assigned.
+        #[arg(long)]
+        all_paid: bool,
     },
 }
 
@@ -283,11 +289,9 @@ impl Command {
             Self::Keys(command) => keys(engine, command, output).await,
             Self::Accounts(command) => accounts(engine, command, output).await,
             Self::Webhooks(command) => webhooks(engine, command, output).await,
-            Self::Receipts(ReceiptsCommand::AssignOwner { agent_id, owner }) => {
+            Self::Receipts(ReceiptsCommand::AssignOwner { agent_id, owner, all_paid }) => {
                 wait_caught_up(engine, output).await?;
-                let assigned = chain::assign_owner(&engine.context, &agent_id, owner.as_deref()).await;
-                output.line(assigned.map_err(|problem| Failure(problem.detail))?.as_bytes());
-                Ok(())
+                if all_paid { assign_all_paid(engine, output).await } else { assign_owner(engine, agent_id, owner, output).await }
             }
             Self::ReceiptKeys(command) => receipt_keys(engine, command, output).await,
             Self::Export { topic, format, .. } if format == RECORDS => {
@@ -312,6 +316,27 @@ impl Command {
             Self::Status => status(engine, output).await,
         }
     }
+}
+
+async fn assign_owner(engine: &Engine, agent_id: Option<String>, owner: Option<String>, output: &dyn Output) -> Result<(), Failure> {
+    let agent_id = agent_id.ok_or_else(|| Failure::new("name the agent, or use --all-paid"))?;
+    let assigned = chain::assign_owner(&engine.context, &agent_id, owner.as_deref()).await;
+    output.line(assigned.map_err(|problem| Failure(problem.detail))?.as_bytes());
+    Ok(())
+}
+
+async fn assign_all_paid(engine: &Engine, output: &dyn Output) -> Result<(), Failure> {
+    let chains = chain::assign_all_paid(&engine.context).await.map_err(|problem| Failure(problem.detail))?;
+    let assigned = chains.iter().filter(|(_, owner)| owner.is_ok()).count();
+    for (agent_id, owner) in &chains {
+        let line = match owner {
+            Ok(owner) => format!("assigned\t{agent_id}\t{owner}"),
+            Err(reason) => format!("not assigned\t{agent_id}\t{reason}"),
+        };
+        output.line(line.as_bytes());
+    }
+    output.note(&format!("{assigned} of {} chains without an owner assigned", chains.len()));
+    Ok(())
 }
 
 /// Waits until what is in the log is projected.

@@ -447,9 +447,8 @@ pub(crate) async fn run(
     }
     if role.is(Role::Api) {
         tasks.spawn(record_uses(Arc::clone(&engine)));
-        if Payments::of(&engine.context).till().is_some() {
-            tasks.spawn(payments::watch::run(Arc::clone(&engine.context), engine.holder.clone()));
-        }
+        // Also where nothing is sold: what was claimed before must still be resolved.
+        tasks.spawn(payments::watch::run(Arc::clone(&engine.context), engine.holder.clone()));
     }
     tasks.spawn(observe(Arc::clone(&engine)));
     let (due, queue) = mpsc::channel(upstreams::ALL.len());

@@ -56,6 +56,7 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "receipts", json: include_str!("../avro/receipts.v2.avsc") },
     SchemaText { topic: "changes.receipts", json: include_str!("../avro/changes.receipts.v1.avsc") },
     SchemaText { topic: "payments", json: include_str!("../avro/payments.v1.avsc") },
+    SchemaText { topic: "payments", json: include_str!("../avro/payments.v2.avsc") },
     SchemaText { topic: "changes.payments", json: include_str!("../avro/changes.payments.v1.avsc") },
 ];
 

@@ -127,14 +127,22 @@ impl Access {
         Ok(Admission { caller, rate_limit, rate_limit_policy: policy, must_pay: false })
     }
 
-    /// Admits a call that must be paid for: those that turn out not to be paid are limited by address, generously. What is spent is given back when
-    /// the call is paid for.
+    /// Admits a call that must be paid for and is not: those are limited by address, generously.
     ///
     /// # Errors
     /// `rate-limited`, `unavailable`.
-    pub async fn admit_unpaid(&self, ctx: &Context, address: IpAddr) -> Result<Refundable, Problem> {
+    pub async fn admit_unpaid(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
+        self.spend(ctx, &format!("unpaid/{}", address_subject(address)), tiers::UNPAID).await.map(|_| ())
+    }
+
+    /// Admits a call with a payment before the payment is read: those are limited by address, more generously than unpaid calls. What is spent is
+    /// given back unless the payment is refused.
+    ///
+    /// # Errors
+    /// `rate-limited`, `unavailable`.
+    pub async fn admit_call_with_payment(&self, ctx: &Context, address: IpAddr) -> Result<Refundable, Problem> {
         let mut spent = Refundable::default();
-        self.spend_for(ctx, &mut spent, format!("unpaid/{}", address_subject(address)), tiers::UNPAID).await?;
+        self.spend_for(ctx, &mut spent, format!("with-payment/{}", address_subject(address)), tiers::CALLS_WITH_PAYMENT).await?;
         Ok(spent)
     }
 

@@ -1,5 +1,7 @@
 //! Admission and commands, with a small fold in the place of the projector.
 
+use crate::Access;
+use operation::context::Part;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 

@@ -76,8 +76,11 @@ impl Tiers {
     }
 }
 
-/// Calls of one address that must be paid for and are not.
+/// Calls of one address that must be paid for and are not: they carry no payment, or one that its payer did not sign.
 pub const UNPAID: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
+/// Calls of one address with a payment that bought nothing, or that was not signed by its payer. It bounds how many signatures are recovered; an
+/// unpaid call of the same address does not count.
+pub const CALLS_WITH_PAYMENT: Window = Window { name: "minute", length_s: 60, calls_max: 6_000 };
 /// Payments from one address that are not settled: refused, or still open. Without this many the facilitator is asked for nothing more.
 pub const PAYMENTS_PER_ADDRESS: Window = Window { name: "minute", length_s: 60, calls_max: 120 };
 /// Payments by one payer that are not settled.

@@ -4,7 +4,7 @@
 //! The token logs `AuthorizationUsed(payer, nonce)`, and right after it the `Transfer` that was authorized. One transaction may use many
 //! authorizations, so only that next log says what an authorization was used for. Answers of the node are checked, not trusted to be well formed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use schemas::views::payments::Payment;
@@ -20,10 +20,20 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 /// Seconds before the claim whose blocks are searched as well: anybody who has the payment may have brought it to the chain before.
 const SECONDS_BEFORE_CLAIM: u64 = 3_600;
-/// How far back blocks are searched at most, in seconds: a payment is followed up for a week.
-const SECONDS_BACK_MAX: u64 = 14 * 86_400;
+/// Claims that began at most this many seconds ago are searched for up to the head. For older ones the block is looked for in which their time ended.
+const SEARCHED_TO_HEAD_S: u64 = 4 * 3_600;
+/// How many seconds later than wanted a block may be that ends a search.
+const LAST_BLOCK_SLACK_S: u64 = 3_600;
+/// The longest time, in seconds, in which the payments of one search may have been used. It bounds the requests of one search.
+const SEARCHED_S_MAX: u64 = 6 * 3_600;
 /// The most blocks searched by one request: nodes refuse more.
 const BLOCKS_PER_REQUEST_MAX: u64 = 2_000;
+/// How often the block of a time is guessed from the seconds between blocks, before the rest of the chain is halved again and again.
+const GUESSES_MAX: u32 = 4;
+/// How far the chain's time must be past the last moment of an authorization, in seconds, before a payment is given up. A balancer may ask a node for
+/// the logs that lags behind the one that named the newest block, and the newest blocks may still be replaced. On the supported networks both are a
+/// matter of seconds.
+pub const LATE_MARGIN_S: u64 = 60;
 
 /// A client of one node.
 pub struct Chain {
@@ -36,8 +46,10 @@ pub struct Chain {
 pub struct Transfer {
     /// The hash of its transaction.
     pub transaction: String,
-    /// The index of its log in the block; `None` where only a facilitator says that it was made.
+    /// The index of its log in the block, as the block was when it was read; `None` where only a facilitator says that the transfer was made.
     pub log_index: Option<i64>,
+    /// The index of its log in the receipt of its transaction, which stays when the transaction moves to another block; `None` likewise.
+    pub receipt_log_index: Option<i64>,
 }
 
 /// What the chain has of a payment.
@@ -47,19 +59,30 @@ pub enum Found {
     Paid(Transfer),
     /// The authorization was used for something else.
     Spent,
-    /// The authorization was not used, and by the time of the last block it no longer can be.
+    /// The authorization was not used, and can no longer be: its time ended [`LATE_MARGIN_S`] ago, and the block by which that was found is still
+    /// part of the chain.
     Late,
-    /// The authorization was not used yet.
-    Nothing,
+    /// It is not known yet: the authorization can still be used, or what the node shows may still change.
+    Unknown,
 }
 
-/// The newest block of the chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+/// A block of the chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
     /// Its number.
     pub number: u64,
     /// Its time: seconds since 1970.
     pub time_s: u64,
+    /// Its hash.
+    pub hash: String,
+}
+
+impl Block {
+    /// Whether the time of an authorization that is valid before a time (seconds since 1970) ended [`LATE_MARGIN_S`] before this block.
+    #[must_use]
+    pub fn is_late_for(&self, valid_before: i64) -> bool {
+        u64::try_from(valid_before).unwrap_or(0).saturating_add(LATE_MARGIN_S) <= self.time_s
+    }
 }
 
 /// A log as a node shows it. Fields that are not here are not looked at.
@@ -101,30 +124,54 @@ impl Chain {
     /// In words, when the node does not say.
     pub async fn find(&self, payment: &Payment) -> Result<Found, String> {
         let head = self.head().await?;
-        let found = self.find_all(head, &[payment]).await?;
+        let found = self.find_all(&head, &[payment]).await?;
         found.into_iter().next().unwrap_or_else(|| Err("the node says nothing of the payment".to_owned()))
+    }
+
+    /// Whether the token says that the authorization of a payment was used, for whatever transfer (`authorizationState` of EIP-3009). One request.
+    ///
+    /// # Errors
+    /// In words, when the node does not say.
+    pub async fn is_used(&self, payment: &Payment) -> Result<bool, String> {
+        let (payer, nonce) = authorization_of(payment)?;
+        let selector = event(AUTHORIZATION_STATE).get(..10).unwrap_or_default().to_owned();
+        let words = [payer, nonce].map(|word| word.trim_start_matches("0x").to_owned()).concat();
+        let call = json!({ "to": payment.asset, "data": format!("{selector}{words}") });
+        let answer = self.call("eth_call", json!([call, "latest"])).await?;
+        match answer.as_str().and_then(|word| word.strip_prefix("0x")).filter(|digits| digits.len() == 64) {
+            Some(digits) => Ok(digits.bytes().any(|digit| digit != b'0')),
+            None => Err("the token does not say whether the authorization was used".to_owned()),
+        }
     }
 
     /// The newest block.
     ///
     /// # Errors
     /// In words, when the node does not say.
-    pub async fn head(&self) -> Result<Head, String> {
-        let block = self.call("eth_getBlockByNumber", json!(["latest", false])).await?;
-        let field = |name: &str| {
-            let text = block.get(name).and_then(Value::as_str);
-            text.and_then(number_of).ok_or_else(|| format!("a block without its {name}"))
-        };
-        Ok(Head { number: field("number")?, time_s: field("timestamp")? })
+    pub async fn head(&self) -> Result<Block, String> {
+        self.block("latest").await
     }
 
-    /// What the chain has of each of some payments in the same asset, up to a block: one request for each [`BLOCKS_PER_REQUEST_MAX`] blocks that may
-    /// hold any of them, then one for each transaction that used an authorization. In the order of the payments.
+    /// A block by its number in hex, or by its tag.
+    async fn block(&self, which: &str) -> Result<Block, String> {
+        let block = self.call("eth_getBlockByNumber", json!([which, false])).await?;
+        let text = |name: &str| block.get(name).and_then(Value::as_str).ok_or_else(|| format!("a block without its {name}"));
+        let number = |name: &str| number_of(text(name)?).ok_or_else(|| format!("a block without its {name}"));
+        Ok(Block { number: number("number")?, time_s: number("timestamp")?, hash: text("hash")?.to_ascii_lowercase() })
+    }
+
+    /// Whether a block is still part of the chain. A node that does not say so has another block at its number, or none.
+    async fn is_canonical(&self, block: &Block) -> bool {
+        self.block(&format!("{:#x}", block.number)).await.is_ok_and(|now| now == *block)
+    }
+
+    /// What the chain has of each of some payments in the same asset, up to a block: some requests for the blocks that may hold any of them, then one
+    /// for each transaction that used an authorization, then one for that block again if a payment is to be given up. In the order of the payments.
     ///
     /// # Errors
-    /// In words, when the node does not say which authorizations were used. Within the answer, of one payment, when it does not show its
-    /// transaction.
-    pub async fn find_all(&self, head: Head, payments: &[&Payment]) -> Result<Vec<Result<Found, String>>, String> {
+    /// In words, when the node does not say which authorizations were used, or when the payments were claimed too far apart for one search. Within
+    /// the answer, of one payment, when the node does not show its transaction.
+    pub async fn find_all(&self, head: &Block, payments: &[&Payment]) -> Result<Vec<Result<Found, String>>, String> {
         let used = self.used(head, payments).await?;
         let transactions: BTreeSet<&str> = used.values().map(|log| log.transaction_hash.as_str()).collect();
         let mut receipts = HashMap::new();
@@ -137,19 +184,62 @@ impl Chain {
                 Some((log, Some(Ok(receipt)))) => use_of(payment, log, receipt),
                 Some((_, Some(Err(why)))) => Err(why.clone()),
                 Some((_, None)) => Err("the node shows no receipt".to_owned()),
-                None if head.time_s >= u64::try_from(payment.valid_before).unwrap_or(0) => Ok(Found::Late),
-                None => Ok(Found::Nothing),
+                None if head.is_late_for(payment.valid_before) => Ok(Found::Late),
+                None => Ok(Found::Unknown),
             }
         };
-        Ok(payments.iter().map(found).collect())
+        let mut all: Vec<Result<Found, String>> = payments.iter().map(found).collect();
+        let gives_up = |found: &Result<Found, String>| matches!(found, Ok(Found::Late | Found::Spent));
+        // What was read of blocks that were replaced meanwhile decides nothing.
+        if all.iter().any(gives_up) && !self.is_canonical(head).await {
+            tracing::warn!(block = head.number, "the chain's newest block was replaced while payments were looked up, will retry");
+            all.iter_mut().filter(|found| gives_up(found)).for_each(|found| *found = Ok(Found::Unknown));
+        }
+        Ok(all)
+    }
+
+    /// The first and the last block that may hold the uses of some payments.
+    async fn searched(&self, head: &Block, payments: &[&Payment]) -> Result<(u64, u64), String> {
+        let seconds = |time: i64| u64::try_from(time).unwrap_or(0);
+        let claimed_s = payments.iter().map(|payment| seconds(payment.claimed_at / 1_000)).min().unwrap_or(0);
+        // A clock of the chain that is behind ours makes a search no shorter.
+        let first_s = claimed_s.min(head.time_s).saturating_sub(SECONDS_BEFORE_CLAIM);
+        let block_s = self.network.block_s.max(1);
+        let first_before = |last: &Block| last.number.saturating_sub(last.time_s.saturating_sub(first_s) / block_s);
+        if head.time_s.saturating_sub(first_s) <= SEARCHED_TO_HEAD_S {
+            return Ok((first_before(head), head.number));
+        }
+        let last_s = payments.iter().map(|payment| seconds(payment.valid_before)).max().unwrap_or(0).max(first_s);
+        if last_s.saturating_sub(first_s) > SEARCHED_S_MAX {
+            return Err("the payments were claimed too far apart for one search".to_owned());
+        }
+        let last = self.block_after(head, last_s).await?;
+        Ok((first_before(&last), last.number))
+    }
+
+    /// A block, up to the head, before which no block is as late as a time (seconds since 1970), or one that is at most [`LAST_BLOCK_SLACK_S`] later.
+    /// The head where the chain is not that far. Its place is guessed from the seconds between blocks, then found by halves, so that a chain whose
+    /// blocks come irregularly costs some sixty requests at most.
+    async fn block_after(&self, head: &Block, time_s: u64) -> Result<Block, String> {
+        let (mut earliest, mut found) = (0, head.clone());
+        let mut guesses = 0;
+        while found.time_s > time_s.saturating_add(LAST_BLOCK_SLACK_S) && earliest < found.number {
+            let guessed = found.number.saturating_sub((found.time_s - time_s) / self.network.block_s.max(1));
+            let middle = earliest + (found.number - earliest) / 2;
+            let next = if guesses < GUESSES_MAX { guessed.clamp(earliest, found.number - 1) } else { middle };
+            guesses += 1;
+            let block = self.block(&format!("{next:#x}")).await?;
+            if block.number != next {
+                return Err("the node shows another block than the one asked for".to_owned());
+            }
+            if block.time_s >= time_s { found = block } else { earliest = next + 1 }
+        }
+        Ok(found)
     }
 
     /// The logs of those authorizations of some payments that were used, by payer and nonce.
-    async fn used(&self, head: Head, payments: &[&Payment]) -> Result<HashMap<Authorization, Log>, String> {
-        let (Some(Payment { asset, .. }), Some(claimed_at)) = (payments.first(), payments.iter().map(|payment| payment.claimed_at).min())
-        else {
-            return Ok(HashMap::new());
-        };
+    async fn used(&self, head: &Block, payments: &[&Payment]) -> Result<HashMap<Authorization, Log>, String> {
+        let Some(Payment { asset, .. }) = payments.first() else { return Ok(HashMap::new()) };
         let wanted: Vec<Authorization> = payments.iter().map(|payment| authorization_of(payment)).collect::<Result<_, _>>()?;
         let distinct = |words: &mut dyn Iterator<Item = &String>| {
             let mut words: Vec<String> = words.cloned().collect();
@@ -160,15 +250,11 @@ impl Chain {
         let payers = distinct(&mut wanted.iter().map(|(payer, _)| payer));
         let nonces = distinct(&mut wanted.iter().map(|(_, nonce)| nonce));
         let event = event(AUTHORIZATION_USED);
-        let claimed_s = u64::try_from(claimed_at / 1_000).unwrap_or(0);
-        let seconds_back = head.time_s.saturating_sub(claimed_s).saturating_add(SECONDS_BEFORE_CLAIM);
-        if seconds_back > SECONDS_BACK_MAX {
-            return Err("the chain is weeks ahead of the claim".to_owned());
-        }
+        let (first, last) = self.searched(head, payments).await?;
         let mut used = HashMap::new();
-        let mut next = Some(head.number.saturating_sub(seconds_back / self.network.block_s.max(1)));
-        while let Some(from) = next.filter(|from| *from <= head.number) {
-            let to = head.number.min(from.saturating_add(BLOCKS_PER_REQUEST_MAX - 1));
+        let mut next = Some(first);
+        while let Some(from) = next.filter(|from| *from <= last) {
+            let to = last.min(from.saturating_add(BLOCKS_PER_REQUEST_MAX - 1));
             let filter = json!({
                 "address": asset, "fromBlock": format!("{from:#x}"), "toBlock": format!("{to:#x}"),
                 "topics": [event, payers, nonces],
@@ -212,6 +298,7 @@ type Authorization = (String, String);
 
 const AUTHORIZATION_USED: &[u8] = b"AuthorizationUsed(address,bytes32)";
 const TRANSFER: &[u8] = b"Transfer(address,address,uint256)";
+const AUTHORIZATION_STATE: &[u8] = b"authorizationState(address,bytes32)";
 
 impl Log {
     /// Whether it is an event of a contract.
@@ -231,7 +318,7 @@ fn use_of(payment: &Payment, used: &Log, receipt: &Receipt) -> Result<Found, Str
     if !is_of(&receipt.transaction_hash) || !receipt.logs.iter().all(|log| is_of(&log.transaction_hash)) {
         return Err("the node shows the receipt of another transaction".to_owned());
     }
-    let mut by_index = HashMap::new();
+    let mut by_index = BTreeMap::new();
     for log in &receipt.logs {
         if by_index.insert(log.index()?, log).is_some() {
             return Err("the node shows two logs with one index".to_owned());
@@ -254,8 +341,10 @@ fn use_of(payment: &Payment, used: &Log, receipt: &Receipt) -> Result<Found, Str
     if !is_paid {
         return Ok(Found::Spent);
     }
-    let log_index = i64::try_from(index).map_err(|_| "a log without its index")?;
-    Ok(Found::Paid(Transfer { transaction: used.transaction_hash.clone(), log_index: Some(log_index) }))
+    let number = |index: u64| i64::try_from(index).map_err(|_| "a log without its index");
+    let before = u64::try_from(by_index.range(..index).count()).unwrap_or(u64::MAX);
+    let (log_index, receipt_log_index) = (Some(number(index)?), Some(number(before)?));
+    Ok(Found::Paid(Transfer { transaction: used.transaction_hash.clone(), log_index, receipt_log_index }))
 }
 
 /// The authorization of a payment.
@@ -288,135 +377,5 @@ pub fn event(signature: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ASSET: &str = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913";
-    const OTHER: &str = "0x00000000000000000000000000000000DeaDBeef";
-    const PAYER: &str = "0x7e5f4552091a69125d5dfcb7b8c2659029395bdf";
-    const SHOP: &str = "0x000000000000000000000000000000000000bEEF";
-    const TRANSACTION: &str = "0xaBc1";
-
-    fn payment(nonce: u8) -> Payment {
-        Payment {
-            asset: ASSET.to_owned(),
-            pay_to: SHOP.to_owned(),
-            payer: PAYER.to_owned(),
-            nonce: nonce_of(nonce),
-            amount: 10_000,
-            ..Payment::default()
-        }
-    }
-
-    fn nonce_of(nonce: u8) -> String {
-        hex_text(&[nonce; 32])
-    }
-
-    fn log(index: u64, address: &str, topics: Vec<String>, data: String) -> Value {
-        json!({ "address": address, "topics": topics, "data": data, "transactionHash": TRANSACTION, "logIndex": format!("{index:#x}") })
-    }
-
-    fn used(index: u64, nonce: u8) -> Value {
-        log(index, ASSET, vec![event(AUTHORIZATION_USED), topic(PAYER).unwrap(), nonce_of(nonce)], "0x".to_owned())
-    }
-
-    fn transfer(index: u64, to: &str, value: u64) -> Value {
-        log(index, ASSET, vec![event(TRANSFER), topic(PAYER).unwrap(), topic(to).unwrap()], format!("{value:#066x}"))
-    }
-
-    /// What the logs of a receipt say of the payment whose authorization the log at a place used.
-    fn judge(nonce: u8, used: &Value, logs: &[Value]) -> Result<Found, String> {
-        let receipt = json!({ "transactionHash": TRANSACTION.to_uppercase().replace("0X", "0x"), "logs": logs, "status": "0x1" });
-        let receipt = Receipt::deserialize(&receipt).map_err(|error| error.to_string())?;
-        use_of(&payment(nonce), &Log::deserialize(used).map_err(|error| error.to_string())?, &receipt)
-    }
-
-    fn paid(log_index: i64) -> Result<Found, String> {
-        Ok(Found::Paid(Transfer { transaction: TRANSACTION.to_owned(), log_index: Some(log_index) }))
-    }
-
-    /// Proves that a payment is paid by the log right after its own authorization and by no other one: of six authorizations used in one
-    /// transaction, one as signed and five for transfers of nothing to the payer, one is paid, wherever it stands.
-    #[test]
-    fn one_transfer_pays_for_one_authorization() {
-        for real in 1..=6_u8 {
-            let mut logs = vec![transfer(30, OTHER, 1)];
-            for nonce in 1..=6_u8 {
-                let index = 29 + 2 * u64::from(nonce);
-                let (to, value) = if nonce == real { (SHOP, 10_000) } else { (PAYER, 0) };
-                logs.extend([used(index, nonce), transfer(index + 1, to, value)]);
-            }
-            for nonce in 1..=6_u8 {
-                let index = 29 + 2 * i64::from(nonce);
-                let expected = if nonce == real { paid(index + 1) } else { Ok(Found::Spent) };
-                assert_eq!(judge(nonce, &logs[2 * usize::from(nonce) - 1], &logs), expected, "{real} {nonce}");
-            }
-        }
-    }
-
-    /// Proves that the next log counts only if it is of the same contract, from the payer, to the payee, and of the amount, exactly.
-    #[test]
-    fn the_next_log_must_be_the_transfer() {
-        let own = used(4, 1);
-        assert_eq!(judge(1, &own, &[own.clone(), transfer(5, SHOP, 10_000)]), paid(5));
-        let topics = |names: [&str; 2]| vec![event(TRANSFER), topic(names[0]).unwrap(), topic(names[1]).unwrap()];
-        let value = format!("{:#066x}", 10_000);
-        let wrong = [
-            ("another contract", log(5, OTHER, topics([PAYER, SHOP]), value.clone())),
-            ("another payer", log(5, ASSET, topics([OTHER, SHOP]), value.clone())),
-            ("another payee", transfer(5, OTHER, 10_000)),
-            ("less", transfer(5, SHOP, 9_999)),
-            ("more", transfer(5, SHOP, 10_001)),
-            ("another place", transfer(6, SHOP, 10_000)),
-            ("before it", transfer(3, SHOP, 10_000)),
-            ("the value in few digits", log(5, ASSET, topics([PAYER, SHOP]), "0x2710".to_owned())),
-            ("no value", log(5, ASSET, topics([PAYER, SHOP]), String::new())),
-            (
-                "another event",
-                log(5, ASSET, [vec![event(AUTHORIZATION_USED)], topics([PAYER, SHOP])[1..].to_vec()].concat(), value.clone()),
-            ),
-            ("a topic more", log(5, ASSET, [topics([PAYER, SHOP]), vec![nonce_of(1)]].concat(), value.clone())),
-            ("no topics", log(5, ASSET, Vec::new(), value)),
-        ];
-        for (what, next) in wrong {
-            // A transfer that would do stands elsewhere in the transaction.
-            let logs = [own.clone(), next, transfer(9, SHOP, 10_000)];
-            assert_eq!(judge(1, &own, &logs), Ok(Found::Spent), "{what}");
-        }
-        assert_eq!(judge(1, &own, std::slice::from_ref(&own)), Ok(Found::Spent), "no further log");
-    }
-
-    /// Proves that what a hostile or broken node says is an error in words, and never a payment.
-    #[test]
-    fn broken_receipts_are_errors() {
-        let own = used(4, 1);
-        let good = [own.clone(), transfer(5, SHOP, 10_000)];
-        let without = |at: usize, field: &str| {
-            let mut logs = good.clone();
-            logs[at].as_object_mut().unwrap().remove(field);
-            logs
-        };
-        let with = |at: usize, field: &str, value: Value| {
-            let mut logs = good.clone();
-            logs[at][field] = value;
-            logs
-        };
-        let mut all: Vec<(String, [Value; 2])> = Vec::new();
-        for field in ["address", "topics", "data", "transactionHash", "logIndex"] {
-            all.push((format!("without {field}"), without(1, field)));
-            all.push((format!("{field} null"), with(1, field, Value::Null)));
-            all.push((format!("{field} an object"), with(0, field, json!({ "a": 1 }))));
-        }
-        for index in ["", "5", "0x+5", "0x", "0xzz", "-0x1", "0x1ffffffffffffffff", "0x4"] {
-            all.push((format!("index {index}"), with(1, "logIndex", json!(index))));
-        }
-        all.push(("of another transaction".to_owned(), with(1, "transactionHash", json!("0xabc2"))));
-        all.push(("the authorization of another nonce".to_owned(), with(0, "topics", used(4, 2)["topics"].clone())));
-        all.push(("the authorization of another contract".to_owned(), with(0, "address", json!(OTHER))));
-        for (what, logs) in all {
-            assert!(judge(1, &own, &logs).is_err(), "{what}");
-        }
-        let last = used(u64::MAX, 1);
-        assert!(judge(1, &last, std::slice::from_ref(&last)).is_err(), "nothing follows the last index");
-    }
-}
+#[path = "chain_tests.rs"]
+mod tests;

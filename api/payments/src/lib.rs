@@ -22,6 +22,7 @@
 pub mod chain;
 pub mod facilitator;
 mod http;
+mod readers;
 pub mod sale;
 pub mod signed;
 pub mod terms;
@@ -36,6 +37,7 @@ use operation::context::Part;
 
 use self::chain::Chain;
 use self::facilitator::Facilitator;
+use self::readers::Readers;
 use self::terms::{NETWORKS, Network, SCHEME, Till, Version};
 use self::verifications::Verifications;
 
@@ -75,6 +77,7 @@ pub struct Payments {
     chain: Option<Chain>,
     /// Payments that this process brings forward, by id.
     turns: Arc<Mutex<HashSet<String>>>,
+    readers: Readers,
     verifications: Verifications,
 }
 
@@ -116,7 +119,7 @@ impl Payments {
         let facilitator =
             some(&settings.facilitator_url).map(|url| Facilitator::new(&url)).transpose().map_err(wrong("facilitator_url"))?;
         let chain = some(&settings.rpc_url).map(|url| Chain::new(&url, network)).transpose().map_err(wrong("rpc_url"))?;
-        Ok(Self { till, facilitator, chain, turns: Arc::default(), verifications: Verifications::default() })
+        Ok(Self { till, facilitator, chain, ..Self::default() })
     }
 
     /// Asks the facilitator what it settles: nothing else is sold from here on. If it does not answer it is taken to settle all.

@@ -27,15 +27,17 @@ use view_store::lease::Lease;
 
 use super::Turn;
 use super::chain::{Found, Transfer};
-use super::facilitator::Said;
-use super::signed::{self, Signed, hex_text};
+use super::facilitator::{Facilitator, Said};
+use super::signed::{Signed, hex_text};
 use super::terms::{NETWORKS, Offer, Till, Version};
+use super::verifications::Slot;
 use access::Refundable;
 use access::append::{Once, command};
+use access::keys;
 use operation::context::{Context, store_problem, stored};
-use operation::metrics::{self, Paid};
-use operation::problem::{Challenge, Problem};
 use operation::{Answer, Answering, Body, Stage};
+use operation::problem::{Challenge, Problem};
+use operation::metrics::{self, Paid};
 
 /// How long a caller waits for a settlement at most; it goes on by itself.
 const PAID_WITHIN: Duration = Duration::from_secs(40);
@@ -89,12 +91,13 @@ impl Settlement {
     }
 }
 
-/// Sells an answer to a caller at an address. `run` runs the operation.
+/// Sells an answer to a caller at an address. `run` runs the operation. Calls without a payment, or with one that its payer did not sign, share one
+/// limit of their address. Calls with a payment that its payer signed have limits of their own, by address and by payer.
 ///
 /// # Errors
 /// `payment-required` with the terms (with a pause for a copy of a payment that is being settled); what is wrong with the arguments, or with the
-/// answer; `rate-limited` when too many payments of the address or the payer were not settled; `unavailable` while nobody knows whether the payment
-/// is settled.
+/// answer; `rate-limited` when too many calls of the address were not paid for, or too many payments of the address or the payer were not settled;
+/// `unavailable` while nobody knows whether the payment is settled.
 pub async fn sell<R>(
     ctx: &Arc<Context>,
     address: IpAddr,
@@ -109,9 +112,11 @@ where
     let Goods { offer, .. } = &goods;
     let needed = format!("{} is paid for by the call, or opened by a key of tier {} or higher", goods.operation, goods.free_from);
     let Some(till) = Payments::of(ctx).till().cloned() else {
+        Access::of(ctx).admit_unpaid(ctx, address).await?;
         return Err(Problem::new(ErrorCode::PaymentRequired, format!("{needed}; payments are not configured here")));
     };
     let Some(given) = given else {
+        Access::of(ctx).admit_unpaid(ctx, address).await?;
         let preview = match arguments {
             Ok(arguments) => preview(run(Stage::Preview, arguments).await),
             Err(_) => Value::Null,
@@ -119,14 +124,54 @@ where
         metrics::paid(goods.service, Paid::Asked);
         return Err(challenge(&till, offer, &needed, preview));
     };
+    let spent = Access::of(ctx).admit_call_with_payment(ctx, address).await?;
+    let sold = sell_for(ctx, address, &goods, till, arguments, given, run).await;
+    // A call whose payment bought nothing counts. A caller who only has to wait is a buyer.
+    let is_unpaid = sold.as_ref().is_err_and(|problem| match problem.code {
+        ErrorCode::PaymentRequired => problem.retry_after_s == 0,
+        code => code == ErrorCode::RateLimited,
+    });
+    if !is_unpaid {
+        Access::of(ctx).refund(spent).await;
+    }
+    sold
+}
+
+/// Sells an answer for a payment that came with the call.
+///
+/// # Errors
+/// As [`sell`].
+async fn sell_for<R>(
+    ctx: &Arc<Context>,
+    address: IpAddr,
+    goods: &Goods,
+    till: Till,
+    arguments: Result<Value, Problem>,
+    given: Given,
+    run: R,
+) -> Result<(Answer, Settlement), Problem>
+where
+    R: Fn(Stage, Value) -> Answering,
+{
+    let Goods { offer, .. } = goods;
     let refused = |reason: String| {
         metrics::paid(goods.service, Paid::Refused);
         challenge(&till, offer, &reason, Value::Null)
     };
     let arguments = arguments?;
     let now_s = u64::try_from(ctx.clock.now_ms() / 1_000).unwrap_or(0);
-    let signed =
-        given.and_then(|payload| signed::read(&till, offer, payload, now_s).map_err(|wrong| wrong.to_string())).map_err(refused)?;
+    let checked = match given {
+        Ok(payload) => Payments::of(ctx).readers.read(&till, offer, payload, now_s).await?.map_err(|wrong| wrong.to_string()),
+        Err(reason) => Err(reason),
+    };
+    let signed = match checked {
+        Ok(signed) => signed,
+        // Nobody signed it: it is an unpaid call.
+        Err(reason) => {
+            Access::of(ctx).admit_unpaid(ctx, address).await?;
+            return Err(refused(reason));
+        }
+    };
     if !Payments::of(ctx).can_settle() {
         let words = "payments cannot be settled here: no facilitator is configured (payments.facilitator_url); nothing was charged";
         return Err(Problem::new(ErrorCode::Unavailable, words).retry_after(60));
@@ -165,8 +210,9 @@ where
             return Err(challenge(&till, offer, reason, Value::Null).retry_after(BUSY_S));
         }
         Err(Failed::Problem(problem)) => {
-            let is_limited = problem.code == ErrorCode::RateLimited;
-            metrics::paid(goods.service, if is_limited { Paid::Refused } else { Paid::Unknown });
+            // What may not be retried was refused before anything was claimed.
+            let is_refused = problem.code == ErrorCode::RateLimited || !problem.code.may_retry();
+            metrics::paid(goods.service, if is_refused { Paid::Refused } else { Paid::Unknown });
             return Err(problem);
         }
     };
@@ -289,9 +335,11 @@ impl Order {
     }
 
     /// Asks the facilitator about a payment that is not claimed: whether it says that the payment can be settled. Without that the payment goes on
-    /// only if it turns out to be claimed or paid meanwhile.
+    /// only if it turns out to be claimed or paid meanwhile. All of this is done in one slot of the verifications, so that refused payments cost the
+    /// chain's node no more than they cost the facilitator.
     async fn verify_new(&self, ctx: &Context) -> Result<bool, Failed> {
-        match self.verify(ctx).await? {
+        let (facilitator, _slot) = self.turn_to_verify(ctx).await?;
+        match facilitator.verify(&self.till, &self.offer, &self.signed).await {
             Said::Yes(_) => Ok(true),
             Said::No(reason) => {
                 // Another process may be settling a copy of it, or anybody may have brought it to the chain.
@@ -306,22 +354,21 @@ impl Order {
         }
     }
 
-    /// What the facilitator says of the payment, once it is this address's turn to ask.
-    async fn verify(&self, ctx: &Context) -> Result<Said, Failed> {
-        let payments = Payments::of(ctx);
-        let facilitator = payments.facilitator.as_ref().ok_or_else(|| unknown("no facilitator is configured"))?;
-        let _slot = payments.verifications.enter(self.address).await?;
-        Ok(facilitator.verify(&self.till, &self.offer, &self.signed).await)
+    /// The facilitator, and the slot in which it may be asked.
+    async fn turn_to_verify<'a>(&self, ctx: &'a Context) -> Result<(&'a Facilitator, Slot), Problem> {
+        let facilitator = Payments::of(ctx).facilitator.as_ref().ok_or_else(|| unknown("no facilitator is configured"))?;
+        Ok((facilitator, Payments::of(ctx).verifications.enter(self.address).await?))
     }
 
-    /// Whether the chain has the transfer of a payment that is not claimed.
+    /// Whether the chain has the transfer of a payment that is not claimed. One request says that it has not, unless the authorization was used: that
+    /// has cost somebody a transaction.
     async fn is_on_chain(&self, ctx: &Context) -> bool {
         let PaymentCommand { network, asset, pay_to, payer, nonce, amount, valid_before, .. } = self.claim.clone();
         let claimed_at = ctx.clock.now_ms();
         let payment = Payment { network, asset, pay_to, payer, nonce, amount, valid_before, claimed_at, ..Payment::default() };
         match &Payments::of(ctx).chain {
-            Some(chain) => matches!(chain.find(&payment).await, Ok(Found::Paid(_))),
-            None => false,
+            Some(chain) if matches!(chain.is_used(&payment).await, Ok(true)) => matches!(chain.find(&payment).await, Ok(Found::Paid(_))),
+            _ => false,
         }
     }
 
@@ -371,9 +418,13 @@ impl Order {
         if is_new {
             return self.settle(ctx, payment).await;
         }
-        match self.verify(ctx).await? {
-            Said::Yes(_) => self.settle(ctx, payment).await,
-            // Anybody may have brought it to the chain.
+        let (facilitator, slot) = self.turn_to_verify(ctx).await?;
+        match facilitator.verify(&self.till, &self.offer, &self.signed).await {
+            Said::Yes(_) => {
+                drop(slot);
+                self.settle(ctx, payment).await
+            }
+            // Anybody may have brought it to the chain since it was looked up. The slot is held meanwhile.
             Said::No(reason) => match by_chain(ctx, &payment).await? {
                 Some(outcome) => outcome,
                 None => refuse(ctx, &payment, reason).await,
@@ -393,7 +444,7 @@ impl Order {
             said = facilitator.settle(&self.till, &self.offer, &self.signed).await;
             match &said {
                 Said::Yes(transaction) if Payments::of(ctx).chain.is_none() => {
-                    let transfer = Transfer { transaction: transaction.clone(), log_index: None };
+                    let transfer = Transfer { transaction: transaction.clone(), ..Transfer::default() };
                     return outcome_of(record_settled(ctx, &payment, &transfer).await?);
                 }
                 Said::Yes(_) => return self.shown(ctx, payment).await,
@@ -459,7 +510,7 @@ async fn by_chain(ctx: &Context, payment: &Payment) -> Result<Option<Result<Paym
         Ok(Found::Paid(transfer)) => Some(outcome_of(record_settled(ctx, payment, &transfer).await?)),
         Ok(Found::Spent) => Some(lapsed(ctx, payment, SPENT).await),
         Ok(Found::Late) => Some(lapsed(ctx, payment, LATE).await),
-        Ok(Found::Nothing) | Err(_) => None,
+        Ok(Found::Unknown) | Err(_) => None,
     })
 }
 
@@ -480,9 +531,9 @@ fn outcome_of(payment: Payment) -> Result<Payment, Failed> {
 /// Records that a transfer pays for a payment. The payment as it is then: settled, or lapsed if the transfer already paid for another one.
 pub(super) async fn record_settled(ctx: &Context, of: &Payment, transfer: &Transfer) -> Result<Payment, Problem> {
     let Payment { payer, network, service, operation, effect, .. } = of.clone();
-    let Transfer { transaction, log_index } = transfer.clone();
-    let verb = SETTLED.to_owned();
-    let done = PaymentCommand { verb, payer, network, service, operation, effect, transaction, log_index, ..PaymentCommand::default() };
+    let Transfer { transaction, log_index, receipt_log_index } = transfer.clone();
+    let transferred = PaymentCommand { transaction, log_index, receipt_log_index, ..PaymentCommand::default() };
+    let done = PaymentCommand { verb: SETTLED.to_owned(), payer, network, service, operation, effect, ..transferred };
     command(ctx, TABLES.view, &of.id, Once::No, &done).await?;
     let payment = payment(ctx, &of.id).await?.ok_or_else(|| unknown("it is settled and not yet recorded"))?;
     if payment.state == State::Lapsed {

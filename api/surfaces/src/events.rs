@@ -8,14 +8,15 @@
 use access::Access;
 use operation::context::Part;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use futures_util::{StreamExt, stream};
+use futures_util::{Stream, StreamExt, stream};
 use http::HeaderValue;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use warp::Reply;
 use warp::reply::Response;
 
@@ -65,7 +66,7 @@ pub(crate) async fn begin(
     let mut begin = BytesMut::from(format!("retry: {RETRY_MS}\n\n").as_bytes());
     begin.extend_from_slice(&taken(answer, &mut arguments));
     arguments.insert("wait".to_owned(), json!(WAIT_S));
-    let mut following = Following {
+    let following = Following {
         context: Arc::clone(context),
         mounted: Arc::clone(mounted),
         index,
@@ -73,25 +74,54 @@ pub(crate) async fn begin(
         incoming: Incoming { goes_on: true, ..incoming },
         begun: Instant::now(),
     };
-    let (sender, mut pieces) = mpsc::channel::<Bytes>(1);
-    tokio::spawn(async move {
-        let mut next = Some(begin.freeze());
-        while let Some(piece) = next {
-            // A reader that is gone needs no more.
-            if sender.send(piece).await.is_err() {
-                return;
-            }
-            next = tokio::select! {
-                () = sender.closed() => None,
-                piece = following.go_on() => piece,
-            };
-        }
-    });
-    let pieces = stream::poll_fn(move |cx| pieces.poll_recv(cx)).map(Ok::<_, std::convert::Infallible>);
+    let key_ended = {
+        let (context, credentials, address) = (Arc::clone(context), following.incoming.credentials.clone(), following.incoming.address);
+        async move { Access::of(context).key_ended(&context, &credentials, address).await }
+    };
+    let pieces = pages_until(key_ended, begin.freeze(), following).map(Ok::<_, std::convert::Infallible>);
     let mut response = warp::reply::stream(pieces).into_response();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok((response, admitted))
+}
+
+/// What pages come from.
+trait Pages: Send + 'static {
+    /// The next page; `None` when the stream ends.
+    fn next_piece(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
+}
+
+/// The first page of a stream and then one after the other, until there is none, the reader is gone, or `ended` is ready: then also a page that waits
+/// for a reader who does not read is not sent.
+fn pages_until(ended: impl Future<Output = ()> + Send + 'static, first: Bytes, mut pages: impl Pages) -> impl Stream<Item = Bytes> {
+    let (sender, mut received) = mpsc::channel::<Bytes>(1);
+    let (end, is_ended) = watch::channel(false);
+    tokio::spawn(async move {
+        let sending = async {
+            let mut next = Some(first);
+            while let Some(page) = next {
+                // A reader that is gone needs no more.
+                if sender.send(page).await.is_err() {
+                    return;
+                }
+                next = tokio::select! {
+                    () = sender.closed() => None,
+                    page = pages.next_piece() => page,
+                };
+            }
+        };
+        tokio::select! {
+            () = sending => {}
+            () = ended => drop(end.send(true)),
+        }
+    });
+    stream::poll_fn(move |cx| if *is_ended.borrow() { Poll::Ready(None) } else { received.poll_recv(cx) })
+}
+
+impl Pages for Following {
+    async fn next_piece(&mut self) -> Option<Bytes> {
+        self.go_on().await
+    }
 }
 
 impl Following {
@@ -136,4 +166,42 @@ pub(crate) fn text(events: &[Event]) -> Bytes {
         }
     }
     out.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// Numbers as pages.
+    struct Numbers {
+        last: u8,
+        _mark: Arc<()>,
+    }
+
+    impl Pages for Numbers {
+        async fn next_piece(&mut self) -> Option<Bytes> {
+            self.last += 1;
+            Some(Bytes::from(vec![self.last]))
+        }
+    }
+
+    /// Proves that a stream ends with its key while pages wait for a reader who does not read: nothing is made any more, and what waits is not sent.
+    #[tokio::test]
+    async fn a_waiting_page_is_not_sent_after_the_end() {
+        let (revoke, revoked) = oneshot::channel::<()>();
+        let ended = async { drop(revoked.await) };
+        let mark = Arc::new(());
+        let mut pages = Box::pin(pages_until(ended, Bytes::from_static(&[0]), Numbers { last: 0, _mark: Arc::clone(&mark) }));
+        for page in 0..5_u8 {
+            assert_eq!(pages.next().await, Some(Bytes::from(vec![page])));
+        }
+        revoke.send(()).unwrap();
+        // The sender gives up what it holds, though nobody reads.
+        while Arc::strong_count(&mark) > 1 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(pages.next().await, None);
+    }
 }

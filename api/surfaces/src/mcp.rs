@@ -5,13 +5,12 @@
 //! `isError` and the problem document as its text; it has no `structuredContent`, which clients would hold against the schema
 //! of results.
 
-use operation::redaction::{PREFIX, hide_keys};
-use std::convert::Infallible;
+use operation::redaction::hide_keys;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, Bytes};
-use futures_util::{Stream, StreamExt};
+use futures_util::Stream;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
@@ -28,7 +27,6 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use schemas::error_code::ErrorCode;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
-use warp::Reply;
 use warp::reply::Response;
 
 use crate::forwarded::CallerAddress;
@@ -97,35 +95,25 @@ impl Endpoint {
         // Answers are JSON whatever is asked for; plain clients that do not list both types are welcome.
         forwarded.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         let (parts, body) = self.service.handle(forwarded).await.into_parts();
-        if json && parts.status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-            return refusal(-32600, "Invalid Request: not a JSON-RPC message");
-        }
-        match parts.status {
+        // The answer to a POST without a session ends; the library streams none.
+        let bytes = match body.collect().await {
+            Ok(collected) => collected.to_bytes(),
+            Err(never) => match never {},
+        };
+        let is_json = parts.headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+        let mut response = match parts.status {
+            StatusCode::UNSUPPORTED_MEDIA_TYPE if json => return refusal(-32600, "Invalid Request: not a JSON-RPC message"),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => return reply::problem(base_url, &body::not_json()),
             StatusCode::FORBIDDEN => {
                 let words = "the MCP endpoint does not answer under this Host, or to this Origin; `api.allowed_hosts` names further ones";
                 return reply::problem(base_url, &Problem::new(ErrorCode::OriginRefused, words));
             }
-            StatusCode::UNSUPPORTED_MEDIA_TYPE => return reply::problem(base_url, &body::not_json()),
-            _ => {}
-        }
-        let is_json = parts.headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
-        let mut response = if is_json {
-            let bytes = match body.collect().await {
-                Ok(collected) => collected.to_bytes(),
-                Err(never) => match never {},
-            };
-            reply::whole(without_keys(bytes))
-        } else if parts.status == StatusCode::BAD_REQUEST {
-            // The library's own words, in plain text.
-            let bytes = match body.collect().await {
-                Ok(collected) => collected.to_bytes(),
-                Err(never) => match never {},
-            };
-            let words: String = String::from_utf8_lossy(&bytes).chars().take(REFUSAL_CHARS_MAX).collect();
-            return refusal(-32600, &hide_keys(words));
-        } else {
-            let stream = body.into_data_stream().map(|piece: Result<Bytes, Infallible>| piece);
-            warp::reply::stream(stream).into_response()
+            StatusCode::BAD_REQUEST if !is_json => {
+                // The library's own words, in plain text.
+                let words: String = String::from_utf8_lossy(&bytes).chars().take(REFUSAL_CHARS_MAX).collect();
+                return refusal(-32600, &hide_keys(words));
+            }
+            _ => reply::whole(if is_json { without_keys(bytes) } else { bytes }),
         };
         *response.status_mut() = parts.status;
         *response.headers_mut() = parts.headers;

@@ -6,6 +6,7 @@ use operation::context::Part;
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -115,17 +116,15 @@ impl Mounted {
             Method::Post | Method::Patch | Method::Delete => COMMAND_TIME_MAX,
         };
         // A call that waits for something new must not outlive its key.
-        let (credentials, address) = (incoming.credentials.clone(), incoming.address);
-        let key_ended = async {
-            if wait.is_zero() {
-                std::future::pending::<()>().await;
-            }
-            Access::of(context).key_ended(context, &credentials, address).await;
-        };
+        let waits_under = (!wait.is_zero()).then(|| (incoming.credentials.clone(), incoming.address));
         let answering = async {
+            let answered = pin!(self.admit_and_run(context, index, arguments, incoming));
+            let Some((credentials, address)) = waits_under else { return answered.await };
             tokio::select! {
-                answered = self.admit_and_run(context, index, arguments, incoming) => answered,
-                () = key_ended => Err(Problem::new(ErrorCode::KeyInvalid, "the API key was revoked or replaced while the call waited")),
+                answered = answered => answered,
+                () = Access::of(context).key_ended(context, &credentials, address) => {
+                    Err(Problem::new(ErrorCode::KeyInvalid, "the API key was revoked or replaced while the call waited"))
+                }
             }
         };
         tokio::time::timeout(time_max, answering).await.unwrap_or_else(|_| {
@@ -169,17 +168,7 @@ impl Mounted {
             })
         };
         if must_pay {
-            let spent = Access::of(context).admit_unpaid(context, address).await?;
-            let sold = sell(context, address, self.goods(operation, resource), arguments, payment, run).await;
-            // A call that was not paid for, or of which too many were not, counts. A caller who only has to wait is a buyer.
-            let is_unpaid = sold.as_ref().is_err_and(|problem| match problem.code {
-                ErrorCode::PaymentRequired => problem.retry_after_s == 0,
-                code => code == ErrorCode::RateLimited,
-            });
-            if !is_unpaid {
-                Access::of(context).refund(spent).await;
-            }
-            let (answer, settlement) = sold?;
+            let (answer, settlement) = sell(context, address, self.goods(operation, resource), arguments, payment, run).await?;
             admitted.settlement = Some(settlement);
             return Ok((answer, admitted));
         }

@@ -4,7 +4,9 @@
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::topics::{CHANGES_PAYMENTS, PAYMENTS, Topic};
-use schemas::views::payments::{CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State as Became, TABLES, answer_of, transfer_of};
+use schemas::views::payments::{
+    CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State as Became, TABLES, TransferKeys, answer_of, transfer_of,
+};
 use schemas::views::records::RecordTables;
 
 use super::records::{Read, Records, Rules, State};
@@ -30,8 +32,9 @@ impl Rules for PaymentsRules {
     }
 
     fn reads(fact: &Fact<PaymentCommand>) -> Vec<Read> {
-        let transfer = fact.data.as_ref().and_then(transfer_of).map(Read::Source);
-        transfer.into_iter().chain([Read::Record(fact.key.clone())]).collect()
+        let transfer = fact.data.as_ref().and_then(transfer_of).unwrap_or_default();
+        let sources = transfer.all().map(|key| Read::Source(key.to_owned()));
+        sources.chain([Read::Record(fact.key.clone())]).collect()
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<PaymentCommand>) -> Result<(), Undecided> {
@@ -73,19 +76,21 @@ impl Rules for PaymentsRules {
     }
 }
 
-/// Whether a transfer pays for a payment: it pays for the first payment that names it, and for no other one. The receipts decide by this, too, so
-/// that both services agree. A transfer that is not known (empty) is not compared.
+/// Whether a transfer pays for a payment: it pays for the first payment that names it, under its key or under that of older versions, and for no other
+/// one. The receipts decide by this, too, so that both services agree. A transfer that is not known (without keys) is not compared.
 ///
 /// # Errors
 /// As [`State::source`].
-pub(super) fn take_transfer<T: Rules>(state: &mut State<'_, T>, payment: &str, transfer: &str) -> Result<bool, Undecided> {
-    if transfer.is_empty() {
+pub(super) fn take_transfer<T: Rules>(state: &mut State<'_, T>, payment: &str, transfer: &TransferKeys) -> Result<bool, Undecided> {
+    for key in transfer.all() {
+        if let Some(first) = state.source::<String>(key)? {
+            return Ok(first == payment);
+        }
+    }
+    if transfer.key.is_empty() {
         return Ok(true);
     }
-    match state.source::<String>(transfer)? {
-        Some(first) => Ok(first == payment),
-        None => state.remember(transfer, Some(&payment)).map(|()| true),
-    }
+    state.remember(&transfer.key, Some(&payment)).map(|()| true)
 }
 
 fn claimed(fact: &Fact<PaymentCommand>, command: &PaymentCommand) -> Payment {
@@ -165,33 +170,48 @@ mod tests {
             self.decide(payment, PaymentCommand { verb: CLAIM.to_owned(), ..PaymentCommand::default() }).unwrap();
         }
 
-        fn settle(&mut self, payment: &str, transaction: &str, log_index: Option<i64>) -> Option<Payment> {
-            let network = "eip155:8453".to_owned();
-            let transaction = transaction.to_owned();
-            self.decide(payment, PaymentCommand { verb: SETTLED.to_owned(), network, transaction, log_index, ..PaymentCommand::default() })
+        /// Settles by a transfer with an index of its log in the block and one in the receipt, which older versions do not name.
+        fn settle(&mut self, payment: &str, transaction: &str, log_index: Option<i64>, receipt_log_index: Option<i64>) -> Option<Payment> {
+            let (verb, network, transaction) = (SETTLED.to_owned(), "eip155:8453".to_owned(), transaction.to_owned());
+            let command = PaymentCommand { verb, network, transaction, log_index, receipt_log_index, ..PaymentCommand::default() };
+            self.decide(payment, command)
         }
     }
 
-    /// Proves that a transfer settles the first payment that names it and no other, however its transaction is written; that a transfer is known by
-    /// its log index, too; and that what only a facilitator says is settled without one.
+    /// Proves that a transfer settles the first payment that names it and no other, however its transaction is written and wherever in a block it is;
+    /// that a transfer is known by its log in the receipt, too; and that what only a facilitator says is settled without one.
     #[test]
     fn a_transfer_settles_one_payment() {
         let mut decisions = Decisions(Rows::default());
         for payment in ["pay_1", "pay_2", "pay_3", "pay_4", "pay_5"] {
             decisions.claim(payment);
         }
-        let first = decisions.settle("pay_1", "0xAB", Some(7)).unwrap();
+        let first = decisions.settle("pay_1", "0xAB", Some(7), Some(1)).unwrap();
         assert_eq!((first.state, first.log_index), (Became::Settled, Some(7)));
-        let second = decisions.settle("pay_2", "0xab", Some(7)).unwrap();
-        assert_eq!(
-            (second.state, second.reason.as_str(), second.log_index),
-            (Became::Lapsed, "its transfer already paid for another answer", None)
-        );
-        assert_eq!(decisions.settle("pay_1", "0xab", Some(7)), None, "what is settled stays settled");
-        assert_eq!(decisions.settle("pay_2", "0xab", Some(7)), None, "what has lapsed by this stays lapsed");
-        assert_eq!(decisions.settle("pay_3", "0xab", Some(9)).unwrap().state, Became::Settled);
-        for payment in ["pay_4", "pay_5"] {
-            assert_eq!(decisions.settle(payment, "0xab", None).unwrap().state, Became::Settled);
+        for log_index in [7, 19] {
+            let second = decisions.settle("pay_2", "0xab", Some(log_index), Some(1));
+            let lapsed = second.map(|second| (second.state, second.reason, second.log_index));
+            let expected = (Became::Lapsed, "its transfer already paid for another answer".to_owned(), None);
+            assert_eq!(lapsed, Some(expected).filter(|_| log_index == 7), "what has lapsed by this stays lapsed");
         }
+        assert_eq!(decisions.settle("pay_1", "0xab", Some(7), Some(1)), None, "what is settled stays settled");
+        // The transaction moved in between: another transfer has the place in the block that the first one had.
+        assert_eq!(decisions.settle("pay_3", "0xab", Some(7), Some(3)).unwrap().state, Became::Settled);
+        for payment in ["pay_4", "pay_5"] {
+            assert_eq!(decisions.settle(payment, "0xab", None, None).unwrap().state, Became::Settled);
+        }
+    }
+
+    /// Proves that a transfer which paid for a payment by the key of an older version pays for no other one after the upgrade, and still for its own.
+    #[test]
+    fn a_transfer_of_an_older_version_settles_one_payment() {
+        let mut decisions = Decisions(Rows::default());
+        for payment in ["pay_1", "pay_2", "pay_3"] {
+            decisions.claim(payment);
+        }
+        assert_eq!(decisions.settle("pay_1", "0xAB", Some(7), None).unwrap().state, Became::Settled);
+        assert_eq!(decisions.settle("pay_1", "0xab", Some(7), Some(1)), None, "it stays settled, and by its own transfer");
+        assert_eq!(decisions.settle("pay_2", "0xab", Some(7), Some(1)).unwrap().state, Became::Lapsed);
+        assert_eq!(decisions.settle("pay_3", "0xab", Some(9), Some(3)).unwrap().state, Became::Settled);
     }
 }

@@ -62,14 +62,13 @@ impl Rules for ReceiptsRules {
             RELEASE => vec![source::request(&fact.key)],
             _ => of_chain().to_vec(),
         };
-        let transfer = Some(command.transfer.clone()).filter(|transfer| !transfer.is_empty());
-        sources.into_iter().chain(transfer).map(Read::Source).collect()
+        sources.into_iter().chain(command.transfer.all().map(str::to_owned)).map(Read::Source).collect()
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<ReceiptCommand>) -> Result<(), Undecided> {
         // The payments decide likewise, also of payments for other services: a transfer that has paid for one answer pays for no other.
-        let transfer = fact.data.as_ref().map_or("", |command| command.transfer.as_str());
-        if !take_transfer(state, &fact.key, transfer)? {
+        let transfer = fact.data.as_ref().map(|command| command.transfer.clone()).unwrap_or_default();
+        if !take_transfer(state, &fact.key, &transfer)? {
             // The payment lapses, and what it reserved ends with it.
             return release(state, fact);
         }
@@ -240,7 +239,7 @@ fn release(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>) ->
     let (owner, last) = chain(state, &agent)?;
     if let Some(owner) = owner.filter(|_| last.seq == 0) {
         let left = ChainOwner { reservations: owner.reservations - 1, ..owner };
-        state.remember(&source::owner(&agent), Some(&left).filter(|left| left.reservations > 0))?;
+        state.remember(&source::owner(&agent), Some(&left).filter(|left| left.reservations > 0 || left.is_assigned))?;
     }
     state.remember::<RequestOutcome>(&request, None)
 }
@@ -265,13 +264,14 @@ fn set_writer(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand) ->
     state.remember(&key, Some(&chain))
 }
 
-/// Names the owner of a chain that was begun before chains had owners. A chain with an owner keeps it.
+/// Names the owner of a chain that was begun before chains had owners, or that has no receipts. A chain with an owner keeps it, and so does one that
+/// a payment reserves.
 fn assign_owner(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand) -> Result<(), Undecided> {
     let (owner, last) = chain(state, &command.agent_id)?;
-    if owner.is_some() || last.seq == 0 || command.caller.is_empty() {
+    if owner.is_some() || command.caller.is_empty() {
         return Ok(());
     }
-    let assigned = ChainOwner { owner: command.caller.clone(), ..ChainOwner::default() };
+    let assigned = ChainOwner { owner: command.caller.clone(), is_assigned: last.seq == 0, ..ChainOwner::default() };
     state.remember(&source::owner(&command.agent_id), Some(&assigned))
 }
 
@@ -310,6 +310,7 @@ mod tests {
     use schemas::key;
     use schemas::receipt::{SigningKeys, check};
     use schemas::tables::Write;
+    use schemas::views::payments::TransferKeys;
     use schemas::views::receipts::AppendRefusal;
 
     use super::*;
@@ -440,19 +441,23 @@ mod tests {
     fn a_transfer_pays_once() {
         let (mut moved, public) = Moved::new(&[1]);
         moved.key(&public[0]);
-        let paid = |transfer: &str| {
-            let transfer = transfer.to_owned();
+        let keys = |key: &str, older_key: &str| TransferKeys { key: key.to_owned(), older_key: older_key.to_owned() };
+        let paid = |key: &str, older_key: &str| {
+            let transfer = keys(key, older_key);
             ReceiptCommand { verb: ISSUE.to_owned(), agent_id: "a".to_owned(), transfer, ..ReceiptCommand::default() }
         };
-        assert_eq!(moved.ask("pay_1", paid("transfer/n/0x1/7")).unwrap().unwrap().body.seq, 1);
-        assert_eq!(moved.ask("pay_2", paid("transfer/n/0x1/7")), Ok(None));
-        assert_eq!(moved.ask("pay_1", paid("transfer/n/0x1/7")), Ok(None));
-        assert_eq!(moved.ask("pay_3", paid("transfer/n/0x1/9")).unwrap().unwrap().body.seq, 2);
+        assert_eq!(moved.ask("pay_1", paid("transfer/n/0x1/7", "")).unwrap().unwrap().body.seq, 1);
+        assert_eq!(moved.ask("pay_2", paid("transfer/n/0x1/receipt/1", "transfer/n/0x1/7")), Ok(None));
+        assert_eq!(moved.ask("pay_1", paid("transfer/n/0x1/7", "")), Ok(None));
+        assert_eq!(moved.ask("pay_3", paid("transfer/n/0x1/receipt/3", "transfer/n/0x1/9")).unwrap().unwrap().body.seq, 2);
         // Without a node of the chain no transfer is known.
-        assert_eq!(moved.ask("pay_4", paid("")).unwrap().unwrap().body.seq, 3);
+        assert_eq!(moved.ask("pay_4", paid("", "")).unwrap().unwrap().body.seq, 3);
         // A payment for another service orders nothing here, and its transfer is taken all the same.
-        assert_eq!(moved.ask("pay_5", ReceiptCommand { transfer: "transfer/n/0x2/1".to_owned(), ..ReceiptCommand::default() }), Ok(None));
-        assert_eq!(moved.ask("pay_6", paid("transfer/n/0x2/1")), Ok(None));
+        assert_eq!(
+            moved.ask("pay_5", ReceiptCommand { transfer: keys("transfer/n/0x2/receipt/1", ""), ..ReceiptCommand::default() }),
+            Ok(None)
+        );
+        assert_eq!(moved.ask("pay_6", paid("transfer/n/0x2/receipt/1", "transfer/n/0x2/8")), Ok(None));
     }
 
     /// Proves that while signing is refused nothing is issued: requests wait, or are parked once a restore was declared.
@@ -575,7 +580,7 @@ mod tests {
     }
 
     /// Proves that a chain which was begun before chains had owners goes on for commands of that time alone, until an operator assigns its owner, who
-    /// then has it like any other; and that no chain which has an owner, or no receipts, is assigned.
+    /// then has it like any other; and that no chain which has an owner is assigned.
     #[test]
     fn chains_from_before_owners() {
         let (mut moved, public) = Moved::new(&[1]);
@@ -587,9 +592,7 @@ mod tests {
         assert_eq!((moved.issue_to("r3", "a", "acct_1"), moved.outcome("r3")), (None, unknown.clone()));
         moved.pay(CLAIM, "p1", "a", "0x01");
         assert_eq!(moved.outcome("p1"), unknown);
-        for (agent, owner) in [("a", ""), ("b", "acct_1")] {
-            assert_eq!(moved.decide("owner/a", by(ASSIGN_OWNER, agent, owner)), Ok((None, false)));
-        }
+        assert_eq!(moved.decide("owner/a", by(ASSIGN_OWNER, "a", "")), Ok((None, false)));
         moved.ask("owner/a", by(ASSIGN_OWNER, "a", "acct_1")).unwrap();
         moved.ask("owner/a", by(ASSIGN_OWNER, "a", "acct_2")).unwrap();
         assert_eq!(moved.owner("a").as_deref(), Some("acct_1"));
@@ -608,5 +611,23 @@ mod tests {
         let second = moved.ask("p3", ordered(&settled("d"))).unwrap().unwrap();
         assert_eq!((second.body.seq, second.body.issued_to.as_deref()), (2, Some("0x01")));
         assert_eq!(moved.ask("p4", ordered(&settled("a"))), Ok(None));
+    }
+
+    /// Proves that a chain without receipts which was assigned is its owner's from then on, also after a payment for it has lapsed, and that one which a
+    /// payment reserves is not assigned.
+    #[test]
+    fn a_chain_without_receipts_is_assigned() {
+        let (mut moved, public) = Moved::new(&[1]);
+        moved.key(&public[0]);
+        moved.ask("owner/a", by(ASSIGN_OWNER, "a", "0x01")).unwrap();
+        assert_eq!((moved.issue_to("r1", "a", "acct_2"), moved.outcome("r1")), (None, Some(OWNED_BY_ANOTHER)));
+        moved.pay(CLAIM, "p1", "a", "0x01");
+        moved.pay(LAPSED, "p1", "a", "0x01");
+        assert_eq!(moved.owner("a").as_deref(), Some("0x01"));
+        assert_eq!(moved.issue_to("r2", "a", "0x01").unwrap().body.seq, 1);
+        moved.pay(CLAIM, "p2", "b", "0x01");
+        assert_eq!(moved.decide("owner/b", by(ASSIGN_OWNER, "b", "acct_1")), Ok((None, false)));
+        moved.pay(LAPSED, "p2", "b", "0x01");
+        assert_eq!(moved.owner("b"), None);
     }
 }

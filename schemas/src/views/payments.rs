@@ -51,8 +51,12 @@ pub struct PaymentCommand {
     pub effect: String,
     /// [`SETTLED`]: the hash of the transaction that holds the transfer.
     pub transaction: String,
-    /// [`SETTLED`]: the index of the transfer's log in its block; `None` where only a facilitator says that it is settled.
+    /// [`SETTLED`]: the index of the transfer's log in its block, as the block was when it was read; `None` where only a facilitator says that it is
+    /// settled.
     pub log_index: Option<i64>,
+    /// [`SETTLED`]: the index of the transfer's log in the receipt of its transaction, counted from 0; `None` in commands of older versions, and where
+    /// only a facilitator says that it is settled.
+    pub receipt_log_index: Option<i64>,
     /// [`REFUSED`], [`LAPSED`]: why.
     pub reason: String,
 }
@@ -82,6 +86,7 @@ impl Command for PaymentCommand {
             effect,
             transaction,
             log_index,
+            receipt_log_index,
             reason,
         } = self;
         let number = |number: i64| Some(number).filter(|number| *number != 0);
@@ -102,6 +107,7 @@ impl Command for PaymentCommand {
             .text("effect", effect)
             .text("transaction", transaction)
             .number("logIndex", *log_index)
+            .number("receiptLogIndex", *receipt_log_index)
             .text("reason", reason)
             .bytes()
     }
@@ -120,6 +126,14 @@ pub enum State {
     Refused,
     /// It can no longer be settled, and was not.
     Lapsed,
+}
+
+impl State {
+    /// Whether it is not known yet what becomes of the money.
+    #[must_use]
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Claimed | Self::Refused)
+    }
 }
 
 /// A payment as it stands.
@@ -156,7 +170,7 @@ pub struct Payment {
     pub effect: String,
     /// The hash of the transaction that holds the transfer, once the payment is settled.
     pub transaction: String,
-    /// The index of the transfer's log in its block; `None` where only a facilitator says that the payment is settled.
+    /// The index of the transfer's log in its block, as the block was when it was read; `None` where only a facilitator says that the payment is settled.
     pub log_index: Option<i64>,
     /// Why it was refused, or has lapsed.
     pub reason: String,
@@ -178,13 +192,42 @@ pub fn answer_of(id: &str) -> String {
     format!("answer/{id}")
 }
 
-/// The key under which decisions remember which payment a transfer paid for: a transfer, by network, transaction and log index, pays once.
-/// `None` unless the command is [`SETTLED`] and names the transfer.
+/// The keys under which decisions remember which payment a transfer paid for: a transfer pays once.
+///
+/// The key is made of the network, the transaction, and the index of the log in the receipt of that transaction. Older versions took the index of the
+/// log in the block instead, which changes when the transaction moves to another block. What they stored is still looked for, under `older_key`, so
+/// that a transfer which paid before the upgrade pays for nothing else after it. Nothing new is stored under `older_key`: two transfers of one
+/// transaction that moves may come to have the same one. A transaction that moves between the upgrade and the next look at it is not found under its
+/// older key; a transfer is then still held to one payment by standing right after that payment's own authorization.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TransferKeys {
+    /// Where it is remembered, and looked for.
+    pub key: String,
+    /// Where it is only looked for; empty where the command is itself of an older version, whose key is [`Self::key`].
+    pub older_key: String,
+}
+
+impl TransferKeys {
+    /// Both keys, without empty ones.
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        [self.key.as_str(), self.older_key.as_str()].into_iter().filter(|key| !key.is_empty())
+    }
+}
+
+/// The keys of the transfer that a command names; `None` unless the command is [`SETTLED`] and names one.
 #[must_use]
-pub fn transfer_of(command: &PaymentCommand) -> Option<String> {
-    let PaymentCommand { verb, network, transaction, log_index, .. } = command;
-    let log_index = log_index.filter(|_| verb == SETTLED)?;
-    Some(format!("transfer/{network}/{}/{log_index}", transaction.to_ascii_lowercase()))
+pub fn transfer_of(command: &PaymentCommand) -> Option<TransferKeys> {
+    let PaymentCommand { verb, network, transaction, log_index, receipt_log_index, .. } = command;
+    if verb != SETTLED {
+        return None;
+    }
+    let transaction = transaction.to_ascii_lowercase();
+    let in_block = log_index.map(|index| format!("transfer/{network}/{transaction}/{index}"));
+    let in_receipt = receipt_log_index.map(|index| format!("transfer/{network}/{transaction}/receipt/{index}"));
+    match in_receipt {
+        Some(key) => Some(TransferKeys { key, older_key: in_block.unwrap_or_default() }),
+        None => in_block.map(|key| TransferKeys { key, older_key: String::new() }),
+    }
 }
 
 impl Record for Payment {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::payments::TransferKeys;
 use super::records::Record;
 use crate::event::Command;
 use crate::facts::canonical::Canonical;
@@ -18,7 +19,7 @@ pub const KEY: &str = "key";
 pub const ADD_WRITER: &str = "add_writer";
 /// Takes that permission back. Only the owner's command counts.
 pub const REMOVE_WRITER: &str = "remove_writer";
-/// Names the owner of a chain that was begun before chains had owners. Operators send it.
+/// Names the owner of a chain that has none: one that was begun before chains had owners, or one without receipts. Operators send it.
 pub const ASSIGN_OWNER: &str = "assign_owner";
 /// Reserves a place in a chain for a payment that was claimed. Never on the topic of receipts: it is read from a claim on the topic of payments.
 pub const RESERVE: &str = "reserve";
@@ -55,10 +56,10 @@ pub struct ReceiptCommand {
     pub caller: String,
     /// [`ADD_WRITER`], [`REMOVE_WRITER`]: the account or payer whose permission changes.
     pub writer: String,
-    /// Of a receipt that was paid for: the key of the transfer that paid, see [`super::payments::transfer_of`]; empty for none. Never stored here:
-    /// it is read from the topic of payments.
+    /// Of a receipt that was paid for: the keys of the transfer that paid, see [`super::payments::transfer_of`]; empty for none. Never stored here: they
+    /// are read from the topic of payments.
     #[serde(skip)]
-    pub transfer: String,
+    pub transfer: TransferKeys,
     /// Whether it was claimed with a payment by a version that did not record callers. Never stored here, as the transfer.
     #[serde(skip)]
     pub is_older_claim: bool,
@@ -169,8 +170,12 @@ pub struct ChainOwner {
     pub owner: String,
     /// Further accounts and payers that may append, in the order in which the owner named them; at most [`WRITERS_PER_CHAIN_MAX`].
     pub writers: Vec<String>,
-    /// While the chain has no receipt: how many claimed payments of the owner reserve it. The chain is free again when all of them have lapsed.
+    /// While the chain has no receipt: how many claimed payments of the owner reserve it. The chain is free again when all of them have lapsed, unless
+    /// an operator assigned it.
     pub reservations: i64,
+    /// Whether an operator assigned the chain before it had a receipt: it stays the owner's.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_assigned: bool,
 }
 
 impl ChainOwner {

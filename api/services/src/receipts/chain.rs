@@ -1,8 +1,11 @@
 //! Who may append to the receipt chain of an agent: its owner, and the accounts and payers that the owner named.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
+use schemas::receipt::Receipt;
 use schemas::views::payments::{Payment, State, TABLES as PAYMENTS};
 use schemas::views::receipts::{
     ASSIGN_OWNER, AppendRefusal, ChainOwner, Last, ReceiptCommand, RequestOutcome, TABLES, is_caller, may_append, source,
@@ -36,9 +39,9 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// The owner of a chain that has receipts; empty while it has none, or if the owner is not known.
+    /// The owner of a chain that has receipts or was assigned; empty while it is only reserved, or if the owner is not known.
     pub(super) fn owner(&self) -> String {
-        self.owner.as_ref().filter(|_| self.length > 0).map(|owner| owner.owner.clone()).unwrap_or_default()
+        self.owner.as_ref().filter(|owner| self.length > 0 || owner.is_assigned).map(|owner| owner.owner.clone()).unwrap_or_default()
     }
 }
 
@@ -96,7 +99,7 @@ pub(super) fn read_writer(text: &str) -> Result<String, Problem> {
 /// `not-found` if it has no receipts; `chain-forbidden` if it does not belong to the account.
 pub(super) async fn owned(call: &Call, agent_id: &str) -> Result<ChainOwner, Problem> {
     let Chain { owner, length } = Receipts::now(&call.context).await?.chain(agent_id).await?;
-    if length == 0 {
+    if length == 0 && !owner.as_ref().is_some_and(|owner| owner.is_assigned) {
         return Err(Problem::new(ErrorCode::NotFound, "this agent has no receipts").about("agent_id"));
     }
     owner.filter(|owner| !call.caller.account.is_empty() && owner.owner == call.caller.account).ok_or_else(|| {
@@ -126,29 +129,53 @@ pub(super) fn shown(agent_id: String, chain: ChainOwner) -> Result<Answer, Probl
     Answer::json(&Writers { agent_id, owner: chain.owner, writers: chain.writers })
 }
 
-/// Names the owner of a chain that was begun before chains had owners: `owner`, or who paid for its first receipt. Answers the owner.
+/// Names the owner of a chain that has none, because it was begun before chains had owners or has no receipts: `owner`, or who paid for its first
+/// receipt. Answers the owner.
 ///
 /// # Errors
 /// Why it cannot be assigned.
 pub async fn assign_owner(ctx: &Context, agent_id: &str, owner: Option<&str>) -> Result<String, Problem> {
+    check_name("agent_id", agent_id)?;
     let receipts = Receipts::now(ctx).await?;
     let chain = receipts.chain(agent_id).await?;
-    let refused = |words: String| Problem::new(ErrorCode::ParameterInvalid, words);
-    if chain.length == 0 {
-        return Err(refused(format!("the agent {agent_id:?} has no receipts: its chain will belong to the first caller it is issued to")));
+    if agent_id.chars().count() > AGENT_ID_CHARS_MAX {
+        return Err(refused(format!("agent_id: is longer than {AGENT_ID_CHARS_MAX} characters")));
     }
     if let Some(known) = chain.owner {
-        return Err(refused(format!("the chain of {agent_id:?} belongs to {}", known.owner)));
+        return Err(refused(match known.reservations {
+            1.. if chain.length == 0 => format!("the chain of {agent_id:?} is reserved for a payment of {}", known.owner),
+            _ => format!("the chain of {agent_id:?} belongs to {}", known.owner),
+        }));
     }
     let owner = match owner.map(str::to_ascii_lowercase) {
         Some(owner) if is_caller(&owner) => owner,
         Some(owner) => {
             return Err(refused(format!("{owner:?} is neither acct_ and 24 hex digits nor 0x and 40 hex digits")));
         }
-        None => first_payer(ctx, &receipts, agent_id).await?.ok_or_else(|| {
-            refused(format!("the first receipt of {agent_id:?} was issued with a key, and the log does not say whose: name the owner"))
-        })?,
+        None if chain.length == 0 => return Err(refused(format!("the agent {agent_id:?} has no receipts: name the owner"))),
+        None => {
+            let first: Option<String> = receipts.one(source::position(agent_id, 1)).await?;
+            let chains = first.map(|first| (first, agent_id.to_owned())).into_iter().collect();
+            let (mut paid, _) = find_payers(ctx, &receipts, chains).await?;
+            let Some((_, payer)) = paid.pop() else { return Err(refused(format!("{agent_id:?}: {NOT_PAID}: name the owner"))) };
+            payer
+        }
     };
+    assign(ctx, agent_id, owner).await
+}
+
+/// The longest name of an agent, in characters, as `issue_receipt` takes it.
+const AGENT_ID_CHARS_MAX: usize = 200;
+
+/// Why the owner of a chain is not known.
+const NOT_PAID: &str = "its first receipt was issued with a key, and the log does not say whose";
+
+fn refused(words: String) -> Problem {
+    Problem::new(ErrorCode::ParameterInvalid, words)
+}
+
+/// Records the owner of a chain that has none.
+async fn assign(ctx: &Context, agent_id: &str, owner: String) -> Result<String, Problem> {
     let command =
         ReceiptCommand { verb: ASSIGN_OWNER.to_owned(), agent_id: agent_id.to_owned(), caller: owner.clone(), ..ReceiptCommand::default() };
     append::command(ctx, TABLES.view, &source::owner(agent_id), Once::No, &command).await?;
@@ -156,21 +183,54 @@ pub async fn assign_owner(ctx: &Context, agent_id: &str, owner: Option<&str>) ->
     if assigned == owner { Ok(owner) } else { Err(refused(format!("the chain of {agent_id:?} belongs to {assigned}"))) }
 }
 
-/// Who paid for the first receipt of a chain; `None` if it was not paid for.
-async fn first_payer(ctx: &Context, receipts: &Receipts, agent_id: &str) -> Result<Option<String>, Problem> {
-    let Some(first) = receipts.one::<String>(source::position(agent_id, 1)).await? else { return Ok(None) };
-    let mut after = Seq(0);
-    while let Some((changes, to)) = read_on::<Payment>(ctx, &PAYMENTS, after).await? {
+/// Assigns each chain with receipts and without an owner to whoever paid for its first receipt. Answers of each such chain its agent, and its owner or
+/// why it could not be assigned.
+///
+/// # Errors
+/// When what is stored cannot be read.
+pub async fn assign_all_paid(ctx: &Context) -> Result<Vec<(String, Result<String, String>)>, Problem> {
+    let receipts = Receipts::now(ctx).await?;
+    let (mut chains, mut after) = (BTreeMap::new(), Seq(0));
+    while let Some((changes, to)) = read_on::<Receipt>(ctx, &TABLES, after).await? {
         for Element { record, .. } in changes {
-            let effect = serde_json::from_str::<ReceiptCommand>(&record.effect);
-            if record.state == State::Settled
-                && effect.is_ok_and(|effect| effect.agent_id == agent_id)
-                && receipts.outcome(&record.id).await? == Some(RequestOutcome::Issued(first.clone()))
-            {
-                return Ok(Some(record.payer));
+            let agent_id = record.body.agent_id;
+            if record.body.seq == 1 && receipts.chain(&agent_id).await?.owner.is_none() {
+                chains.insert(record.id, agent_id);
             }
         }
         after = to;
     }
-    Ok(None)
+    let (paid, others) = find_payers(ctx, &receipts, chains).await?;
+    let mut assigned = Vec::new();
+    for (agent_id, payer) in paid {
+        let owner = assign(ctx, &agent_id, payer).await.map_err(|problem| problem.detail);
+        assigned.push((agent_id, owner));
+    }
+    let others = others.into_values().map(|agent_id| (agent_id, Err(NOT_PAID.to_owned())));
+    Ok(assigned.into_iter().chain(others).collect())
+}
+
+/// Chains by the id of their first receipt: the agent of each.
+type ByFirstReceipt = BTreeMap<String, String>;
+
+/// Who paid for the first receipts of some chains: of each that was paid for its agent and the payer, and the chains that were not.
+async fn find_payers(
+    ctx: &Context,
+    receipts: &Receipts,
+    mut chains: ByFirstReceipt,
+) -> Result<(Vec<(String, String)>, ByFirstReceipt), Problem> {
+    let (mut paid, mut after) = (Vec::new(), Seq(0));
+    while !chains.is_empty() {
+        let Some((changes, to)) = read_on::<Payment>(ctx, &PAYMENTS, after).await? else { break };
+        for Element { record, .. } in changes.into_iter().filter(|change| change.record.state == State::Settled) {
+            if record.service == TABLES.view.name
+                && let Some(RequestOutcome::Issued(issued)) = receipts.outcome(&record.id).await?
+                && let Some(agent_id) = chains.remove(&issued)
+            {
+                paid.push((agent_id, record.payer));
+            }
+        }
+        after = to;
+    }
+    Ok((paid, chains))
 }
