@@ -399,11 +399,15 @@ async fn replay_rejected(engine: &Arc<Engine>, output: &dyn Output) -> Result<()
 }
 
 /// Why nothing is signed, as it is now: right after the start the log may not be compared with the signer's memory yet.
-async fn signing_refusal(engine: &Engine) -> Result<Option<Refusal>, Failure> {
-    if engine.signer.refusal().is_some() {
-        engine.signer.compare_again(&engine.context).await.map_err(|problem| Failure(problem.detail))?;
+async fn signing_refusal(engine: &Engine) -> Option<Refusal> {
+    let state = &engine.context.signing;
+    if engine.is_signer
+        && state.refusal().is_some()
+        && let Err(problem) = engine.signer.compare_again().await
+    {
+        tracing::warn!(reason = problem.detail, "the log cannot be compared with what was signed before");
     }
-    Ok(engine.signer.refusal())
+    state.refusal()
 }
 
 async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn Output) -> Result<(), Failure> {
@@ -425,7 +429,7 @@ async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn
             if !keys.public().contains(&public_key) {
                 return Err(Failure(format!("no file of {} holds the key {public_key}", dir.display())));
             }
-            if let Some(refusal) = signing_refusal(engine).await? {
+            if let Some(refusal) = signing_refusal(engine).await {
                 return Err(Failure(format!("another key changes nothing: {}", refusal.reason())));
             }
             let named = pubkey::named(ctx).await.map_err(refused)?;
@@ -447,10 +451,10 @@ async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn
         ReceiptKeysCommand::Restore { reason } => {
             let make_key =
                 || make_key().map_err(|Failure(detail)| api::problem::Problem::new(schemas::error_code::ErrorCode::Internal, detail));
-            let next = engine.signer.begin_restore(ctx, &reason, make_key).await.map_err(refused)?;
+            let next = engine.signer.begin_restore(&reason, make_key).await.map_err(refused)?;
             pubkey::name_next(ctx, &next, &reason).await.map_err(refused)?;
-            engine.signer.compare_again(ctx).await.map_err(refused)?;
-            if let Some(refusal) = engine.signer.refusal() {
+            engine.signer.compare_again().await.map_err(refused)?;
+            if let Some(refusal) = ctx.signing.refusal() {
                 return Err(Failure(refusal.reason().to_owned()));
             }
             // Requests made before the restore were parked: the next key signs what they asked for.
@@ -606,10 +610,12 @@ async fn status(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure
     for lag in projector::lag::of(&engine.parts).await.map_err(failure)? {
         output.line(format!("view {}\tlag {}\tseconds {}", lag.view, lag.events, lag.seconds).as_bytes());
     }
-    if let Some(refusal) = signing_refusal(engine).await? {
+    // What the processes that sign the trees refuse, if this is none of them.
+    engine.participant().exchange(&engine.context).await.map_err(|problem| Failure(problem.detail))?;
+    if let Some(refusal) = signing_refusal(engine).await {
         output.line(format!("signing of receipts and checkpoints\trefused: {}", refusal.reason()).as_bytes());
     }
-    for (service, reason) in engine.signer.refused_trees() {
+    for (service, reason) in engine.context.signing.refused_trees().0 {
         output.line(format!("signing of checkpoints of {service}\trefused: {reason}").as_bytes());
     }
     for service in engine.projector.services() {

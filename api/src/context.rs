@@ -10,7 +10,6 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
-use schemas::receipt::SigningKeys;
 use schemas::tables::{Table, ViewDef};
 use serde::de::DeserializeOwned;
 use tokio::sync::{OnceCell, watch};
@@ -25,6 +24,7 @@ use crate::operation::{Operation, Price};
 use crate::payments::Payments;
 use crate::problem::Problem;
 use crate::services::recalls::search::Search;
+use crate::signing_state::SigningState;
 use crate::webhooks::Poster;
 use crate::webhooks::guard::TargetRules;
 
@@ -135,8 +135,8 @@ pub struct Context {
     pub payments: Payments,
     /// What posts to webhooks, once something is posted.
     pub(crate) posts: OnceCell<Poster>,
-    /// The keys that receipts are signed with, where this process signs; they say why nothing is signed at present.
-    pub signing: Option<Arc<SigningKeys>>,
+    /// The keys that receipts are signed with, where this process signs, and what is refused.
+    pub signing: Arc<SigningState>,
     /// Whether the server stops: who waits for something new is answered at once then.
     pub stopping: watch::Sender<bool>,
 }
@@ -163,7 +163,7 @@ impl Context {
             live: Live::default(),
             payments: Payments::default(),
             posts: OnceCell::new(),
-            signing: None,
+            signing: Arc::default(),
             stopping: watch::Sender::new(false),
         }
     }
@@ -174,10 +174,10 @@ impl Context {
         Self { live, ..self }
     }
 
-    /// The same with the keys that this process signs receipts with.
+    /// The same with the keys that this process signs receipts with, and what is refused.
     #[must_use]
-    pub fn with_signing(self, keys: Arc<SigningKeys>) -> Self {
-        Self { signing: Some(keys), ..self }
+    pub fn with_signing(self, signing: Arc<SigningState>) -> Self {
+        Self { signing, ..self }
     }
 
     /// The same with a till.

@@ -13,5 +13,6 @@ pub mod payments;
 pub mod problem;
 pub mod server;
 pub mod services;
+pub mod signing_state;
 pub mod surfaces;
 pub mod webhooks;

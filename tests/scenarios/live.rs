@@ -15,7 +15,7 @@ use schemas::clock::{Clock, Played as PlayedClock};
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
 
-use crate::engine::{Played, fixed_clock, upstream_names};
+use crate::engine::{Played, RECEIPT_SEED, fixed_clock, upstream_names};
 use crate::fed::{Fed, Served};
 use crate::process::{Answer, send, wait_for};
 
@@ -52,8 +52,10 @@ impl Story {
         let key = served.key(Tier::Business).await;
         pubkey::name_first(&served.context, &fed.engine.receipt_key).await.unwrap();
         let memory = Memory::Store(Arc::clone(&fed.engine.store));
-        let signer = Signer::new(memory, Arc::clone(&fed.engine.parts.keys), fed.engine.receipt_key.clone());
-        let signer = Arc::new(signer);
+        served.context.signing.keys().add(&RECEIPT_SEED);
+        let signer = Arc::new(Signer::new(Arc::clone(&served.context), memory, fed.engine.receipt_key.clone()));
+        let comparing = Arc::clone(&signer);
+        tokio::spawn(async move { comparing.watch().await });
         tokio::spawn(seal::run(Arc::clone(&served.context), Arc::clone(&signer), "seal".to_owned()));
         let sources = api::services::all().into_iter().filter_map(|service| service.checkpoints).collect();
         tokio::spawn(checkpoints::run(Arc::clone(&served.context), signer, "seal".to_owned(), sources));

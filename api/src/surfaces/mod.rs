@@ -158,7 +158,10 @@ impl Site {
         let answer = || match request.path {
             "/healthz" => Some(reply::typed(reply::whole("ok\n".into()), "text/plain; charset=utf-8")),
             "/readyz" => Some(match (self.readiness)() {
-                Ok(()) => reply::typed(reply::whole("ready\n".into()), "text/plain; charset=utf-8"),
+                // A node that does not sign still serves readers.
+                Ok(()) => {
+                    reply::typed(reply::whole(format!("ready\n{}", self.context.signing.notices()).into()), "text/plain; charset=utf-8")
+                }
                 Err(reason) => reply::problem("", &Problem::new(ErrorCode::Unavailable, reason).retry_after(1)),
             }),
             "/metrics" => {

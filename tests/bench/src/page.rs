@@ -17,6 +17,7 @@ use api::context::{Context, ServiceSettings};
 use api::feed::cursor;
 use api::server::{Server, listen};
 use api::services::recalls::search::Search;
+use api::signing_state::SigningState;
 use bytes::Bytes;
 use http::Response;
 use schemas::clock::Clock;
@@ -236,7 +237,8 @@ pub(crate) fn api_context(engine: &Engine, dir: &Path, address: SocketAddr) -> R
     };
     let access = Access::new(Secrets::load_or_create(&dir.join("master.key"))?);
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
-    Ok(Arc::new(Context::new(settings, Clock::System, log, store, access, Search::open(None))))
+    let context = Context::new(settings, Clock::System, log, store, access, Search::open(None));
+    Ok(Arc::new(context.with_signing(Arc::new(SigningState::new(Arc::clone(&engine.keys))))))
 }
 
 async fn serve_ready(body_bytes: usize) -> Result<(), Failure> {

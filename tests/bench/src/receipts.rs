@@ -98,8 +98,10 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
         pubkey::name_first(&context, &engine.receipt_key).await.map_err(refused)?;
         let minted = context.access.mint(&context, Tier::FleetPlus, "").await.map_err(refused)?;
         line(&json!({ "address": address.to_string(), "key": minted.key.reveal() }).to_string());
-        let signer = Signer::new(Memory::Store(Arc::clone(&engine.store)), Arc::clone(&engine.keys), engine.receipt_key.clone());
-        tokio::spawn(seal::run(Arc::clone(&context), Arc::new(signer), "bench".to_owned()));
+        let memory = Memory::Store(Arc::clone(&engine.store));
+        let signer = Arc::new(Signer::new(Arc::clone(&context), memory, engine.receipt_key.clone()));
+        tokio::spawn(seal::run(Arc::clone(&context), Arc::clone(&signer), "bench".to_owned()));
+        tokio::spawn(async move { signer.watch().await });
         Ok(server.run(context, api::services::all(), Arc::new(|| Ok(())), std::future::pending()).await?)
     })
 }

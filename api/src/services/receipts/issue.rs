@@ -163,7 +163,9 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     }
     // A paid answer is the same each time, and of what was issued just now no checkpoint is out: the proof is at `/v1/verify/{id}`.
     let inclusion = match call.stage {
-        Stage::Whole if call.idempotency_key.is_some() => receipts.inclusion(&receipt.id).await?,
+        Stage::Whole if call.idempotency_key.is_some() && ctx.signing.check_checkpoint(super::SOURCE.service).is_ok() => {
+            receipts.inclusion(&receipt.id).await?
+        }
         _ => None,
     };
     Ok(Answer { status: 201, ..Answer::json(&Issued { receipt: receipt.into(), inclusion })? })
@@ -171,7 +173,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
 
 /// The answer while this process signs nothing; `None` while it signs. The operator finds the whole reason in the log and in `highwater status`.
 fn signing_refused(ctx: &Context) -> Option<Problem> {
-    ctx.signing.as_ref()?.refusal()?;
+    ctx.signing.refusal()?;
     let detail =
         "no receipt is signed at present: this server's log does not continue, or is not yet compared with, what was signed before";
     Some(Problem::new(ErrorCode::Unavailable, detail).retry_after(5))

@@ -11,6 +11,7 @@ mod page;
 pub mod pubkey;
 pub mod remove_writer;
 pub mod seal;
+pub mod shared_refusals;
 pub mod signer;
 mod tree;
 pub mod verify;
@@ -75,6 +76,9 @@ pub fn service() -> Service {
 async fn file(ctx: Arc<Context>, path: String) -> Result<Option<File>, Problem> {
     if !["checkpoint", "tile/", "verify/", "verify.js"].iter().any(|own| path.starts_with(own)) {
         return Ok(None);
+    }
+    if path.starts_with("checkpoint") {
+        ctx.signing.check_checkpoint(SOURCE.service)?;
     }
     let receipts = Receipts::now(&ctx).await?;
     match page::file(&receipts, &path).await? {
