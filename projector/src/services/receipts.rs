@@ -455,6 +455,22 @@ mod tests {
         }
     }
 
+    /// Proves that the log names one memory of a key: the first that was named, of keys that it knows, also after the key signs again.
+    #[test]
+    fn a_key_keeps_the_memory_that_was_named_first() {
+        let (mut moved, public) = Moved::new(&[1, 2]);
+        let memory = |public: &str, id: &str| ReceiptCommand { public_key: public.to_owned(), memory: id.to_owned(), ..by(MEMORY, "", "") };
+        assert_eq!(moved.decide("memory", memory(&public[0], "m1")), Ok((None, false)), "a key that is not named");
+        moved.key(&public[0]);
+        for (id, is_moved) in [("", false), ("m1", true), ("m2", false)] {
+            assert_eq!(moved.decide("memory", memory(&public[0], id)), Ok((None, is_moved)), "{id}");
+        }
+        moved.key(&public[1]);
+        moved.key(&public[0]);
+        let named: Vec<String> = moved.row::<Signing>(source::SIGNING).unwrap().keys.into_iter().map(|key| key.memory).collect();
+        assert_eq!(named, ["m1", "", "m1"]);
+    }
+
     /// Proves that a transfer pays for one receipt: another payment that names it gets none, and the first one none a second time.
     #[test]
     fn a_transfer_pays_once() {
