@@ -1,5 +1,6 @@
 //! The commands that work beside a running process and by themselves: the same code, whoever runs it.
 
+use operation::signing_state::SigningState;
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,10 +15,10 @@ use schemas::clock::rfc3339;
 use schemas::names;
 use schemas::receipt::Refusal;
 use schemas::topics::{self, Topic, TopicKind};
+use schemas::views;
 use schemas::views::accounts::Tier;
 use schemas::views::engine::{RUNS, RunRow, VIEW as ENGINE_VIEW};
 use schemas::views::receipts::TABLES;
-use schemas::views::{self};
 use serde::{Deserialize, Serialize};
 use services::receipts::{chain, pubkey};
 use upstreams::Upstream;
@@ -426,11 +427,15 @@ async fn replay_rejected(engine: &Arc<Engine>, output: &dyn Output) -> Result<()
 }
 
 /// Why nothing is signed, as it is now: right after the start the log may not be compared with the signer's memory yet.
-async fn signing_refusal(engine: &Engine) -> Result<Option<Refusal>, Failure> {
-    if engine.signer.refusal().is_some() {
-        engine.signer.compare_again(&engine.context).await.map_err(|problem| Failure(problem.detail))?;
+async fn signing_refusal(engine: &Engine) -> Option<Refusal> {
+    let state = &SigningState::of(&engine.context);
+    if engine.is_signer
+        && state.refusal().is_some()
+        && let Err(problem) = engine.signer.compare_again().await
+    {
+        tracing::warn!(reason = problem.detail, "the log cannot be compared with what was signed before");
     }
-    Ok(engine.signer.refusal())
+    state.refusal()
 }
 
 async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn Output) -> Result<(), Failure> {
@@ -452,7 +457,7 @@ async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn
             if !keys.public().contains(&public_key) {
                 return Err(Failure(format!("no file of {} holds the key {public_key}", dir.display())));
             }
-            if let Some(refusal) = signing_refusal(engine).await? {
+            if let Some(refusal) = signing_refusal(engine).await {
                 return Err(Failure(format!("another key changes nothing: {}", refusal.reason())));
             }
             let named = pubkey::named(ctx).await.map_err(refused)?;
@@ -474,10 +479,10 @@ async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn
         ReceiptKeysCommand::Restore { reason } => {
             let make_key =
                 || make_key().map_err(|Failure(detail)| operation::problem::Problem::new(schemas::error_code::ErrorCode::Internal, detail));
-            let next = engine.signer.begin_restore(ctx, &reason, make_key).await.map_err(refused)?;
+            let next = engine.signer.begin_restore(&reason, make_key).await.map_err(refused)?;
             pubkey::name_next(ctx, &next, &reason).await.map_err(refused)?;
-            engine.signer.compare_again(ctx).await.map_err(refused)?;
-            if let Some(refusal) = engine.signer.refusal() {
+            engine.signer.compare_again().await.map_err(refused)?;
+            if let Some(refusal) = SigningState::of(ctx).refusal() {
                 return Err(Failure(refusal.reason().to_owned()));
             }
             // Requests made before the restore were parked: the next key signs what they asked for.
@@ -633,10 +638,12 @@ async fn status(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure
     for lag in projector::lag::of(&engine.parts).await.map_err(failure)? {
         output.line(format!("view {}\tlag {}\tseconds {}", lag.view, lag.events, lag.seconds).as_bytes());
     }
-    if let Some(refusal) = signing_refusal(engine).await? {
+    // What the processes that sign the trees refuse, if this is none of them.
+    engine.participant().exchange(&engine.context).await.map_err(|problem| Failure(problem.detail))?;
+    if let Some(refusal) = signing_refusal(engine).await {
         output.line(format!("signing of receipts and checkpoints\trefused: {}", refusal.reason()).as_bytes());
     }
-    for (service, reason) in engine.signer.refused_trees() {
+    for (service, reason) in SigningState::of(&engine.context).refused_trees().0 {
         output.line(format!("signing of checkpoints of {service}\trefused: {reason}").as_bytes());
     }
     for service in engine.projector.services() {

@@ -9,24 +9,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use access::{Access, USES_EVERY};
+use async_trait::async_trait;
 use event_log::EventLog;
 use event_log::metered::Metered;
 use feed::live::Live;
 use ingest::Runner;
 use ingest::schedule::Schedule;
-use operation::context::{Context, Part, Settings};
+use operation::context::Context;
+use operation::context::{Part, Settings};
 use operation::secrets::{self, Secrets};
+use operation::signing_state::SigningState;
 use payments::Payments;
 use projector::follow;
 use projector::rebuild::Parts;
-use projector::runtime::Projector;
+use projector::runtime::{Projector, decider_lease};
+use projector::service::SigningCheck;
 use schemas::receipt::SigningKeys;
 use schemas::topics::Topic;
 use schemas::views::SERVICES;
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use schemas::views::receipts::TABLES as RECEIPTS;
-use services::receipts::SignedWith;
+use services::recalls::search::Search;
 use services::receipts::memory::Memory;
+use services::receipts::shared_refusals::Participant;
 use services::receipts::signer::Signer;
 use services::registration::{TaskContext, TaskRole};
 use surfaces::server::Server;
@@ -110,6 +115,8 @@ pub(crate) struct Engine {
     pub(crate) context: Arc<Context>,
     /// Says whether this process may sign.
     pub(crate) signer: Arc<Signer>,
+    /// Whether this process decides, and so signs.
+    pub(crate) is_signer: bool,
     holder: String,
     stop: watch::Sender<bool>,
     /// The projector stops after everything that waits for it.
@@ -145,13 +152,11 @@ impl Engine {
         let receipt_key = keys.add(&secrets::seed(&keys_dir.join("first.key"))?);
         read_receipt_keys(&keys_dir, &keys).map_err(|error| error as Box<dyn StdError>)?;
         let keys = Arc::new(keys);
-        let signer = Arc::new(Signer::new(signer_memory(&config, &dir, &store)?, Arc::clone(&keys), receipt_key));
-        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock, keys: Arc::clone(&keys) };
-        let projector = Arc::new(Projector::open(parts.clone()).await?);
+        let memory = signer_memory(&config, &dir, &store)?;
         let (stop, stopping) = watch::channel(false);
         let (stop_projector, _) = watch::channel(false);
         let holder = format!("{}-{}", std::process::id(), clock.now_ms());
-        let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), engine, clock, holder.clone(), stopping);
+        let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), Arc::clone(&engine), clock, holder.clone(), stopping);
         let settings = Settings { cache_dir: Some(dir.join("cache")), ..api_settings(&config, listening)? };
         let enabled =
             upstreams::ALL.iter().map(|upstream| upstream.manifest().name).filter(|name| config.flag(&format!("upstreams.{name}.enabled")));
@@ -161,9 +166,27 @@ impl Engine {
         if listening.is_some() && role.is(Role::Api) {
             payments.ask().await.map_err(|error| payments_wrong(&config, &error))?;
         }
-        let context = context.with(payments).with(SignedWith(Some(keys)));
-        let context = Arc::new(context);
-        Ok(Arc::new(Self { config, log, store, parts, projector, runner, context, signer, holder, stop, stop_projector, _lock: lock }))
+        let context = Arc::new(context.with(payments).with(SigningState::new(Arc::clone(&keys))));
+        let signer = Arc::new(Signer::new(Arc::clone(&context), memory, receipt_key));
+        let signing_check: Arc<dyn SigningCheck> = Arc::new(CheckBySigner(Arc::clone(&signer)));
+        let (own_log, own_store) = (Arc::clone(&log), Arc::clone(&store));
+        let parts = Parts { log: own_log, store: own_store, engine, clock, keys, signing_check: Some(signing_check) };
+        let projector = Arc::new(Projector::open(parts.clone()).await?);
+        Ok(Arc::new(Self {
+            config,
+            log,
+            store,
+            parts,
+            projector,
+            runner,
+            context,
+            signer,
+            is_signer: role.is(Role::Project),
+            holder,
+            stop,
+            stop_projector,
+            _lock: lock,
+        }))
     }
 
     /// What becomes true when the engine stops.
@@ -192,17 +215,23 @@ impl Engine {
         upstream_settings(&self.config, name)
     }
 
-    /// Starts what always runs while a directory is open: heads and deciders, and the signer, before anything is signed.
+    /// Starts what always runs while a directory is open: heads and deciders, and the signer. Nothing is signed until the signer has compared the
+    /// log with its memory; all else does not wait for that.
     pub(crate) fn start_projector(&self) -> JoinHandle<()> {
+        self.signer.start();
         let projecting = Arc::clone(&self.projector).run(self.holder.clone(), self.stop_projector.subscribe());
-        let (signer, context) = (Arc::clone(&self.signer), Arc::clone(&self.context));
+        let signer = Arc::clone(&self.signer);
         tokio::spawn(async move {
-            signer.start(&context).await;
             tokio::select! {
                 () = projecting => {}
-                () = signer.watch(&context) => {}
+                () = signer.watch() => {}
             }
         })
+    }
+
+    /// This process among those that tell each other which signatures are refused.
+    pub(crate) fn participant(&self) -> Participant {
+        Participant { holder: self.holder.clone(), decider_lease: decider_lease(RECEIPTS.view.name), is_signer: self.is_signer }
     }
 
     /// Waits until every service that reads a topic has passed its present end.
@@ -273,6 +302,16 @@ pub(crate) fn receipt_keys_dir(config: &Config) -> PathBuf {
     }
 }
 
+/// Has the signer asked before receipts are signed.
+struct CheckBySigner(Arc<Signer>);
+
+#[async_trait]
+impl SigningCheck for CheckBySigner {
+    async fn check(&self) {
+        self.0.check_before_batch().await;
+    }
+}
+
 /// Where the signer remembers what it signed: outside the data directory, which a backup may put back.
 fn signer_memory(config: &Config, dir: &Path, store: &Arc<dyn ViewStore>) -> Result<Memory, crate::config::Error> {
     const KEY: &str = "checkpoints.memory";
@@ -284,9 +323,14 @@ fn signer_memory(config: &Config, dir: &Path, store: &Arc<dyn ViewStore>) -> Res
     // As far as the directories exist: one that does not cannot be a link into the other.
     let whole = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned());
     if whole(&path).starts_with(whole(dir)) {
-        return Err(config.wrong(KEY, "must be outside data_dir: a backup of that directory must not put back what was signed"));
+        let reason = format!(
+            "{} is inside data_dir, but must be outside: a backup of that directory must not put back what was signed; name another \
+             directory, for example \"/var/lib/highwater-signer\"",
+            path.display()
+        );
+        return Err(config.wrong(KEY, &reason));
     }
-    Ok(Memory::Directory { path, keys: receipt_keys_dir(config) })
+    Ok(Memory::Directory(path))
 }
 
 /// The directory of state that belongs to the user, by the environment (XDG base directories).
@@ -434,6 +478,9 @@ pub(crate) async fn run(
                 }
             }
         }));
+    }
+    if role.is(Role::Project) || role.is(Role::Api) {
+        tasks.spawn(engine.participant().run(Arc::clone(&engine.context)));
     }
     if role.is(Role::Project) {
         tasks.spawn(follow_receipt_keys(Arc::clone(&engine)));

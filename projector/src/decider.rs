@@ -32,7 +32,7 @@ use self::chain::{Decided, Logged, Undone};
 pub use self::parked::ParkedRow;
 use crate::Error;
 use crate::rows::Rows;
-use crate::service::{Draft, Service, Undecided};
+use crate::service::{Draft, Service, SigningCheck, Undecided};
 
 /// Facts decided at once, over all partitions: each is held with all its rows until the batch is committed, one batch later.
 const BATCH_FACTS: usize = 500;
@@ -66,6 +66,8 @@ pub struct Decider<S: Service> {
     is_stale: bool,
     /// The commit under way: what comes next is decided meanwhile.
     committing: Option<JoinHandle<Result<(), view_store::Error>>>,
+    /// Asked before a batch that may make signatures.
+    signing_check: Option<Arc<dyn SigningCheck>>,
 }
 
 impl<S: Service> Decider<S> {
@@ -90,15 +92,25 @@ impl<S: Service> Decider<S> {
             parked: HashMap::new(),
             is_stale: true,
             committing: None,
+            signing_check: None,
         };
         this.resume().await?;
         Ok(this)
     }
 
-    /// The same, with keys to sign with.
+    /// The same, with keys to sign with, and who is asked before a batch that may make signatures.
     #[must_use]
-    pub fn with_keys(self, keys: Arc<SigningKeys>) -> Self {
-        Self { rows: Rows::signing(keys), ..self }
+    pub fn with_signing(self, keys: Arc<SigningKeys>, check: Option<Arc<dyn SigningCheck>>) -> Self {
+        Self { rows: Rows::signing(keys), signing_check: check, ..self }
+    }
+
+    /// Has it looked whether this process may sign, if one of some facts may make a signature.
+    async fn check_signing<'a>(&self, facts: impl IntoIterator<Item = &'a Fact<S::Fact>> + Send) {
+        if let Some(check) = &self.signing_check
+            && facts.into_iter().any(S::signs)
+        {
+            check.check().await;
+        }
     }
 
     /// The view this decider writes.
@@ -263,6 +275,7 @@ impl<S: Service> Decider<S> {
         let passed = facts.len() as u64;
         let wanted: Vec<_> = facts.iter().flat_map(|(_, fact)| S::reads(fact)).collect();
         self.rows.fetch(&*self.view, wanted).await?;
+        self.check_signing(facts.iter().map(|(_, fact)| fact)).await;
         let decided = self.decide_all(&facts).await?;
         self.append_and_apply(decided, 0, &positions).await?;
         Ok(passed.max(1))

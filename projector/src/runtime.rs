@@ -36,7 +36,8 @@ fn heads_lease() -> String {
 }
 
 /// The lease of a service's decider.
-fn decider_lease(service: &str) -> String {
+#[must_use]
+pub fn decider_lease(service: &str) -> String {
     format!("decide/{service}")
 }
 

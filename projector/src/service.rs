@@ -1,5 +1,6 @@
 //! What a service is to the projector: two pure functions and the names of its topics and tables.
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use schemas::avro;
 use schemas::change::{Change, ChangeKind};
@@ -50,6 +51,13 @@ pub type Decided<S> = Result<Vec<DraftOf<S>>, Undecided>;
 /// A record as it stands, with the seq that wrote it and the seq since which it stands in lists.
 pub type Standing<S> = (<S as Service>::Record, i64, i64);
 
+/// Asked before a batch of facts is decided of which one may make a signature: once a batch, however many signatures it makes.
+#[async_trait]
+pub trait SigningCheck: Send + Sync {
+    /// Looks whether this process may still sign, and sets the refusal of its keys accordingly, which decisions obey.
+    async fn check(&self);
+}
+
 /// A service's two folds.
 pub trait Service: Sized + Send + Sync + 'static {
     /// The records of its input facts.
@@ -87,6 +95,12 @@ pub trait Service: Sized + Send + Sync + 'static {
 
     /// The rows that `decide` will surely read for a fact, so that a whole batch's are fetched at once.
     fn reads(fact: &Fact<Self::Fact>) -> Vec<(&'static Table, Key)>;
+
+    /// Whether deciding a fact may make a signature: then [`SigningCheck`] is asked before the batch.
+    #[must_use]
+    fn signs(_fact: &Fact<Self::Fact>) -> bool {
+        false
+    }
 
     /// What a fact means, given the rows as all facts before it left them. Deterministic.
     ///

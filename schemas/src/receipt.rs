@@ -123,10 +123,13 @@ pub fn is_id(text: &str) -> bool {
 }
 
 /// Why a process signs nothing at present.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Refusal {
-    /// Requests wait until the reason is gone.
+    /// It is not known whether the log continues what was signed. Requests wait until the reason is gone.
     Wait(String),
+    /// The log does not continue what was signed. Requests wait, and the log's checkpoint is not given out.
+    Conflict(String),
     /// A restore was declared: requests made before it are parked, since the key that they would be signed with signs nothing any more.
     Park(String),
 }
@@ -136,7 +139,7 @@ impl Refusal {
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {
-            Self::Wait(reason) | Self::Park(reason) => reason,
+            Self::Wait(reason) | Self::Conflict(reason) | Self::Park(reason) => reason,
         }
     }
 }

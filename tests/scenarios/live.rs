@@ -1,5 +1,7 @@
 //! What callers are told in the definitions, and what is asked of upstreams for them: over real HTTP, the upstreams played.
 
+use operation::context::Part;
+use operation::signing_state::SigningState;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +17,7 @@ use services::receipts::pubkey;
 use services::receipts::signer::Signer;
 use services::registration::{TaskContext, TaskRole};
 
-use crate::engine::{Played, fixed_clock, upstream_names};
+use crate::engine::{Played, RECEIPT_SEED, fixed_clock, upstream_names};
 use crate::fed::{Fed, Served};
 use crate::process::{Answer, send, wait_for};
 
@@ -52,8 +54,10 @@ impl Story {
         let key = served.key(Tier::Business).await;
         pubkey::name_first(&served.context, &fed.engine.receipt_key).await.unwrap();
         let memory = Memory::Store(Arc::clone(&fed.engine.store));
-        let signer = Signer::new(memory, Arc::clone(&fed.engine.parts.keys), fed.engine.receipt_key.clone());
-        let signer = Arc::new(signer);
+        SigningState::of(&served.context).keys().add(&RECEIPT_SEED);
+        let signer = Arc::new(Signer::new(Arc::clone(&served.context), memory, fed.engine.receipt_key.clone()));
+        let comparing = Arc::clone(&signer);
+        tokio::spawn(async move { comparing.watch().await });
         let given = Arc::new(TaskContext { context: Arc::clone(&served.context), signer, holder: "seal".to_owned() });
         for task in services::tasks(TaskRole::Project, &given) {
             tokio::spawn(task);

@@ -39,6 +39,7 @@ mod restored_backup;
 mod rivals;
 mod secrets;
 mod secure_servers;
+mod shared_refusals;
 mod stream;
 mod twice;
 mod unchanged;

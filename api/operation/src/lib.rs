@@ -9,6 +9,7 @@ pub mod problem;
 pub mod redaction;
 pub mod schema;
 pub mod secrets;
+pub mod signing_state;
 pub mod tiers;
 
 use std::future::Future;

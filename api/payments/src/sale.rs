@@ -35,9 +35,9 @@ use access::Refundable;
 use access::append::{Once, command};
 use access::keys;
 use operation::context::{Context, store_problem, stored};
-use operation::{Answer, Answering, Body, Stage};
-use operation::problem::{Challenge, Problem};
 use operation::metrics::{self, Paid};
+use operation::problem::{Challenge, Problem};
+use operation::{Answer, Answering, Body, Stage};
 
 /// How long a caller waits for a settlement at most; it goes on by itself.
 const PAID_WITHIN: Duration = Duration::from_secs(40);
@@ -338,7 +338,8 @@ impl Order {
     /// only if it turns out to be claimed or paid meanwhile. All of this is done in one slot of the verifications, so that refused payments cost the
     /// chain's node no more than they cost the facilitator.
     async fn verify_new(&self, ctx: &Context) -> Result<bool, Failed> {
-        let (facilitator, _slot) = self.turn_to_verify(ctx).await?;
+        let payments = Payments::of(ctx);
+        let (facilitator, _slot) = self.turn_to_verify(&payments).await?;
         match facilitator.verify(&self.till, &self.offer, &self.signed).await {
             Said::Yes(_) => Ok(true),
             Said::No(reason) => {
@@ -355,9 +356,9 @@ impl Order {
     }
 
     /// The facilitator, and the slot in which it may be asked.
-    async fn turn_to_verify<'a>(&self, ctx: &'a Context) -> Result<(&'a Facilitator, Slot), Problem> {
-        let facilitator = Payments::of(ctx).facilitator.as_ref().ok_or_else(|| unknown("no facilitator is configured"))?;
-        Ok((facilitator, Payments::of(ctx).verifications.enter(self.address).await?))
+    async fn turn_to_verify<'a>(&self, payments: &'a Payments) -> Result<(&'a Facilitator, Slot), Problem> {
+        let facilitator = payments.facilitator.as_ref().ok_or_else(|| unknown("no facilitator is configured"))?;
+        Ok((facilitator, payments.verifications.enter(self.address).await?))
     }
 
     /// Whether the chain has the transfer of a payment that is not claimed. One request says that it has not, unless the authorization was used: that
@@ -418,7 +419,8 @@ impl Order {
         if is_new {
             return self.settle(ctx, payment).await;
         }
-        let (facilitator, slot) = self.turn_to_verify(ctx).await?;
+        let payments = Payments::of(ctx);
+        let (facilitator, slot) = self.turn_to_verify(&payments).await?;
         match facilitator.verify(&self.till, &self.offer, &self.signed).await {
             Said::Yes(_) => {
                 drop(slot);

@@ -21,11 +21,11 @@ use view_store::store::{Scan, Span};
 
 use super::chain::{Block, Chain, Found};
 use super::sale::{LATE, SPENT, lapse, lease_of, record_settled};
-use operation::context::{Context, store_problem, stored};
 use feed::filter::Element;
 use feed::private::{end, read_on};
-use operation::problem::Problem;
+use operation::context::{Context, store_problem, stored};
 use operation::metrics;
+use operation::problem::Problem;
 
 /// How often the changes are followed, and the chain is asked for its time while payments are open.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);

@@ -76,7 +76,7 @@ pub(crate) async fn begin(
     };
     let key_ended = {
         let (context, credentials, address) = (Arc::clone(context), following.incoming.credentials.clone(), following.incoming.address);
-        async move { Access::of(context).key_ended(&context, &credentials, address).await }
+        async move { Access::of(&context).key_ended(&context, &credentials, address).await }
     };
     let pieces = pages_until(key_ended, begin.freeze(), following).map(Ok::<_, std::convert::Infallible>);
     let mut response = warp::reply::stream(pieces).into_response();

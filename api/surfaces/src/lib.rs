@@ -25,6 +25,7 @@ mod webhooks_page;
 
 use access::Access;
 use operation::context::Part;
+use operation::signing_state::SigningState;
 use payments::Payments;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -162,7 +163,11 @@ impl Site {
         let answer = || match request.path {
             "/healthz" => Some(reply::typed(reply::whole("ok\n".into()), "text/plain; charset=utf-8")),
             "/readyz" => Some(match (self.readiness)() {
-                Ok(()) => reply::typed(reply::whole("ready\n".into()), "text/plain; charset=utf-8"),
+                // A node that does not sign still serves readers.
+                Ok(()) => reply::typed(
+                    reply::whole(format!("ready\n{}", SigningState::of(&self.context).notices()).into()),
+                    "text/plain; charset=utf-8",
+                ),
                 Err(reason) => reply::problem("", &Problem::new(ErrorCode::Unavailable, reason).retry_after(1)),
             }),
             "/metrics" => {

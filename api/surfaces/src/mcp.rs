@@ -5,7 +5,7 @@
 //! `isError` and the problem document as its text; it has no `structuredContent`, which clients would hold against the schema
 //! of results.
 
-use operation::redaction::hide_keys;
+use operation::redaction::{PREFIX, hide_keys};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

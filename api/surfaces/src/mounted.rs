@@ -120,9 +120,10 @@ impl Mounted {
         let answering = async {
             let answered = pin!(self.admit_and_run(context, index, arguments, incoming));
             let Some((credentials, address)) = waits_under else { return answered.await };
+            let access = Access::of(context);
             tokio::select! {
                 answered = answered => answered,
-                () = Access::of(context).key_ended(context, &credentials, address) => {
+                () = access.key_ended(context, &credentials, address) => {
                     Err(Problem::new(ErrorCode::KeyInvalid, "the API key was revoked or replaced while the call waited"))
                 }
             }

@@ -13,7 +13,7 @@ use schemas::topics::{CHANGES_RECEIPTS, PAYMENTS, RECEIPTS, Topic};
 use schemas::tree;
 use schemas::views::payments::{CLAIM, LAPSED, PaymentCommand, SETTLED, transfer_of};
 use schemas::views::receipts::{
-    ADD_WRITER, ASSIGN_OWNER, CHECKPOINT, ChainOwner, ISSUE, KEY, Last, PublicKey, RELEASE, REMOVE_WRITER, RESERVE, ReceiptCommand,
+    ADD_WRITER, ASSIGN_OWNER, CHECKPOINT, ChainOwner, ISSUE, KEY, Last, MEMORY, PublicKey, RELEASE, REMOVE_WRITER, RESERVE, ReceiptCommand,
     RequestOutcome, Sealed, Signing, TABLES, WRITERS_PER_CHAIN_MAX, may_append, source,
 };
 use schemas::views::records::RecordTables;
@@ -53,7 +53,7 @@ impl Rules for ReceiptsRules {
         let of_chain = || [source::owner(&command.agent_id), source::agent(&command.agent_id)];
         let sources = match command.verb.as_str() {
             CHECKPOINT => vec![source::CHECKPOINT.to_owned()],
-            KEY => vec![source::SIGNING.to_owned()],
+            KEY | MEMORY => vec![source::SIGNING.to_owned()],
             ISSUE => {
                 let own = [source::SIGNING.to_owned(), source::TREE.to_owned(), source::request(&fact.key)];
                 own.into_iter().chain(of_chain()).collect()
@@ -63,6 +63,10 @@ impl Rules for ReceiptsRules {
             _ => of_chain().to_vec(),
         };
         sources.into_iter().chain(command.transfer.all().map(str::to_owned)).map(Read::Source).collect()
+    }
+
+    fn signs(fact: &Fact<ReceiptCommand>) -> bool {
+        own(fact).is_some_and(|command| command.verb == ISSUE)
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<ReceiptCommand>) -> Result<(), Undecided> {
@@ -91,13 +95,18 @@ impl Rules for ReceiptsRules {
                 if signing.keys.last().is_some_and(|key| key.public_key_hex == command.public_key) {
                     return Ok(());
                 }
+                // A key that signs again has the memory that it had.
+                let before = signing.keys.iter().find(|key| key.public_key_hex == command.public_key);
+                let memory = before.map(|key| key.memory.clone()).unwrap_or_default();
                 signing.keys.push(PublicKey {
                     public_key_hex: command.public_key.clone(),
                     since: fact.observed_at,
                     reason: command.reason.clone(),
+                    memory,
                 });
                 state.remember(source::SIGNING, Some(&signing))
             }
+            MEMORY => name_memory(state, command),
             RESERVE => reserve(state, fact, command),
             RELEASE => release(state, fact),
             ADD_WRITER | REMOVE_WRITER => set_writer(state, command),
@@ -179,7 +188,7 @@ fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, comm
         issued_to: Some(command.caller.clone()).filter(|caller| !caller.is_empty()),
     };
     match state.keys().refusal() {
-        Some(Refusal::Wait(reason)) => return Err(Undecided::Blocked(reason)),
+        Some(Refusal::Wait(reason) | Refusal::Conflict(reason)) => return Err(Undecided::Blocked(reason)),
         Some(Refusal::Park(reason)) => return Err(Undecided::Poison(reason)),
         None => {}
     }
@@ -262,6 +271,17 @@ fn set_writer(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand) ->
         chain.writers.retain(|writer| *writer != command.writer);
     }
     state.remember(&key, Some(&chain))
+}
+
+/// Names the signer's memory of a key. A key keeps the memory that was named first.
+fn name_memory(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand) -> Result<(), Undecided> {
+    let mut signing = state.source::<Signing>(source::SIGNING)?.unwrap_or_default();
+    let mut is_moved = false;
+    for key in signing.keys.iter_mut().filter(|key| key.public_key_hex == command.public_key && key.memory.is_empty()) {
+        key.memory.clone_from(&command.memory);
+        is_moved = !key.memory.is_empty();
+    }
+    if is_moved { state.remember(source::SIGNING, Some(&signing)) } else { Ok(()) }
 }
 
 /// Names the owner of a chain that was begun before chains had owners, or that has no receipts. A chain with an owner keeps it, and so does one that
@@ -434,6 +454,22 @@ mod tests {
         for receipt in [first, other, second] {
             assert!(check(&serde_json::to_value(&receipt).unwrap()).all());
         }
+    }
+
+    /// Proves that the log names one memory of a key: the first that was named, of keys that it knows, also after the key signs again.
+    #[test]
+    fn a_key_keeps_the_memory_that_was_named_first() {
+        let (mut moved, public) = Moved::new(&[1, 2]);
+        let memory = |public: &str, id: &str| ReceiptCommand { public_key: public.to_owned(), memory: id.to_owned(), ..by(MEMORY, "", "") };
+        assert_eq!(moved.decide("memory", memory(&public[0], "m1")), Ok((None, false)), "a key that is not named");
+        moved.key(&public[0]);
+        for (id, is_moved) in [("", false), ("m1", true), ("m2", false)] {
+            assert_eq!(moved.decide("memory", memory(&public[0], id)), Ok((None, is_moved)), "{id}");
+        }
+        moved.key(&public[1]);
+        moved.key(&public[0]);
+        let named: Vec<String> = moved.row::<Signing>(source::SIGNING).unwrap().keys.into_iter().map(|key| key.memory).collect();
+        assert_eq!(named, ["m1", "", "m1"]);
     }
 
     /// Proves that a transfer pays for one receipt: another payment that names it gets none, and the first one none a second time.

@@ -195,7 +195,8 @@ pub const KEYS_HISTORY: Table = Table {
 /// Keys by their keyed hash: (hash) to the key's id.
 pub const BY_HASH: Table =
     Table { name: "accounts_by_hash", key: &[text("hash")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Text };
-/// Keys by keyed hash of the e-mail: (hash, id) to nothing.
+/// Keys by keyed hash of the e-mail: (hash, id) to nothing. No row is written any more and none is read; rows of older versions are deleted when
+/// their account is erased.
 pub const BY_EMAIL: Table = Table {
     name: "accounts_by_email",
     key: &[text("hash"), text("id")],

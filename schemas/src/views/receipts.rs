@@ -15,6 +15,8 @@ pub const ISSUE: &str = "issue";
 pub const CHECKPOINT: &str = "checkpoint";
 /// Names the key that signs from here on.
 pub const KEY: &str = "key";
+/// Says in the log which memory the signer has of a key: who finds no memory of that key, or another one, may not sign.
+pub const MEMORY: &str = "memory";
 /// Lets a further account or payer append to a chain. Only the owner's command counts.
 pub const ADD_WRITER: &str = "add_writer";
 /// Takes that permission back. Only the owner's command counts.
@@ -45,7 +47,7 @@ pub struct ReceiptCommand {
     pub outputs_hash: String,
     /// Base address of the service that was asked.
     pub issuer: String,
-    /// [`KEY`], [`CHECKPOINT`]: the public key that signs, 64 hex digits.
+    /// [`KEY`], [`CHECKPOINT`]: the public key that signs, 64 hex digits. [`MEMORY`]: the one that is remembered.
     pub public_key: String,
     /// [`CHECKPOINT`]: leaves of the tree.
     pub size: i64,
@@ -65,6 +67,8 @@ pub struct ReceiptCommand {
     pub is_older_claim: bool,
     /// [`KEY`]: why a declared restore needed another key; empty for an ordinary rotation.
     pub reason: String,
+    /// [`MEMORY`]: the id of the signer's memory of the key.
+    pub memory: String,
 }
 
 impl Command for ReceiptCommand {
@@ -75,7 +79,8 @@ impl Command for ReceiptCommand {
     }
 
     fn canonical(&self) -> Vec<u8> {
-        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note, caller, writer, reason, .. } = self;
+        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note, .. } = self;
+        let Self { caller, writer, reason, memory, .. } = self;
         Canonical::default()
             .text("verb", verb)
             .text("action", action)
@@ -89,6 +94,7 @@ impl Command for ReceiptCommand {
             .text("caller", caller)
             .text("writer", writer)
             .text("reason", reason)
+            .text("memory", memory)
             .bytes()
     }
 }
@@ -259,6 +265,9 @@ pub struct PublicKey {
     /// Why a declared restore needed this key; empty for the first key and for an ordinary rotation.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// The id of the signer's memory of this key; empty until there is one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub memory: String,
 }
 
 /// The keys that sign: all so far, the current one last.

@@ -3,6 +3,7 @@
 
 use access::Access;
 use operation::context::Part;
+use operation::signing_state::SigningState;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io::BufRead as _;
@@ -23,6 +24,7 @@ use schemas::position::Seq;
 use schemas::views::accounts::Tier;
 use schemas::views::recalls;
 use serde_json::{Value, json};
+use services::recalls::search::Search;
 use surfaces::server::{Server, listen};
 use warp::Filter;
 
@@ -237,7 +239,8 @@ pub(crate) fn api_context(engine: &Engine, dir: &Path, address: SocketAddr) -> R
     };
     let secrets = Secrets::load_or_create(&dir.join("master.key"))?;
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
-    Ok(Arc::new(Context::new(settings, Clock::System, secrets, log, store)))
+    let context = Context::new(settings, Clock::System, secrets, log, store);
+    Ok(Arc::new(context.with(SigningState::new(Arc::clone(&engine.keys)))))
 }
 
 async fn serve_ready(body_bytes: usize) -> Result<(), Failure> {

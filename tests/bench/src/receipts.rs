@@ -101,9 +101,11 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
         pubkey::name_first(&context, &engine.receipt_key).await.map_err(refused)?;
         let minted = Access::of(&context).mint(&context, Tier::FleetPlus, "").await.map_err(refused)?;
         line(&json!({ "address": address.to_string(), "key": minted.key.reveal() }).to_string());
-        let signer = Signer::new(Memory::Store(Arc::clone(&engine.store)), Arc::clone(&engine.keys), engine.receipt_key.clone());
-        let given = TaskContext { context: Arc::clone(&context), signer: Arc::new(signer), holder: "bench".to_owned() };
+        let memory = Memory::Store(Arc::clone(&engine.store));
+        let signer = Arc::new(Signer::new(Arc::clone(&context), memory, engine.receipt_key.clone()));
+        let given = TaskContext { context: Arc::clone(&context), signer: Arc::clone(&signer), holder: "bench".to_owned() };
         tokio::spawn(seal::run(Arc::new(given)));
+        tokio::spawn(async move { signer.watch().await });
         Ok(server.run(context, services::all(), Arc::new(|| Ok(())), std::future::pending()).await?)
     })
 }

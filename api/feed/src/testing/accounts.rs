@@ -84,17 +84,10 @@ async fn apply(view: &dyn View, command: AccountCommand, at_ms: i64) -> Vec<Writ
     match command.verb.as_str() {
         // As in the projector: what was minted under an id stays, whoever mints under it again.
         "mint" if old.is_some() => Vec::new(),
-        "mint" => vec![
-            put_key(&made(&command.key_id)),
-            put_hash(&command.key_id),
-            put(&accounts::BY_EMAIL, key![command.email_hash.as_str(), command.key_id.as_str()], Vec::new()),
-        ],
+        "mint" => vec![put_key(&made(&command.key_id)), put_hash(&command.key_id)],
         "rotate" => vec![put_key(&ended(at_ms + 86_400_000)), put_key(&made(&command.new_key_id)), put_hash(&command.new_key_id)],
         "revoke" => vec![put_key(&ended(at_ms))],
-        "erase" => vec![
-            put_key(&ApiKey { email_hash: String::new(), ..ended(at_ms) }),
-            Write::delete(&accounts::BY_EMAIL, key![ended(0).email_hash.as_str(), command.key_id.as_str()]),
-        ],
+        "erase" => vec![put_key(&ApiKey { email_hash: String::new(), ..ended(at_ms) })],
         "used" => vec![put_key(&ApiKey { last_used_at: hour_of(at_ms), ..key_of(&old.unwrap()).unwrap() })],
         verb => panic!("{verb}"),
     }

@@ -3,14 +3,16 @@
 //! one process at a time; the receipts have a tree of their own.
 
 use crate::registration::TaskContext;
+use operation::context::Part;
+use operation::signing_state::SigningState;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use event_log::Stored;
 use futures_util::future::select_all;
-use schemars::JsonSchema;
 use schemas::avro;
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
@@ -23,18 +25,20 @@ use schemas::views::receipts::Sealed;
 use schemas::views::trees::{ENTRIES_LEVEL, Grown, SEALED, SIZES, TILES, VIEW};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use tokio::time::Instant;
 use view_store::lease::{LEASE, Lease};
 use view_store::{Checkpoint as ViewCheckpoint, View};
 
+use crate::common::consistency::{self, Prover};
 use crate::receipts::Receipts;
-use crate::receipts::signer::{Prover, Signer};
+use crate::receipts::signer::Signer;
 use feed::Source;
 use operation::context::{Context, store_problem, stored};
 use operation::problem::Problem;
-use operation::{Answer, Call, File, Method, Operation, Price, Words};
+use operation::{File, Operation};
 
+/// The lease under which the trees are grown and signed.
+pub(crate) const SEAL_LEASE: &str = "trees/seal";
 /// The shortest time between two checkpoints of a tree.
 const SIGN_INTERVAL: Duration = Duration::from_secs(1);
 /// Changes read and committed at once.
@@ -101,10 +105,18 @@ impl Prover for Tree {
     async fn consistency(&self, size: u64, old: u64) -> Result<Option<Vec<Hash32>>, Problem> {
         self.ask(Question::Consistency { size, old }).await
     }
+
+    async fn sealed(&self) -> Result<Option<Sealed>, Problem> {
+        Tree::sealed(self).await
+    }
 }
 
 fn tile_key(service: &str, level: i64, number: u64) -> Key {
     key![service, level, i64::try_from(number).unwrap_or(i64::MAX)]
+}
+
+fn unreadable(error: &(dyn std::error::Error + 'static)) -> Problem {
+    Problem::new(ErrorCode::Unavailable, reason(error))
 }
 
 fn damaged() -> Problem {
@@ -118,6 +130,9 @@ fn damaged() -> Problem {
 pub async fn file(ctx: Arc<Context>, source: Source, path: String) -> Result<Option<File>, Problem> {
     if path != "checkpoint" && !path.starts_with("tile/") {
         return Ok(None);
+    }
+    if path == "checkpoint" {
+        SigningState::of(&ctx).check_checkpoint(source.service)?;
     }
     let tree = Tree::now(&ctx, source.service).await?;
     let Some(sealed) = tree.sealed().await? else { return Ok(None) };
@@ -142,132 +157,66 @@ pub async fn file(ctx: Arc<Context>, source: Source, path: String) -> Result<Opt
     Ok(Some(File { bytes, content_type: "application/octet-stream", lasts: true, policy: "" }))
 }
 
-/// Arguments of `prove_consistency`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Arguments {
-    /// Changes in the earlier tree: the size in a checkpoint that you kept.
-    #[schemars(range(min = 1))]
-    pub from: u64,
-    /// Changes in the later tree; by default those in the newest checkpoint.
-    #[schemars(range(min = 1))]
-    pub to: Option<u64>,
-}
-
-/// The proof.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Consistent {
-    /// Changes in the earlier tree.
-    pub from: u64,
-    /// Changes in the later tree.
-    pub to: u64,
-    /// The newest checkpoint, signed.
-    pub checkpoint: String,
-    /// The proof, 64 hex digits each (RFC 6962).
-    pub proof: Vec<String>,
-}
-
 /// The operation for one service.
 #[must_use]
 pub fn operation(source: Source) -> Operation {
-    let words = Words {
-        name: "prove_consistency",
-        method: Method::Get,
-        path: "/v1/consistency",
-        summary: "Proves that the tree over this service's changes holds an earlier one.",
-        description: "Keep a checkpoint (`/checkpoint`): with the proof from its size to a later one's you know that no change below it was altered or \
+    let service = source.service;
+    consistency::operation(
+        service,
+        "Proves that the tree over this service's changes holds an earlier one.",
+        "Keep a checkpoint (`/checkpoint`): with the proof from its size to a later one's you know that no change below it was altered or \
             taken out (`highwater verify --old --new --proof`). Leaf `i` of the tree is the hash of the change with seq `i + 1`, as the next change \
             names it in `prevHash`; the tree is served as tiles, `/tile/…` (C2SP tlog-tiles).",
-        price: Price::Free,
-        tool: false,
-        counted: true,
-        list: "",
-        errors: &[ErrorCode::NotFound],
-        example: json!({ "from": 1 }),
-        aliases: &[],
-    };
-    Operation::define::<Arguments, Consistent, _, _>(words, move |call, arguments| answer(source, call, arguments))
-}
-
-async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let tree = Tree::now(&call.context, source.service).await?;
-    let none = || Problem::new(ErrorCode::NotFound, "there is no checkpoint yet: no change was signed");
-    let sealed = tree.sealed().await?.ok_or_else(none)?;
-    let size = u64::try_from(sealed.size).unwrap_or(0);
-    let (old, new) = (arguments.from, arguments.to.unwrap_or(size));
-    if new > size {
-        return Err(Problem::parameter("to", format!("to: {new} is above {size}, the size of the newest checkpoint")));
-    }
-    if old > new {
-        return Err(Problem::parameter("from", format!("from: {old} is above {new}")));
-    }
-    let proof = tree.ask(Question::Consistency { size: new, old }).await?.ok_or_else(damaged)?;
-    Answer::json(&Consistent { from: old, to: new, checkpoint: sealed.note, proof: proof.iter().map(Hash32::to_string).collect() })
+        move |ctx| async move { Tree::now(&ctx, service).await },
+    )
 }
 
 /// A tree that grows here.
 struct Growing {
-    grown: Grown,
-    edge: Edge,
-    /// The leaves of the last tile, while it is not full.
-    entries: Vec<u8>,
+    leaves: Leaves,
     /// The size of the newest signed checkpoint.
     sealed: u64,
 }
 
-impl Growing {
-    async fn read(ctx: &Context, service: &'static str) -> Result<Self, Problem> {
-        let tree = Tree::now(ctx, service).await?;
-        let grown: Grown = tree.row(&SIZES).await?.unwrap_or_default();
-        let sealed = tree.sealed().await?.map_or(0, |sealed| u64::try_from(sealed.size).unwrap_or(0));
-        let places: Vec<TilePlace> = Edge::partial(grown.size).map(|(place, _)| place).collect();
-        let mut wanted: Vec<(i64, u64)> = places.iter().map(|(level, number)| (i64::from(*level), *number)).collect();
-        wanted.push((ENTRIES_LEVEL, grown.size / 256));
-        let mut rows = tree.tiles(&wanted).await?;
-        let entries = rows.pop().flatten().unwrap_or_default();
-        let tiles = places.into_iter().zip(rows).filter_map(|(place, row)| Some((place, row?.to_vec()))).collect();
-        let edge = Edge::read(grown.size, &tiles).ok_or_else(damaged)?;
-        let width = usize::try_from(grown.size % 256).unwrap_or_default() * 32;
-        let entries = entries.get(..width).ok_or_else(damaged)?.to_vec();
-        Ok(Self { grown, edge, entries, sealed })
-    }
+/// What a tree needs to take in more leaves.
+#[derive(Clone)]
+struct Leaves {
+    grown: Grown,
+    edge: Edge,
+    /// The leaves of the last tile, while it is not full.
+    entries: Vec<u8>,
+}
 
-    /// Takes in what the change topic has more; commits each batch.
-    async fn grow(&mut self, ctx: &Context, source: &Source, view: &Arc<dyn View>, at: &mut ViewCheckpoint) -> Result<(), Problem> {
-        let unreadable = |error: &(dyn std::error::Error + 'static)| Problem::new(ErrorCode::Unavailable, reason(error));
-        loop {
-            let read = ctx.log.read(source.topic, 0, LogOffset(self.grown.next), BATCH_CHANGES, BATCH_BYTES).await;
-            let batch = read.map_err(|error| unreadable(&error))?;
-            let Some(last) = batch.last() else { return Ok(()) };
-            let (before, mut full, mut entries) = (self.grown.size, HashMap::new(), Vec::new());
-            for record in &batch {
-                let value = &record.record.value;
-                let link: Link = match avro::decode(source.topic.name, value) {
-                    Ok(link) => link,
-                    // A newer version's: passed over here, the changes after it would not chain.
-                    Err(error @ avro::Error::UnknownFingerprint(_)) if record.record.headers.is_event() => return Err(unreadable(&error)),
-                    Err(_) => continue,
-                };
-                let is_next = u64::try_from(link.seq).is_ok_and(|seq| seq == self.grown.size + 1);
-                if !is_next || link.prev_hash != Hash32::from_hex(&self.grown.hash).unwrap_or(Hash32::ZERO) {
-                    continue;
-                }
-                let hash = avro::datum_hash(source.topic.name, value).map_err(|error| unreadable(&error))?;
-                self.edge.push(tree::leaf(&hash.0), &mut full);
-                self.entries.extend_from_slice(&hash.0);
-                if self.entries.len() == TILE_BYTES {
-                    entries.push((self.grown.size / 256, std::mem::take(&mut self.entries)));
-                }
-                self.grown.size += 1;
-                self.grown.hash = hash.to_string();
+impl Leaves {
+    /// Takes in what chains of a batch of changes, in order. Answers the rows that hold it; none if nothing chains. Decodes and hashes the
+    /// whole batch: work for a thread that may be busy.
+    fn take_in(&mut self, source: &Source, batch: &[Stored]) -> Result<Vec<Write>, Problem> {
+        let (before, mut full, mut entries) = (self.grown.size, HashMap::new(), Vec::new());
+        for Stored { offset, record } in batch {
+            self.grown.next = offset.0 + 1;
+            let link: Link = match avro::decode(source.topic.name, &record.value) {
+                Ok(link) => link,
+                // A newer version's: passed over here, the changes after it would not chain.
+                Err(error @ avro::Error::UnknownFingerprint(_)) if record.headers.is_event() => return Err(unreadable(&error)),
+                Err(_) => continue,
+            };
+            let is_next = u64::try_from(link.seq).is_ok_and(|seq| seq == self.grown.size + 1);
+            if !is_next || link.prev_hash != Hash32::from_hex(&self.grown.hash).unwrap_or(Hash32::ZERO) {
+                continue;
             }
-            self.grown.next = last.offset.0 + 1;
-            at.raise_position(source.topic, 0, LogOffset(self.grown.next));
-            if self.grown.size > before {
-                let writes = self.writes(source.service, full, entries)?;
-                view.commit(writes, at).await.map_err(store_problem)?;
+            let hash = avro::datum_hash(source.topic.name, &record.value).map_err(|error| unreadable(&error))?;
+            self.edge.push(tree::leaf(&hash.0), &mut full);
+            self.entries.extend_from_slice(&hash.0);
+            if self.entries.len() == TILE_BYTES {
+                entries.push((self.grown.size / 256, std::mem::take(&mut self.entries)));
             }
+            self.grown.size += 1;
+            self.grown.hash = hash.to_string();
         }
+        if self.grown.size == before {
+            return Ok(Vec::new());
+        }
+        self.writes(source.service, full, entries)
     }
 
     /// The rows of a batch: tiles first, then the size that rests on them.
@@ -284,26 +233,75 @@ impl Growing {
         writes.push(Write::put(&SIZES, key![service], json_of(&self.grown)?).at(size));
         Ok(writes)
     }
+}
+
+impl Growing {
+    async fn read(ctx: &Context, service: &'static str) -> Result<Self, Problem> {
+        let tree = Tree::now(ctx, service).await?;
+        let grown: Grown = tree.row(&SIZES).await?.unwrap_or_default();
+        let sealed = tree.sealed().await?.map_or(0, |sealed| u64::try_from(sealed.size).unwrap_or(0));
+        let places: Vec<TilePlace> = Edge::partial(grown.size).map(|(place, _)| place).collect();
+        let mut wanted: Vec<(i64, u64)> = places.iter().map(|(level, number)| (i64::from(*level), *number)).collect();
+        wanted.push((ENTRIES_LEVEL, grown.size / 256));
+        let mut rows = tree.tiles(&wanted).await?;
+        let entries = rows.pop().flatten().unwrap_or_default();
+        let tiles = places.into_iter().zip(rows).filter_map(|(place, row)| Some((place, row?.to_vec()))).collect();
+        let edge = Edge::read(grown.size, &tiles).ok_or_else(damaged)?;
+        let width = usize::try_from(grown.size % 256).unwrap_or_default() * 32;
+        let entries = entries.get(..width).ok_or_else(damaged)?.to_vec();
+        Ok(Self { leaves: Leaves { grown, edge, entries }, sealed })
+    }
+
+    /// Takes in what the change topic has more; commits each batch. The hashing has a thread of its own, and the lease is renewed between batches:
+    /// false if another process has it now.
+    async fn grow(
+        &mut self,
+        ctx: &Context,
+        source: &Source,
+        view: &Arc<dyn View>,
+        at: &mut ViewCheckpoint,
+        lease: &mut Lease,
+    ) -> Result<bool, Problem> {
+        loop {
+            if !lease.renew().await.map_err(store_problem)? {
+                return Ok(false);
+            }
+            let from = LogOffset(self.leaves.grown.next);
+            let batch = ctx.log.read(source.topic, 0, from, BATCH_CHANGES, BATCH_BYTES).await.map_err(|error| unreadable(&error))?;
+            if batch.is_empty() {
+                return Ok(true);
+            }
+            let (mut leaves, source) = (self.leaves.clone(), source.clone());
+            let topic = source.topic;
+            let hashing = tokio::task::spawn_blocking(move || leaves.take_in(&source, &batch).map(|writes| (leaves, writes)));
+            let (leaves, writes) = hashing.await.map_err(|error| Problem::new(ErrorCode::Internal, reason(&error)))??;
+            at.raise_position(topic, 0, LogOffset(leaves.grown.next));
+            if !writes.is_empty() {
+                view.commit(writes, at).await.map_err(store_problem)?;
+            }
+            self.leaves = leaves;
+        }
+    }
 
     /// Signs the tree if it has grown since the newest checkpoint.
     async fn seal(&mut self, ctx: &Context, signer: &Signer, source: &Source, at: &ViewCheckpoint) -> Result<(), Problem> {
-        let size = self.grown.size;
+        let size = self.leaves.grown.size;
         if size <= self.sealed {
             return Ok(());
         }
         let Some(key) = Receipts::now(ctx).await?.signing().await?.keys.pop().map(|key| key.public_key_hex) else { return Ok(()) };
         let Some(url) = ctx.settings.services.get(source.service).map(|own| own.base_url.as_str()) else { return Ok(()) };
-        if !signer.keys().public().contains(&key) || !signer.may_sign(ctx, &key).await? {
+        if !signer.state().keys().public().contains(&key) || !signer.may_sign(&key) {
             return Ok(());
         }
         let tree = Tree::now(ctx, source.service).await?;
         let root = tree.ask(Question::Root { size }).await?.and_then(|root| root.first().copied()).ok_or_else(damaged)?;
         let origin = url.split_once("://").map_or(url, |(_, place)| place).to_owned();
         let checkpoint = Checkpoint { origin, size, root };
-        if !signer.remember(ctx, source.service, &key, &checkpoint, &tree).await? {
+        if !signer.remember(source.service, &key, &checkpoint, &tree).await? {
             return Ok(());
         }
-        let Some(note) = checkpoint.sign(signer.keys(), &key) else { return Ok(()) };
+        let Some(note) = checkpoint.sign(signer.state().keys(), &key) else { return Ok(()) };
         let stamp = i64::try_from(size).unwrap_or(i64::MAX);
         let sealed = json_of(&Sealed { size: stamp, note, public_key_hex: key })?;
         tree.view.commit(vec![Write::put(&SEALED, key![source.service], sealed).at(stamp)], at).await.map_err(store_problem)?;
@@ -319,7 +317,7 @@ fn json_of<T: Serialize>(value: &T) -> Result<Bytes, Problem> {
 /// Grows the trees behind the log and signs them, at most once in [`SIGN_INTERVAL`] each, until the server stops. One process at a time does.
 pub async fn run(given: Arc<TaskContext>, sources: Vec<Source>) {
     let TaskContext { context: ctx, signer, holder } = &*given;
-    let mut lease = Lease::new(&ctx.store, "trees/seal".to_owned(), holder);
+    let mut lease = Lease::new(&ctx.store, SEAL_LEASE.to_owned(), holder);
     let growing = async {
         let mut trees = BTreeMap::new();
         loop {
@@ -327,7 +325,7 @@ pub async fn run(given: Arc<TaskContext>, sources: Vec<Source>) {
             match round(ctx, signer, &mut lease, &sources, &mut trees).await {
                 Ok(true) => {
                     let waits = sources.iter().map(|source| {
-                        let next = trees.get(source.service).map_or(0, |tree: &Growing| tree.grown.next);
+                        let next = trees.get(source.service).map_or(0, |tree: &Growing| tree.leaves.grown.next);
                         Box::pin(ctx.log.wait_past(source.topic, 0, LogOffset(next)))
                     });
                     // The lease is renewed well before it ends, also when nothing happens.
@@ -371,12 +369,15 @@ async fn round(
                 Some(tree) => tree,
                 None => Growing::read(ctx, source.service).await?,
             };
-            tree.grow(ctx, source, &view, &mut at).await?;
+            if !tree.grow(ctx, source, &view, &mut at, lease).await? {
+                return Ok(None);
+            }
             tree.seal(ctx, signer, source, &at).await?;
-            Ok::<_, Problem>(tree)
+            Ok::<_, Problem>(Some(tree))
         };
         match grown.await {
-            Ok(tree) => drop(trees.insert(source.service, tree)),
+            Ok(Some(tree)) => drop(trees.insert(source.service, tree)),
+            Ok(None) => return Ok(false),
             // One tree that fails does not keep the others from growing.
             Err(problem) => failed = Some(problem),
         }

@@ -2,6 +2,7 @@
 
 pub mod agency_url;
 pub mod checkpoints;
+pub mod consistency;
 pub mod filters;
 pub mod followed;
 pub mod health;

@@ -1,27 +1,13 @@
 //! `POST /v1/chains/{agent_id}/writers`: lets a further account or payer append to a chain.
 
-use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
 use schemas::views::receipts::{ADD_WRITER, WRITERS_PER_CHAIN_MAX};
-use serde::Deserialize;
 use serde_json::json;
 
-use super::chain::{Writers, change_writer, check_name, owned, read_writer, shown};
+use super::chain::{WriterArguments, Writers, change_writer, owned, shown};
 use operation::problem::Problem;
 use operation::{Answer, Call, Method, Operation, Price, Words};
-
-/// Arguments of `add_chain_writer`.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Arguments {
-    /// The agent whose chain it is.
-    #[schemars(length(min = 1, max = 200))]
-    pub agent_id: String,
-    /// Who may append from now on: the id of an account (`acct_` and 24 hex digits) or a payer's address (`0x` and 40 hex digits).
-    #[schemars(length(min = 1, max = 64))]
-    pub writer: String,
-}
 
 /// The operation.
 #[must_use]
@@ -42,13 +28,11 @@ pub fn operation() -> Operation {
         example: json!({ "agent_id": "billing-agent-1", "writer": "acct_0123456789abcdef01234567" }),
         aliases: &[],
     };
-    Operation::define::<Arguments, Writers, _, _>(words, answer)
+    Operation::define::<WriterArguments, Writers, _, _>(words, answer)
 }
 
-async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let Arguments { agent_id, writer } = arguments;
-    check_name("agent_id", &agent_id)?;
-    let writer = read_writer(&writer)?;
+async fn answer(call: Call, arguments: WriterArguments) -> Result<Answer, Problem> {
+    let (agent_id, writer) = arguments.read()?;
     let mut chain = owned(&call, &agent_id).await?;
     if !chain.permits(&writer) {
         if chain.writers.len() < WRITERS_PER_CHAIN_MAX {

@@ -10,7 +10,7 @@ use schemas::views::payments::{Payment, State, TABLES as PAYMENTS};
 use schemas::views::receipts::{
     ASSIGN_OWNER, AppendRefusal, ChainOwner, Last, ReceiptCommand, RequestOutcome, TABLES, is_caller, may_append, source,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Receipts;
 use access::append::{self, Once};
@@ -29,6 +29,30 @@ pub struct Writers {
     pub owner: String,
     /// Further accounts and payers that may append to the chain, in the order in which they were named.
     pub writers: Vec<String>,
+}
+
+/// Arguments of `add_chain_writer` and `remove_chain_writer`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriterArguments {
+    /// The agent whose chain it is.
+    #[schemars(length(min = 1, max = 200))]
+    pub agent_id: String,
+    /// The writer: the id of an account (`acct_` and 24 hex digits) or a payer's address (`0x` and 40 hex digits).
+    #[schemars(length(min = 1, max = 64))]
+    pub writer: String,
+}
+
+impl WriterArguments {
+    /// The agent and the writer, once both are checked.
+    ///
+    /// # Errors
+    /// `parameter-invalid`.
+    pub(super) fn read(self) -> Result<(String, String), Problem> {
+        check_name("agent_id", &self.agent_id)?;
+        let writer = read_writer(&self.writer)?;
+        Ok((self.agent_id, writer))
+    }
 }
 
 /// An agent's chain: who owns it, and how many receipts it has.
@@ -85,7 +109,7 @@ pub(super) fn check_name(parameter: &str, text: &str) -> Result<(), Problem> {
 ///
 /// # Errors
 /// `parameter-invalid`.
-pub(super) fn read_writer(text: &str) -> Result<String, Problem> {
+fn read_writer(text: &str) -> Result<String, Problem> {
     let lower = text.to_ascii_lowercase();
     is_caller(&lower).then_some(lower).ok_or_else(|| {
         let words = "writer: is neither an account (acct_ and 24 hex digits) nor a payer's address (0x and 40 hex digits)";

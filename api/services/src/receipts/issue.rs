@@ -1,7 +1,7 @@
 //! `POST /v1/issue`: a signed receipt of what an agent did.
 
-use crate::receipts::SignedWith;
 use operation::context::Part;
+use operation::signing_state::SigningState;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::hash::{Hash32, hex};
@@ -165,7 +165,9 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     }
     // A paid answer is the same each time, and of what was issued just now no checkpoint is out: the proof is at `/v1/verify/{id}`.
     let inclusion = match call.stage {
-        Stage::Whole if call.idempotency_key.is_some() => receipts.inclusion(&receipt.id).await?,
+        Stage::Whole if call.idempotency_key.is_some() && SigningState::of(ctx).check_checkpoint(super::SOURCE.service).is_ok() => {
+            receipts.inclusion(&receipt.id).await?
+        }
         _ => None,
     };
     Ok(Answer { status: 201, ..Answer::json(&Issued { receipt: receipt.into(), inclusion })? })
@@ -173,7 +175,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
 
 /// The answer while this process signs nothing; `None` while it signs. The operator finds the whole reason in the log and in `highwater status`.
 fn signing_refused(ctx: &Context) -> Option<Problem> {
-    SignedWith::of(ctx).0.as_ref()?.refusal()?;
+    SigningState::of(ctx).refusal()?;
     let detail =
         "no receipt is signed at present: this server's log does not continue, or is not yet compared with, what was signed before";
     Some(Problem::new(ErrorCode::Unavailable, detail).retry_after(5))

@@ -2,7 +2,8 @@
 //! directory that is restored (or a copy of it) is recognised as older than what was signed already.
 //!
 //! Promise: a checkpoint is in the memory, durably, before its note is given out. Of two processes that remember different checkpoints over
-//! the same older one, one succeeds.
+//! the same older one, one succeeds. Each memory has an id, which the log names ([`schemas::views::receipts::MEMORY`]): a memory that was lost,
+//! with a file or with the whole store, is not taken for one that never was.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
@@ -10,22 +11,27 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use schemas::hash::{Hash32, hex};
+use schemas::receipt::Refusal;
 use schemas::tree::Checkpoint;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
 use view_store::ViewStore;
 
-/// The file in the directory of the receipt keys that names the memory of each key, so that a backup carries it.
-const IDS_FILE: &str = "signer-memory";
 /// How often a change that lost to another process is tried again.
 const TRIES: usize = 5;
+/// How long the memory may take to answer.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// The most threads that wait for the disk at once: a directory that does not answer takes up no more.
+static THREADS: Semaphore = Semaphore::const_new(4);
 
 /// Why the memory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read or written.
-    #[error("the signer's memory {path} cannot be used")]
+    #[error("the signer's memory {path} cannot be used (checkpoints.memory names its directory, for example /var/lib/highwater-signer)")]
     File {
         /// The file or directory.
         path: PathBuf,
@@ -44,6 +50,12 @@ pub enum Error {
         /// Why.
         #[source]
         source: serde_json::Error,
+    },
+    /// It did not answer in time.
+    #[error("the signer's memory {place} did not answer within {} s", ANSWER_MAX.as_secs())]
+    Late {
+        /// The file or row.
+        place: String,
     },
     /// Other processes change it at the same time without end.
     #[error("the signer's memory {place} is changed by others at the same time")]
@@ -88,7 +100,7 @@ pub struct Successor {
 /// What is remembered of one receipt key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remembered {
-    /// Tells this memory from one that was made anew; the data directory names it.
+    /// Tells this memory from one that was made anew; the log names it.
     pub id: String,
     /// The newest checkpoint of each tree, by the tree's service.
     pub trees: BTreeMap<String, SignedTree>,
@@ -97,31 +109,32 @@ pub struct Remembered {
     pub successor: Option<Successor>,
 }
 
-/// What is known of one receipt key: by the memory, and by the data directory.
+/// What the memory holds of one receipt key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// What the memory holds; `None` if nothing was signed with the key where this memory is.
+    /// What is remembered; `None` if nothing was signed with the key where this memory is.
     pub remembered: Option<Remembered>,
-    /// The id of the memory that the data directory names; `None` if it names none.
-    pub id: Option<String>,
     /// The memory's text, to be replaced by a newer one.
     text: Option<String>,
 }
 
 impl Found {
-    /// Why a process whose log names the keys `known` may not sign with this key; `None` if nothing but the trees is left to be compared.
+    /// Why a process may not sign with this key, whose log names the keys `known` and the memory `id` of this one (empty for none); `None` if
+    /// nothing but the trees is left to be compared.
     #[must_use]
-    pub fn refusal(&self, place: &str, known: &[String]) -> Option<String> {
-        match (&self.remembered, &self.id) {
-            (None, Some(_)) => return Some(format!("the signer's memory {place} is missing, but was written before: restore that file")),
-            (Some(remembered), Some(id)) if remembered.id != *id => {
-                return Some(format!("the signer's memory {place} was made anew, or is that of another data directory"));
+    pub fn refusal(&self, place: &str, id: &str, known: &[String]) -> Option<Refusal> {
+        match &self.remembered {
+            None if !id.is_empty() => {
+                return Some(Refusal::Wait(format!("the signer's memory {place} is missing, but was written before: restore it")));
+            }
+            Some(remembered) if !id.is_empty() && remembered.id != id => {
+                return Some(Refusal::Wait(format!("the signer's memory {place} was made anew, or is that of another log")));
             }
             _ => {}
         }
         let successor = self.remembered.as_ref().and_then(|remembered| remembered.successor.as_ref());
         let successor = successor.filter(|successor| !known.contains(&successor.key))?;
-        Some(format!("the key {} signs in place of this log's, and this log does not know it", successor.key))
+        Some(Refusal::Conflict(format!("the key {} signs in place of this log's, and this log does not know it", successor.key)))
     }
 }
 
@@ -143,13 +156,8 @@ pub fn conflict(remembered: &Checkpoint, next: &Checkpoint, proof: Option<&[Hash
 /// Where the memory is.
 #[derive(Clone)]
 pub enum Memory {
-    /// Files in a directory outside the data directory, one a key.
-    Directory {
-        /// The directory.
-        path: PathBuf,
-        /// The directory of the receipt keys, which carries the memories' ids.
-        keys: PathBuf,
-    },
+    /// Files in this directory, outside the data directory, one a key.
+    Directory(PathBuf),
     /// Rows of the view store, changed by compare-and-set.
     Store(Arc<dyn ViewStore>),
 }
@@ -159,7 +167,7 @@ impl Memory {
     #[must_use]
     pub fn place(&self, key: &str) -> String {
         match self {
-            Self::Directory { path, .. } => path.join(format!("{key}.json")).display().to_string(),
+            Self::Directory(path) => path.join(format!("{key}.json")).display().to_string(),
             Self::Store(_) => row(key),
         }
     }
@@ -169,16 +177,19 @@ impl Memory {
     /// # Errors
     /// When the memory cannot be read.
     pub async fn find(&self, key: &str) -> Result<Found, Error> {
-        let (text, id) = match self {
-            Self::Directory { path, keys } => {
-                let (path, keys, key) = (path.clone(), keys.clone(), key.to_owned());
-                blocking(move || Ok((read(&path.join(format!("{key}.json")))?, ids(&keys)?.remove(&key)))).await?
+        let reading = async {
+            match self {
+                Self::Directory(path) => {
+                    let path = path.join(format!("{key}.json"));
+                    blocking(move || read(&path)).await
+                }
+                Self::Store(store) => Ok(store.coordination().kept(&row(key)).await?),
             }
-            Self::Store(store) => (store.coordination().kept(&row(key)).await?, None),
         };
+        let text = self.in_time(key, reading).await?;
         let damaged = |source| Error::Damaged { place: self.place(key), source };
         let remembered = text.as_deref().map(serde_json::from_str).transpose().map_err(damaged)?;
-        Ok(Found { remembered, id, text })
+        Ok(Found { remembered, text })
     }
 
     /// Puts what is remembered of a key in the place of what was found; false if another process changed it meanwhile.
@@ -188,22 +199,23 @@ impl Memory {
     async fn replace(&self, key: &str, found: &Found, next: &Remembered) -> Result<bool, Error> {
         let damaged = |source| Error::Damaged { place: self.place(key), source };
         let text = serde_json::to_string(next).map_err(damaged)?;
-        match self {
-            Self::Directory { path, keys } => {
-                let (path, keys, key) = (path.clone(), keys.clone(), key.to_owned());
-                let (current, id) = (found.text.clone(), next.id.clone());
-                blocking(move || {
-                    if !replace_file(&path, &key, current.as_deref(), &text)? {
-                        return Ok(false);
-                    }
-                    // After the memory itself: a data directory that names no memory is compared with whatever there is.
-                    name_memory(&keys, &key, &id)?;
-                    Ok(true)
-                })
-                .await
+        let replacing = async {
+            match self {
+                Self::Directory(path) => {
+                    let (path, key, current) = (path.clone(), key.to_owned(), found.text.clone());
+                    blocking(move || replace_file(&path, &key, current.as_deref(), &text)).await
+                }
+                Self::Store(store) => Ok(store.coordination().replace_if(&row(key), found.text.as_deref(), &text).await?),
             }
-            Self::Store(store) => Ok(store.coordination().replace_if(&row(key), found.text.as_deref(), &text).await?),
-        }
+        };
+        self.in_time(key, replacing).await
+    }
+
+    /// An answer of the memory, within [`ANSWER_MAX`]. A change that is late may be made all the same: then more is remembered than was signed,
+    /// which is what a crash between the two leaves.
+    async fn in_time<T>(&self, key: &str, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        let late = |_| Error::Late { place: self.place(key) };
+        tokio::time::timeout(ANSWER_MAX, answer).await.map_err(late)?
     }
 
     /// Changes what is remembered of a key, again while other processes change it at the same time. `change` answers what is remembered from
@@ -229,7 +241,7 @@ impl Memory {
     pub async fn advance(&self, key: &str, tree: &str, found: &Found, checkpoint: &Checkpoint) -> Result<bool, Error> {
         let mut next = found.remembered.clone().unwrap_or_else(new_memory);
         let signed = SignedTree::of(checkpoint);
-        if next.trees.get(tree) == Some(&signed) && found.id.as_ref() == Some(&next.id) {
+        if next.trees.get(tree) == Some(&signed) {
             return Ok(true);
         }
         next.trees.insert(tree.to_owned(), signed);
@@ -248,9 +260,16 @@ fn row(key: &str) -> String {
     format!("signer-memory/{key}")
 }
 
-/// Runs work that waits for the disk on a thread that may.
+/// Runs work that waits for the disk on a thread that may, of which there are [`THREADS`].
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
-    let lost = |error| Error::File { path: PathBuf::new(), source: std::io::Error::other(error) };
+    fn lost(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+        Error::File { path: PathBuf::new(), source: std::io::Error::other(error) }
+    }
+    let permit = THREADS.acquire().await.map_err(lost)?;
+    let work = move || {
+        let _permit = permit;
+        work()
+    };
     tokio::task::spawn_blocking(work).await.map_err(lost)?
 }
 
@@ -291,24 +310,6 @@ fn write(dir: &Path, path: &Path, text: &str) -> Result<(), Error> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(wrong(dir))
 }
 
-/// The ids of the memories that a directory of receipt keys names, by key.
-fn ids(keys: &Path) -> Result<BTreeMap<String, String>, Error> {
-    let text = read(&keys.join(IDS_FILE))?.unwrap_or_default();
-    let lines = text.lines().filter_map(|line| line.split_once(' '));
-    Ok(lines.map(|(key, id)| (key.to_owned(), id.to_owned())).collect())
-}
-
-/// Writes down which memory is that of a key, where a backup of the data directory carries it.
-fn name_memory(keys: &Path, key: &str, id: &str) -> Result<(), Error> {
-    let mut all = ids(keys)?;
-    if all.get(key).is_some_and(|named| named == id) {
-        return Ok(());
-    }
-    all.insert(key.to_owned(), id.to_owned());
-    let text: String = all.iter().map(|(key, id)| format!("{key} {id}\n")).collect();
-    write(keys, &keys.join(IDS_FILE), &text)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
@@ -344,11 +345,8 @@ mod tests {
         }
     }
 
-    /// A memory with the data directory's keys beside it.
     fn memory(dir: &Path) -> Memory {
-        let keys = dir.join("data/receipt-keys");
-        fs::create_dir_all(&keys).unwrap();
-        Memory::Directory { path: dir.join("memory"), keys }
+        Memory::Directory(dir.join("memory"))
     }
 
     async fn signed(memory: &Memory, checkpoint: &Checkpoint) {
@@ -371,8 +369,7 @@ mod tests {
         assert!(found(&fork.at(5), Some(Vec::new())).unwrap().contains("two histories"), "the same size, another root");
     }
 
-    /// Proves that what was remembered before a crash is there after it, that of two who remember over the same one is refused, and that the
-    /// data directory names the memory.
+    /// Proves that what was remembered before a crash is there after it, and that of two who remember over the same one is refused.
     #[tokio::test]
     async fn it_is_durable_and_compared() {
         let dir = tempfile::tempdir().unwrap();
@@ -385,12 +382,27 @@ mod tests {
         let after = memory.find("k").await.unwrap();
         let remembered = after.remembered.clone().unwrap();
         assert_eq!(remembered.trees[TREE].checkpoint(), Some(tree.at(5)));
-        assert_eq!(after.id.as_ref(), Some(&remembered.id));
-        assert_eq!(after.refusal("m", &[]), None);
+        assert_eq!(after.refusal("m", &remembered.id, &[]), None);
         signed(&memory, &tree.at(5)).await;
         signed(&memory, &tree.at(7)).await;
         assert_eq!(memory.find("k").await.unwrap().remembered.unwrap().trees[TREE].size, 7);
         assert_eq!(memory.find("other").await.unwrap(), Found::default(), "keys are apart");
+    }
+
+    /// Proves that a store that was wiped does not begin a memory that the log names, and that a log that names none begins one.
+    #[tokio::test]
+    async fn a_store_that_was_wiped() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let kept_in = |dir: &Path| -> Memory {
+            Memory::Store(view_store::EmbeddedStore::open(dir, view_store::embedded::Options::default()).unwrap())
+        };
+        let (memory, tree) = (kept_in(dir.path()), Grown::new(9, 99));
+        signed(&memory, &tree.at(5)).await;
+        let id = memory.find("k").await.unwrap().remembered.unwrap().id;
+        assert_eq!(memory.find("k").await.unwrap().refusal("m", &id, &[]), None);
+        let wiped = kept_in(other.path()).find("k").await.unwrap();
+        assert!(wiped.refusal("m", &id, &[]).unwrap().reason().contains("is missing, but was written before"));
+        assert_eq!(wiped.refusal("m", "", &[]), None);
     }
 
     /// Proves that a missing memory, another one's, and one that names a successor which the log does not know each stop the signer.
@@ -401,11 +413,16 @@ mod tests {
         signed(&memory, &tree.at(5)).await;
         let path = dir.path().join("memory/k.json");
         let text = fs::read_to_string(&path).unwrap();
+        let id = memory.find("k").await.unwrap().remembered.unwrap().id;
+        let refusal = async |known: &[String]| {
+            let refusal = memory.find("k").await.unwrap().refusal("m", &id, known);
+            refusal.map(|refusal| refusal.reason().to_owned()).unwrap_or_default()
+        };
         fs::remove_file(&path).unwrap();
-        assert!(memory.find("k").await.unwrap().refusal("m", &[]).unwrap().contains("is missing"));
-        let id = memory.find("k").await.unwrap().id.unwrap();
+        assert!(refusal(&[]).await.contains("is missing"));
+        assert_eq!(memory.find("k").await.unwrap().refusal("m", "", &[]), None, "a log that names none begins one");
         fs::write(&path, text.replace(&id, "0123")).unwrap();
-        assert!(memory.find("k").await.unwrap().refusal("m", &[]).unwrap().contains("made anew"));
+        assert!(refusal(&[]).await.contains("made anew"));
         fs::write(&path, "{").unwrap();
         assert!(matches!(memory.find("k").await, Err(Error::Damaged { .. })));
         fs::write(&path, text).unwrap();
@@ -414,8 +431,7 @@ mod tests {
             Some(Remembered { successor: Some(Successor { key: "k2".to_owned(), reason: String::new() }), ..remembered })
         };
         memory.change("k", successor).await.unwrap();
-        let found = memory.find("k").await.unwrap();
-        assert!(found.refusal("m", &["k".to_owned()]).unwrap().contains("k2"));
-        assert_eq!(found.refusal("m", &["k".to_owned(), "k2".to_owned()]), None);
+        assert!(refusal(&["k".to_owned()]).await.contains("k2"));
+        assert_eq!(refusal(&["k".to_owned(), "k2".to_owned()]).await, "");
     }
 }

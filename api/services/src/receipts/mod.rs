@@ -11,15 +11,17 @@ mod page;
 pub mod pubkey;
 pub mod remove_writer;
 pub mod seal;
+pub mod shared_refusals;
 pub mod signer;
 mod tree;
 pub mod verify;
 
+use operation::signing_state::SigningState;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use schemas::key;
-use schemas::receipt::{Receipt, SigningKeys};
+use schemas::receipt::Receipt;
 use schemas::topics::CHANGES_RECEIPTS;
 use schemas::views::receipts::{Signing, TABLES, source};
 use schemas::views::records::Row;
@@ -79,18 +81,15 @@ async fn file(ctx: Arc<Context>, path: String) -> Result<Option<File>, Problem> 
     if !["checkpoint", "tile/", "verify/", "verify.js"].iter().any(|own| path.starts_with(own)) {
         return Ok(None);
     }
+    if path.starts_with("checkpoint") {
+        SigningState::of(&ctx).check_checkpoint(SOURCE.service)?;
+    }
     let receipts = Receipts::now(&ctx).await?;
     match page::file(&receipts, &path).await? {
         Some(page) => Ok(Some(page)),
         None => receipts.tree_file(&path).await,
     }
 }
-
-/// The keys that this process signs receipts with, if it has any; they say why nothing is signed at present.
-#[derive(Default)]
-pub struct SignedWith(pub Option<Arc<SigningKeys>>);
-
-impl Part for SignedWith {}
 
 /// A receipt as it is shown.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -70,11 +70,11 @@ async fn look(ctx: &Context, signer: &Signer, lease: &mut Lease) -> Result<Looke
     let view = ctx.live(TABLES.view).await?;
     let at = view.checkpoint().await.map_err(store_problem)?;
     let Some(grown) = Grown::find(ctx).await? else { return Ok(Looked::Sealed(view, at)) };
-    if !signer.keys().public().contains(&grown.public_key) {
+    if !signer.state().keys().public().contains(&grown.public_key) {
         lease.release().await;
         return Ok(Looked::NoKey);
     }
-    if !signer.may_sign(ctx, &grown.public_key).await? {
+    if !signer.may_sign(&grown.public_key) {
         lease.release().await;
         return Ok(Looked::Refused);
     }
@@ -105,10 +105,10 @@ impl Grown {
     async fn seal(self, ctx: &Context, signer: &Signer) -> Result<(), Problem> {
         let Self { checkpoint, public_key } = self;
         let receipts = Receipts::now(ctx).await?;
-        if !signer.remember(ctx, TREE, &public_key, &checkpoint, &receipts).await? {
+        if !signer.remember(TREE, &public_key, &checkpoint, &receipts).await? {
             return Ok(());
         }
-        let Some(note) = checkpoint.sign(signer.keys(), &public_key) else { return Ok(()) };
+        let Some(note) = checkpoint.sign(signer.state().keys(), &public_key) else { return Ok(()) };
         let size = i64::try_from(checkpoint.size).unwrap_or(i64::MAX);
         let named = ReceiptCommand { verb: CHECKPOINT.to_owned(), size, note, public_key, ..ReceiptCommand::default() };
         command(ctx, TABLES.view, CHECKPOINT, Once::No, &named).await

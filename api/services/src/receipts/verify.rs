@@ -1,5 +1,7 @@
 //! `GET /v1/verify/{receipt_id}`: whether a receipt is one of ours, and stands where it says.
 
+use operation::context::Part;
+use operation::signing_state::SigningState;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
@@ -9,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::tree::Inclusion;
-use super::{Receipts, Shown};
+use super::{Receipts, SOURCE, Shown};
 use operation::problem::Problem;
 use operation::{Answer, Call, Method, Operation, Price, Words};
 
@@ -37,7 +39,7 @@ pub struct Verified {
     /// The owner of the chain it stands in: an account (`acct_…`) or a payer's address (`0x…`). Empty if it is none of ours, or if the owner is
     /// not known. The receipt's own `issuedTo` is signed, and may name another caller that the owner allowed to append.
     pub owner: String,
-    /// That it is a leaf of the signed tree; null until the next checkpoint is out, within a second.
+    /// That it is a leaf of the signed tree; null until the next checkpoint is out, within a second, and while no checkpoint is given out.
     pub inclusion: Option<Inclusion>,
 }
 
@@ -120,8 +122,10 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         None => (None, String::new()),
     };
     let inclusion = match &stored {
-        Some(receipt) => receipts.inclusion(&receipt.id).await?,
-        None => None,
+        Some(receipt) if SigningState::of(&call.context).check_checkpoint(SOURCE.service).is_ok() => {
+            receipts.inclusion(&receipt.id).await?
+        }
+        _ => None,
     };
     let Checks { hash, id, signature, chain } = checks;
     Answer::json(&Verified {
