@@ -180,6 +180,7 @@ fn a_memory_that_does_not_answer_holds_up_signatures_only() {
     let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
     let key = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
     let server = Server::ready(command(&["serve"]));
+    issued(&server, &key, 1);
     let path = memory.join(format!("{}.json", text(&pubkeys(&server)[0]["publicKeyHex"])));
     wait_for("the memory", || path.exists().then_some(()));
     assert!(server.terminate().success());
@@ -189,7 +190,7 @@ fn a_memory_that_does_not_answer_holds_up_signatures_only() {
 
     let server = Server::ready(command(&["serve"]));
     stdout(command(&["keys", "mint", "--tier", "pro"]));
-    assert_eq!(issue(&server, &key, 1).0, 503);
+    assert_eq!(issue(&server, &key, 2).0, 503);
     let late = format!("the signer's memory {} did not answer within", path.display());
     wait_for("the reason", || stdout(command(&["status"])).contains(&late).then_some(()));
 }

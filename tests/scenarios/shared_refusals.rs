@@ -4,18 +4,15 @@ use operation::context::Part;
 use operation::signing_state::SigningState;
 use std::time::Duration;
 
-use schemas::clock::Clock;
+use services::receipts::shared_refusals::Participant;
+use projector::runtime::decider_lease;
 use schemas::receipt::Refusal;
 use serde_json::Value;
-use services::receipts::shared_refusals::Participant;
 use view_store::lease::LEASE;
 
 use crate::engine::fixed_clock;
 use crate::fed::{Fed, Served};
 use crate::process::{Answer, send};
-
-/// The lease of the decider, as far as this is concerned.
-const LEASE_NAME: &str = "decide/receipts";
 
 async fn get(served: &Served, path: &'static str) -> Answer {
     let address = served.address;
@@ -28,12 +25,12 @@ async fn get(served: &Served, path: &'static str) -> Answer {
 async fn a_node_that_only_answers_shows_refusals() {
     let dir = tempfile::tempdir().unwrap();
     let fed = Fed::open(dir.path(), fixed_clock(), None).await;
-    let clock = || Clock::Fixed(fixed_clock().now());
-    let (signing, answering) = (Served::start(&fed.engine, clock(), None), Served::start(&fed.engine, clock(), None));
-    let participant = |holder: &str, is_signer| Participant { holder: holder.to_owned(), decider_lease: LEASE_NAME.to_owned(), is_signer };
+    let start = || Served::start(&fed.engine, fixed_clock(), None);
+    let (signing, answering) = (start(), start());
+    let participant =
+        |holder: &str, is_signer| Participant { holder: holder.to_owned(), decider_lease: decider_lease("receipts"), is_signer };
     let (signer, reader) = (participant("signer", true), participant("reader", false));
-    let leases = [LEASE_NAME, "trees/seal"];
-    for lease in leases {
+    for lease in [signer.decider_lease.as_str(), "trees/seal"] {
         assert!(fed.engine.store.coordination().lease(lease, "signer", LEASE + Duration::from_secs(60)).await.unwrap());
     }
     let exchanged = async || {
