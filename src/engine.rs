@@ -13,6 +13,7 @@ use api::access::{Access, USES_EVERY};
 use api::context::Context;
 use api::live::Live;
 use api::server::Server;
+use api::services::common::witness::RecordPlace;
 use api::services::recalls::search::Search;
 use api::services::receipts::memory::Memory;
 use api::services::receipts::signer::Signer;
@@ -43,6 +44,7 @@ use crate::hardening;
 use crate::health::Health;
 use crate::output::Output;
 use crate::turns;
+use crate::witnesses;
 
 /// The pause before the views are waited for again, when the log or the store failed meanwhile.
 const WAIT_AGAIN: Duration = Duration::from_secs(1);
@@ -145,7 +147,12 @@ impl Engine {
         let receipt_key = keys.add(&secrets::seed(&keys_dir.join("first.key"))?);
         read_receipt_keys(&keys_dir, &keys).map_err(|error| error as Box<dyn StdError>)?;
         let keys = Arc::new(keys);
-        let signer = Arc::new(Signer::new(signer_memory(&config, &dir, &store)?, Arc::clone(&keys), receipt_key.clone()));
+        let memory = signer_memory(&config, &dir, &store)?;
+        let record = match &memory {
+            Memory::Directory { path, .. } if !store.is_shared() => RecordPlace::Directory(path.clone()),
+            _ => RecordPlace::Store,
+        };
+        let signer = Arc::new(Signer::new(memory, Arc::clone(&keys), receipt_key.clone()));
         let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock, keys: Arc::clone(&keys) };
         let projector = Arc::new(Projector::open(parts.clone()).await?);
         let (stop, stopping) = watch::channel(false);
@@ -163,7 +170,7 @@ impl Engine {
         if listening.is_some() && role.is(Role::Api) {
             payments.ask().await.map_err(|error| payments_wrong(&config, &error))?;
         }
-        let context = context.with_payments(payments).with_signing(keys);
+        let context = context.with_payments(payments).with_signing(keys).with_witnessing(witnesses::witnessing(&config, &dir, record)?);
         let context = Arc::new(context);
         Ok(Arc::new(Self {
             config,
@@ -459,6 +466,7 @@ pub(crate) async fn run(
         let (context, signer) = (Arc::clone(&engine.context), Arc::clone(&engine.signer));
         let sources = api::services::all().into_iter().filter_map(|service| service.checkpoints).collect();
         tasks.spawn(api::services::common::checkpoints::run(context, signer, engine.holder.clone(), sources));
+        tasks.spawn(api::services::common::witness::run(Arc::clone(&engine.context), engine.holder.clone()));
         let own = Arc::clone(&engine);
         tasks.spawn(engine.until_stopped(async move {
             while let Err(problem) = api::services::receipts::pubkey::name_first(&own.context, &own.receipt_key).await {

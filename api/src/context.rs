@@ -24,6 +24,7 @@ use crate::live::{Live, Said};
 use crate::operation::{Operation, Price};
 use crate::payments::Payments;
 use crate::problem::Problem;
+use crate::services::common::witness::Witnessing;
 use crate::services::recalls::search::Search;
 use crate::webhooks::Poster;
 use crate::webhooks::guard::TargetRules;
@@ -137,6 +138,8 @@ pub struct Context {
     pub(crate) posts: OnceCell<Poster>,
     /// The keys that receipts are signed with, where this process signs; they say why nothing is signed at present.
     pub signing: Option<Arc<SigningKeys>>,
+    /// The witnesses that cosign our checkpoints, and the one that this process is for other logs.
+    pub witnessing: Witnessing,
     /// Whether the server stops: who waits for something new is answered at once then.
     pub stopping: watch::Sender<bool>,
 }
@@ -164,6 +167,7 @@ impl Context {
             payments: Payments::default(),
             posts: OnceCell::new(),
             signing: None,
+            witnessing: Witnessing::default(),
             stopping: watch::Sender::new(false),
         }
     }
@@ -178,6 +182,12 @@ impl Context {
     #[must_use]
     pub fn with_signing(self, keys: Arc<SigningKeys>) -> Self {
         Self { signing: Some(keys), ..self }
+    }
+
+    /// The same with witnesses.
+    #[must_use]
+    pub fn with_witnessing(self, witnessing: Witnessing) -> Self {
+        Self { witnessing, ..self }
     }
 
     /// The same with a till.

@@ -44,3 +44,4 @@ mod twice;
 mod unchanged;
 mod watches;
 mod webhooks;
+mod witnesses;

@@ -31,6 +31,7 @@ use crate::context::{Context, store_problem, stored};
 use crate::feed::Source;
 use crate::operation::{Answer, Call, File, Method, Operation, Price, Words};
 use crate::problem::Problem;
+use crate::services::common::witness::{CheckpointFile, with_cosignatures};
 use crate::services::receipts::Receipts;
 use crate::services::receipts::signer::{Prover, Signer};
 
@@ -52,13 +53,13 @@ struct Link {
 }
 
 /// The tree over the changes of a service, as it is stored.
-struct Tree {
+pub(crate) struct Tree {
     view: Arc<dyn View>,
     service: &'static str,
 }
 
 impl Tree {
-    async fn now(ctx: &Context, service: &'static str) -> Result<Self, Problem> {
+    pub(crate) async fn now(ctx: &Context, service: &'static str) -> Result<Self, Problem> {
         Ok(Self { view: ctx.live(&VIEW).await?, service })
     }
 
@@ -68,7 +69,7 @@ impl Tree {
     }
 
     /// The newest signed checkpoint.
-    async fn sealed(&self) -> Result<Option<Sealed>, Problem> {
+    pub(crate) async fn sealed(&self) -> Result<Option<Sealed>, Problem> {
         self.row(&SEALED).await
     }
 
@@ -115,14 +116,15 @@ fn damaged() -> Problem {
 /// # Errors
 /// When the store fails.
 pub async fn file(ctx: Arc<Context>, source: Source, path: String) -> Result<Option<File>, Problem> {
-    if path != "checkpoint" && !path.starts_with("tile/") {
+    let served = CheckpointFile::of(&path);
+    if served.is_none() && !path.starts_with("tile/") {
         return Ok(None);
     }
     let tree = Tree::now(&ctx, source.service).await?;
-    let Some(sealed) = tree.sealed().await? else { return Ok(None) };
-    if path == "checkpoint" {
-        return Ok(Some(File { bytes: sealed.note.into(), content_type: "text/plain; charset=utf-8", lasts: false, policy: "" }));
+    if let Some(served) = served {
+        return served.file(&ctx, source.service, tree.sealed().await?).await;
     }
+    let Some(sealed) = tree.sealed().await? else { return Ok(None) };
     let Some((tile, is_entries)) = tile_of(&path) else { return Ok(None) };
     // Hashes of a level exist once all leaves below them do.
     let below = (u128::from(tile.level_index()) * 256 + u128::from(tile.width())) << (8 * u32::from(tile.level()));
@@ -201,7 +203,8 @@ async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answ
         return Err(Problem::parameter("from", format!("from: {old} is above {new}")));
     }
     let proof = tree.ask(Question::Consistency { size: new, old }).await?.ok_or_else(damaged)?;
-    Answer::json(&Consistent { from: old, to: new, checkpoint: sealed.note, proof: proof.iter().map(Hash32::to_string).collect() })
+    let checkpoint = with_cosignatures(&call.context, source.service, sealed.note).await?;
+    Answer::json(&Consistent { from: old, to: new, checkpoint, proof: proof.iter().map(Hash32::to_string).collect() })
 }
 
 /// A tree that grows here.

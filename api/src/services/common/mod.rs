@@ -8,3 +8,4 @@ pub mod health;
 pub mod keys;
 pub mod watchlist;
 pub mod webhooks;
+pub mod witness;

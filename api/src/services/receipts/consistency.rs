@@ -7,9 +7,10 @@ use schemas::tree::Question;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::Receipts;
+use super::{Receipts, SOURCE};
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
+use crate::services::common::witness::with_cosignatures;
 
 /// Arguments of `prove_consistency`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -71,5 +72,6 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     }
     let question = Question::Consistency { size: new, old };
     let proof = receipts.tree(question).await?.ok_or_else(|| Problem::new(ErrorCode::Internal, "a stored row cannot be read"))?;
-    Answer::json(&Consistent { from: old, to: new, checkpoint: sealed.note, proof: proof.iter().map(Hash32::to_string).collect() })
+    let checkpoint = with_cosignatures(&call.context, SOURCE.service, sealed.note).await?;
+    Answer::json(&Consistent { from: old, to: new, checkpoint, proof: proof.iter().map(Hash32::to_string).collect() })
 }

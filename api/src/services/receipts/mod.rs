@@ -73,13 +73,13 @@ pub fn service() -> Service {
 
 /// What stands beside the operations: the page of a receipt, the checkpoint, the tiles.
 async fn file(ctx: Arc<Context>, path: String) -> Result<Option<File>, Problem> {
-    if !["checkpoint", "tile/", "verify/", "verify.js"].iter().any(|own| path.starts_with(own)) {
+    if !["checkpoint", "vkey", "tile/", "verify/", "verify.js"].iter().any(|own| path.starts_with(own)) {
         return Ok(None);
     }
     let receipts = Receipts::now(&ctx).await?;
     match page::file(&receipts, &path).await? {
         Some(page) => Ok(Some(page)),
-        None => receipts.tree_file(&path).await,
+        None => receipts.tree_file(&ctx, &path).await,
     }
 }
 

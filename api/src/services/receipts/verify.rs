@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::tree::Inclusion;
-use super::{Receipts, Shown};
+use super::{Receipts, SOURCE, Shown};
 use crate::operation::{Answer, Call, Method, Operation, Price, Words};
 use crate::problem::Problem;
+use crate::services::common::witness::with_cosignatures;
 
 /// Arguments of `verify_receipt`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -119,10 +120,13 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         }
         None => (None, String::new()),
     };
-    let inclusion = match &stored {
+    let mut inclusion = match &stored {
         Some(receipt) => receipts.inclusion(&receipt.id).await?,
         None => None,
     };
+    if let Some(inclusion) = &mut inclusion {
+        inclusion.checkpoint = with_cosignatures(&call.context, SOURCE.service, std::mem::take(&mut inclusion.checkpoint)).await?;
+    }
     let Checks { hash, id, signature, chain } = checks;
     Answer::json(&Verified {
         valid: hash && id && signature && chain,
