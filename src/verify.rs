@@ -74,14 +74,14 @@ pub(crate) fn verify_continues(
         VerifierKey::parse(vkey, KeyType::Cosignature).map_err(|error| format!("--witness \"{}\": {error}", vkey.escape_debug()))
     });
     let witnesses: Vec<VerifierKey> = witnesses.collect::<Result<_, _>>()?;
-    let cosigned = String::from_utf8(read_bytes(new)?).unwrap_or_default();
     let keys: Vec<String> = pubkeys.iter().map(|key| key.to_lowercase()).collect();
-    let checkpoint = |file: &Path| -> Result<Checkpoint, Box<dyn StdError>> {
-        let note = String::from_utf8(read_bytes(file)?).unwrap_or_default();
+    let note = |file: &Path| Ok::<_, Box<dyn StdError>>(String::from_utf8(read_bytes(file)?).unwrap_or_default());
+    let checkpoint = |note: &str, file: &Path| {
         let unsigned = || format!("{} is no checkpoint that a key given as --pubkey signed", file.display());
-        Ok(Checkpoint::read(&note, keys.iter().map(String::as_str)).ok_or_else(unsigned)?)
+        Checkpoint::read(note, keys.iter().map(String::as_str)).ok_or_else(unsigned)
     };
-    let (old, new) = (checkpoint(old)?, checkpoint(new)?);
+    let (old_note, new_note) = (note(old)?, note(new)?);
+    let (old, new) = (checkpoint(&old_note, old)?, checkpoint(&new_note, new)?);
     let fault = match proof {
         Some(proof) => fault_between(&old, &new, Some(&read(proof)?)),
         None => fault_between(&old, &new, None),
@@ -92,7 +92,7 @@ pub(crate) fn verify_continues(
     }
     let mut lacking = 0;
     for witness in &witnesses {
-        let fault = cosigned_at(&cosigned, witness);
+        let fault = cosigned_at(&new_note, witness);
         lacking += usize::from(fault.is_err());
         let name = witness.name().escape_debug();
         output.line(

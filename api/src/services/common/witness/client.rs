@@ -181,7 +181,7 @@ fn pause(failures: u32, chance: f64) -> Duration {
 async fn ask(ctx: &Context, witness: &Witness, tree: OwnTree, sealed: &Sealed) -> Result<Duration, String> {
     let failed = |problem: Problem| problem.detail;
     let now_s = u64::try_from(ctx.clock.now_ms() / 1_000).unwrap_or(0);
-    let known = cosignatures::of(ctx, tree.service(), witness).await.map_err(failed)?;
+    let known = cosignatures::read(ctx, tree.service()).await.map_err(failed)?.0.remove(&witness.key.to_string());
     if let Some(known) = known.as_ref().filter(|known| known.note == sealed.note) {
         let age = Duration::from_secs(now_s.saturating_sub(known.time_s));
         if let Some(left) = REFRESH_INTERVAL.checked_sub(age).filter(|left| !left.is_zero()) {
@@ -257,9 +257,9 @@ async fn look_at(ctx: &Context, tree: OwnTree, newest: &watch::Sender<Option<Sea
         is_new
     });
     let Some(sealed) = sealed else { return Ok(()) };
+    let (row, _) = cosignatures::read(ctx, tree.service()).await?;
     for witness in &ctx.witnessing.asked {
-        let known = cosignatures::of(ctx, tree.service(), witness).await?;
-        let is_current = known.is_some_and(|known| known.note == sealed.note);
+        let is_current = row.get(&witness.key.to_string()).is_some_and(|known| known.note == sealed.note);
         let pair: Pair = (tree.service(), witness.name().to_owned());
         let mut behind = Duration::ZERO;
         ctx.witnessing.set_standing(&pair, |standing| {

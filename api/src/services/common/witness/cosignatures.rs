@@ -36,19 +36,14 @@ fn row_name(service: &str) -> String {
 }
 
 /// The cosignatures of a tree, with the row's text.
-async fn read(ctx: &Context, service: &str) -> Result<(Row, Option<String>), Problem> {
+///
+/// # Errors
+/// When the store fails.
+pub(super) async fn read(ctx: &Context, service: &str) -> Result<(Row, Option<String>), Problem> {
     let text = ctx.store.coordination().kept(&row_name(service)).await.map_err(store_problem)?;
     // One that cannot be read is as good as lost.
     let row = text.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     Ok((row, text))
-}
-
-/// The newest cosignature of a witness over a checkpoint of a tree; `None` if there is none.
-///
-/// # Errors
-/// When the store fails.
-pub(super) async fn of(ctx: &Context, service: &str, witness: &Witness) -> Result<Option<Cosignature>, Problem> {
-    Ok(read(ctx, service).await?.0.remove(&witness.key.to_string()))
 }
 
 /// Stores the cosignature of a witness, in the place of an older one. Those of witnesses that are no longer configured are dropped.

@@ -69,7 +69,10 @@ impl OwnWitness {
         let cosigner = Cosigner::new(name, seed)?;
         let mut logs: BTreeMap<String, Vec<VerifierKey>> = BTreeMap::new();
         for log in known {
-            logs.entry(log.origin).or_default().push(log.key);
+            let keys = logs.entry(log.origin).or_default();
+            if !keys.contains(&log.key) {
+                keys.push(log.key);
+            }
         }
         // The name belongs to the key: neither alone may begin a record anew.
         let key = Hash32::of(cosigner.verifier().to_string().as_bytes()).to_string();
