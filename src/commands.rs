@@ -28,6 +28,7 @@ use webhooks::operations::Standing;
 use crate::engine::{Engine, read_receipt_keys, receipt_keys_dir};
 use crate::output::Output;
 use crate::waiting::telling;
+use crate::witnesses;
 
 /// A command, as it goes over the control socket.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -645,6 +646,9 @@ async fn status(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure
     }
     for (service, reason) in SigningState::of(&engine.context).refused_trees().0 {
         output.line(format!("signing of checkpoints of {service}\trefused: {reason}").as_bytes());
+    }
+    for line in witnesses::status_lines(&engine.context).await.map_err(|problem| Failure(problem.detail))? {
+        output.line(line.as_bytes());
     }
     for service in engine.projector.services() {
         let checkpoint = service.checkpoint().await.map_err(failure)?;

@@ -29,6 +29,7 @@ use schemas::topics::Topic;
 use schemas::views::SERVICES;
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use schemas::views::receipts::TABLES as RECEIPTS;
+use services::common::witness::RecordPlace;
 use services::recalls::search::Search;
 use services::receipts::memory::Memory;
 use services::receipts::shared_refusals::Participant;
@@ -50,6 +51,7 @@ use crate::hardening;
 use crate::health::Health;
 use crate::output::Output;
 use crate::turns;
+use crate::witnesses;
 
 /// The pause before the views are waited for again, when the log or the store failed meanwhile.
 const WAIT_AGAIN: Duration = Duration::from_secs(1);
@@ -153,6 +155,10 @@ impl Engine {
         read_receipt_keys(&keys_dir, &keys).map_err(|error| error as Box<dyn StdError>)?;
         let keys = Arc::new(keys);
         let memory = signer_memory(&config, &dir, &store)?;
+        let record = match &memory {
+            Memory::Directory(path) if !store.is_shared() => RecordPlace::Directory(path.clone()),
+            _ => RecordPlace::Store,
+        };
         let (stop, stopping) = watch::channel(false);
         let (stop_projector, _) = watch::channel(false);
         let holder = format!("{}-{}", std::process::id(), clock.now_ms());
@@ -166,7 +172,8 @@ impl Engine {
         if listening.is_some() && role.is(Role::Api) {
             payments.ask().await.map_err(|error| payments_wrong(&config, &error))?;
         }
-        let context = Arc::new(context.with(payments).with(SigningState::new(Arc::clone(&keys))));
+        let context =
+            Arc::new(context.with(payments).with(SigningState::new(Arc::clone(&keys))).with(witnesses::witnessing(&config, &dir, record)?));
         let signer = Arc::new(Signer::new(Arc::clone(&context), memory, receipt_key));
         let signing_check: Arc<dyn SigningCheck> = Arc::new(CheckBySigner(Arc::clone(&signer)));
         let (own_log, own_store) = (Arc::clone(&log), Arc::clone(&store));

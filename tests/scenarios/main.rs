@@ -45,3 +45,4 @@ mod twice;
 mod unchanged;
 mod watches;
 mod webhooks;
+mod witnesses;

@@ -4,10 +4,10 @@ use operation::context::Part;
 use operation::signing_state::SigningState;
 use std::time::Duration;
 
-use services::receipts::shared_refusals::Participant;
 use projector::runtime::decider_lease;
 use schemas::receipt::Refusal;
 use serde_json::Value;
+use services::receipts::shared_refusals::Participant;
 use view_store::lease::LEASE;
 
 use crate::engine::fixed_clock;

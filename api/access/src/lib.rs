@@ -180,6 +180,14 @@ impl Access {
         self.spend(ctx, &format!("file/{}", address_subject(address)), tiers::FILES).await.map(|_| ())
     }
 
+    /// Admits a checkpoint that is submitted to this witness: those are limited by address, generously.
+    ///
+    /// # Errors
+    /// `rate-limited`, `unavailable`.
+    pub async fn admit_checkpoint(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
+        self.spend(ctx, &format!("checkpoint/{}", address_subject(address)), tiers::CHECKPOINTS).await.map(|_| ())
+    }
+
     /// Admits a request for a path that leads nowhere: those are limited by address, generously.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use http::StatusCode;
 use prometheus::core::{Collector, Desc};
-use prometheus::{Encoder, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, TextEncoder};
+use prometheus::{Encoder, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, TextEncoder};
 
 /// A counter in the default registry; `None` if the registry refused it, which costs the numbers and not the calls.
 fn counter(name: &str, help: &str, labels: &[&str]) -> Option<IntCounterVec> {
@@ -59,6 +59,15 @@ static SIGNING_REFUSED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
         "Whether this node refuses to sign receipts and checkpoints, because its log does not continue what was signed before (1), or signs (0)",
     )
 });
+static WITNESS_BEHIND: LazyLock<Option<IntGaugeVec>> = LazyLock::new(|| {
+    let opts = Opts::new(
+        "api_checkpoint_witness_behind_seconds",
+        "For how long a service's newest checkpoint has lacked the cosignature of a witness, at the node that asks; 0 if it has it",
+    );
+    let gauge = IntGaugeVec::new(opts, &["witness", "service"]).ok()?;
+    prometheus::register(Box::new(gauge.clone())).ok()?;
+    Some(gauge)
+});
 static ATTEMPTS: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
     counter("api_webhook_attempts_total", "Messages posted to webhooks, by service and what became of them", &["service", "outcome"])
 });
@@ -95,7 +104,7 @@ pub fn described() -> Vec<Desc> {
     let counters = [&REQUESTS, &RESPONSES, &PUBLISHED, &PAYMENTS, &REVENUE, &ATTEMPTS].map(|metric| of(metric)).concat();
     let targets = [&SENDERS, &TARGETS_WELL, &TARGETS_FAILING, &TARGETS_DISABLED, &OLDEST_UNDELIVERED].map(|metric| of(metric)).concat();
     let gauges = [&UNSETTLED, &SIGNING_REFUSED, &ANSWERING, &OPEN, &OPEN_MAX, &READY, &TASKS, &QUEUED].map(|metric| of(metric)).concat();
-    [counters, of(&SECONDS), gauges, targets].concat()
+    [counters, of(&SECONDS), of(&WITNESS_BEHIND), gauges, targets].concat()
 }
 
 fn set(gauge: &LazyLock<Option<IntGauge>>, value: usize) {
@@ -197,6 +206,16 @@ pub fn targets(senders: usize, well: usize, failing: usize, disabled: usize, old
 /// Shows whether this node refuses to sign.
 pub fn signing_refused(is_refused: bool) {
     set(&SIGNING_REFUSED, usize::from(is_refused));
+}
+
+/// Shows for how long a witness has not cosigned the newest checkpoint of a service; `None` where another node asks.
+pub fn witness_behind(witness: &str, service: &str, seconds: Option<u64>) {
+    let Some(gauge) = WITNESS_BEHIND.as_ref() else { return };
+    match seconds {
+        Some(seconds) => gauge.with_label_values(&[witness, service]).set(i64::try_from(seconds).unwrap_or(i64::MAX)),
+        // It may not have been shown at all.
+        None => drop(gauge.remove_label_values(&[witness, service])),
+    }
 }
 
 /// Shows of how many payments nobody knows although their time is over.

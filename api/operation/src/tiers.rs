@@ -87,6 +87,8 @@ pub const PAYMENTS_PER_ADDRESS: Window = Window { name: "minute", length_s: 60, 
 pub const PAYMENTS_PER_PAYER: Window = Window { name: "minute", length_s: 60, calls_max: 60 };
 /// Files that one address may read.
 pub const FILES: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
+/// Checkpoints that one address may submit to this witness.
+pub const CHECKPOINTS: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
 /// Paths that lead nowhere, asked for by one address.
 pub const UNKNOWN_PATHS: Window = Window { name: "minute", length_s: 60, calls_max: 600 };
 /// The first tier that may keep filters and watches.

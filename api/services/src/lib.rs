@@ -48,6 +48,7 @@ pub fn tasks(role: TaskRole, given: &Arc<TaskContext>) -> Vec<BoxFuture<'static,
         TaskRole::Project => {
             let sources = registered.iter().filter_map(|registration| registration.checkpoints).collect();
             tasks.push(Box::pin(common::checkpoints::run(Arc::clone(given), sources)));
+            tasks.push(Box::pin(common::witness::run(Arc::clone(&given.context), given.holder.clone())));
         }
     }
     tasks

@@ -22,6 +22,7 @@ pub mod server;
 #[cfg(test)]
 mod tests;
 mod webhooks_page;
+mod witness;
 
 use access::Access;
 use operation::context::Part;
@@ -146,6 +147,8 @@ impl Site {
         } else if request.path == "/webhooks" {
             let services: Vec<&Arc<Mounted>> = self.places.iter().map(|place| &place.mounted).collect();
             webhooks_page::answer(&self.context, &services, &request, stream).await
+        } else if let Some(path) = witness::below(&self.context, request.path) {
+            witness::answer(&self.context, path, &request, stream).await
         } else if let Some((place, path)) = self.places.iter().find_map(|place| Some((place, place.below(request.path)?))) {
             place.answer(&self.context, path, &Request { below: path, ..request }, stream).await
         } else {

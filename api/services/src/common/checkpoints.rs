@@ -30,6 +30,7 @@ use view_store::lease::{LEASE, Lease};
 use view_store::{Checkpoint as ViewCheckpoint, View};
 
 use crate::common::consistency::{self, Prover};
+use crate::common::witness::CheckpointFile;
 use crate::receipts::Receipts;
 use crate::receipts::signer::Signer;
 use feed::Source;
@@ -57,13 +58,13 @@ struct Link {
 }
 
 /// The tree over the changes of a service, as it is stored.
-struct Tree {
+pub(crate) struct Tree {
     view: Arc<dyn View>,
     service: &'static str,
 }
 
 impl Tree {
-    async fn now(ctx: &Context, service: &'static str) -> Result<Self, Problem> {
+    pub(crate) async fn now(ctx: &Context, service: &'static str) -> Result<Self, Problem> {
         Ok(Self { view: ctx.live(&VIEW).await?, service })
     }
 
@@ -73,7 +74,7 @@ impl Tree {
     }
 
     /// The newest signed checkpoint.
-    async fn sealed(&self) -> Result<Option<Sealed>, Problem> {
+    pub(crate) async fn sealed(&self) -> Result<Option<Sealed>, Problem> {
         self.row(&SEALED).await
     }
 
@@ -128,17 +129,18 @@ fn damaged() -> Problem {
 /// # Errors
 /// When the store fails.
 pub async fn file(ctx: Arc<Context>, source: Source, path: String) -> Result<Option<File>, Problem> {
-    if path != "checkpoint" && !path.starts_with("tile/") {
+    let served = CheckpointFile::of(&path);
+    if served.is_none() && !path.starts_with("tile/") {
         return Ok(None);
     }
     if path == "checkpoint" {
         SigningState::of(&ctx).check_checkpoint(source.service)?;
     }
     let tree = Tree::now(&ctx, source.service).await?;
-    let Some(sealed) = tree.sealed().await? else { return Ok(None) };
-    if path == "checkpoint" {
-        return Ok(Some(File { bytes: sealed.note.into(), content_type: "text/plain; charset=utf-8", lasts: false, policy: "" }));
+    if let Some(served) = served {
+        return served.file(&ctx, source.service, tree.sealed().await?).await;
     }
+    let Some(sealed) = tree.sealed().await? else { return Ok(None) };
     let Some((tile, is_entries)) = tile_of(&path) else { return Ok(None) };
     // Hashes of a level exist once all leaves below them do.
     let below = (u128::from(tile.level_index()) * 256 + u128::from(tile.width())) << (8 * u32::from(tile.level()));

@@ -12,6 +12,7 @@ use schemas::views::receipts::Sealed;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::witness::with_cosignatures;
 use operation::context::Context;
 use operation::problem::Problem;
 use operation::{Answer, Call, Method, Operation, Price, Words};
@@ -74,11 +75,11 @@ where
     };
     Operation::define::<Arguments, Consistent, _, _>(words, move |call: Call, arguments| async move {
         SigningState::of(&call.context).check_checkpoint(service)?;
-        answer(&open(Arc::clone(&call.context)).await?, arguments).await
+        answer(&call.context, service, &open(Arc::clone(&call.context)).await?, arguments).await
     })
 }
 
-async fn answer(tree: &dyn Prover, arguments: Arguments) -> Result<Answer, Problem> {
+async fn answer(ctx: &Context, service: &'static str, tree: &dyn Prover, arguments: Arguments) -> Result<Answer, Problem> {
     let none = || Problem::new(ErrorCode::NotFound, "there is no checkpoint yet: nothing was signed");
     let sealed = tree.sealed().await?.ok_or_else(none)?;
     let size = u64::try_from(sealed.size).unwrap_or(0);
@@ -93,5 +94,6 @@ async fn answer(tree: &dyn Prover, arguments: Arguments) -> Result<Answer, Probl
         tracing::error!("a signed tree lacks a hash");
         Problem::new(ErrorCode::Internal, "a stored row cannot be read")
     })?;
-    Answer::json(&Consistent { from: old, to: new, checkpoint: sealed.note, proof: proof.iter().map(Hash32::to_string).collect() })
+    let checkpoint = with_cosignatures(ctx, service, sealed.note).await?;
+    Answer::json(&Consistent { from: old, to: new, checkpoint, proof: proof.iter().map(Hash32::to_string).collect() })
 }

@@ -8,3 +8,4 @@ pub mod followed;
 pub mod health;
 pub mod keys;
 pub mod watchlist;
+pub mod witness;

@@ -261,7 +261,7 @@ fn row(key: &str) -> String {
 }
 
 /// Runs work that waits for the disk on a thread that may, of which there are [`THREADS`].
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
     fn lost(error: impl std::error::Error + Send + Sync + 'static) -> Error {
         Error::File { path: PathBuf::new(), source: std::io::Error::other(error) }
     }
@@ -278,7 +278,7 @@ fn wrong(path: &Path) -> impl Fn(std::io::Error) -> Error + use<'_> {
 }
 
 /// The text of a file; `None` if there is none.
-fn read(path: &Path) -> Result<Option<String>, Error> {
+pub(crate) fn read(path: &Path) -> Result<Option<String>, Error> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -287,7 +287,7 @@ fn read(path: &Path) -> Result<Option<String>, Error> {
 }
 
 /// Puts a text in the place of a key's file if that holds `current`. Under a lock, and durable when it returns.
-fn replace_file(dir: &Path, key: &str, current: Option<&str>, text: &str) -> Result<bool, Error> {
+pub(crate) fn replace_file(dir: &Path, key: &str, current: Option<&str>, text: &str) -> Result<bool, Error> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(wrong(dir))?;
     let lock_path = dir.join(format!("{key}.lock"));
     let lock = File::options().create(true).truncate(false).write(true).mode(0o600).open(&lock_path).map_err(wrong(&lock_path))?;

@@ -78,7 +78,7 @@ pub fn service() -> Registration {
 
 /// What stands beside the operations: the page of a receipt, the checkpoint, the tiles.
 async fn file(ctx: Arc<Context>, path: String) -> Result<Option<File>, Problem> {
-    if !["checkpoint", "tile/", "verify/", "verify.js"].iter().any(|own| path.starts_with(own)) {
+    if !["checkpoint", "vkey", "tile/", "verify/", "verify.js"].iter().any(|own| path.starts_with(own)) {
         return Ok(None);
     }
     if path.starts_with("checkpoint") {
@@ -87,7 +87,7 @@ async fn file(ctx: Arc<Context>, path: String) -> Result<Option<File>, Problem> 
     let receipts = Receipts::now(&ctx).await?;
     match page::file(&receipts, &path).await? {
         Some(page) => Ok(Some(page)),
-        None => receipts.tree_file(&path).await,
+        None => receipts.tree_file(&ctx, &path).await,
     }
 }
 

@@ -9,8 +9,10 @@ use schemas::tree::{Checkpoint, Question, entry, leaves_of, tile_of};
 use schemas::views::receipts::{Sealed, source};
 use serde::Serialize;
 
-use super::Receipts;
+use super::{Receipts, SOURCE};
+use crate::common::witness::CheckpointFile;
 use operation::File;
+use operation::context::Context;
 use operation::problem::Problem;
 
 /// That a receipt is a leaf of a signed tree.
@@ -29,7 +31,7 @@ pub struct Inclusion {
 
 impl Receipts {
     /// The last checkpoint, once there is one.
-    pub(super) async fn sealed(&self) -> Result<Option<Sealed>, Problem> {
+    pub(crate) async fn sealed(&self) -> Result<Option<Sealed>, Problem> {
         self.one(source::CHECKPOINT.to_owned()).await
     }
 
@@ -86,10 +88,9 @@ impl Receipts {
     }
 
     /// What is served at a path of the tree; `None` for what is not there. A partial tile of an earlier size is served, too.
-    pub(super) async fn tree_file(&self, path: &str) -> Result<Option<File>, Problem> {
-        if path == "checkpoint" {
-            let note = self.sealed().await?.map(|sealed| sealed.note);
-            return Ok(note.map(|note| File { bytes: note.into(), content_type: "text/plain; charset=utf-8", lasts: false, policy: "" }));
+    pub(super) async fn tree_file(&self, ctx: &Context, path: &str) -> Result<Option<File>, Problem> {
+        if let Some(served) = CheckpointFile::of(path) {
+            return served.file(ctx, SOURCE.service, self.sealed().await?).await;
         }
         let Some((tile, is_entries)) = tile_of(path) else { return Ok(None) };
         let sealed = self.sealed().await?.map_or(0, |sealed| u64::try_from(sealed.size).unwrap_or(0));

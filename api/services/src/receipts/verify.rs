@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::tree::Inclusion;
 use super::{Receipts, SOURCE, Shown};
+use crate::common::witness::with_cosignatures;
 use operation::problem::Problem;
 use operation::{Answer, Call, Method, Operation, Price, Words};
 
@@ -121,12 +122,15 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         }
         None => (None, String::new()),
     };
-    let inclusion = match &stored {
+    let mut inclusion = match &stored {
         Some(receipt) if SigningState::of(&call.context).check_checkpoint(SOURCE.service).is_ok() => {
             receipts.inclusion(&receipt.id).await?
         }
         _ => None,
     };
+    if let Some(inclusion) = &mut inclusion {
+        inclusion.checkpoint = with_cosignatures(&call.context, SOURCE.service, std::mem::take(&mut inclusion.checkpoint)).await?;
+    }
     let Checks { hash, id, signature, chain } = checks;
     Answer::json(&Verified {
         valid: hash && id && signature && chain,

@@ -7,6 +7,7 @@ mod mcp;
 mod rest;
 mod server;
 mod topics;
+mod witness;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
