@@ -8,7 +8,7 @@
     python3 topics.py recalls --registry http://localhost:8081  # where values are framed by a schema registry
 
 Nothing of ours is needed but the schemas that the API serves at /schemas/, or the registry has. The rules that make each change be seen once and in order, whatever
-was sent twice or lost a race, are the classes Changes and Facts: see ops/docs/topics.md.
+was sent twice or lost a race, are the classes Changes and Facts: see ops/docs/reference/topics.md.
 """
 
 import argparse

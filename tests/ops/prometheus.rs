@@ -37,7 +37,7 @@ fn rules() -> Vec<Value> {
 /// Proves that every alert uses metrics that exist, says what is wrong, and has its section in the runbook and its fault in the tests of the rules.
 #[test]
 fn alerts() {
-    let (tests, runbook) = (text("ops/prometheus/alerts_test.yml"), text("ops/docs/runbooks/alerts.md"));
+    let (tests, runbook) = (text("ops/prometheus/alerts_test.yml"), text("ops/docs/operations/runbooks/alerts.md"));
     let rules = rules();
     assert_eq!(runbook.matches("\n## ").count(), rules.len(), "a section of the runbook is left over");
     for rule in rules {
@@ -45,7 +45,7 @@ fn alerts() {
         let used = assert_exist(alert, rule["expr"].as_str().unwrap());
         assert!(used > 0 || alert == "NodeDown", "{alert} uses no metric of ours");
         assert!(runbook.contains(&format!("\n## {alert}\n")), "{alert} is not in the runbook");
-        assert_eq!(rule["annotations"]["runbook"], format!("ops/docs/runbooks/alerts.md#{}", alert.to_lowercase()));
+        assert_eq!(rule["annotations"]["runbook"], format!("ops/docs/operations/runbooks/alerts.md#{}", alert.to_lowercase()));
         assert!(!rule["annotations"]["summary"].as_str().unwrap().is_empty());
         assert!(["warning", "critical"].contains(&rule["labels"]["severity"].as_str().unwrap()), "{alert}");
         assert!(tests.contains(&format!("        alertname: {alert}\n        exp_alerts:\n")), "{alert} is fired by no test");

@@ -7,7 +7,7 @@ use crate::text;
 /// Proves that the guide names every public topic with its partitions and no private one as readable, and shows a fingerprint that is served.
 #[test]
 fn guide() {
-    let guide = text("ops/docs/topics.md");
+    let guide = text("ops/docs/reference/topics.md");
     let rows: Vec<&str> = guide.lines().filter(|line| line.starts_with("| `")).collect();
     let public: Vec<_> = topics::ALL.iter().filter(|topic| !topic.private).collect();
     assert_eq!(rows.len(), public.len(), "{rows:?}");
@@ -25,7 +25,7 @@ fn guide() {
 #[test]
 fn example_packages() {
     let packages = "confluent-kafka==2.16.1 fastavro==1.13.1";
-    for path in ["ops/docs/topics.md", "ops/examples/topics.py", "ops/checks/topics"] {
+    for path in ["ops/docs/reference/topics.md", "ops/examples/topics.py", "ops/checks/topics"] {
         assert!(text(path).contains(packages), "{path}");
     }
 }
