@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod compose;
+mod examples;
 mod links;
 mod metrics;
 mod prometheus;
