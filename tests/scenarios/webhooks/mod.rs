@@ -3,6 +3,7 @@
 mod inside;
 mod many;
 mod receiver;
+#[expect(unreachable_pub, reason = "an example for other programs, shown in the guide to webhooks")]
 #[path = "../../../ops/examples/verify_webhook.rs"]
 mod verify_webhook;
 
