@@ -153,7 +153,8 @@ fn registry_is_at_hand() {
     assert_eq!(texts(&registry["profiles"]), ["registry"]);
     let file = text("docker-compose.yml");
     assert!(
-        file.contains("AVRO_REGISTRY_URL=http://schema-registry:8081") && text("ops/docs/reference/topics.md").contains("AVRO_FRAMING=confluent")
+        file.contains("AVRO_REGISTRY_URL=http://schema-registry:8081")
+            && text("ops/docs/reference/topics.md").contains("AVRO_FRAMING=confluent")
     );
     for role in ["ingest", "project", "api"] {
         assert_eq!(all[role]["environment"]["HIGHWATER_AVRO__FRAMING"], "${AVRO_FRAMING:-single-object}", "{role}");

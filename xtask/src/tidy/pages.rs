@@ -120,7 +120,10 @@ mod tests {
         );
         assert_eq!(
             words(&[("ops/docs/reference/topics.md", "| `y` | 1 |\n")]),
-            ["ops/docs/reference/topics.md:1: has no row for topic x", "ops/docs/reference/topics.md:1: y is private and not for this page"]
+            [
+                "ops/docs/reference/topics.md:1: has no row for topic x",
+                "ops/docs/reference/topics.md:1: y is private and not for this page"
+            ]
         );
         assert_eq!(words(&[("new/src/x.rs", "")]), ["ops/docs/contributing/architecture.md:2: the map does not name new/"]);
     }
