@@ -1,45 +1,45 @@
-# What the checks that need packages of npm or PyPI share; sourced by them, after they set `checked`, the words for what they check.
+# Functions for checks that need packages of npm or PyPI. A check sets `checked`, the name of what it checks, and sources this file.
 #
-# Packages are kept in target/. Under CI=true they are installed if they are missing, and what cannot be checked fails; elsewhere a missing one
-# is named and passed over: a plain test run asks no network.
+# Packages are installed in target/. Under CI=true missing packages are installed, and a check that cannot run fails. Otherwise a check with missing
+# packages is skipped with a message, so a plain test run uses no network.
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 
 fail() { echo "$(basename "$0"): $1" >&2; exit 1; }
 
-# Ends the check, since something is not there.
+# missing REASON: ends the check, which cannot run for this reason.
 missing() {
     [[ "${CI:-}" != true ]] || fail "not checked: $1"
     echo "NOT RUN: $checked: $1 (CI=true installs what packages there are)" | tee -a "${HIGHWATER_NOT_RUN:-/dev/null}" >&2
     exit 0
 }
 
-# keep DIRECTORY NPM PYPI: sees to it that target/DIRECTORY, which is `kept` from then on, holds packages of npm and, under python/, of PyPI;
-# several are parted by spaces.
-keep() {
+# install_packages DIRECTORY NPM PYPI: installs packages of npm, and of PyPI below python/, into target/DIRECTORY and sets `packages_dir` to it.
+# NPM and PYPI are lists separated by spaces.
+install_packages() {
     local npm pypi all had=() lock
-    kept="$root/target/$1"
+    packages_dir="$root/target/$1"
     read -ra npm <<<"$2"
     read -ra pypi <<<"$3"
     all=("${npm[@]}" "${pypi[@]}")
     ((${#npm[@]} == 0)) || command -v node >/dev/null || missing "node is not installed"
-    mkdir -p "$kept"
-    exec {lock}>"$kept/lock"
+    mkdir -p "$packages_dir"
+    exec {lock}>"$packages_dir/lock"
     flock "$lock"
-    [[ ! -f "$kept/ready" ]] || read -ra had <"$kept/ready"
-    if [[ "${had[*]}" != "${all[*]}" ]]; then
+    [[ ! -f "$packages_dir/ready" ]] || read -ra installed <"$packages_dir/ready"
+    if [[ "${installed[*]}" != "${all[*]}" ]]; then
         [[ "${CI:-}" == true ]] || missing "${all[*]}: not in target/"
-        rm -f "$kept/ready"
+        rm -f "$packages_dir/ready"
         if ((${#npm[@]})); then
             command -v npm >/dev/null || missing "npm is not installed"
-            npm install --prefix "$kept" --no-save --no-audit --no-fund --ignore-scripts --loglevel=error "${npm[@]}" >&2 || missing "$2: cannot be installed"
+            npm install --prefix "$packages_dir" --no-save --no-audit --no-fund --ignore-scripts --loglevel=error "${npm[@]}" >&2 || missing "$2: cannot be installed"
         fi
         if ((${#pypi[@]})); then
             command -v python3 >/dev/null || missing "python3 is not installed"
-            python3 -m venv "$kept/python" >&2 || missing "python3 cannot make an environment (Debian: python3-venv)"
-            "$kept/python/bin/pip" install --quiet --disable-pip-version-check "${pypi[@]}" >&2 || missing "$3: cannot be installed"
+            python3 -m venv "$packages_dir/python" >&2 || missing "python3 cannot make an environment (Debian: python3-venv)"
+            "$packages_dir/python/bin/pip" install --quiet --disable-pip-version-check "${pypi[@]}" >&2 || missing "$3: cannot be installed"
         fi
-        echo "${all[*]}" >"$kept/ready"
+        echo "${all[*]}" >"$packages_dir/ready"
     fi
     exec {lock}>&-
 }
