@@ -35,6 +35,6 @@ fn the_command_names_file_and_line() {
     fs::write(&broken, format!("{}// \t\n", fs::read_to_string(&broken).unwrap())).unwrap();
     let line = fs::read_to_string(&broken).unwrap().lines().count();
     assert_eq!(tidy(), (Some(1), format!("schemas/src/position.rs:{line}: a tab\n"), String::new()));
-    fs::remove_file(copy.path().join("ops/docs/contributing/architecture.md")).unwrap();
-    assert_eq!(tidy(), (Some(1), String::new(), "error: ops/docs/contributing/architecture.md: is not there\n".to_owned()));
+    fs::remove_file(copy.path().join("README.md")).unwrap();
+    assert_eq!(tidy(), (Some(1), String::new(), "error: README.md: is not there\n".to_owned()));
 }

@@ -9,8 +9,8 @@ use crate::tree::Tree;
 
 /// Where the pages of public errors are.
 const CODE_PAGES: &str = "ops/docs/errors/";
-/// The page that holds the map of the repository, and the beginning of the map's first line; the map ends with its code block.
-const MAP: (&str, &str) = ("ops/docs/contributing/architecture.md", "Cargo.toml ");
+/// Where the map is, between a line that begins so and the end of its block.
+const MAP: (&str, &str) = ("README.md", "Cargo.toml ");
 
 pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let mut findings = codes(tree)?;
@@ -59,12 +59,12 @@ fn rows(path: &str, text: &str, wanted: &[&Topic], all: &[Topic]) -> Vec<Finding
     findings
 }
 
-/// Checks that the map of the repository names every folder at the root.
+/// Every folder at the root stands in the map.
 fn map(tree: &Tree) -> Result<Vec<Finding>, Error> {
-    let page = tree.must(MAP.0)?;
-    let begins = page.lines().position(|line| line.starts_with(MAP.1));
+    let readme = tree.must(MAP.0)?;
+    let begins = readme.lines().position(|line| line.starts_with(MAP.1));
     let begins = begins.ok_or_else(|| Error::Form { path: MAP.0.to_owned(), reason: "holds no map".to_owned() })?;
-    let lines: Vec<&str> = page.lines().skip(begins).take_while(|line| !line.starts_with("```")).collect();
+    let lines: Vec<&str> = readme.lines().skip(begins).take_while(|line| !line.starts_with("```")).collect();
     let folders: BTreeSet<&str> = tree.files().filter_map(|(path, _)| path.split_once('/')).map(|(folder, _)| folder).collect();
     let missing =
         folders.into_iter().filter(|folder| *folder != ".cargo" && !lines.iter().any(|line| line.starts_with(&format!("{folder}/"))));
@@ -81,16 +81,14 @@ mod tests {
         pub const Y: Topic = Topic { name: \"y\", kind: TopicKind::Commands, partitions: 1, private: true };\n\
         pub const ALL: &[Topic] = &[X, Y];\n";
 
-    const MAP_TEXT: &str = "```\nCargo.toml  it\nschemas/  words\nops/   all\n```\nrest\n";
-
     fn words(changes: &[(&str, &str)]) -> Vec<String> {
-        let architecture = format!("{MAP_TEXT}| topic |\n| `x` | 1 |\n| `y` | 1 |\n\n| `other` |\n");
         let mut files = vec![
+            ("README.md", "```\nCargo.toml  it\nschemas/  words\nops/   all\n```\nrest\n"),
             ("schemas/src/error_code.rs", CODES),
             ("schemas/src/topics.rs", TOPICS),
             ("ops/docs/errors/a-b.md", "#"),
             ("ops/docs/errors/c.md", "#"),
-            ("ops/docs/contributing/architecture.md", architecture.as_str()),
+            ("ops/docs/contributing/architecture.md", "| topic |\n| `x` | 1 |\n| `y` | 1 |\n\n| `other` |\n"),
             ("ops/docs/reference/topics.md", "| `x` | 1 |\n"),
         ];
         for (path, text) in changes {
@@ -113,10 +111,9 @@ mod tests {
                 "ops/docs/errors/a-b.md:1: a page of no code",
             ]
         );
-        let reversed = format!("{MAP_TEXT}| `y` | 1 |\n| `x` | 1 |\n");
         assert_eq!(
-            words(&[("ops/docs/contributing/architecture.md", &reversed)]),
-            ["ops/docs/contributing/architecture.md:8: x stands after y"]
+            words(&[("ops/docs/contributing/architecture.md", "| `y` | 1 |\n| `x` | 1 |\n")]),
+            ["ops/docs/contributing/architecture.md:2: x stands after y"]
         );
         assert_eq!(
             words(&[("ops/docs/reference/topics.md", "| `y` | 1 |\n")]),
@@ -125,6 +122,6 @@ mod tests {
                 "ops/docs/reference/topics.md:1: y is private and not for this page"
             ]
         );
-        assert_eq!(words(&[("new/src/x.rs", "")]), ["ops/docs/contributing/architecture.md:2: the map does not name new/"]);
+        assert_eq!(words(&[("new/src/x.rs", "")]), ["README.md:2: the map does not name new/"]);
     }
 }
