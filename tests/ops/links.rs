@@ -70,3 +70,32 @@ fn relative_links_lead_somewhere() {
     }
     assert_eq!(broken, Vec::<String>::new());
 }
+
+/// Proves that every page of the documentation is linked from another page, except decisions, which are listed by their folder.
+#[test]
+fn every_page_is_linked() {
+    let mut pages = Vec::new();
+    collect_pages(&file("."), &mut pages);
+    let mut linked = BTreeSet::new();
+    for page in &pages {
+        for target in targets(&fs::read_to_string(page).unwrap()) {
+            let path = page.parent().unwrap().join(target.split('#').next().unwrap());
+            if path.is_file() && path.canonicalize().unwrap() != page.canonicalize().unwrap() {
+                linked.insert(path.canonicalize().unwrap());
+            }
+        }
+    }
+    let docs = file("ops/docs").canonicalize().unwrap();
+    let is_listed = |page: &PathBuf| page.starts_with(docs.join("decisions")) || linked.contains(page);
+    let mut own: Vec<PathBuf> = Vec::new();
+    collect_pages(&docs, &mut own);
+    let unlinked: Vec<PathBuf> = own.into_iter().filter(|page| !is_listed(page)).collect();
+    assert_eq!(unlinked, Vec::<PathBuf>::new());
+}
+
+/// Proves that the README stays short: details belong into ops/docs.
+#[test]
+fn the_readme_is_short() {
+    let lines = crate::text("README.md").lines().count();
+    assert!(lines <= 150, "the README has {lines} lines, at most 150 are allowed");
+}
