@@ -1,10 +1,10 @@
-//! The guide to the topics and its example.
+//! The reference page of the topics and its example program.
 
 use schemas::{avro, topics};
 
 use crate::text;
 
-/// Proves that the guide names every public topic with its partitions and no private one as readable, and shows a fingerprint that is served.
+/// Proves that the page lists every public topic with its partitions and no private one, and shows the current fingerprint of a schema.
 #[test]
 fn guide() {
     let guide = text("ops/docs/reference/topics.md");
@@ -21,7 +21,7 @@ fn guide() {
     assert!(guide.contains(&format!("C3 01 | {} |", in_frame.join(" "))), "{in_frame:?}");
 }
 
-/// Proves that the guide, the example and its check ask for the same packages.
+/// Proves that the page, the example and its check install the same packages.
 #[test]
 fn example_packages() {
     let packages = "confluent-kafka==2.16.1 fastavro==1.13.1";
