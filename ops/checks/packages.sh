@@ -14,32 +14,32 @@ missing() {
     exit 0
 }
 
-# install_packages DIRECTORY NPM PYPI: installs packages of npm, and of PyPI below python/, into target/DIRECTORY and sets `packages_dir` to it.
+# keep DIRECTORY NPM PYPI: installs packages of npm, and of PyPI below python/, into target/DIRECTORY and sets `kept` to it.
 # NPM and PYPI are lists separated by spaces.
-install_packages() {
+keep() {
     local npm pypi all had=() lock
-    packages_dir="$root/target/$1"
+    kept="$root/target/$1"
     read -ra npm <<<"$2"
     read -ra pypi <<<"$3"
     all=("${npm[@]}" "${pypi[@]}")
     ((${#npm[@]} == 0)) || command -v node >/dev/null || missing "node is not installed"
-    mkdir -p "$packages_dir"
-    exec {lock}>"$packages_dir/lock"
+    mkdir -p "$kept"
+    exec {lock}>"$kept/lock"
     flock "$lock"
-    [[ ! -f "$packages_dir/ready" ]] || read -ra installed <"$packages_dir/ready"
+    [[ ! -f "$kept/ready" ]] || read -ra installed <"$kept/ready"
     if [[ "${installed[*]}" != "${all[*]}" ]]; then
         [[ "${CI:-}" == true ]] || missing "${all[*]}: not in target/"
-        rm -f "$packages_dir/ready"
+        rm -f "$kept/ready"
         if ((${#npm[@]})); then
             command -v npm >/dev/null || missing "npm is not installed"
-            npm install --prefix "$packages_dir" --no-save --no-audit --no-fund --ignore-scripts --loglevel=error "${npm[@]}" >&2 || missing "$2: cannot be installed"
+            npm install --prefix "$kept" --no-save --no-audit --no-fund --ignore-scripts --loglevel=error "${npm[@]}" >&2 || missing "$2: cannot be installed"
         fi
         if ((${#pypi[@]})); then
             command -v python3 >/dev/null || missing "python3 is not installed"
-            python3 -m venv "$packages_dir/python" >&2 || missing "python3 cannot make an environment (Debian: python3-venv)"
-            "$packages_dir/python/bin/pip" install --quiet --disable-pip-version-check "${pypi[@]}" >&2 || missing "$3: cannot be installed"
+            python3 -m venv "$kept/python" >&2 || missing "python3 cannot make an environment (Debian: python3-venv)"
+            "$kept/python/bin/pip" install --quiet --disable-pip-version-check "${pypi[@]}" >&2 || missing "$3: cannot be installed"
         fi
-        echo "${all[*]}" >"$packages_dir/ready"
+        echo "${all[*]}" >"$kept/ready"
     fi
     exec {lock}>&-
 }
