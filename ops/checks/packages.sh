@@ -17,7 +17,7 @@ missing() {
 # keep DIRECTORY NPM PYPI: installs packages of npm, and of PyPI below python/, into target/DIRECTORY and sets `kept` to it.
 # NPM and PYPI are lists separated by spaces.
 keep() {
-    local npm pypi all had=() lock
+    local npm pypi all installed=() lock
     kept="$root/target/$1"
     read -ra npm <<<"$2"
     read -ra pypi <<<"$3"
