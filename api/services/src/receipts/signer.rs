@@ -40,7 +40,7 @@ const TRIES: usize = 5;
 const UNCOMPARED: &str = "the log is not yet compared with what was signed before";
 /// What an operator can do about a refusal.
 const ADVICE: &str = "if a backup was restored on purpose: `highwater receipt-keys restore --reason TEXT`; if not, start on the newest data \
-    directory (ops/docs/runbooks/restore.md)";
+    directory (ops/docs/guides/back-up-and-restore.md)";
 
 /// A receipt key that signed the history as it is now, and what the memory holds of it.
 type Compared = (PublicKey, Found);
