@@ -9,7 +9,7 @@ use schemas::views::engine::{RUNS, RunRow};
 use upstreams::Upstream;
 use view_store::View;
 
-use crate::{Error, Outcome};
+use crate::Error;
 
 /// Registers a counter. Returns `None` if the registry refuses it; the sync runs then continue without this metric.
 fn counter(name: &str, help: &str, labels: &[&str]) -> Option<IntCounterVec> {
@@ -102,7 +102,7 @@ fn add(counter: &LazyLock<Option<IntCounterVec>>, stream: &str, amount: i64) {
 }
 
 /// Counts the end of a sync run by its outcome.
-pub(crate) fn run_ended(stream: &'static str, result: &Result<Outcome, Error>) {
+pub(crate) fn run_ended<T>(stream: &'static str, result: &Result<T, Error>) {
     let outcome = match result {
         Ok(_) => "finished",
         Err(Error::Busy { .. }) => "busy",

@@ -191,7 +191,7 @@ async fn unexpected_responses_are_errors() {
         assert!(error.contains(words) && error.contains(url.trim_start_matches("http://")), "{error}");
         let (requested, first) =
             (requested.recv().unwrap().to_lowercase(), format!("post /subjects/{}-value/versions ", topics::ALL[0].name));
-        assert!(asked.starts_with(&first) && asked.contains("authorization: basic bmftztpnzwhlaw0="), "{requested}");
+        assert!(requested.starts_with(&first) && requested.contains("authorization: basic bmftztpnzwhlaw0="), "{requested}");
     }
     assert!(requested_elsewhere.try_recv().is_err(), "a redirect is not followed");
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

@@ -4,6 +4,7 @@
 use jiff::civil::Date;
 use schemas::facts::FactData;
 
+pub use crate::usaspending::live::AwardOrder;
 use crate::{Answer, Request, Settings, Stream, Upstream, UpstreamError, clinical_trials, edgar, nih_reporter, usaspending};
 
 /// A live query to one upstream.
@@ -52,17 +53,6 @@ pub enum Question {
         /// The order of the results.
         order: AwardOrder,
     },
-}
-
-/// The order of awards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AwardOrder {
-    /// Latest action first.
-    Newest,
-    /// Largest amount first.
-    Largest,
-    /// Earliest end after a day first.
-    EndingAfter(Date),
 }
 
 impl Question {

@@ -10,10 +10,10 @@ mod study;
 
 use serde_json::{Value, json};
 
+use crate::answer::Answer;
 use crate::days::{Daily, last_business_day};
 use crate::faults::{Fault, Plan};
 use crate::query::Query;
-use crate::render::Answer;
 use crate::world::World;
 use essie::Expression;
 use study::Study;

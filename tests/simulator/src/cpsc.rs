@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use jiff::civil::Date;
 
+use crate::answer::Answer;
 use crate::expected::{Entry, Kind};
 use crate::faults::{Fault, Plan};
 use crate::json::Json;
 use crate::query::Query;
-use crate::render::Answer;
 use crate::words::{BABY_PRODUCTS, COLORS, HAZARDS, PLACES, PRODUCTS, REMEDIES};
 use crate::world::{Feed, World, brand, day_before, update};
 

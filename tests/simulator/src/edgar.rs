@@ -10,9 +10,9 @@ use std::fmt::Write;
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
 
+use crate::answer::Answer;
 use crate::query::Query;
 use crate::random::Random;
-use crate::render::Answer;
 use crate::words::BRAND_HEADS;
 use crate::world::{World, brand};
 

@@ -1,10 +1,10 @@
 //! The Food Safety and Inspection Service: all records in one array, two languages, two types of the same fields.
 
+use crate::answer::Answer;
 use crate::expected::{Entry, Kind};
 use crate::faults::{Fault, Plan};
 use crate::json::Json;
 use crate::query::Query;
-use crate::render::Answer;
 use crate::words::{MEAT_REASONS, MEATS, STATES};
 use crate::world::{Feed, World, brand, day_before, update};
 use crate::{openfda, words};

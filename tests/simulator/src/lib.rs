@@ -5,6 +5,8 @@
 //!
 //! It does not use the engine's types: the simulation is based only on the descriptions of the upstreams.
 
+mod answer;
+mod changes;
 mod clinical_trials;
 mod cpsc;
 mod days;
@@ -36,11 +38,11 @@ use schemas::clock::Clock;
 use serde::Serialize;
 use tokio::time::Instant;
 
+pub use answer::Answer;
 pub use expected::{Entry, Kind};
 use faults::Plan;
 pub use faults::{Faults, NAMES as FAULT_NAMES, PARAMETERS as FAULT_PARAMETERS, UnknownFault};
 use random::Random;
-pub use render::Answer;
 use render::{Endpoint, Request};
 use world::{Feed, World};
 

@@ -6,12 +6,12 @@ use jiff::civil::Date;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
+use crate::answer::Answer;
 use crate::expected::{Entry, Kind};
 use crate::faults::{Fault, Plan};
 use crate::json::Json;
 use crate::query::Query;
 use crate::random::{Random, mix};
-use crate::render::Answer;
 use crate::words::{DEFECTS, MAKERS, SEAT_DEFECTS, SEAT_MAKERS, SEATS};
 use crate::world::{Feed, World, compact, day_before};
 

@@ -11,11 +11,11 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
+use crate::answer::Answer;
 use crate::days::Daily;
 use crate::faults::{Fault, Plan};
 use crate::json::order;
 use crate::random::{Random, mix};
-use crate::render::Answer;
 use crate::world::World;
 
 /// How many awards are added.

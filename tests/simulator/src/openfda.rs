@@ -3,12 +3,12 @@
 use jiff::civil::Date;
 use schemas::hash::Hash32;
 
+use crate::answer::Answer;
 use crate::expected::{Entry, Kind};
 use crate::faults::{Fault, Plan};
 use crate::json::Json;
 use crate::query::Query;
 use crate::random::Random;
-use crate::render::Answer;
 use crate::words::{BABY_FOODS, CITIES, DEVICE_REASONS, DEVICES, DISTRIBUTIONS, DRUG_REASONS, DRUGS, FIRM_TAILS, FOOD_REASONS, FOODS};
 use crate::world::{Feed, World, brand, compact, day_before, update};
 

@@ -14,10 +14,11 @@ use http::{HeaderValue, Response, StatusCode};
 use tokio::net::TcpListener;
 use warp::{Filter, Reply};
 
+use crate::answer::Answer;
 use crate::expected::ndjson;
 use crate::faults::{Fault, Plan};
 use crate::query::Query;
-use crate::render::{Answer, Endpoint, Request};
+use crate::render::{Endpoint, Request};
 use crate::{Simulator, When};
 
 /// The largest request body accepted, of faults or of a search.

@@ -16,11 +16,11 @@ use std::rc::Rc;
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
+use crate::answer::Answer;
 use crate::faults::{Fault, Plan};
 use crate::json::order;
 use crate::query::decoded;
 use crate::random::{Random, mix};
-use crate::render::Answer;
 use crate::world::World;
 use award::{Action, Award};
 

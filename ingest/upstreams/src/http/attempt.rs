@@ -26,7 +26,7 @@ enum Failure {
         status: u16,
         retry_after: Option<Duration>,
     },
-    /// The upstream asked to back off in its own way, for example with a block page.
+    /// The upstream requested to back off in its own way, for example with a block page.
     BackOff {
         status: u16,
         pause: Duration,
@@ -249,7 +249,8 @@ pub(super) fn verdict(media_type: &str, requested: &[&str]) -> Verdict {
     if requested.iter().any(|one| one.eq_ignore_ascii_case(media_type)) {
         // Some block pages are labelled as JSON, but JSON never begins like a page. A stream that also accepts markup distinguishes them
         // itself.
-        let json = asked.iter().any(|one| one.ends_with("json")) && !asked.iter().any(|one| one.ends_with("xml") || one.ends_with("html"));
+        let json =
+            requested.iter().any(|one| one.ends_with("json")) && !requested.iter().any(|one| one.ends_with("xml") || one.ends_with("html"));
         return if json { Verdict::ByFirstByte } else { Verdict::Taken };
     }
     match media_type {

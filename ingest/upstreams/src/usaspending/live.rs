@@ -7,8 +7,18 @@ use serde_json::json;
 
 use super::search::{AWARD_FIELDS, LIMIT, post};
 use super::{Content, Envelope, rows};
-use crate::live::AwardOrder;
 use crate::{Answer, Request, Stream, UpstreamError, json};
+
+/// The order of awards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AwardOrder {
+    /// Latest action first.
+    Newest,
+    /// Largest amount first.
+    Largest,
+    /// Earliest end after a day first.
+    EndingAfter(Date),
+}
 
 /// Requests one page of contracts with an action within a range of dates.
 pub(crate) fn request(naics: &[String], recipient: &str, start: Date, end: Date, order: AwardOrder) -> Request {

@@ -4,8 +4,8 @@ use jiff::civil::Date;
 use serde_json::{Value, json};
 
 use super::{Filing, newest, symbol};
+use crate::answer::Answer;
 use crate::query::Query;
-use crate::render::Answer;
 use crate::world::World;
 
 /// Documents per page.
