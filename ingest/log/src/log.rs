@@ -87,7 +87,7 @@ pub enum Error {
     /// The log cannot be opened or used. The text names the file or the server.
     #[error("{what}")]
     Unavailable {
-        /// What was tried, and on what.
+        /// What failed, with the name of the file or the server.
         what: String,
         /// Why it failed.
         #[source]

@@ -78,7 +78,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// How an opening of damaged files ended.
+/// The result of opening damaged files.
 #[derive(Debug, PartialEq)]
 enum Ended {
     Refused(String),
@@ -202,7 +202,7 @@ async fn skipped_batch() {
     }
 }
 
-/// Proves that a file cut short leads to an error or to the true records.
+/// Proves that a truncated file leads to an error or to the true records.
 #[tokio::test]
 async fn truncated_files() {
     let outcomes = damage_each(|_| true, |bytes, at| bytes.truncate(at), 3).await;

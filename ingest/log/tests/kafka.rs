@@ -22,7 +22,7 @@ fn record(value: &str) -> Append {
     Append { topic: &RECALLS, partition: 0, record: Record { key: Bytes::from_static(b"k"), value, headers: Headers::default(), at_ms: 1 } }
 }
 
-/// Proves that the log on a broker keeps every promise of the contract.
+/// Proves that the log on a broker fulfils the contract of all logs.
 #[tokio::test(flavor = "multi_thread")]
 async fn fulfils_the_contract() {
     let Some(options) = options("kafka: the log's contract") else { return };

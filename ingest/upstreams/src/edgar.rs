@@ -203,7 +203,7 @@ fn file(path: String) -> Request {
 ///
 /// # Errors
 /// When a status that may mean so arrived with other content.
-/// When a status that may say so came with something else.
+/// When an answer with such a status has other content.
 fn is_missing(stream: &'static str, answer: &Answer) -> Result<bool, UpstreamError> {
     if answer.status == 200 {
         return Ok(false);

@@ -57,7 +57,7 @@ pub(crate) struct World {
     pub(crate) today: Date,
     /// The day of the start. Properties that depend on age use this day; otherwise they would change without an expected change.
     pub(crate) first_today: Date,
-    edit_days: u32,
+    pub(crate) edit_days: u32,
     begun_with: [u64; 6],
     pub(crate) births: [Vec<Date>; 6],
     pub(crate) fates: HashMap<(Feed, u64), Fate>,

@@ -151,7 +151,7 @@ fn observe(stream: &Stream, row: &Row<'_>, today: Date) -> Result<Observation, (
     Ok(Observation { key: format!("{}/{number}", stream.name), data: FactData::Recall(Box::new(data)), replaces: Vec::new() })
 }
 
-/// `Mercedes-Benz USA, LLC` as `Mercedes-Benz USA`, `Chrysler (FCA US, LLC)` as `Chrysler (FCA US)`.
+/// Removes the legal form: `Mercedes-Benz USA, LLC` becomes `Mercedes-Benz USA`, `Chrysler (FCA US, LLC)` becomes `Chrysler (FCA US)`.
 fn without_incorporation(firm: &str) -> String {
     let (inner, close) = match firm.strip_suffix(')') {
         Some(inner) if inner.contains('(') => (inner, ")"),
@@ -169,7 +169,7 @@ fn without_incorporation(firm: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Proves that only the way of incorporation is taken from a firm's name.
+    /// Proves that only the legal form is removed from a firm's name.
     #[test]
     fn strips_incorporations() {
         for (firm, brand) in [

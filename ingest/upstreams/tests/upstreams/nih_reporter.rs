@@ -196,7 +196,7 @@ fn drift_names_the_field() {
     }
 }
 
-/// Proves that a server that gives the same page whatever is asked ends a run.
+/// Proves that a run ends when the server returns the same page for every request.
 #[test]
 fn a_run_against_a_constant_answer_ends() {
     let (bodies, _) = bodies(&Window { from: None, to: TODAY }, |_| page_of(0..10, 187, "2026-03-07"));
