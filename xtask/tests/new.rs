@@ -185,7 +185,7 @@ fn a_refused_command_writes_nothing() {
         (&["new", "upstream", "mmm_middle"], 2, "<--topic <TOPIC>|--new-topic <TOPIC>>"),
         (&["new", "upstream", "mmm_middle", "--topic", "recalls", "--new-topic", "rrr_facts"], 2, "cannot be used with"),
         (&["new", "upstream", "mmm_middle", "--topic"], 2, "a value is required for '--topic <TOPIC>'"),
-        (&["new", "service", "mmm_middle", "--new-topic", "x"], 2, "similar argument exists: '--topic'"),
+        (&["new", "service", "mmm_middle", "--new-topic", "x"], 2, "unexpected argument '--new-topic'"),
         (&["new", "service", "mmm_middle"], 2, "--topic <TOPIC>"),
         (&["new", "servce", "mmm_middle"], 2, "similar subcommand exists: 'service'"),
         (&["tidi"], 2, "similar subcommand exists: 'tidy'"),

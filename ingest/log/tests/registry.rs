@@ -197,6 +197,6 @@ async fn unexpected_responses_are_errors() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     assert!(ask(&format!("http://{closed}")).await.contains("does not answer"));
     for url in ["registry:8081", "ftp://registry", "http://name:geheim@registry:8081", "http://registry/?x=1", ""] {
-        assert!(ask(url).await.contains("is no http or https address"), "{url}");
+        assert!(ask(url).await.contains("is not an http or https address"), "{url}");
     }
 }

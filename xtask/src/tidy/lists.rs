@@ -186,7 +186,7 @@ mod tests {
         let found = messages(&[("schemas/src/facts/mod.rs", "kinds! {\n    Y(y::YFact) = Y;\n}\n")]);
         assert_eq!(
             found,
-            ["schemas/src/facts/mod.rs:2: y is no topic of facts", "schemas/src/topics.rs:1: x has no kind in schemas/src/facts/mod.rs"]
+            ["schemas/src/facts/mod.rs:2: y is not a topic of facts", "schemas/src/topics.rs:1: x has no kind in schemas/src/facts/mod.rs"]
         );
     }
 }

@@ -261,12 +261,12 @@ mod tests {
         let files = |last: &'static str| {
             [
                 ("a/src/lib.rs", "mod one; mod two; mod three;"),
-                ("a/src/one.rs", "use crate::two::A;"),
-                ("a/src/two.rs", "use crate::three::A;"),
+                ("a/src/one.rs", "use crate::two::Two; pub struct One;"),
+                ("a/src/two.rs", "use crate::three::Three; pub struct Two;"),
                 ("a/src/three.rs", last),
             ]
         };
-        assert_eq!(circles(&files("use crate::one::A;")), [["a/src/one.rs", "a/src/three.rs", "a/src/two.rs"]]);
+        assert_eq!(circles(&files("use crate::one::One; pub struct Three;")), [["a/src/one.rs", "a/src/three.rs", "a/src/two.rs"]]);
         assert!(circles(&files("use std::fmt;")).is_empty());
     }
 

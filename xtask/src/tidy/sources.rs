@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn forms() {
         assert!(found("//! X.\nfn x() { log(\"todo!() #[ignore]\"); } // dbg!(x)\n").is_empty());
-        assert!(found("use x;\n")[0].1.starts_with("does not begin with //!"));
+        assert!(found("use x;\n")[0].1.starts_with("does not begin with a //! comment"));
         let long = format!("//! X.\n{}", "\n".repeat(LINES_MAX));
         assert_eq!(found(&long)[0].0, LINES_MAX + 1);
         assert!(found(&long[..long.len() - 1]).is_empty());

@@ -162,7 +162,7 @@ fn nhtsa() {
     let Some(page) = sample("nhtsa.flat", "nhtsa/flat-rcl-post-2010.tsv") else { return };
     assert_eq!(page.observations.len(), 2);
     let (stream, light) = (with_key(&page, "nhtsa.flat/26V481000"), with_key(&page, "nhtsa.flat/26V421000"));
-    assert_eq!(stream.title, "Mercedes-Benz USA, LLC: LATCHES/LOCKS/LINKAGES:STREAMS:LOCK");
+    assert_eq!(stream.title, "Mercedes-Benz USA, LLC: LATCHES/LOCKS/LINKAGES:DOORS:LOCK");
     assert_eq!((&*stream.brand, &*stream.date, &*stream.units), ("MERCEDES-BENZ", "2026-07-24", "310667"));
     assert_eq!(stream.hazard, "A vehicle rollaway increases the risk of a crash or injury.");
     assert!(stream.vehicles.contains(&"MERCEDES-BENZ C 300 2022".to_owned()));
