@@ -377,9 +377,9 @@ async fn run_upstream(engine: &Arc<Engine>, name: &str, output: &dyn Output) -> 
     let Some(upstream) = upstreams::by_name(name) else { return Ok(()) };
     let settings = engine.upstream_settings(name).map_err(failure)?;
     let ran_and_projected = async {
-        let results = engine.runner.run(upstream, &settings).await.map_err(failure)?;
-        for door in upstream.manifest().doors {
-            engine.wait_projected(door.topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
+        let results = engine.runner.sync(upstream, &settings).await.map_err(failure)?;
+        for stream in upstream.manifest().streams {
+            engine.wait_projected(stream.topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
         }
         Ok(results)
     };
@@ -389,7 +389,7 @@ async fn run_upstream(engine: &Arc<Engine>, name: &str, output: &dyn Output) -> 
         match result {
             Ok(outcome) => {
                 let run = outcome.run;
-                let words = format!("{}: {} seen, {} appended, {} rejected", outcome.door, run.seen, run.appended, run.rejected);
+                let words = format!("{}: {} seen, {} appended, {} rejected", outcome.stream, run.seen, run.appended, run.rejected);
                 output.note(&if run.reason.is_empty() { words } else { format!("{words}; {}", run.reason) });
             }
             Err(error) => failed.push(ingest::reason(&error)),
@@ -409,16 +409,16 @@ async fn replay(engine: &Arc<Engine>, view: &str, output: &dyn Output) -> Result
 /// Maps the rejected records again from the bytes that were kept.
 async fn replay_rejected(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure> {
     for (name, raw) in export::rejected(&engine.parts).await.map_err(failure)? {
-        let door_of = |upstream: &&'static dyn Upstream| upstream.manifest().doors.iter().find(|door| door.name == name);
-        let Some((upstream, door)) = upstreams::ALL.iter().find_map(|upstream| Some((*upstream, door_of(upstream)?))) else {
-            output.note(&format!("{name}: no upstream of this version has this door"));
+        let stream_of = |upstream: &&'static dyn Upstream| upstream.manifest().streams.iter().find(|stream| stream.name == name);
+        let Some((upstream, stream)) = upstreams::ALL.iter().find_map(|upstream| Some((*upstream, stream_of(upstream)?))) else {
+            output.note(&format!("{name}: no upstream of this version has this stream"));
             continue;
         };
         let settings = engine.upstream_settings(upstream.manifest().name).map_err(failure)?;
         let kept = raw.len();
         let taken_and_projected = async {
-            let taken = engine.runner.retake(upstream, door, &settings, raw).await.map_err(failure)?;
-            engine.wait_projected(door.topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
+            let taken = engine.runner.retry_rejected(upstream, stream, &settings, raw).await.map_err(failure)?;
+            engine.wait_projected(stream.topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
             Ok(taken)
         };
         let taken = telling(engine, output, taken_and_projected).await?;
@@ -600,8 +600,8 @@ async fn status(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure
     let view = engine.store.live(&ENGINE_VIEW).await.map_err(failure)?;
     let now_ms = engine.parts.clock.now_ms();
     for upstream in upstreams::ALL {
-        for door in upstream.manifest().doors {
-            let row = view.get(&RUNS, &schemas::key![door.name]).await.map_err(failure)?;
+        for stream in upstream.manifest().streams {
+            let row = view.get(&RUNS, &schemas::key![stream.name]).await.map_err(failure)?;
             let line = match row.map(|row| serde_json::from_slice::<RunRow>(&row)).transpose().map_err(failure)? {
                 None => "never run".to_owned(),
                 Some(RunRow { kind, at_ms, run, last_finished_at_ms, .. }) => {
@@ -620,7 +620,7 @@ async fn status(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure
                     )
                 }
             };
-            output.line(format!("upstream {}\t{line}", door.name).as_bytes());
+            output.line(format!("upstream {}\t{line}", stream.name).as_bytes());
         }
     }
     let heads = view.checkpoint().await.map_err(failure)?;

@@ -228,7 +228,7 @@ async fn look(engine: &Arc<Engine>) {
     let runs = played.map(|upstream| async move {
         let name = upstream.manifest().name;
         match engine.upstream_settings(name) {
-            Ok(settings) => match engine.runner.run(upstream, &settings).await {
+            Ok(settings) => match engine.runner.sync(upstream, &settings).await {
                 Ok(_) => {}
                 Err(error) => tracing::error!(upstream = name, error = ingest::reason(&error), "an upstream cannot be run"),
             },

@@ -144,7 +144,7 @@ impl Engine {
         }
         let secrets = Secrets::load_or_create(&master_key)?;
         let clock = config.clock()?;
-        let log = Metered::around(backend::log(&config, &dir).await?);
+        let log = Metered::wrap(backend::log(&config, &dir).await?);
         if event_log::transfer::unfinished(&*log).await?.is_some() {
             return Err(Error::HalfImported.into());
         }

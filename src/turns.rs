@@ -73,8 +73,8 @@ pub(crate) async fn run(engine: Arc<Engine>, mut queue: mpsc::Receiver<Due>, ups
 async fn run_upstream(engine: Arc<Engine>, upstream: &'static dyn Upstream, turn: Turn) -> &'static str {
     let name = upstream.manifest().name;
     let result = match (engine.upstream_settings(name), turn) {
-        (Ok(settings), Turn::Due { at_ms }) => engine.runner.run_due(upstream, &settings, at_ms).await,
-        (Ok(settings), Turn::Cut) => engine.runner.take_over(upstream, &settings).await,
+        (Ok(settings), Turn::Due { at_ms }) => engine.runner.sync_due(upstream, &settings, at_ms).await,
+        (Ok(settings), Turn::Cut) => engine.runner.resume_orphaned(upstream, &settings).await,
         (Err(error), _) => {
             tracing::error!(upstream = name, %error, "an upstream has no settings");
             return name;
@@ -98,7 +98,7 @@ impl CutRuns {
         let mut out = Vec::new();
         for upstream in idle {
             let name = upstream.manifest().name;
-            match engine.runner.is_cut(*upstream).await {
+            match engine.runner.has_orphaned_run(*upstream).await {
                 Ok(true) => {}
                 Ok(false) => {
                     self.paused.remove(name);

@@ -1,7 +1,8 @@
-//! From upstreams to facts: one loop for all of them, and the schedule on which it runs.
+//! Ingestion: turns what upstreams publish into facts. One sync loop serves all upstreams, on a schedule.
 //!
-//! Promises: a run appends only what changed; a crash repeats work that no reader sees; two ingestors of one upstream do no
-//! harm; an outage, a bot wall or a shrunken answer withdraws nothing; what cannot be mapped is kept aside, never lost.
+//! Guarantees: a sync run appends only what changed. A crash repeats work, and no reader sees the repetition. Two ingestors of one upstream
+//! do no harm. An outage, a bot-detection page or a truncated answer withdraws no record. A record that cannot be mapped is stored in the
+//! topic `rejected` and never dropped silently.
 
 pub mod facts;
 pub mod metrics;
@@ -12,52 +13,52 @@ pub mod snapshot;
 pub use runner::{Outcome, Runner};
 pub use schemas::reason::reason;
 
-/// Why a run of a door did not finish.
+/// Why a sync run did not finish.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Another ingestor holds the upstream's lease.
-    #[error("{door} is being read by another ingestor")]
+    #[error("{stream} is being synced by another ingestor")]
     Busy {
-        /// The door.
-        door: &'static str,
+        /// The stream.
+        stream: &'static str,
     },
-    /// The upstream asked to be left alone, of this process or another, and that time is not over.
-    #[error("{door} is left alone, as the upstream asked")]
-    HeldOff {
-        /// The door.
-        door: &'static str,
+    /// The upstream asked this or another process to back off, and that time has not passed yet.
+    #[error("{stream} is backing off, as the upstream asked")]
+    BackingOff {
+        /// The stream.
+        stream: &'static str,
     },
-    /// Another ingestor took over while this one was slow; what this one had not appended, the other did.
-    #[error("{door} was taken over by another ingestor")]
+    /// Another ingestor took the lease while this one was slow. The other ingestor appends what this one has not.
+    #[error("{stream} was taken over by another ingestor")]
     Overtaken {
-        /// The door.
-        door: &'static str,
+        /// The stream.
+        stream: &'static str,
     },
-    /// The upstream did not answer as it should.
-    #[error("{door} could not be fetched")]
+    /// The request failed.
+    #[error("{stream} could not be fetched")]
     Fetch {
-        /// The door.
-        door: &'static str,
+        /// The stream.
+        stream: &'static str,
         /// Why.
         #[source]
         source: upstreams::http::FetchError,
     },
-    /// The upstream's answer could not be taken.
-    #[error("the answer of {door} could not be taken")]
+    /// The upstream's answer was refused.
+    #[error("the answer of {stream} was refused")]
     Upstream {
-        /// The door.
-        door: &'static str,
-        /// Why, naming the field.
+        /// The stream.
+        stream: &'static str,
+        /// Why; it names the field.
         #[source]
         source: upstreams::UpstreamError,
     },
-    /// The client could not be made from the configuration.
-    #[error("the client of {upstream} cannot be made")]
+    /// The HTTP client cannot be built from the configuration.
+    #[error("the http client of {upstream} cannot be built")]
     Client {
         /// The upstream.
         upstream: &'static str,
-        /// Why, naming the setting.
+        /// Why; it names the setting.
         #[source]
         source: upstreams::http::BuildError,
     },
@@ -67,29 +68,29 @@ pub enum Error {
     /// The store failed.
     #[error("the view store failed")]
     Store(#[from] view_store::Error),
-    /// A fact could not be written.
-    #[error("a fact could not be written")]
+    /// A fact could not be encoded.
+    #[error("a fact could not be encoded")]
     Value(#[from] schemas::avro::Error),
-    /// A row of the engine is not what this version writes.
-    #[error("a row of the engine's runs cannot be read")]
+    /// A stored row does not have the form that this version writes.
+    #[error("a stored row of a sync run cannot be read")]
     Row(#[from] serde_json::Error),
-    /// A task of ours ended by itself: a bug.
-    #[error("a task ended by itself")]
+    /// One of our tasks panicked or was cancelled. This is a bug.
+    #[error("a task panicked")]
     Task(#[from] tokio::task::JoinError),
-    /// The process is stopping, and what was appended is not projected yet; the next run goes on from there.
-    #[error("stopped while waiting for a projector to pass {topic}/{partition} up to offset {end}", end = .end.0)]
+    /// The process is stopping before the appended facts are projected. The next sync run continues from there.
+    #[error("stopped while waiting for a projector to reach {topic}/{partition} offset {end}", end = .end.0)]
     Unprojected {
         /// The topic.
         topic: &'static str,
         /// The partition.
         partition: u32,
-        /// Where it is to come.
+        /// The offset that the projector must reach.
         end: schemas::position::LogOffset,
     },
-    /// The process is stopping; the run goes on at its cursor at the next start.
-    #[error("stopped; {door} goes on where it is at the next run")]
+    /// The process is stopping. The next sync run continues at the stored cursor.
+    #[error("stopped; the next sync run of {stream} continues at its cursor")]
     Stopped {
-        /// The door.
-        door: &'static str,
+        /// The stream.
+        stream: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! What ingestion counts, in the default registry of the process. Labels are doors and outcomes: closed sets.
+//! Metrics of ingestion, in the default Prometheus registry of the process. Labels are streams and outcomes, which are closed sets.
 
 use std::sync::LazyLock;
 
@@ -9,44 +9,47 @@ use schemas::views::engine::{RUNS, RunRow};
 use upstreams::Upstream;
 use view_store::View;
 
-use crate::{Error, Outcome};
+use crate::Error;
 
-/// A counter in the default registry; `None` if the registry refused it, which costs the numbers and not the runs.
+/// Registers a counter. Returns `None` if the registry refuses it; the sync runs then continue without this metric.
 fn counter(name: &str, help: &str, labels: &[&str]) -> Option<IntCounterVec> {
     let counter = IntCounterVec::new(Opts::new(name, help), labels).ok()?;
     prometheus::register(Box::new(counter.clone())).ok()?;
     Some(counter)
 }
 
-/// A gauge by door, likewise.
+/// Registers a gauge with the label `stream`. Returns `None` if the registry refuses it.
 fn gauge(name: &str, help: &str) -> Option<IntGaugeVec> {
-    let gauge = IntGaugeVec::new(Opts::new(name, help), &["door"]).ok()?;
+    let gauge = IntGaugeVec::new(Opts::new(name, help), &["stream"]).ok()?;
     prometheus::register(Box::new(gauge.clone())).ok()?;
     Some(gauge)
 }
 
 static RUNS_ENDED: LazyLock<Option<IntCounterVec>> =
-    LazyLock::new(|| counter("ingest_runs_total", "Runs ended, by door and outcome", &["door", "outcome"]));
+    LazyLock::new(|| counter("ingest_runs_total", "Sync runs that ended, by stream and outcome", &["stream", "outcome"]));
 static RUNNING: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
-    let gauge = IntGauge::new("ingest_runs_running", "Runs under way in this process").ok()?;
+    let gauge = IntGauge::new("ingest_runs_running", "Sync runs that are running in this process").ok()?;
     prometheus::register(Box::new(gauge.clone())).ok()?;
     Some(gauge)
 });
 static PAGES: LazyLock<Option<IntCounterVec>> =
-    LazyLock::new(|| counter("ingest_pages_fetched_total", "Pages read from upstreams, by door", &["door"]));
+    LazyLock::new(|| counter("ingest_pages_fetched_total", "Pages fetched from upstreams, by stream", &["stream"]));
 static FETCHED: LazyLock<Option<IntCounterVec>> =
-    LazyLock::new(|| counter("ingest_records_fetched_total", "Records read from upstreams, by door", &["door"]));
+    LazyLock::new(|| counter("ingest_records_fetched_total", "Records fetched from upstreams, by stream", &["stream"]));
 static APPENDED: LazyLock<Option<IntCounterVec>> =
-    LazyLock::new(|| counter("ingest_facts_appended_total", "Facts appended, by door", &["door"]));
+    LazyLock::new(|| counter("ingest_facts_appended_total", "Facts appended, by stream", &["stream"]));
 static REJECTED: LazyLock<Option<IntCounterVec>> =
-    LazyLock::new(|| counter("ingest_records_rejected_total", "Records that no mapping fits, by door", &["door"]));
+    LazyLock::new(|| counter("ingest_records_rejected_total", "Records that could not be mapped, by stream", &["stream"]));
 static FINISHED_AT: LazyLock<Option<IntGaugeVec>> = LazyLock::new(|| {
-    gauge("ingest_run_finished_timestamp_seconds", "When a run of the door last finished, anywhere, in seconds since 1970; 0 for never")
+    gauge(
+        "ingest_run_finished_timestamp_seconds",
+        "When the last sync run of the stream finished, in any process, in seconds since 1970; 0 for never",
+    )
 });
 static FAILING: LazyLock<Option<IntGaugeVec>> =
-    LazyLock::new(|| gauge("ingest_run_failing", "Whether the newest run of the door failed (1) or not (0)"));
+    LazyLock::new(|| gauge("ingest_run_failing", "Whether the newest sync run of the stream failed (1) or not (0)"));
 
-/// What is counted here, for the table of metrics.
+/// Describes every metric of this module, for the generated table of metrics.
 #[must_use]
 pub fn described() -> Vec<Desc> {
     fn of<C: Collector>(metric: &Option<C>) -> Vec<Desc> {
@@ -56,7 +59,7 @@ pub fn described() -> Vec<Desc> {
     [counters, of(&RUNNING), of(&FINISHED_AT), of(&FAILING)].concat()
 }
 
-/// A run under way, also one whose task goes away.
+/// Counts a sync run as running until it is dropped, also when its task is cancelled.
 pub(crate) struct Running;
 
 impl Running {
@@ -76,60 +79,61 @@ impl Drop for Running {
     }
 }
 
-/// Counts a page and its records.
-pub(crate) fn fetched(door: &'static str, records: i64) {
-    add(&PAGES, door, 1);
-    add(&FETCHED, door, records);
+/// Counts a fetched page and its records.
+pub(crate) fn fetched(stream: &'static str, records: i64) {
+    add(&PAGES, stream, 1);
+    add(&FETCHED, stream, records);
 }
 
-/// Counts facts that are durable and chain.
-pub(crate) fn appended(door: &'static str, facts: i64) {
-    add(&APPENDED, door, facts);
+/// Counts facts that are durable and chained.
+pub(crate) fn appended(stream: &'static str, facts: i64) {
+    add(&APPENDED, stream, facts);
 }
 
-/// Counts records kept aside.
-pub(crate) fn rejected(door: &'static str, records: i64) {
-    add(&REJECTED, door, records);
+/// Counts rejected records.
+pub(crate) fn rejected(stream: &'static str, records: i64) {
+    add(&REJECTED, stream, records);
 }
 
-fn add(counter: &LazyLock<Option<IntCounterVec>>, door: &str, amount: i64) {
+fn add(counter: &LazyLock<Option<IntCounterVec>>, stream: &str, amount: i64) {
     if let Some(counter) = counter.as_ref() {
-        counter.with_label_values(&[door]).inc_by(u64::try_from(amount).unwrap_or(0));
+        counter.with_label_values(&[stream]).inc_by(u64::try_from(amount).unwrap_or(0));
     }
 }
 
-/// Counts a run's end.
-pub(crate) fn run_ended(door: &'static str, result: &Result<Outcome, Error>) {
+/// Counts the end of a sync run by its outcome.
+pub(crate) fn run_ended<T>(stream: &'static str, result: &Result<T, Error>) {
     let outcome = match result {
         Ok(_) => "finished",
         Err(Error::Busy { .. }) => "busy",
-        Err(Error::HeldOff { .. }) => "held_off",
+        Err(Error::BackingOff { .. }) => "backing_off",
         Err(Error::Overtaken { .. }) => "overtaken",
         Err(Error::Stopped { .. } | Error::Unprojected { .. }) => "stopped",
         Err(_) => "failed",
     };
     if let Some(runs) = RUNS_ENDED.as_ref() {
-        runs.with_label_values(&[door, outcome]).inc();
+        runs.with_label_values(&[stream, outcome]).inc();
     }
 }
 
-/// Shows how fresh the upstreams' doors are, from what the log says of their runs: the same in every process, whoever ran them.
+/// Updates the freshness gauges of the upstreams' streams from the stored sync runs. Every process reports the same values, whichever
+/// process ran the sync.
 ///
 /// # Errors
 /// When the engine's view cannot be read.
 pub async fn sample(engine: &dyn View, upstreams: &[&'static dyn Upstream]) -> Result<(), Error> {
-    for door in upstreams.iter().flat_map(|upstream| upstream.manifest().doors) {
-        let row: RunRow = match engine.get(&RUNS, &key![door.name]).await? {
+    for stream in upstreams.iter().flat_map(|upstream| upstream.manifest().streams) {
+        let row: RunRow = match engine.get(&RUNS, &key![stream.name]).await? {
             Some(bytes) => serde_json::from_slice(&bytes)?,
             None => RunRow::default(),
         };
-        // So that the first record counted is a rise from 0, which rates see.
+        // Registers the counters with 0, so that rates see the first counted record as an increase.
         for counter in [&PAGES, &FETCHED, &APPENDED, &REJECTED] {
-            add(counter, door.name, 0);
+            add(counter, stream.name, 0);
         }
         for (gauge, value) in [(&FINISHED_AT, row.last_finished_at_ms / 1_000), (&FAILING, i64::from(row.kind == "run_failed"))] {
             if let Some(gauge) = gauge.as_ref() {
-                gauge.with_label_values(&[door.name]).set(value);
+                gauge.with_label_values(&[stream.name]).set(value);
             }
         }
     }

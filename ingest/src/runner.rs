@@ -1,9 +1,10 @@
-//! Which doors run, one run of an upstream at a time by lease; and rejected records taken again. The loop of one run is `door_run`.
+//! Chooses which streams are synced, holds the lease of their upstream, and retries rejected records. The loop of one sync run is in
+//! `sync`.
 //!
-//! Promise: one process at a time asks an upstream, through one door at a time: what an upstream allows, it allows in all. What it asks to
-//! be left alone for holds for all processes and doors.
+//! Guarantee: only one process requests an upstream at a time, one stream after another, so that the upstream's rate limits hold for all
+//! processes together. When an upstream asks for a pause, the pause applies to all of its streams in all processes.
 
-mod door_run;
+mod sync;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,36 +20,36 @@ use schemas::topics::Topic;
 use schemas::views::engine::{RUNS, RunRow};
 use tokio::sync::{Mutex, watch};
 use upstreams::http::{Client, FetchError, Validators};
-use upstreams::{Answer, Door, Settings, Upstream, Window};
+use upstreams::{Answer, Settings, Stream, Upstream, Window};
 use view_store::lease::Lease;
 use view_store::{View, ViewStore, engine};
 
-use self::door_run::{DoorRun, map};
+use self::sync::{SyncRun, map};
 use crate::facts::{Hashed, Writer};
 use crate::{Error, metrics, reason};
 
-/// How often it is said that the heads are waited for.
-const PASS_SAID_EVERY: Duration = Duration::from_secs(30);
-/// How long they are waited for once the process stops: with a projector at work it takes no longer.
-const PASS_AT_STOP_MAX: Duration = Duration::from_secs(5);
+/// How often a warning is logged while a sync run waits for the projector.
+const PROJECTION_WAIT_LOG_INTERVAL: Duration = Duration::from_secs(30);
+/// How long a stopping process waits for the projector. A running projector needs less.
+const PROJECTION_WAIT_AT_STOP_MAX: Duration = Duration::from_secs(5);
 
-/// A door that is due within this is due: turns do not begin on the millisecond.
+/// A stream counts as due when it is due within this time, because scheduled syncs do not start on the exact millisecond.
 const DUE_SLACK_MS: i64 = 60_000;
-/// An upstream that asks to be left alone for longer is asked again after this.
-const HOLD_OFF_MAX: Duration = Duration::from_secs(3_600);
+/// The longest pause after an upstream asked to back off. A longer request is shortened to this.
+const BACK_OFF_MAX: Duration = Duration::from_secs(3_600);
 
-/// What a run of a door did.
+/// The result of a sync run that finished.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The door.
-    pub door: &'static str,
-    /// The run as it ended.
+    /// The stream.
+    pub stream: &'static str,
+    /// The sync run as it ended.
     pub run: Run,
-    /// The end offset of each partition of the door's topic then.
+    /// The end offset of each partition of the stream's topic when the run ended.
     pub ends: Vec<LogOffset>,
 }
 
-/// Runs upstreams. One per process; upstreams run side by side, one door of each.
+/// Syncs upstreams. A process has one runner. Different upstreams are synced concurrently; the streams of one upstream one after another.
 pub struct Runner {
     log: Arc<dyn EventLog>,
     store: Arc<dyn ViewStore>,
@@ -56,16 +57,16 @@ pub struct Runner {
     clock: Clock,
     holder: String,
     stop: watch::Receiver<bool>,
-    /// Per upstream: one run at a time.
-    upstreams: Mutex<HashMap<&'static str, Arc<Mutex<Doors>>>>,
+    /// Per upstream: the lock that allows one sync run at a time.
+    upstreams: Mutex<HashMap<&'static str, Arc<Mutex<UpstreamState>>>>,
 }
 
-/// Per door of an upstream: what its answers said of their versions in the last run that finished.
-type Doors = HashMap<&'static str, Remembered>;
-type Remembered = HashMap<String, Validators>;
+/// Per stream of an upstream: the HTTP validators (ETag, Last-Modified) of the last sync run that finished.
+type UpstreamState = HashMap<&'static str, StreamValidators>;
+type StreamValidators = HashMap<String, Validators>;
 
 impl Runner {
-    /// A runner. `holder` names this process in leases.
+    /// Makes a runner. `holder` names this process in leases.
     #[must_use]
     pub fn new(
         log: Arc<dyn EventLog>,
@@ -78,136 +79,143 @@ impl Runner {
         Self { log, store, engine, clock, holder, stop, upstreams: Mutex::default() }
     }
 
-    /// Runs all doors of an upstream, one after another; a door that fails stops no other.
+    /// Syncs all streams of an upstream, one after another. A stream that fails does not stop the others; its error is in the returned
+    /// list.
     ///
     /// # Errors
-    /// Only for the upstream as a whole: when its client cannot be made, or how its doors stand cannot be read. A door's failure is in the list.
-    pub async fn run(&self, upstream: &'static dyn Upstream, settings: &Settings) -> Result<Vec<Result<Outcome, Error>>, Error> {
-        self.run_those(upstream, settings, |_, _| true).await
+    /// When the HTTP client of the upstream cannot be built, or the state of its streams cannot be read.
+    pub async fn sync(&self, upstream: &'static dyn Upstream, settings: &Settings) -> Result<Vec<Result<Outcome, Error>>, Error> {
+        self.sync_matching(upstream, settings, |_, _| true).await
     }
 
-    /// The same on schedule, for the turn that was due at `due_ms`: doors that another process has run for this turn are left to it.
+    /// Syncs the streams of an upstream that were due at `due_ms`. Streams that another process has already synced for this time are
+    /// skipped.
     ///
     /// # Errors
-    /// As [`Self::run`].
-    pub async fn run_due(
+    /// As [`Self::sync`].
+    pub async fn sync_due(
         &self,
         upstream: &'static dyn Upstream,
         settings: &Settings,
         due_ms: i64,
     ) -> Result<Vec<Result<Outcome, Error>>, Error> {
-        // Under a clock that stands still every turn is due at once.
-        let is_told_apart = matches!(self.clock, Clock::System);
-        self.run_those(upstream, settings, |door, row| {
-            !is_told_apart || (is_due(door, row, due_ms) && (row.run.holder == self.holder || row.run.started_at < due_ms))
+        // With a fixed clock every stream is always due.
+        let is_system_clock = matches!(self.clock, Clock::System);
+        self.sync_matching(upstream, settings, |stream, row| {
+            !is_system_clock || (is_due(stream, row, due_ms) && (row.run.holder == self.holder || row.run.started_at < due_ms))
         })
         .await
     }
 
-    /// Goes on with runs that nobody goes on with, because the process that had begun them died or lost its log; and with the doors
-    /// that it had not come to.
+    /// Resumes orphaned runs: runs whose process died or lost its log. Also syncs the streams that the dead process had not reached yet.
     ///
     /// # Errors
-    /// As [`Self::run`].
-    pub async fn take_over(&self, upstream: &'static dyn Upstream, settings: &Settings) -> Result<Vec<Result<Outcome, Error>>, Error> {
-        let mut cut_at = None;
-        self.run_those(upstream, settings, |_, row| {
-            let is_cut = row.is_under_way();
-            if is_cut && cut_at.is_none() {
-                cut_at = Some(row.run.started_at);
+    /// As [`Self::sync`].
+    pub async fn resume_orphaned(
+        &self,
+        upstream: &'static dyn Upstream,
+        settings: &Settings,
+    ) -> Result<Vec<Result<Outcome, Error>>, Error> {
+        let mut orphaned_at = None;
+        self.sync_matching(upstream, settings, |_, row| {
+            let is_orphaned = row.is_under_way();
+            if is_orphaned && orphaned_at.is_none() {
+                orphaned_at = Some(row.run.started_at);
             }
-            is_cut || cut_at.is_some_and(|cut_at| row.run.started_at < cut_at)
+            is_orphaned || orphaned_at.is_some_and(|orphaned_at| row.run.started_at < orphaned_at)
         })
         .await
     }
 
-    /// Whether a door of the upstream has a run that was begun, has not ended, and is nobody's now.
+    /// Whether the upstream has an orphaned run: one that has started, has not ended, and whose lease nobody holds.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn is_cut(&self, upstream: &'static dyn Upstream) -> Result<bool, Error> {
+    pub async fn has_orphaned_run(&self, upstream: &'static dyn Upstream) -> Result<bool, Error> {
         let before = self.under_way(upstream).await?;
         if before.is_empty() || self.store.coordination().holder(&lease_of(upstream)).await?.is_some() {
             return Ok(false);
         }
-        // One that ended between the two looks had given its lease back. (Where it stopped before the heads knew of its end, it is run again,
-        // which finds nothing new.)
+        // A run that ended between the two reads had released its lease. If it stopped before its end was projected, it is synced again,
+        // which finds nothing new.
         let after = self.under_way(upstream).await?;
         Ok(before.iter().any(|run| after.contains(run)))
     }
 
-    /// The upstream's runs that were begun and have not ended: door and number.
+    /// Lists the upstream's runs that have started and not ended: stream name and run number.
     async fn under_way(&self, upstream: &'static dyn Upstream) -> Result<Vec<(&'static str, i64)>, Error> {
         let mut out = Vec::new();
-        for door in upstream.manifest().doors {
-            let row = self.row(door).await?;
+        for stream in upstream.manifest().streams {
+            let row = self.row(stream).await?;
             if row.is_under_way() {
-                out.push((door.name, row.run.number));
+                out.push((stream.name, row.run.number));
             }
         }
         Ok(out)
     }
 
-    /// Runs those doors of an upstream whose last run says so.
-    async fn run_those(
+    /// Syncs the streams of an upstream whose last run satisfies `should_sync`.
+    async fn sync_matching(
         &self,
         upstream: &'static dyn Upstream,
         settings: &Settings,
-        mut is_wanted: impl FnMut(&Door, &RunRow) -> bool,
+        mut should_sync: impl FnMut(&Stream, &RunRow) -> bool,
     ) -> Result<Vec<Result<Outcome, Error>>, Error> {
         let name = upstream.manifest().name;
         let client = Client::new(settings).map_err(|source| Error::Client { upstream: name, source })?;
         let _running = metrics::Running::begin();
         let mut out = Vec::new();
-        for door in upstream.manifest().doors {
-            if !is_wanted(door, &self.row(door).await?) {
+        for stream in upstream.manifest().streams {
+            if !should_sync(stream, &self.row(stream).await?) {
                 continue;
             }
-            let result = self.run_door(upstream, door, &client, settings).await;
-            metrics::run_ended(door.name, &result);
+            let result = self.sync_stream(upstream, stream, &client, settings).await;
+            metrics::run_ended(stream.name, &result);
             match &result {
-                Err(Error::Busy { .. }) => tracing::info!(door = door.name, "another ingestor runs this upstream"),
-                Err(Error::HeldOff { .. }) => tracing::info!(door = door.name, "the upstream asked to be left alone"),
+                Err(Error::Busy { .. }) => {
+                    tracing::info!(stream = stream.name, "sync skipped: another ingestor holds the lease of this upstream")
+                }
+                Err(Error::BackingOff { .. }) => tracing::info!(stream = stream.name, "sync skipped: backing off as the upstream asked"),
                 Ok(Outcome { run, .. }) => tracing::info!(
-                    door = door.name,
+                    stream = stream.name,
                     pages = run.pages,
                     seen = run.seen,
                     appended = run.appended,
                     rejected = run.rejected,
-                    "a run finished"
+                    "sync finished"
                 ),
-                Err(error) => tracing::warn!(door = door.name, error = reason(error), "a run failed"),
+                Err(error) => tracing::warn!(stream = stream.name, error = reason(error), "sync failed"),
             }
             out.push(result);
         }
         Ok(out)
     }
 
-    /// Runs one door, whole.
+    /// Runs one sync of one stream to its end.
     ///
     /// # Errors
-    /// Why it did not finish; a `run_failed` event says so in the log, too.
-    pub async fn run_door(
+    /// Why the sync did not finish. A `run_failed` event in the log records the same reason.
+    pub async fn sync_stream(
         &self,
         upstream: &'static dyn Upstream,
-        door: &'static Door,
+        stream: &'static Stream,
         client: &Client,
         settings: &Settings,
     ) -> Result<Outcome, Error> {
-        // Another run of this upstream in this process ends by itself; one that was asked for comes after it.
-        let slot = self.slot(upstream).await;
-        let mut slot = slot.lock().await;
-        let remembered = slot.entry(door.name).or_default();
-        let hold_off = upstreams::left_alone(upstream.manifest().name);
-        if self.store.coordination().holder(&hold_off).await?.is_some() {
-            return Err(Error::HeldOff { door: door.name });
+        // Waits for a sync run of this upstream in this process to end; the requested sync runs after it.
+        let state = self.state(upstream).await;
+        let mut state = state.lock().await;
+        let last_validators = state.entry(stream.name).or_default();
+        let back_off = upstreams::back_off_lease(upstream.manifest().name);
+        if self.store.coordination().holder(&back_off).await?.is_some() {
+            return Err(Error::BackingOff { stream: stream.name });
         }
-        let mut lease = self.take(upstream, door).await?;
-        let mut run = DoorRun::new(self, upstream, door, client, settings, remembered.clone())?;
+        let mut lease = self.acquire_lease(upstream, stream).await?;
+        let mut run = SyncRun::new(self, upstream, stream, client, settings, last_validators.clone())?;
         let result = tokio::select! {
             biased;
-            result = run.go() => result,
-            () = lease.lost() => Err(Error::Overtaken { door: door.name }),
+            result = run.run_to_end() => result,
+            () = lease.lost() => Err(Error::Overtaken { stream: stream.name }),
         };
         let result = match result {
             Err(
@@ -218,67 +226,69 @@ impl Runner {
         };
         let validators = std::mem::take(&mut run.validators);
         if let Err(Error::Fetch { source: FetchError::Later { pause, .. }, .. }) = &result {
-            // Kept where every process sees it, and longer than this run: another door would be asking in vain, or make it worse.
-            self.store.coordination().lease(&hold_off, upstreams::LEFT_ALONE, (*pause).min(HOLD_OFF_MAX)).await?;
+            // Stored where every process sees it and for longer than this sync run: requests of other streams would be refused too, or
+            // extend the pause.
+            self.store.coordination().lease(&back_off, upstreams::BACK_OFF_HOLDER, (*pause).min(BACK_OFF_MAX)).await?;
         }
         if result.is_ok() {
-            // Only now: a crash before this point must read the answers again.
-            remembered.extend(validators);
+            // Not earlier: after a crash before this point the answers must be read again.
+            last_validators.extend(validators);
         }
         lease.release().await;
         result
     }
 
-    /// Maps rejected records (when, raw bytes; oldest first) again by the rules of this version; answers how many were taken. A
-    /// record that the upstream has shown readable since is passed over: what it said then is newer.
+    /// Maps rejected records again with the mapping of this version and appends those that succeed. `rejected` holds the time of rejection
+    /// and the raw bytes, oldest first. Returns how many records were accepted. A record that the upstream has shown readable since its
+    /// rejection is skipped, because the newer content counts.
     ///
     /// # Errors
-    /// [`Error::Busy`] while another process reads the door, and when the log or the store fails.
-    pub async fn retake(
+    /// [`Error::Busy`] while another process syncs the upstream; otherwise when the log or the store fails.
+    pub async fn retry_rejected(
         &self,
         upstream: &'static dyn Upstream,
-        door: &'static Door,
+        stream: &'static Stream,
         settings: &Settings,
         rejected: Vec<(i64, Vec<u8>)>,
     ) -> Result<u64, Error> {
-        let slot = self.slot(upstream).await;
-        let _one = slot.lock().await;
-        let mut lease = self.take(upstream, door).await?;
-        let taking = async {
-            let topic = door.topic;
-            let mut writer = Writer::new(upstream.manifest(), door, Arc::clone(&self.engine))?;
+        let state = self.state(upstream).await;
+        let _one = state.lock().await;
+        let mut lease = self.acquire_lease(upstream, stream).await?;
+        let retrying = async {
+            let topic = stream.topic;
+            let mut writer = Writer::new(upstream.manifest(), stream, Arc::clone(&self.engine))?;
             let today = self.clock.now().to_zoned(TimeZone::UTC).date();
-            let cursor = upstream.start(door, &Window { from: None, to: today }, settings);
+            let cursor = upstream.start(stream, &Window { from: None, to: today }, settings);
             let mut page: HashMap<String, (i64, Hashed)> = HashMap::new();
             for (rejected_at, raw) in rejected {
-                let answer = Answer { status: 200, link: None, body: upstream.single(door, &raw).into() };
-                // What still cannot be read stays where it is.
-                let Ok((records, _)) = map(upstream, door, &cursor, &answer, today) else { continue };
+                let answer = Answer { status: 200, link: None, body: upstream.single(stream, &raw).into() };
+                // Records that still cannot be mapped remain in the topic `rejected`.
+                let Ok((records, _)) = map(upstream, stream, &cursor, &answer, today) else { continue };
                 page.extend(records.into_iter().map(|hashed| (hashed.observation.key.clone(), (rejected_at, hashed))));
             }
-            self.pass_ends(topic).await?;
+            self.wait_until_projected_to_end(topic).await?;
             let (keys, page): (Vec<String>, Vec<(i64, Hashed)>) = page.into_iter().unzip();
             let heads = writer.heads(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await?;
             let older =
                 page.into_iter().zip(heads).filter(|((rejected_at, _), row)| row.head.version == 0 || row.observed_at <= *rejected_at);
             let page: Vec<Hashed> = older.map(|((_, hashed), _)| hashed).collect();
             let facts = writer.changed(&page, self.clock.now_ms()).await?;
-            let taken = facts.len() as u64;
+            let accepted = facts.len() as u64;
             if !facts.is_empty() {
                 self.log.append(facts).await?;
             }
-            Ok(taken)
+            Ok(accepted)
         };
-        let taken = tokio::select! {
+        let accepted = tokio::select! {
             biased;
-            taken = taking => taken,
-            () = lease.lost() => Err(Error::Overtaken { door: door.name }),
+            accepted = retrying => accepted,
+            () = lease.lost() => Err(Error::Overtaken { stream: stream.name }),
         };
         lease.release().await;
-        taken
+        accepted
     }
 
-    /// The end of each partition of a topic.
+    /// Reads the end offset of each partition of a topic.
     async fn ends(&self, topic: &'static Topic) -> Result<Vec<LogOffset>, Error> {
         let mut out = Vec::new();
         for partition in 0..topic.partitions {
@@ -287,20 +297,20 @@ impl Runner {
         Ok(out)
     }
 
-    /// Waits until the heads have everything that a topic holds now.
-    async fn pass_ends(&self, topic: &'static Topic) -> Result<(), Error> {
+    /// Waits until everything that a topic holds now is projected into the heads.
+    async fn wait_until_projected_to_end(&self, topic: &'static Topic) -> Result<(), Error> {
         for (partition, end) in (0..).zip(self.ends(topic).await?) {
-            self.pass(topic, partition, end).await?;
+            self.wait_until_projected(topic, partition, end).await?;
         }
         Ok(())
     }
 
-    /// Waits until the heads have passed an offset, and says so when that takes long: without a projector they never do.
-    async fn pass(&self, topic: &'static Topic, partition: u32, end: LogOffset) -> Result<(), Error> {
+    /// Waits until the heads cover a partition up to an offset. Logs a warning when that takes long; without a projector it never ends.
+    async fn wait_until_projected(&self, topic: &'static Topic, partition: u32, end: LogOffset) -> Result<(), Error> {
         let mut stop = self.stop.clone();
         let stopped = async {
             let _ = stop.wait_for(|stop| *stop).await;
-            tokio::time::sleep(PASS_AT_STOP_MAX).await;
+            tokio::time::sleep(PROJECTION_WAIT_AT_STOP_MAX).await;
         };
         let mut stopped = std::pin::pin!(stopped);
         let mut passing = std::pin::pin!(engine::wait_past(&*self.engine, topic, partition, end));
@@ -308,43 +318,43 @@ impl Runner {
             tokio::select! {
                 () = &mut stopped => return Err(Error::Unprojected { topic: topic.name, partition, end }),
                 passed = &mut passing => return Ok(passed.map(|_| ())?),
-                () = tokio::time::sleep(PASS_SAID_EVERY) => {
-                    tracing::warn!(topic = topic.name, partition, offset = end.0, "waiting for a projector to pass what was appended");
+                () = tokio::time::sleep(PROJECTION_WAIT_LOG_INTERVAL) => {
+                    tracing::warn!(topic = topic.name, partition, offset = end.0, "waiting for a projector to process the appended facts");
                 }
             }
         }
     }
 
-    /// Takes an upstream's lease, for a door.
-    async fn take(&self, upstream: &dyn Upstream, door: &Door) -> Result<Lease, Error> {
+    /// Acquires the lease of an upstream in order to sync one of its streams.
+    async fn acquire_lease(&self, upstream: &dyn Upstream, stream: &Stream) -> Result<Lease, Error> {
         let mut lease = Lease::new(&self.store, lease_of(upstream), &self.holder);
-        if lease.renew().await? { Ok(lease) } else { Err(Error::Busy { door: door.name }) }
+        if lease.renew().await? { Ok(lease) } else { Err(Error::Busy { stream: stream.name }) }
     }
 
-    /// What one run of an upstream in this process holds.
-    async fn slot(&self, upstream: &dyn Upstream) -> Arc<Mutex<Doors>> {
+    /// Returns the state of an upstream in this process. Locking it allows one sync run at a time.
+    async fn state(&self, upstream: &dyn Upstream) -> Arc<Mutex<UpstreamState>> {
         Arc::clone(self.upstreams.lock().await.entry(upstream.manifest().name).or_default())
     }
 
-    /// How the last run of a door stands.
-    async fn row(&self, door: &Door) -> Result<RunRow, Error> {
-        let row = self.engine.get(&RUNS, &key![door.name]).await?;
+    /// Reads the row of the stream's last sync run.
+    async fn row(&self, stream: &Stream) -> Result<RunRow, Error> {
+        let row = self.engine.get(&RUNS, &key![stream.name]).await?;
         Ok(row.map(|bytes| serde_json::from_slice(&bytes)).transpose()?.unwrap_or_default())
     }
 }
 
-/// The name of an upstream's lease.
+/// Returns the name of an upstream's lease.
 fn lease_of(upstream: &dyn Upstream) -> String {
     format!("ingest/{}", upstream.manifest().name)
 }
 
-/// Whether a door's turn has come at a time: one that failed comes with every turn.
-fn is_due(door: &Door, row: &RunRow, due_ms: i64) -> bool {
-    let every_ms = i64::try_from(door.every.as_millis()).unwrap_or(i64::MAX);
+/// Whether a stream is due at a time. A stream whose last run did not finish is always due.
+fn is_due(stream: &Stream, row: &RunRow, due_ms: i64) -> bool {
+    let every_ms = i64::try_from(stream.every.as_millis()).unwrap_or(i64::MAX);
     row.kind != "run_finished" || row.run.started_at.saturating_add(every_ms) <= due_ms.saturating_add(DUE_SLACK_MS)
 }
 
-/// All leases that ingestors work under: who holds them works alone.
+/// Returns the names of all leases that ingestors hold while they work. Whoever holds all of them is the only ingestor.
 #[must_use]
 pub fn leases() -> Vec<String> {
     upstreams::ALL.iter().map(|upstream| lease_of(*upstream)).collect()

@@ -1,7 +1,7 @@
-//! What a complete snapshot lacks: the two-run rule and the breaker.
+//! Finds the records that a complete snapshot no longer has, and decides whether to believe it.
 //!
-//! A record is withdrawn only when two complete runs in a row lack it, and never when a run lacks more than a set share of what
-//! is known: then the answer is doubted, not the records.
+//! A record is withdrawn only when two consecutive complete runs lack it. If a run lacks more than a set share of the known records, the
+//! snapshot is considered broken and no record is withdrawn.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -15,19 +15,19 @@ use view_store::store::Span;
 
 use crate::Error;
 
-/// A run that lacks more than this share of the known records, in percent, withdraws none.
-pub const LOST_PERCENT_MAX: usize = 10;
-/// So few records may always be missing.
-pub const LOST_ALWAYS: usize = 3;
-/// Heads read at once.
-const SCAN_ROWS: usize = 2_000;
+/// If a run lacks more than this percentage of the known records, none is withdrawn.
+pub const MISSING_PERCENT_MAX: usize = 10;
+/// This many records may always be missing, however few are known.
+pub const MISSING_ALWAYS_ALLOWED: usize = 3;
+/// How many heads one scan step reads.
+const HEADS_PER_SCAN: usize = 2_000;
 
-/// The keys a run has seen, as hashes of 16 bytes: small also for a million keys.
+/// The keys that a run has seen, as 16-byte hashes to save memory: a million keys take some 24 MB.
 #[derive(Default)]
 pub struct Seen(HashSet<(u64, u64)>);
 
 impl Seen {
-    /// Takes in a key; answers whether it is new.
+    /// Adds a key. Returns whether it is new.
     pub fn insert(&mut self, key: &str) -> bool {
         self.0.insert(Self::hash(key))
     }
@@ -47,28 +47,28 @@ impl Seen {
     }
 }
 
-/// What a complete run lacks.
+/// The keys that a complete run lacks.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Lacking {
-    /// Keys that are known, not gone, and were not seen.
+pub struct MissingKeys {
+    /// Keys that are known and current and were not seen.
     pub missing: Vec<String>,
-    /// How many keys are known and not gone.
+    /// How many keys are known and current.
     pub known: usize,
-    /// So many are missing that the answer itself is doubted.
-    pub doubted: bool,
+    /// Whether so many keys are missing that the snapshot itself is probably broken.
+    pub is_doubtful: bool,
 }
 
-/// Compares what a complete run has seen with the heads of its door.
+/// Compares the keys that a complete run has seen with the heads of its stream.
 ///
 /// # Errors
 /// When the store fails.
-pub async fn lacking(engine: &dyn View, topic: &Topic, door: &str, seen: &Seen) -> Result<Lacking, Error> {
-    let mut out = Lacking::default();
-    // What begins with `door/`: `0` is the character after `/`.
-    let span = Span { from: Some(key![topic.name, format!("{door}/")]), to: Some(key![topic.name, format!("{door}0")]) };
+pub async fn find_missing(engine: &dyn View, topic: &Topic, stream: &str, seen: &Seen) -> Result<MissingKeys, Error> {
+    let mut out = MissingKeys::default();
+    // All keys that begin with `stream/`: `0` is the character after `/`.
+    let span = Span { from: Some(key![topic.name, format!("{stream}/")]), to: Some(key![topic.name, format!("{stream}0")]) };
     let mut scan = engine.scan(&HEADS, span);
     loop {
-        let rows = scan.next(SCAN_ROWS).await?;
+        let rows = scan.next(HEADS_PER_SCAN).await?;
         if rows.is_empty() {
             break;
         }
@@ -82,7 +82,7 @@ pub async fn lacking(engine: &dyn View, topic: &Topic, door: &str, seen: &Seen) 
             }
         }
     }
-    let most = LOST_ALWAYS.max(out.known * LOST_PERCENT_MAX / 100);
-    out.doubted = out.missing.len() > most || (out.known > 0 && out.missing.len() == out.known);
+    let most = MISSING_ALWAYS_ALLOWED.max(out.known * MISSING_PERCENT_MAX / 100);
+    out.is_doubtful = out.missing.len() > most || (out.known > 0 && out.missing.len() == out.known);
     Ok(out)
 }

@@ -117,27 +117,27 @@ pub async fn export(
     out.finish()
 }
 
-/// The rejected records by door, oldest first: when, and the raw bytes. Those cut by the cap are left out.
+/// The rejected records by stream, oldest first: when, and the raw bytes. Those cut by the cap are left out.
 ///
 /// # Errors
 /// When the log fails.
-pub async fn rejected(parts: &Parts) -> Result<RejectedByDoor, Error> {
-    let (mut doors, mut from): (RejectedByDoor, _) = (BTreeMap::new(), LogOffset(0));
+pub async fn rejected(parts: &Parts) -> Result<RejectedByStream, Error> {
+    let (mut streams, mut from): (RejectedByStream, _) = (BTreeMap::new(), LogOffset(0));
     loop {
         let batch = parts.log.read(&REJECTED, 0, from, BATCH_RECORDS, BATCH_BYTES).await?;
-        let Some(last) = batch.last() else { return Ok(doors) };
+        let Some(last) = batch.last() else { return Ok(streams) };
         from = last.offset.next();
         for stored in &batch {
             let reject: Rejected = decode(&REJECTED, &stored.record.value)?;
             if !reject.truncated {
-                doors.entry(reject.door).or_default().push((reject.rejected_at, reject.raw));
+                streams.entry(reject.stream).or_default().push((reject.rejected_at, reject.raw));
             }
         }
     }
 }
 
-/// Rejected records by door: when (milliseconds since 1970), and the raw bytes.
-pub type RejectedByDoor = BTreeMap<String, Vec<(i64, Vec<u8>)>>;
+/// Rejected records by stream: when (milliseconds since 1970), and the raw bytes.
+pub type RejectedByStream = BTreeMap<String, Vec<(i64, Vec<u8>)>>;
 
 struct Place {
     topic: &'static str,
@@ -149,7 +149,8 @@ struct Place {
 #[serde(rename_all = "camelCase")]
 struct Rejected {
     upstream: String,
-    door: String,
+    #[serde(rename = "door")]
+    stream: String,
     reference: String,
     reason: String,
     rejected_at: i64,
@@ -227,7 +228,7 @@ fn reject_row(place: &Place, reject: Rejected) -> Row {
         ("partition", json!(place.partition)),
         ("offset", json!(place.offset)),
         ("upstream", json!(reject.upstream)),
-        ("door", json!(reject.door)),
+        ("stream", json!(reject.stream)),
         ("reference", json!(reject.reference)),
         ("reason", json!(reject.reason)),
         ("rejectedAt", json!(rfc3339(reject.rejected_at))),

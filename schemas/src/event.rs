@@ -71,7 +71,7 @@ pub struct Fact<D, T = String> {
     pub id: Hash32,
     /// What it says.
     pub kind: FactKind,
-    /// The record's natural identity at its upstream and door (`nhtsa.flat/26V400000`), or `@run/UPSTREAM` for runs.
+    /// The record's natural identity at its upstream and stream (`nhtsa.flat/26V400000`), or `@run/UPSTREAM` for runs.
     pub key: T,
     /// 1, 2, 3 … within the key.
     pub version: i64,

@@ -18,7 +18,7 @@ use schemas::{topics, views};
 
 fn fact() -> Fact<RecallFact> {
     let data =
-        RecallFact { door: "cpsc".into(), number: "26606".into(), vehicles: vec!["A B 2020".into()], alert: true, ..Default::default() };
+        RecallFact { stream: "cpsc".into(), number: "26606".into(), vehicles: vec!["A B 2020".into()], alert: true, ..Default::default() };
     let content_hash = content_hash(FactKind::Observed, &data.canonical());
     Fact {
         id: fact_id("recalls", "cpsc/26606", 1, &Hash32::ZERO, &content_hash),
@@ -68,7 +68,7 @@ fn every_kind_reads_back() {
         assert_eq!(through_avro::<AwardFact>(FactData::Award(Box::new(data.clone()))), data);
     }
     let filing = FilingFact {
-        door: "a".into(),
+        stream: "a".into(),
         accession: "b".into(),
         cik: "c".into(),
         company: "d".into(),
@@ -85,7 +85,7 @@ fn every_kind_reads_back() {
     let owner =
         Owner { cik: "a".into(), name: "b".into(), director: true, officer: true, ten_percent: true, other: true, title: "c".into() };
     let trade = InsiderTradeFact {
-        door: "a".into(),
+        stream: "a".into(),
         accession: "b".into(),
         table: "c".into(),
         row: 7,

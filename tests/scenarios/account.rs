@@ -91,7 +91,7 @@ impl Expected {
     /// The standing facts of a record, the one whose texts count first.
     fn members(&self, id: &str) -> Vec<&Entry> {
         let mut members: Vec<&Entry> = self.standing.values().filter(|entry| identity(entry) == id).collect();
-        members.sort_by_key(|entry| (entry.lang == "es", entry.door != "nhtsa.socrata", entry.key.clone()));
+        members.sort_by_key(|entry| (entry.lang == "es", entry.stream != "nhtsa.socrata", entry.key.clone()));
         members
     }
 
@@ -159,8 +159,8 @@ impl Expected {
                 }
             }
             let wanted: Vec<&Seen> = expected.iter().filter(|seen| seen.moved).collect();
-            // Facts of several doors or languages of one recall may each move it.
-            let doors = self.facts.keys().filter(|key| key.split('/').nth(1) == id.split(':').nth(1)).count().max(1);
+            // Facts of several streams or languages of one recall may each move it.
+            let streams = self.facts.keys().filter(|key| key.split('/').nth(1) == id.split(':').nth(1)).count().max(1);
             if rounds.is_empty() {
                 let mut left = states.iter().map(|(_, record)| *record);
                 for seen in &wanted {
@@ -168,11 +168,11 @@ impl Expected {
                         |record: &&Value| seen.texts.as_ref().map_or(is_gone(record), |texts| !is_gone(record) && agrees(texts, record));
                     assert!(left.any(|record| fits(&record)), "{id}: {seen:?} is not in {records:?}");
                 }
-                assert!(states.len() <= wanted.len() * doors, "{id}: {states:?} for {wanted:?}");
+                assert!(states.len() <= wanted.len() * streams, "{id}: {states:?} for {wanted:?}");
             } else {
                 for seen in &wanted {
                     let own: Vec<&Value> = states.iter().filter(|(round, _)| *round == seen.round).map(|(_, record)| *record).collect();
-                    assert!((1..=doors).contains(&own.len()), "{id}: {} states in round {} for {seen:?}", own.len(), seen.round);
+                    assert!((1..=streams).contains(&own.len()), "{id}: {} states in round {} for {seen:?}", own.len(), seen.round);
                     let last = own.last().unwrap();
                     match &seen.texts {
                         Some(texts) => assert!(!is_gone(last) && agrees(texts, last), "{id}: {texts:?} is not {last}"),
@@ -200,15 +200,15 @@ async fn the_feed_equals_the_account() {
     let mut expected = Expected::at_first(played.sim.current(None));
     let mut rounds = vec![engine.feed().await.len()];
     for round in 1..=8 {
-        let known = played.sim.account().len() as u64;
+        let known = played.sim.expected_changes().len() as u64;
         played.sim.advance(15);
-        expected.take(round, played.sim.account_after(known));
+        expected.take(round, played.sim.expected_changes_after(known));
         // A withdrawal takes two.
         engine.run_all(&played.settings()).await;
         engine.run_all(&played.settings()).await;
         rounds.push(engine.feed().await.len());
     }
-    let kinds: BTreeSet<String> = played.sim.account().iter().map(|entry| format!("{:?}", entry.kind)).collect();
+    let kinds: BTreeSet<String> = played.sim.expected_changes().iter().map(|entry| format!("{:?}", entry.kind)).collect();
     assert_eq!(kinds.len(), 4, "every kind of change came: {kinds:?}");
     expected.assert_facts(&engine.facts().await);
     let feed = engine.feed().await;

@@ -218,7 +218,7 @@ async fn the_dead_and_the_paused_are_taken_over() {
     }
 }
 
-/// Proves that a run whose process died is gone on with by another, unasked, and so are the doors that the dead one had not come to.
+/// Proves that a run whose process died is gone on with by another, unasked, and so are the streams that the dead one had not come to.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_cut_by_death_is_gone_on_with() {
     let played = Played::start(13, 600, Clock::System).await;
@@ -236,9 +236,9 @@ async fn a_run_cut_by_death_is_gone_on_with() {
     let begun = Instant::now();
     wait_for("the end of what the dead one began", || {
         let status = stdout(cluster.command("i2", &["status"]));
-        let doors: Vec<&str> = status.lines().filter(|line| line.starts_with("upstream openfda.")).collect();
-        assert!(!doors.is_empty(), "{status}");
-        doors.iter().all(|door| door.contains("\trun_finished ")).then_some(())
+        let streams: Vec<&str> = status.lines().filter(|line| line.starts_with("upstream openfda.")).collect();
+        assert!(!streams.is_empty(), "{status}");
+        streams.iter().all(|stream| stream.contains("\trun_finished ")).then_some(())
     });
     println!("gone on with and finished {:.1} s after the death", begun.elapsed().as_secs_f64());
 }

@@ -56,7 +56,7 @@ fn a_demo_and_the_commands_beside_it() {
     }
     let with_runs = lines(&ask(&["export", "recalls", "--all"]));
     let runs = with_runs.iter().filter(|fact| fact["kind"] == "run_finished").count();
-    assert_eq!(runs, 8 * 29, "one a door and day");
+    assert_eq!(runs, 8 * 29, "one a stream and day");
     assert_eq!(with_runs.iter().filter(|fact| !fact["kind"].as_str().unwrap().starts_with("run_")).count(), facts.len());
     assert_eq!(ask(&["export", "recalls", "--format", "csv"]).lines().next().unwrap().split(',').next(), Some("topic"));
     let status = ask(&["status"]);
@@ -64,9 +64,10 @@ fn a_demo_and_the_commands_beside_it() {
     assert!(status.contains("view recalls\tlag 0\tseconds 0"), "{status}");
     wait_for("the freshness of every upstream", || {
         let metrics = String::from_utf8(server.get("/metrics", "")?.1).ok()?;
-        let fresh = ["cpsc", "fsis", "nhtsa.flat", "openfda.food"].iter().all(|door| {
-            let line =
-                metrics.lines().find_map(|line| line.strip_prefix(&format!("ingest_run_finished_timestamp_seconds{{door=\"{door}\"}} ")));
+        let fresh = ["cpsc", "fsis", "nhtsa.flat", "openfda.food"].iter().all(|stream| {
+            let line = metrics
+                .lines()
+                .find_map(|line| line.strip_prefix(&format!("ingest_run_finished_timestamp_seconds{{stream=\"{stream}\"}} ")));
             line.and_then(|at| at.parse::<u64>().ok()).is_some_and(|at| at > 0)
         });
         (fresh && metrics.contains("projector_lag_events{view=\"recalls\"} 0") && metrics.contains("engine_log_up 1")).then_some(())

@@ -62,7 +62,7 @@ async fn kills_lose_and_repeat_nothing() {
             match &mut expected {
                 None => expected = Some(Expected::at_first(played.sim.current(None))),
                 Some(expected) => {
-                    let entries = played.sim.account_after(advanced);
+                    let entries = played.sim.expected_changes_after(advanced);
                     advanced += entries.len() as u64;
                     expected.take(round, entries);
                 }
@@ -76,7 +76,7 @@ async fn kills_lose_and_repeat_nothing() {
     engine.run_all(&played.settings()).await;
     engine.run_all(&played.settings()).await;
     let mut expected = expected.unwrap();
-    expected.take(usize::MAX, played.sim.account_after(advanced));
+    expected.take(usize::MAX, played.sim.expected_changes_after(advanced));
     expected.assert_facts(&engine.facts().await);
     let feed = engine.feed().await;
     expected.assert_feed(&feed, &[]);

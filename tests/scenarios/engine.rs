@@ -69,10 +69,10 @@ impl Played {
 
     /// Changes the upstreams until the account has an entry that fits; answers it.
     pub(crate) fn advance_until(&self, fits: impl Fn(&Entry) -> bool) -> Entry {
-        let from = self.sim.account().len() as u64;
+        let from = self.sim.expected_changes().len() as u64;
         for _ in 0..5_000 {
             self.sim.advance(1);
-            if let Some(entry) = self.sim.account_after(from).into_iter().find(|entry| fits(entry)) {
+            if let Some(entry) = self.sim.expected_changes_after(from).into_iter().find(|entry| fits(entry)) {
                 return entry;
             }
         }
@@ -152,9 +152,9 @@ impl Engine {
         runner_of(&self.parts, clock, holder, self.stop.subscribe())
     }
 
-    /// Ends the lease of a door's upstream, as its time does.
-    pub(crate) async fn end_lease(&self, door: &str) {
-        let (rows, name) = (self.store.coordination(), format!("ingest/{}", door.split('.').next().unwrap_or(door)));
+    /// Ends the lease of a stream's upstream, as its time does.
+    pub(crate) async fn end_lease(&self, stream: &str) {
+        let (rows, name) = (self.store.coordination(), format!("ingest/{}", stream.split('.').next().unwrap_or(stream)));
         if let Some(holder) = rows.holder(&name).await.unwrap() {
             rows.release(&name, &holder).await.unwrap();
         }
@@ -162,10 +162,10 @@ impl Engine {
 
     /// Runs one upstream.
     pub(crate) async fn run(&self, name: &str, settings: &Settings) -> Vec<Result<Outcome, Error>> {
-        self.runner.run(upstreams::by_name(name).unwrap(), settings).await.unwrap()
+        self.runner.sync(upstreams::by_name(name).unwrap(), settings).await.unwrap()
     }
 
-    /// Runs all upstreams side by side, all of whose doors must finish, and waits until what came is projected.
+    /// Runs all upstreams side by side, all of whose streams must finish, and waits until what came is projected.
     pub(crate) async fn run_all(&self, settings: &Settings) -> Vec<Outcome> {
         let runs = upstream_names().into_iter().map(|name| self.run(name, settings));
         let outcomes = futures_util::future::join_all(runs).await.into_iter().flatten().map(|outcome| outcome.unwrap()).collect();

@@ -215,7 +215,7 @@ impl Stage {
         // second time.
         thread::scope(|scope| {
             for upstream in upstream_names() {
-                scope.spawn(move || self.ingest(upstream, first, |words| words.contains("is being read by another ingestor")));
+                scope.spawn(move || self.ingest(upstream, first, |words| words.contains("is being synced by another ingestor")));
             }
         });
         let (unavailable, lost) = (answers.unavailable.into_inner(), answers.lost.into_inner());

@@ -79,7 +79,7 @@ impl Story {
     async fn ask_again(&self) {
         let rows = self.fed.engine.store.coordination();
         for name in upstream_names() {
-            let lease = upstreams::left_alone(name);
+            let lease = upstreams::back_off_lease(name);
             if let Some(holder) = rows.holder(&lease).await.unwrap() {
                 rows.release(&lease, &holder).await.unwrap();
             }

@@ -123,7 +123,7 @@ async fn roles_outlive_their_servers() {
         }
         played.sim.advance(10);
         let manifests = upstreams::ALL.iter().map(|upstream| upstream.manifest());
-        for manifest in manifests.filter(|manifest| manifest.doors.iter().any(|door| door.topic == &RECALLS)) {
+        for manifest in manifests.filter(|manifest| manifest.streams.iter().any(|stream| stream.topic == &RECALLS)) {
             let name = manifest.name;
             wait_for("a run that finishes", || run(cluster.command("i", &["ingest", name, "--once"])).status.success().then_some(()));
         }

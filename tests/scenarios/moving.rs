@@ -191,7 +191,7 @@ async fn facts_move_alone() {
     assert!(words.contains("the log has another record at recalls/0 offset"), "{words}");
     assert_eq!(digests(&three), before);
     for (arguments, words) in [
-        (&["import", "nothing.avro"][..], "nothing.avro is no file of records"),
+        (&["import", "nothing.avro"][..], "nothing.avro is not an archive of records"),
         (&["export", "all"], "unknown topic \"all\""),
         (&["export", "imports", "--format", "records"], "unknown topic \"imports\""),
         (&["export", "all", "--format", "records", "--all"], "--all is for listings"),

@@ -21,7 +21,7 @@ use schemas::views::engine::{RUNS, RunRow, VIEW as ENGINE};
 use schemas::views::{payments, recalls};
 use tokio::sync::watch;
 use upstreams::http::Client;
-use upstreams::{Door, Upstream};
+use upstreams::{Stream, Upstream};
 
 use crate::account::Expected;
 use crate::engine::{Engine, Played, assert_shown_once, fixed_clock, runner_of};
@@ -54,13 +54,13 @@ async fn ended<F: Future>(process: Either<F::Output, F>) -> F::Output {
     }
 }
 
-/// Ingestors of one door, in a world so large that what goes from one round to the next is no outage, and what must come of them.
+/// Ingestors of one stream, in a world so large that what goes from one round to the next is no outage, and what must come of them.
 struct Ingesting {
     _dir: tempfile::TempDir,
     played: Played,
     engine: Engine,
     upstream: &'static dyn Upstream,
-    door: &'static Door,
+    stream: &'static Stream,
     /// What is expected, and after how many rounds.
     expected: Mutex<(Expected, usize)>,
     _stop: watch::Sender<bool>,
@@ -68,16 +68,16 @@ struct Ingesting {
 }
 
 impl Ingesting {
-    async fn begin(seed: u64, records: u64, name: &str, door: &str) -> Self {
+    async fn begin(seed: u64, records: u64, name: &str, stream: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let played = Played::start(seed, records, fixed_clock()).await;
         let engine = Engine::open(dir.path(), fixed_clock()).await;
         engine.run_all(&played.settings()).await;
         let upstream = upstreams::by_name(name).unwrap();
-        let door = upstream.manifest().doors.iter().find(|known| known.name == door).unwrap();
+        let stream = upstream.manifest().streams.iter().find(|known| known.name == stream).unwrap();
         let expected = Mutex::new((Expected::at_first(played.sim.current(None)), 0));
         let (stop, stopping) = watch::channel(false);
-        Self { _dir: dir, played, engine, upstream, door, expected, _stop: stop, stopping }
+        Self { _dir: dir, played, engine, upstream, stream, expected, _stop: stop, stopping }
     }
 
     /// An ingestor that can be held.
@@ -87,29 +87,29 @@ impl Ingesting {
 
     /// The upstream goes on, and what it says then must be found once.
     fn advance(&self) {
-        let known = self.played.sim.account().len() as u64;
+        let known = self.played.sim.expected_changes().len() as u64;
         self.played.sim.advance(25);
-        let entries = self.played.sim.account_after(known);
+        let entries = self.played.sim.expected_changes_after(known);
         let (expected, round) = &mut *self.expected.lock().unwrap();
         *round += 1;
-        expected.take(*round, entries.into_iter().filter(|entry| entry.door == self.door.name).collect());
+        expected.take(*round, entries.into_iter().filter(|entry| entry.stream == self.stream.name).collect());
     }
 
     async fn run(&self, runner: &Runner) -> Result<Outcome, Error> {
         let settings = self.played.settings();
         let client = Client::new(&settings).unwrap();
-        runner.run_door(self.upstream, self.door, &client, &settings).await
+        runner.sync_stream(self.upstream, self.stream, &client, &settings).await
     }
 
-    /// Whether the door's run was begun and has not ended.
+    /// Whether the stream's run was begun and has not ended.
     async fn is_under_way(&self) -> bool {
-        let row = self.engine.parts.engine.get(&RUNS, &key![self.door.name]).await.unwrap();
+        let row = self.engine.parts.engine.get(&RUNS, &key![self.stream.name]).await.unwrap();
         row.is_some_and(|row| serde_json::from_slice::<RunRow>(&row).unwrap().is_under_way())
     }
 
     /// Runs until all is said: what a snapshot lacks is withdrawn by the second run.
     async fn run_whole(&self, runner: &Runner) {
-        for _ in 0..if self.door.snapshot { 2 } else { 1 } {
+        for _ in 0..if self.stream.snapshot { 2 } else { 1 } {
             self.run(runner).await.unwrap();
         }
     }
@@ -145,13 +145,13 @@ const MISSED_MAX: u32 = 3;
 /// goes on, and continued, does no harm: one chain, no change lost or shown twice, nothing that it had read flows back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_ingestor_paused_at_any_step_does_no_harm() {
-    for (seed, records, name, door) in [(51, 150, "openfda", "openfda.food"), (52, 600, "fsis", "fsis")] {
-        let story = Ingesting::begin(seed, records, name, door).await;
+    for (seed, records, name, stream) in [(51, 150, "openfda", "openfda.food"), (52, 600, "fsis", "fsis")] {
+        let story = Ingesting::begin(seed, records, name, stream).await;
         let gate = Gate::new(false);
         let (slow, quick) = (story.gated(&gate, fixed_clock(), "slow"), story.engine.rival(clock_after(1), "quick"));
         let (mut calls, mut held, mut overtaken, mut missed) = (0, 0, 0, 0);
         while missed < MISSED_MAX {
-            let what = format!("{door} held after {calls} calls");
+            let what = format!("{stream} held after {calls} calls");
             story.advance();
             match hold(&gate, calls, Box::pin(story.run(&slow))).await {
                 Either::Left(ended) => {
@@ -160,7 +160,7 @@ async fn an_ingestor_paused_at_any_step_does_no_harm() {
                     story.run_whole(&quick).await;
                 }
                 Either::Right(process) => {
-                    story.engine.end_lease(door).await;
+                    story.engine.end_lease(stream).await;
                     story.run_whole(&quick).await;
                     story.advance();
                     story.run_whole(&quick).await;
@@ -172,8 +172,8 @@ async fn an_ingestor_paused_at_any_step_does_no_harm() {
             story.assert_said(&quick, &what).await;
             calls += 1;
         }
-        println!("{door}: held at {held} steps, overtaken at {overtaken}");
-        assert!(held > 30 && overtaken > held / 2, "{door}: {overtaken} of {held}");
+        println!("{stream}: held at {held} steps, overtaken at {overtaken}");
+        assert!(held > 30 && overtaken > held / 2, "{stream}: {overtaken} of {held}");
         story.end().await;
     }
 }
@@ -182,8 +182,8 @@ async fn an_ingestor_paused_at_any_step_does_no_harm() {
 /// is held, the second begins and is held, too, the first ends, then the second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_ingestors_that_cross_at_any_steps_do_no_harm() {
-    for (seed, records, name, door) in [(53, 150, "openfda", "openfda.food"), (54, 600, "fsis", "fsis")] {
-        let story = Ingesting::begin(seed, records, name, door).await;
+    for (seed, records, name, stream) in [(53, 150, "openfda", "openfda.food"), (54, 600, "fsis", "fsis")] {
+        let story = Ingesting::begin(seed, records, name, stream).await;
         let gates = [Gate::new(false), Gate::new(false)];
         let first = story.gated(&gates[0], fixed_clock(), "first");
         let second = story.gated(&gates[1], clock_after(1), "second");
@@ -192,7 +192,7 @@ async fn two_ingestors_that_cross_at_any_steps_do_no_harm() {
         while missed < MISSED_MAX {
             // Each step of the one, against steps of the other that are spread over all of its run.
             let other = calls * 7 % 41;
-            let what = format!("{door} held after {calls} calls, the other after {other}");
+            let what = format!("{stream} held after {calls} calls, the other after {other}");
             story.advance();
             match hold(&gates[0], calls, Box::pin(story.run(&first))).await {
                 Either::Left(ended) => {
@@ -200,7 +200,7 @@ async fn two_ingestors_that_cross_at_any_steps_do_no_harm() {
                     missed += 1;
                 }
                 Either::Right(one) => {
-                    story.engine.end_lease(door).await;
+                    story.engine.end_lease(stream).await;
                     let two = hold(&gates[1], other, Box::pin(story.run(&second))).await;
                     gates[0].release();
                     let one = one.await;
@@ -217,8 +217,8 @@ async fn two_ingestors_that_cross_at_any_steps_do_no_harm() {
             story.assert_said(&third, &what).await;
             calls += 1;
         }
-        println!("{door}: crossed at {held} steps, overtaken at {overtaken:?}");
-        assert!(held > 30 && overtaken.iter().all(|times| *times > 2), "{door}: {overtaken:?} of {held}");
+        println!("{stream}: crossed at {held} steps, overtaken at {overtaken:?}");
+        assert!(held > 30 && overtaken.iter().all(|times| *times > 2), "{stream}: {overtaken:?} of {held}");
         story.end().await;
     }
 }
@@ -241,7 +241,7 @@ async fn a_run_that_ends_during_a_look_is_not_gone_on_with() {
             run.await.unwrap();
             continue;
         }
-        match hold(&gates[1], calls, Box::pin(looking.is_cut(story.upstream))).await {
+        match hold(&gates[1], calls, Box::pin(looking.has_orphaned_run(story.upstream))).await {
             Either::Left(is_cut) => {
                 assert!(!is_cut.unwrap(), "it has its lease");
                 break run;
@@ -256,8 +256,8 @@ async fn a_run_that_ends_during_a_look_is_not_gone_on_with() {
         calls += 1;
     };
     assert!(calls > 3, "held at {calls} steps");
-    story.engine.end_lease(story.door.name).await;
-    assert!(looking.is_cut(story.upstream).await.unwrap(), "nobody goes on with it");
+    story.engine.end_lease(story.stream.name).await;
+    assert!(looking.has_orphaned_run(story.upstream).await.unwrap(), "nobody goes on with it");
     gates[0].release();
     is_overtaken(&cut.await, "a run without its lease");
     let third = story.engine.rival(clock_after(2), "third");
@@ -315,9 +315,9 @@ impl Told {
         engine.run_all(&played.settings()).await;
         let mut expected = Expected::at_first(played.sim.current(None));
         for round in 1..=5 {
-            let known = played.sim.account().len() as u64;
+            let known = played.sim.expected_changes().len() as u64;
             played.sim.advance(60);
-            expected.take(round, played.sim.account_after(known));
+            expected.take(round, played.sim.expected_changes_after(known));
             engine.run_all(&played.settings()).await;
             engine.run_all(&played.settings()).await;
         }

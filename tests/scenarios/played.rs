@@ -1,4 +1,4 @@
-//! What is played and what is read fit: every door of every upstream that the simulator plays is read to its end, and days bring more.
+//! What is played and what is read fit: every stream of every upstream that the simulator plays is read to its end, and days bring more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use schemas::clock::Clock;
 
 use crate::engine::{Engine, Played, fixed_clock, upstream_names};
 
-/// The doors whose records come and move by the day alone.
+/// The streams whose records come and move by the day alone.
 const DAILY: &[&str] = &[
     "clinical_trials",
     "edgar.current",
@@ -20,27 +20,27 @@ const DAILY: &[&str] = &[
     "usaspending.transactions",
 ];
 
-/// How many records each door saw and appended. None may be rejected.
+/// How many records each stream saw and appended. None may be rejected.
 fn counts(outcomes: Vec<Outcome>) -> BTreeMap<&'static str, (i64, i64)> {
     let own = |outcome: Outcome| {
         assert_eq!(outcome.run.rejected, 0, "{outcome:?}");
-        (outcome.door, (outcome.run.seen, outcome.run.appended))
+        (outcome.stream, (outcome.run.seen, outcome.run.appended))
     };
     outcomes.into_iter().map(own).collect()
 }
 
 /// Proves that all that is played is read without a failure or a reject, that a second look on the same day finds nothing new, and that the
-/// next business day brings something by every door that goes by the day.
+/// next business day brings something by every stream that goes by the day.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_door_reads_what_is_played() {
+async fn every_stream_reads_what_is_played() {
     let dir = tempfile::tempdir().unwrap();
     let played = Played::start(21, 300, fixed_clock()).await;
     let engine = Engine::open(dir.path(), fixed_clock()).await;
     let first = counts(engine.run_all(&played.settings()).await);
-    let doors = upstream_names().into_iter().flat_map(|name| upstreams::by_name(name).unwrap().manifest().doors);
-    assert_eq!(first.keys().copied().collect::<BTreeSet<_>>(), doors.map(|door| door.name).collect());
-    for door in DAILY {
-        assert!(first[door].0 > 0 && first[door].1 > 0, "{door}: {:?}", first[door]);
+    let streams = upstream_names().into_iter().flat_map(|name| upstreams::by_name(name).unwrap().manifest().streams);
+    assert_eq!(first.keys().copied().collect::<BTreeSet<_>>(), streams.map(|stream| stream.name).collect());
+    for stream in DAILY {
+        assert!(first[stream].0 > 0 && first[stream].1 > 0, "{stream}: {:?}", first[stream]);
     }
     let second = counts(engine.run_all(&played.settings()).await);
     assert!(second.values().all(|(_, appended)| *appended == 0), "{second:?}");
@@ -50,8 +50,8 @@ async fn every_door_reads_what_is_played() {
     played.sim.set_today(date(2026, 11, 23));
     let engine = Engine::open(dir.path(), Clock::Fixed("2026-11-23T12:00:00Z".parse().unwrap())).await;
     let third = counts(engine.run_all(&played.settings()).await);
-    for door in DAILY {
-        assert!(third[door].1 > 0, "{door}: {:?}", third[door]);
+    for stream in DAILY {
+        assert!(third[stream].1 > 0, "{stream}: {:?}", third[stream]);
     }
     assert!(engine.export("rejected", true).await.is_empty());
     engine.close().await;

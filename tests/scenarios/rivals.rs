@@ -98,36 +98,36 @@ async fn a_paused_ingestor_does_no_harm() {
         let upstream = upstreams::by_name(name).unwrap();
 
         played.sim.advance(25);
-        let first = played.sim.account();
+        let first = played.sim.expected_changes();
         let (address, held, release) = holding(&played.base_url, path, pass).await;
         let slow_settings = settings(&address);
         let slow = engine.rival(fixed_clock(), "slow");
         let quick = engine.rival(Clock::Fixed(fixed_clock().now() + Duration::from_secs(120)), "quick");
         let story = async {
             held.await.unwrap();
-            for door in upstream.manifest().doors {
-                engine.end_lease(door.name).await;
+            for stream in upstream.manifest().streams {
+                engine.end_lease(stream.name).await;
             }
             for _ in 0..2 {
-                for result in quick.run(upstream, &played.settings()).await.unwrap() {
+                for result in quick.sync(upstream, &played.settings()).await.unwrap() {
                     result.unwrap();
                 }
             }
             played.sim.advance(25);
             for _ in 0..2 {
-                for result in quick.run(upstream, &played.settings()).await.unwrap() {
+                for result in quick.sync(upstream, &played.settings()).await.unwrap() {
                     result.unwrap();
                 }
             }
             release.send(()).unwrap();
         };
-        let (results, ()) = join(slow.run(upstream, &slow_settings), story).await;
+        let (results, ()) = join(slow.sync(upstream, &slow_settings), story).await;
         let overtaken = results.unwrap().iter().filter(|result| matches!(result, Err(ingest::Error::Overtaken { .. }))).count();
         assert_eq!(overtaken, 1, "{name} {path} after {pass}");
 
         let own = |entries: Vec<simulator::Entry>| entries.into_iter().filter(|entry| entry.upstream == name).collect::<Vec<_>>();
         expected.take(1, own(first.clone()));
-        expected.take(2, own(played.sim.account_after(first.len() as u64)));
+        expected.take(2, own(played.sim.expected_changes_after(first.len() as u64)));
         let facts = engine.facts().await;
         expected.assert_facts(&facts);
         engine.projected().await;
@@ -148,7 +148,7 @@ async fn two_ingestors_at_once_make_one_chain() {
     let upstream = upstreams::by_name("openfda").unwrap();
     let (one, other) = (engine.rival(fixed_clock(), "one"), engine.rival(fixed_clock(), "other"));
     let play = played.settings();
-    let (one, other) = join(one.run(upstream, &play), other.run(upstream, &play)).await;
+    let (one, other) = join(one.sync(upstream, &play), other.sync(upstream, &play)).await;
     for (one, other) in one.unwrap().into_iter().zip(other.unwrap()) {
         let busy = |result: &Result<_, _>| matches!(result, Err(ingest::Error::Busy { .. } | ingest::Error::Overtaken { .. }));
         assert!(one.is_ok() || busy(&one), "{one:?}");
@@ -191,9 +191,9 @@ async fn deciders_in_turns_tell_every_change_once() {
     for round in 1..=6 {
         rivals[round % 2].service("recalls").unwrap().catch_up().await.unwrap();
         let upto = engine.feed().await.len();
-        let known = played.sim.account().len() as u64;
+        let known = played.sim.expected_changes().len() as u64;
         played.sim.advance(10);
-        expected.take(round, played.sim.account_after(known));
+        expected.take(round, played.sim.expected_changes_after(known));
         read_all(&engine, &played).await;
         read_all(&engine, &played).await;
         assert_eq!(engine.feed().await.len(), upto, "nothing is told before it is decided");
@@ -235,9 +235,9 @@ async fn deciders_at_once_tell_every_change_once() {
         // Each on a task of its own, so that they are at once.
         join(reading, join(one, other)).await;
         end.mark_unchanged();
-        let known = played.sim.account().len() as u64;
+        let known = played.sim.expected_changes().len() as u64;
         played.sim.advance(10);
-        expected.take(round, played.sim.account_after(known));
+        expected.take(round, played.sim.expected_changes_after(known));
     }
     read_all(&engine, &played).await;
     read_all(&engine, &played).await;

@@ -143,12 +143,12 @@ async fn a_withdrawal_takes_two_runs() {
     let held = standing(&story.engine.facts().await).into_keys().collect::<BTreeSet<_>>();
     let gone: Vec<String> = ["fsis", "nhtsa.flat"]
         .into_iter()
-        .map(|door| {
-            story.played.advance_until(|entry| entry.kind == Kind::Withdrawn && entry.door == door && held.contains(&entry.key)).key
+        .map(|stream| {
+            story.played.advance_until(|entry| entry.kind == Kind::Withdrawn && entry.stream == stream && held.contains(&entry.key)).key
         })
         .collect();
     let expected: BTreeSet<String> =
-        story.played.sim.account().into_iter().filter(|entry| entry.kind == Kind::Withdrawn).map(|entry| entry.key).collect();
+        story.played.sim.expected_changes().into_iter().filter(|entry| entry.kind == Kind::Withdrawn).map(|entry| entry.key).collect();
     let withdrawn = |facts: &[Value]| -> BTreeSet<String> {
         of_kind(facts, FactKind::Withdrawn).into_iter().map(|fact| fact["key"].as_str().unwrap().to_owned()).collect()
     };
@@ -193,7 +193,7 @@ async fn a_burst_is_survived() {
     story.engine.close().await;
 }
 
-/// Proves that a field that vanished or changed its type stops that door with an error naming it, while the others go on, and that
+/// Proves that a field that vanished or changed its type stops that stream with an error naming it, while the others go on, and that
 /// nothing was lost once it is back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn drift_stops_one_upstream() {
@@ -204,13 +204,13 @@ async fn drift_stops_one_upstream() {
         ("schema_retyped", "fsis", "field_recall_date"),
         ("schema_missing", "nhtsa.socrata", "report_received_date"),
     ];
-    for (fault, door, field) in cases {
-        story.played.faults(&[(fault, 1.0)], door);
+    for (fault, stream, field) in cases {
+        story.played.faults(&[(fault, 1.0)], stream);
         let failed = story.run_anyway().await;
-        assert_eq!(failed.len(), 1, "{fault} at {door}: {failed:?}");
-        assert!(failed[0].contains(door) && failed[0].contains(field), "{}", failed[0]);
+        assert_eq!(failed.len(), 1, "{fault} at {stream}: {failed:?}");
+        assert!(failed[0].contains(stream) && failed[0].contains(field), "{}", failed[0]);
         let runs = story.engine.export("recalls", true).await;
-        let key = format!("@run/{door}");
+        let key = format!("@run/{stream}");
         let last = runs.iter().rfind(|fact| fact["key"] == key.as_str() && fact["kind"] == "run_failed").unwrap();
         assert!(last["run"]["reason"].as_str().unwrap().contains(field), "{last}");
     }
@@ -226,7 +226,7 @@ async fn a_number_given_later_supersedes() {
     let story = read_once(7, 800).await;
     let held = standing(&story.engine.facts().await).into_keys().collect::<BTreeSet<_>>();
     let old = story.played.advance_until(|entry| entry.kind == Kind::Superseded && held.contains(&entry.key));
-    let entries = story.played.sim.account_after(old.n);
+    let entries = story.played.sim.expected_changes_after(old.n);
     let heir = entries.iter().find(|entry| entry.kind == Kind::New).unwrap();
     // Whatever was withdrawn on the way takes two.
     story.engine.run_all(&story.played.settings()).await;

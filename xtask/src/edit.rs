@@ -1,23 +1,29 @@
-//! Adding to a text: a line to a sorted run, an item to a list, a section, a row. Each answers the whole text as it will read, in the form
-//! that rustfmt gives it, or says what it did not find.
+//! Functions that add to a text: a line to sorted lines, an item to a list, a section to a TOML file, a row to a table. Each returns the new
+//! text, formatted like rustfmt does, or an error that says what it did not find.
 
-use crate::rooms;
+use crate::layout;
 
-/// The width of a line of ours (rustfmt.toml).
+/// The line width of rustfmt.toml.
 const WIDTH: usize = 140;
 
-/// Adds a line to the first run of lines that `key` knows, by the order of their keys.
+/// Returns the module that a line declares.
+pub(crate) fn module_line(line: &str) -> Option<&str> {
+    ["pub(crate) ", "pub "].iter().find_map(|seen| line.strip_prefix(seen)).unwrap_or(line).strip_prefix("mod ")?.strip_suffix(';')
+}
+
+/// Adds a line to the first consecutive lines for which `key` returns a key, in the order of the keys.
 pub(crate) fn line<'a>(text: &'a str, new: &'a str, key: impl Fn(&'a str) -> Option<&'a str>) -> Result<String, String> {
     let mut lines: Vec<&str> = text.lines().collect();
-    let wanted = key(new).ok_or_else(|| format!("\"{new}\" is no line of the run"))?;
-    let start = lines.iter().position(|line| key(line).is_some()).ok_or_else(|| format!("holds nothing like \"{new}\""))?;
+    let wanted = key(new).ok_or_else(|| format!("\"{new}\" does not match the lines"))?;
+    let start = lines.iter().position(|line| key(line).is_some()).ok_or_else(|| format!("has nothing like \"{new}\""))?;
     let run = lines.iter().skip(start).take_while(|line| key(line).is_some());
     let before = run.take_while(|line| key(line).is_some_and(|known| known < wanted)).count();
     lines.insert(start + before, new);
     Ok(joined(&lines))
 }
 
-/// Adds lines before the first line that `is_next` knows, and before the comments that stand on it; without any at the end of `after`'s run.
+/// Adds lines before the first line that `is_next` accepts, and before its comments. Without such a line they are added after the last line
+/// that `after` accepts.
 pub(crate) fn lines_before(
     text: &str,
     new: &[&str],
@@ -33,9 +39,9 @@ pub(crate) fn lines_before(
     Ok(joined(&lines))
 }
 
-/// Adds an item to the list that stands after `head`, where `place` says among those that are there.
+/// Adds an item to the first list after `head`. `place` returns its index among the existing items.
 pub(crate) fn item(text: &str, head: &str, new: &str, place: impl Fn(&[&str]) -> usize) -> Result<String, String> {
-    let list = rooms::list(text, head)?;
+    let list = layout::list(text, head)?;
     if list.inner.contains("//") {
         return Err(format!("{head} holds comments: add \"{new}\" by hand"));
     }
@@ -50,13 +56,13 @@ pub(crate) fn item(text: &str, head: &str, new: &str, place: impl Fn(&[&str]) ->
     if was_flat && line.len() + flat.len() + tail <= WIDTH {
         return Ok(format!("{before}{flat}{after}"));
     }
-    // A value that fits on a line of its own goes there.
+    // If the value fits on a line of its own, it is written there.
     if let Some((name, value)) = line.rsplit_once("= ").filter(|(name, _)| was_flat && !name.is_empty())
         && indent + 4 + value.len() + flat.len() + tail <= WIDTH
     {
         return Ok(format!("{above}{name}=\n{:width$}{value}{flat}{after}", "", width = indent + 4));
     }
-    // One item a line; what stood on a line of its own goes back behind its name.
+    // Otherwise one item per line; a value on a line of its own moves back to the line of its name.
     let head = above.trim_end().strip_suffix('=').filter(|_| was_flat && line.trim_start().starts_with('&'));
     let (before, indent) =
         head.map_or((before.to_owned(), indent), |head| (format!("{head}= {}", line.trim_start()), indent.saturating_sub(4)));
@@ -64,8 +70,8 @@ pub(crate) fn item(text: &str, head: &str, new: &str, place: impl Fn(&[&str]) ->
     Ok(format!("{before}\n{rows}{:indent$}{after}", ""))
 }
 
-/// Adds `[GROUP.NAME]` to the sections of a group in order of their names. The first one of a group says what each key is for; a new first one
-/// takes these words over.
+/// Adds `[GROUP.NAME]` to the sections of a group, sorted by name. The first section of a group documents its keys; a new first section takes
+/// these comments over.
 pub(crate) fn section(text: &str, group: &str, name: &str, values: &[(&str, &str)]) -> Result<String, String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let name_of = |line: &str| line.strip_prefix('[')?.strip_suffix(']')?.strip_prefix(group)?.strip_prefix('.').map(str::to_owned);
@@ -108,12 +114,12 @@ pub(crate) fn section(text: &str, group: &str, name: &str, values: &[(&str, &str
     Ok(joined(&lines))
 }
 
-/// Adds a row to the table whose rows begin with the names of `order`, where `order` has its name.
+/// Adds a row to the table whose rows begin with the names of `order`, at the position of its name in `order`.
 pub(crate) fn row(text: &str, name: &str, new: &str, order: &[&str]) -> Result<String, String> {
     let mut lines: Vec<&str> = text.lines().collect();
     let rank = |name: &str| order.iter().position(|known| *known == name);
     let wanted = rank(name).ok_or_else(|| format!("\"{name}\" has no place"))?;
-    let rows: Vec<(usize, usize)> = lines.iter().enumerate().filter_map(|(at, line)| Some((at, rank(rooms::row_name(line)?)?))).collect();
+    let rows: Vec<(usize, usize)> = lines.iter().enumerate().filter_map(|(at, line)| Some((at, rank(layout::row_name(line)?)?))).collect();
     let after = rows.iter().rev().find(|(_, rank)| *rank < wanted).map(|(at, _)| at + 1);
     let at = after.or(rows.first().map(|(at, _)| *at)).ok_or("holds no table of topics")?;
     lines.insert(at, new);
@@ -132,7 +138,7 @@ mod tests {
         line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod ")?.strip_suffix(';')
     }
 
-    /// Proves that a line comes into the first run alone, at its beginning, within it and at its end.
+    /// Proves that a line is added only to the first group of lines: at its start, within it and at its end.
     #[test]
     fn lines_in_order() {
         let text = "//! x\n\nmod b;\npub mod d;\n\nmod a;\n";
@@ -142,7 +148,7 @@ mod tests {
         assert!(line("fn x() {}\n", "mod e;", module).is_err());
     }
 
-    /// Proves that lines come before the comments of what they come before.
+    /// Proves that lines are added before the comments of the next line.
     #[test]
     fn lines_before_comments() {
         let text = "/// A.\nconst A;\n/// C.\nconst C;\n\nrest\n";
@@ -151,7 +157,7 @@ mod tests {
         assert_eq!(add("none").unwrap(), "/// A.\nconst A;\n/// C.\nconst C;\n/// N.\nconst N;\n\nrest\n");
     }
 
-    /// Proves that a list is written flat, on a line of its own or one item a line, as it fits.
+    /// Proves that a list is written on one line, on a line of its own, or with one item per line, as it fits.
     #[test]
     fn items_as_they_fit() {
         let add = |text: &str, new: &str| item(text, "ALL: &[X] =", new, |items| items.iter().filter(|known| **known < new).count());
@@ -175,7 +181,7 @@ mod tests {
         assert!(add("const ALL: &[X] = &[\n    a, // why\n];\n", "b").is_err() && add("const NONE;", "b").is_err());
     }
 
-    /// Proves that sections stand in order, and that the first one keeps the words for all of its group.
+    /// Proves that sections are sorted, and that the first one has the comments for its group.
     #[test]
     fn sections_in_order() {
         let text = "# All alike.\n[g.b]\n# What x is.\nx = 1\ny = 2\n\n# Of d.\n[g.d]\nx = 3\n\n[h]\nz = 1\n";
@@ -188,7 +194,7 @@ mod tests {
         assert_eq!(add("a"), a);
     }
 
-    /// Proves that a row comes after those that its list has before it.
+    /// Proves that a row is added after the rows before it in the list.
     #[test]
     fn rows_in_order() {
         let text = "| topic |\n|---|\n| `a` | 1 |\n| `c` | 1 |\n\n| `other` | 1 |\n";

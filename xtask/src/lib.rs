@@ -1,40 +1,40 @@
-//! What keeps the map true: `cargo xtask new upstream`, `new service`, `tidy`.
+//! Development tasks: `cargo xtask new upstream`, `cargo xtask new service` and `cargo xtask tidy`.
 //!
-//! Promises: `new` writes all that a new thing needs and touches nothing else, or, refused, writes nothing at all; `tidy` looks at
-//! everything that is checked in and changes nothing.
+//! Guarantees: `new` writes all files that an addition needs and changes nothing else; if it refuses, it writes nothing. `tidy` checks every
+//! file in the repository and changes nothing.
 //!
-//! Architecture invariant: it depends on no crate of ours. What it must know of them it reads from their sources, so that it works on a
-//! tree that does not compile, and so that running it builds nothing else.
+//! Architecture invariant: it depends on no other crate of the workspace and reads their sources instead. So it works on a tree that does
+//! not compile, and running it builds nothing else.
 
 use std::fmt;
 use std::path::PathBuf;
 
 mod edit;
+pub mod layout;
 #[path = "../../schemas/src/names.rs"]
 pub mod names;
 pub mod new;
-pub mod rooms;
 pub mod tidy;
 pub mod tree;
 
-/// Why nothing was done.
+/// Why a task failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// A file cannot be read or written.
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
-    /// What was asked for cannot be.
+    /// The request is invalid.
     Refused(String),
-    /// A file does not have the form in which it could be read or added to.
+    /// A file does not have the form that this program can read or extend.
     Form {
-        /// The file, from the root on.
+        /// The path of the file from the root of the repository.
         path: String,
-        /// What is missing.
+        /// What is wrong.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The files of the repository as texts, and what is to be written into it.
+//! The text files of the repository, and plans of files to write.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::Error;
 
-/// What is checked in, or would be: every text file, by its path from the root on.
+/// All text files that are checked in or not ignored, by their path from the root.
 #[derive(Debug, Default)]
 pub struct Tree {
     root: PathBuf,
@@ -15,7 +15,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The tree around the current directory.
+    /// Reads the repository around the current directory.
     ///
     /// # Errors
     /// When there is none, or it cannot be read.
@@ -25,7 +25,7 @@ impl Tree {
         Self::read(root.ok_or_else(|| Error::Refused("not inside the repository".to_owned()))?)
     }
 
-    /// The tree at a root: what git knows or would take, and where git does not say, every file but those of builds.
+    /// Reads the repository at a root: the files that git tracks or does not ignore. Without git every file except those of builds.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -37,7 +37,7 @@ impl Tree {
         let mut files = BTreeMap::new();
         for path in paths {
             let file = root.join(&path);
-            // A file that is in the index and no longer on the disk is on its way out; a link is read where it leads.
+            // A file may be in the index but deleted from the disk. Links are followed.
             if !file.is_file() {
                 continue;
             }
@@ -49,39 +49,39 @@ impl Tree {
         Ok(Self { root: root.to_owned(), files })
     }
 
-    /// A tree of these files, for tests.
+    /// Makes a tree of the given files, for tests.
     #[must_use]
     pub fn of(files: &[(&str, &str)]) -> Self {
         let files = files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
         Self { root: PathBuf::new(), files }
     }
 
-    /// Where it is.
+    /// The root directory.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// A file's text.
+    /// Returns the text of a file.
     #[must_use]
     pub fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(String::as_str)
     }
 
-    /// The text of a file that must be there.
+    /// Returns the text of a required file.
     ///
     /// # Errors
-    /// When it is not.
+    /// When the file does not exist.
     pub fn must(&self, path: &str) -> Result<&str, Error> {
-        self.text(path).ok_or_else(|| Error::Form { path: path.to_owned(), reason: "is not there".to_owned() })
+        self.text(path).ok_or_else(|| Error::Form { path: path.to_owned(), reason: "does not exist".to_owned() })
     }
 
-    /// All files: path and text, in the order of their paths.
+    /// All files with path and text, sorted by path.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
-    /// Whether a file or a folder is there.
+    /// Whether a file or a folder exists.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
         let folder = format!("{path}/");
@@ -89,15 +89,15 @@ impl Tree {
     }
 }
 
-/// What git says; `None` without git, in a copy that is no repository, and where git refuses to look.
+/// Lists the files with git; `None` without git, outside a repository, and when git refuses.
 fn of_git(root: &Path) -> Option<Vec<String>> {
     if !root.join(".git").exists() {
         return None;
     }
-    let asked = Command::new("git").args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root).output();
-    let output = asked.ok().filter(|output| output.status.success())?;
+    let listed = Command::new("git").args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root).output();
+    let output = listed.ok().filter(|output| output.status.success())?;
     let mut paths: Vec<String> = String::from_utf8_lossy(&output.stdout).split_terminator('\0').map(str::to_owned).collect();
-    // During a merge a file stands in the index more than once.
+    // During a merge a file is in the index more than once.
     paths.sort_unstable();
     paths.dedup();
     Some(paths)
@@ -120,14 +120,14 @@ fn walk(root: &Path) -> Result<Vec<String>, Error> {
     Ok(paths)
 }
 
-/// Files to be written: new ones, and others as they will read.
+/// Files to write: new files, and existing files with their new content.
 pub struct Plan<'a> {
     tree: &'a Tree,
     files: BTreeMap<String, String>,
 }
 
 impl<'a> Plan<'a> {
-    /// A plan that writes nothing yet.
+    /// Makes an empty plan.
     #[must_use]
     pub fn new(tree: &'a Tree) -> Self {
         Self { tree, files: BTreeMap::new() }
@@ -136,20 +136,20 @@ impl<'a> Plan<'a> {
     /// Adds a new file.
     ///
     /// # Errors
-    /// When there is one.
+    /// When the file exists already.
     pub fn create(&mut self, path: impl Into<String>, text: impl Into<String>) -> Result<(), Error> {
         let path = path.into();
         if self.tree.has(&path) || self.tree.root.join(&path).exists() {
-            return Err(Error::Refused(format!("{path} is there already")));
+            return Err(Error::Refused(format!("{path} exists already")));
         }
         self.files.insert(path, text.into());
         Ok(())
     }
 
-    /// Adds to a file.
+    /// Changes an existing file.
     ///
     /// # Errors
-    /// When it is not there, or has not the form in which it can be added to.
+    /// When the file does not exist, or does not have the form that `change` can extend.
     pub fn edit(&mut self, path: &str, change: impl FnOnce(&str) -> Result<String, String>) -> Result<(), Error> {
         let before = match self.files.get(path) {
             Some(text) => text,
@@ -160,15 +160,15 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// The files: path, and whether it is a new one.
+    /// The files: path, and whether the file is new.
     pub fn files(&self) -> impl Iterator<Item = (&str, bool)> {
         self.files.keys().map(|path| (path.as_str(), self.tree.text(path).is_none()))
     }
 
-    /// Writes them all below a root.
+    /// Writes all files below a root.
     ///
     /// # Errors
-    /// When one cannot be written.
+    /// When a file cannot be written.
     pub fn write(&self, root: &Path) -> Result<(), Error> {
         for (path, text) in &self.files {
             let path = root.join(path);

@@ -1,6 +1,6 @@
-//! What `cargo xtask new` writes into a copy of the repository: these files, no others, with every list in order.
+//! `cargo xtask new` in a copy of the repository: it writes exactly the expected files, with every list in order.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue has failed")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use tempfile::TempDir;
-use xtask::new::{self, Asked};
+use xtask::new::{self, FactTopic};
 use xtask::tidy;
 use xtask::tree::Tree;
 
@@ -16,7 +16,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// The repository's sources and pages in a folder of their own, without git and with few of the fixtures.
+/// Copies the repository's text files to a temporary folder, without git and with few of the fixtures.
 fn copy() -> TempDir {
     let copy = tempfile::tempdir().unwrap();
     let tree = Tree::read(root()).unwrap();
@@ -28,7 +28,7 @@ fn copy() -> TempDir {
     copy
 }
 
-/// Runs the command in a copy; answers its exit code and what it says.
+/// Runs the command in a copy. Returns its exit code, standard output and standard error.
 fn xtask(copy: &TempDir, arguments: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_xtask")).args(arguments).current_dir(copy.path()).output().unwrap();
     (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
@@ -38,39 +38,39 @@ fn files(copy: &TempDir) -> BTreeMap<String, String> {
     Tree::read(copy.path()).unwrap().files().map(|(path, text)| (path.to_owned(), text.to_owned())).collect()
 }
 
-/// What a command wrote: `new PATH` or `edit PATH` for each file that differs, which must be what it said.
+/// Runs a command and returns `new PATH` or `edit PATH` for each file that it changed. Its output must list the same files.
 fn written(copy: &TempDir, arguments: &[&str]) -> Vec<String> {
     let before = files(copy);
-    let (code, said, error) = xtask(copy, arguments);
+    let (code, output, error) = xtask(copy, arguments);
     assert_eq!((code, error.as_str()), (Some(0), ""), "{arguments:?}");
     let after = files(copy);
-    assert!(before.keys().all(|path| after.contains_key(path)), "nothing is taken away");
+    assert!(before.keys().all(|path| after.contains_key(path)), "no file is removed");
     let differs = |(path, text): (&String, &String)| match before.get(path) {
         None => Some(format!("new  {path}")),
         Some(known) => (known != text).then(|| format!("edit {path}")),
     };
     let written: Vec<String> = after.iter().filter_map(differs).collect();
-    let said: Vec<&str> = said.lines().collect();
-    let (count, listed) = said.split_last().unwrap();
+    let output: Vec<&str> = output.lines().collect();
+    let (count, listed) = output.split_last().unwrap();
     assert_eq!(listed, written);
     let count = count.split(';').next().unwrap();
     assert!(after["README.md"].contains(count), "the README does not say {count}");
     written
 }
 
-/// Proves that lists are in order, that each name has its rooms, and that no mark of a template is left.
+/// Proves that lists are in order, that each name has its files, and that no placeholder of a template remains.
 fn is_whole(copy: &TempDir, written: &[String]) {
     let tree = Tree::read(copy.path()).unwrap();
     assert_eq!(tidy::check(&tree).unwrap(), []);
     for path in written.iter().filter_map(|line| line.strip_prefix("new  ")) {
         let text = tree.text(path).unwrap();
-        // Between two of the signs a mark has a word; nothing else that is written has one there.
-        let is_mark = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
-        assert!(!text.is_empty() && !text.split('@').skip(1).any(|word| is_mark(&word)), "{path}:\n{text}");
+        // A placeholder has a word between two `@`; nothing else in the templates has.
+        let is_placeholder = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+        assert!(!text.is_empty() && !text.split('@').skip(1).any(|word| is_placeholder(&word)), "{path}:\n{text}");
     }
 }
 
-/// Proves that an upstream takes six new pages, two new sources and three lines in lists, wherever its name comes.
+/// Proves that an upstream needs six new fixtures, two new sources and three lines in lists, wherever its name is sorted.
 #[test]
 fn an_upstream() {
     for name in ["aaa_first", "mmm_middle", "zzz_last"] {
@@ -92,32 +92,29 @@ fn an_upstream() {
     }
 }
 
-/// Proves that a new kind of fact takes its record, its schema, a line in three lists and a row on two pages beside.
+/// Proves that a new kind of fact also needs its record, its schema, a line in three lists and a row in two documents.
 #[test]
 fn an_upstream_of_a_new_kind() {
     let copy = copy();
-    let mut more = written(&copy, &["new", "upstream", "mmm_middle", "--new-topic", "rrr_things"]);
+    let mut more = written(&copy, &["new", "upstream", "mmm_middle", "--new-topic", "rrr_facts"]);
     is_whole(&copy, &more);
     more.retain(|line| !line.contains("mmm_middle") && !line.contains("ingest/") && !line.contains("default.toml"));
     let wanted = [
         "edit ops/docs/contributing/architecture.md",
         "edit ops/docs/reference/topics.md",
-        "new  schemas/avro/rrr_things.avsc",
+        "new  schemas/avro/rrr_facts.avsc",
         "edit schemas/src/avro.rs",
         "edit schemas/src/facts/mod.rs",
-        "new  schemas/src/facts/rrr_things.rs",
+        "new  schemas/src/facts/rrr_facts.rs",
         "edit schemas/src/topics.rs",
     ];
     assert_eq!(more, wanted);
     let module = fs::read_to_string(copy.path().join("schemas/src/facts/mod.rs")).unwrap();
-    assert!(
-        module.contains("    Recall(recalls::RecallFact) = RECALLS;\n    RrrThing(rrr_things::RrrThingFact) = RRR_THINGS;\n"),
-        "{module}"
-    );
+    assert!(module.contains("    Recall(recalls::RecallFact) = RECALLS;\n    RrrFact(rrr_facts::RrrFactFact) = RRR_FACTS;\n"), "{module}");
 }
 
-/// Proves that a service takes its rows, schema, fold and answers, the definitions of its tables, and its lines in lists, wherever its name
-/// comes.
+/// Proves that a service needs its rows, schema, fold and operations, the definitions of its tables, and its lines in lists, wherever its
+/// name is sorted.
 #[test]
 fn a_service() {
     for name in ["aaa_first", "mmm_middle", "zzz_last"] {
@@ -149,46 +146,53 @@ fn a_service() {
     }
 }
 
-/// Proves that what cannot be is refused with its reason and the nearest known name.
+/// Proves that invalid requests are refused with the reason and the nearest known name.
 #[test]
 fn refusals() {
     let tree = Tree::read(root()).unwrap();
-    for (arguments, reason) in [
-        (&["upstream", "fsis", "--topic", "recalls"][..], "an upstream named \"fsis\" is there already"),
-        (&["upstream", "text", "--topic", "recalls"], "is there already"),
-        (&["upstream", "NHTSA", "--topic", "recalls"], "did you mean \"nhtsa\"?"),
-        (&["upstream", "mmm_middle", "--topic", "recals"], "did you mean \"recalls\"?"),
-        (&["upstream", "mmm_middle", "--topic", "accounts"], "is none of the topics of facts"),
-        (&["upstream", "mmm_middle"], "of which kind of fact?"),
-        (&["upstream", "mmm_middle", "--topic", "recalls", "--new-topic", "rrr_things"], "not both"),
-        (&["upstream", "mmm_middle", "--new-topic", "trials"], "a kind of fact named \"trials\" is there already"),
-        (&["upstream", "mmm_middle", "--new-topic", "trial"], "TrialEvent already"),
-        (&["upstream", "mmm_middle", "--new-topic", "rejected"], "schemas/avro/rejected.avsc is there already"),
-        (&["service", "records", "--topic", "recalls"], "is there already"),
-        (&["service", "common", "--topic", "recalls"], "is there already"),
-        (&["service", "award", "--topic", "awards"], "AwardChange already"),
-        (&["service", "awards_feed", "--topic", "awards"], "schemas/cql/awards_feed.cql is there already"),
-        (&["service", "mmm_middle"], "of which facts?"),
+    let (existing, new) = (FactTopic::Existing, FactTopic::New);
+    for (name, topic, reason) in [
+        ("fsis", existing("recalls"), "an upstream named \"fsis\" exists already"),
+        ("text", existing("recalls"), "exists already"),
+        ("NHTSA", existing("recalls"), "did you mean \"nhtsa\"?"),
+        ("mmm_middle", existing("recals"), "did you mean \"recalls\"?"),
+        ("mmm_middle", existing("accounts"), "is not a topic of facts"),
+        ("mmm_middle", new("trials"), "a kind of fact named \"trials\" exists already"),
+        ("mmm_middle", new("trial"), "TrialEvent already"),
+        ("mmm_middle", new("rejected"), "schemas/avro/rejected.avsc exists already"),
     ] {
-        let asked = Asked::read(&arguments[1..], &["--topic", "--new-topic"]).unwrap();
-        let plan = if arguments[0] == "upstream" { new::upstream(&tree, &asked) } else { new::service(&tree, &asked) };
-        let error = plan.err().unwrap_or_else(|| panic!("{arguments:?} is not refused")).to_string();
-        assert!(error.contains(reason), "{arguments:?}: {error}");
+        let error = new::upstream(&tree, name, topic).err().unwrap_or_else(|| panic!("{name} is not refused")).to_string();
+        assert!(error.contains(reason), "{name}: {error}");
+    }
+    for (name, topic, reason) in [
+        ("records", "recalls", "exists already"),
+        ("common", "recalls", "exists already"),
+        ("award", "awards", "AwardChange already"),
+        ("awards_feed", "awards", "schemas/cql/awards_feed.cql exists already"),
+    ] {
+        let error = new::service(&tree, name, topic).err().unwrap_or_else(|| panic!("{name} is not refused")).to_string();
+        assert!(error.contains(reason), "{name}: {error}");
     }
 }
 
-/// Proves that the command says what it does not know and writes nothing then.
+/// Proves that a refused or wrong command names the problem, fails, and writes nothing.
 #[test]
 fn a_refused_command_writes_nothing() {
     let copy = copy();
     let before = files(&copy);
-    for (arguments, reason) in [
-        (&["new", "upstream", "fsis", "--topic", "recalls"][..], "error: an upstream named \"fsis\" is there already\n"),
-        (&["new", "service", "mmm_middle", "--new-topic", "x"], "error: unknown option \"--new-topic\", did you mean \"--topic\"?\n"),
-        (&["new", "servce", "mmm_middle"], "error: nothing new is called \"servce\", did you mean \"service\"?\n"),
-        (&["tidi"], "error: unknown command \"tidi\", did you mean \"tidy\"?\n"),
+    for (arguments, code, reason) in [
+        (&["new", "upstream", "fsis", "--topic", "recalls"][..], 1, "error: an upstream named \"fsis\" exists already\n"),
+        (&["new", "upstream", "mmm_middle"], 2, "<--topic <TOPIC>|--new-topic <TOPIC>>"),
+        (&["new", "upstream", "mmm_middle", "--topic", "recalls", "--new-topic", "rrr_facts"], 2, "cannot be used with"),
+        (&["new", "upstream", "mmm_middle", "--topic"], 2, "a value is required for '--topic <TOPIC>'"),
+        (&["new", "service", "mmm_middle", "--new-topic", "x"], 2, "unexpected argument '--new-topic'"),
+        (&["new", "service", "mmm_middle"], 2, "--topic <TOPIC>"),
+        (&["new", "servce", "mmm_middle"], 2, "similar subcommand exists: 'service'"),
+        (&["tidi"], 2, "similar subcommand exists: 'tidy'"),
     ] {
-        assert_eq!(xtask(&copy, arguments), (Some(1), String::new(), reason.to_owned()));
+        let (exit, output, error) = xtask(&copy, arguments);
+        assert_eq!((exit, output.as_str()), (Some(code), ""), "{arguments:?}: {error}");
+        assert!(error.contains(reason), "{arguments:?}: {error}");
     }
-    assert!(files(&copy) == before, "a refusal writes nothing");
+    assert!(files(&copy) == before, "a refused command writes nothing");
 }

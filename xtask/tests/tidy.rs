@@ -1,4 +1,4 @@
-//! The repository itself, as it is now, under the rules of `cargo xtask tidy`; and what the command says of one that breaks them.
+//! `cargo xtask tidy`: the repository follows its rules, and the command reports a file that breaks one.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use xtask::tidy;
 use xtask::tree::Tree;
 
-/// Proves that nothing that is checked in breaks a rule.
+/// Proves that no file of the repository breaks a rule.
 #[test]
 fn the_repository_is_tidy() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -16,7 +16,7 @@ fn the_repository_is_tidy() {
     assert!(lines.is_empty(), "cargo xtask tidy:\n{}", lines.join("\n"));
 }
 
-/// Proves that the command ends with 1 and names file and line where a rule is broken, and with 0 where none is.
+/// Proves that the command exits with 1 and names file and line of a broken rule, and exits with 0 if none is broken.
 #[test]
 fn the_command_names_file_and_line() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -36,5 +36,5 @@ fn the_command_names_file_and_line() {
     let line = fs::read_to_string(&broken).unwrap().lines().count();
     assert_eq!(tidy(), (Some(1), format!("schemas/src/position.rs:{line}: a tab\n"), String::new()));
     fs::remove_file(copy.path().join("README.md")).unwrap();
-    assert_eq!(tidy(), (Some(1), String::new(), "error: README.md: is not there\n".to_owned()));
+    assert_eq!(tidy(), (Some(1), String::new(), "error: README.md: does not exist\n".to_owned()));
 }

@@ -98,8 +98,8 @@ impl Live {
     async fn fetch(&self, store: &dyn ViewStore, question: &Question, today: Date) -> Said {
         let name = question.upstream().manifest().name;
         let unset = || format!("{name} is not enabled here");
-        let ((client, settings), door) = self.clients.get(name).zip(question.door()).ok_or_else(unset)?;
-        let request = question.request(door, settings).map_err(|error| {
+        let ((client, settings), stream) = self.clients.get(name).zip(question.stream()).ok_or_else(unset)?;
+        let request = question.request(stream, settings).map_err(|error| {
             tracing::warn!(upstream = name, %error, "an upstream must not be asked");
             "it must not be asked with these settings".to_owned()
         })?;
@@ -109,7 +109,7 @@ impl Live {
             "it cannot be asked now".to_owned()
         };
         // Ingestors say so under the same name.
-        let left_alone = upstreams::left_alone(name);
+        let left_alone = upstreams::back_off_lease(name);
         if coordination.holder(&left_alone).await.map_err(unknown)?.is_some() {
             return Err("it asked to be left alone".to_owned());
         }
@@ -125,13 +125,13 @@ impl Live {
             let rest_ms = u64::try_from((second + 1) * 1_000 - now_ms).unwrap_or(1);
             tokio::time::sleep(Duration::from_millis(rest_ms)).await;
         }
-        let fetched = match client.fetch(door, &request, None).await {
+        let fetched = match client.fetch(stream, &request, None).await {
             Ok(fetched) => fetched,
             Err(error) => {
                 tracing::warn!(upstream = name, error = schemas::reason::reason(&error), "an upstream did not answer a look-up");
                 if let FetchError::Later { pause, .. } = &error {
                     let pause = (*pause).min(LEFT_ALONE_MAX);
-                    coordination.lease(&left_alone, upstreams::LEFT_ALONE, pause).await.map_err(unknown)?;
+                    coordination.lease(&left_alone, upstreams::BACK_OFF_HOLDER, pause).await.map_err(unknown)?;
                     return Err("it asked to be left alone".to_owned());
                 }
                 return Err("it did not answer".to_owned());
@@ -140,7 +140,7 @@ impl Live {
         let Fetched::Answer { answer, .. } = fetched else { return Err("it answered nothing".to_owned()) };
         let question = question.clone();
         // Reading a large answer takes long; it must not hold up other tasks.
-        let read = tokio::task::spawn_blocking(move || question.read(door, &answer, today)).await;
+        let read = tokio::task::spawn_blocking(move || question.read(stream, &answer, today)).await;
         match read {
             Ok(Ok(facts)) => Ok(Arc::new(facts)),
             Ok(Err(error)) => {

@@ -54,7 +54,7 @@ struct Followed {
 pub struct Completeness {
     source: Source,
     generation: u64,
-    /// Names under which runs are recorded: the upstreams' and their doors'.
+    /// Names under which runs are recorded: the upstreams' and their streams'.
     upstreams: Vec<&'static str>,
     followed: Mutex<Followed>,
     /// Held while rows are read, so that they are read once.
@@ -67,12 +67,15 @@ impl Completeness {
     pub(super) fn new(source: Source, generation: u64) -> Self {
         let mut upstreams = Vec::new();
         for upstream in upstreams::ALL.iter().map(|upstream| upstream.manifest()) {
-            let doors =
-                upstream.doors.iter().filter(|door| source.facts.iter().any(|topic| topic.name == door.topic.name)).map(|door| door.name);
-            let doors: Vec<_> = doors.collect();
-            if !doors.is_empty() {
+            let streams = upstream
+                .streams
+                .iter()
+                .filter(|stream| source.facts.iter().any(|topic| topic.name == stream.topic.name))
+                .map(|stream| stream.name);
+            let streams: Vec<_> = streams.collect();
+            if !streams.is_empty() {
                 upstreams.push(upstream.name);
-                upstreams.extend(doors);
+                upstreams.extend(streams);
             }
         }
         upstreams.sort_unstable();

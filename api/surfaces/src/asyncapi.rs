@@ -35,7 +35,7 @@ const FACTS: &str = "\
 Facts chain per key. Keep, for each `key`, the `version` and `id` of the last fact taken. Take a fact if its `version` is one above (1 for \
 the first of the key) and its `prevHash` is that `id` (32 zero bytes for the first); skip every other. Of two that would extend the chain \
 the first in the partition counts.\n\n\
-A record's key is `DOOR/NUMBER`; its partition is that of Kafka's default partitioner, so that a key stays in one partition. Keys that \
+A record's key is `STREAM/NUMBER`; its partition is that of Kafka's default partitioner, so that a key stays in one partition. Keys that \
 begin with `@run/` tell of runs (`run_started`, `run_marked`, `run_finished`, `run_failed`) and chain in the same way; who wants records \
 only leaves them out.";
 
@@ -129,7 +129,7 @@ fn message(topic: &Topic, is_registered: bool) -> Option<Value> {
     let schema: Value = serde_json::from_str(text.json).ok()?;
     let (kind, key, source, id) = match topic.kind {
         TopicKind::Changes => ("event", "the `id` of the record; empty where a change is about none", "service", "the change's hash"),
-        _ => ("kind", "`key` of the fact", "door, the way in at the upstream", "`id` of the fact"),
+        _ => ("kind", "`key` of the fact", "stream, the dataset or endpoint at the upstream", "`id` of the fact"),
     };
     let prefix = format!("highwater.{}.", topic.name.trim_start_matches("changes."));
     let types: Vec<String> = symbols(&schema, kind).iter().map(|symbol| format!("{prefix}{symbol}")).collect();

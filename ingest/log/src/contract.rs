@@ -1,7 +1,7 @@
-//! What every log must do, as checks that any implementation can run: `run_all(|| async { a log }, limit).await?`.
+//! The behaviour that every log must have, as checks that any implementation can run: `run_all(|| async { log }, limit).await?`.
 //!
-//! A log may hold records from before (a broker outlives its tests), so each check starts at the ends it finds; nothing else may append meanwhile.
-//! What chains, repeats or loses is not checked here: a log keeps records and knows nothing of what they say.
+//! The log may already hold records (a broker outlives its tests), so each check starts at the current ends; nothing else may append during
+//! the checks. Chaining and duplicates are not checked here: a log does not interpret its records.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use schemas::topics::{self, Topic};
 
 use crate::{Append, Error, EventLog, Headers, Record, Stored};
 
-/// The topic with several partitions, and one with a single partition.
+/// A topic with several partitions, and one with a single partition.
 const WIDE: &Topic = &topics::RECALLS;
 const NARROW: &Topic = &topics::ACCOUNTS;
-/// A wait that takes longer than this is taken for one that never ends.
+/// A wait that takes longer than this is treated as one that never ends.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 const BYTES_MAX: usize = 1 << 30;
 
@@ -24,9 +24,9 @@ const BYTES_MAX: usize = 1 << 30;
 #[derive(Debug, thiserror::Error)]
 #[error("log contract, {check}: {reason}")]
 pub struct Failure {
-    /// The check's name.
+    /// The name of the check.
     pub check: &'static str,
-    /// What was not as it must be.
+    /// What was wrong.
     pub reason: String,
 }
 
@@ -41,8 +41,8 @@ macro_rules! ensure {
     };
 }
 
-/// Runs all checks, each on a log that `make` opens, one after the other. The log has [`topics::ALL`] and refuses records of more than
-/// `record_bytes_max` bytes.
+/// Runs all checks one after another, each on a log that `make` opens. The log must have the topics [`topics::ALL`] and refuse records of
+/// more than `record_bytes_max` bytes.
 ///
 /// # Errors
 /// The first check that failed.
@@ -78,7 +78,7 @@ fn to(topic: &'static Topic, partition: u32, record: Record) -> Append {
     Append { topic, partition, record }
 }
 
-/// Reads from `from` until the log answers nothing more.
+/// Reads from `from` until the log returns no more records.
 async fn read_to_end(log: &Log, topic: &'static Topic, partition: u32, mut from: LogOffset) -> Result<Vec<Stored>, String> {
     let mut all: Vec<Stored> = Vec::new();
     loop {
@@ -107,7 +107,7 @@ async fn offsets_rise(log: Log) -> Outcome {
             ensure!(page.len() == 1, "a read of one record answered {}", page.len());
             ensure!(
                 page.iter().all(|stored| stored.offset == *offset && stored.record == append.record),
-                "another record stands at {offset:?}"
+                "another record is at {offset:?}"
             );
         }
     }
@@ -122,7 +122,7 @@ async fn acknowledged_is_readable(log: Log) -> Outcome {
         ends.push(log.end(WIDE, partition).await.map_err(words)?);
     }
     let narrow_end = log.end(NARROW, 0).await.map_err(words)?;
-    // Partitions mixed within the batch, so that each partition's order is not the batch's.
+    // The partitions are mixed within the batch, so that the order of the batch differs from the order within each partition.
     let batch: Vec<Append> = (0..103)
         .map(|i| {
             if i % 7 == 3 { to(NARROW, 0, record(&format!("n{i}"))) } else { to(WIDE, (i * 5) % WIDE.partitions, record(&format!("w{i}"))) }
@@ -165,7 +165,7 @@ async fn reads_are_limited(log: Log) -> Outcome {
         let found = log.read(NARROW, 0, from, records_max, bytes_max).await.map_err(words)?.len();
         ensure!((least..=most).contains(&found), "a read of at most {records_max} records and {bytes_max} bytes answered {found}");
     }
-    // Pages join without a gap or a repeat.
+    // Pages join without a gap or a duplicate.
     let whole = read_to_end(&log, NARROW, 0, from).await?;
     let mut paged = Vec::new();
     let mut at = from;
@@ -222,7 +222,7 @@ async fn bytes_come_back(log: Log) -> Outcome {
 async fn waiting_wakes(log: Log) -> Outcome {
     for round in 0..50_u32 {
         let end = log.end(NARROW, 0).await.map_err(words)?;
-        // Some wait before the append begins, some while it runs, some after it.
+        // Some wait before the append starts, some during it, some after it.
         let waiters: Vec<_> = (0..4)
             .map(|_| {
                 let log = Arc::clone(&log);
@@ -253,7 +253,7 @@ async fn waiting_is_cancel_safe(log: Log) -> Outcome {
             () = tokio::task::yield_now() => {}
         }
     }
-    // An append elsewhere wakes nobody here.
+    // An append to another partition must not end this wait.
     log.append(vec![to(WIDE, 1, record("elsewhere"))]).await.map_err(words)?;
     let mut wait = log.wait_past(NARROW, 0, end);
     tokio::select! {
@@ -294,7 +294,7 @@ async fn concurrent_appends(log: Log) -> Outcome {
         let mut lasts = vec![None; WIDE.partitions as usize];
         for (append, offset) in acknowledged {
             let partition = append.partition as usize;
-            ensure!(lasts[partition].is_none_or(|last| last < offset), "an appender's order was not kept in partition {partition}");
+            ensure!(lasts[partition].is_none_or(|last| last < offset), "an appender's order was not preserved in partition {partition}");
             lasts[partition] = Some(offset);
             expected[partition].push(Stored { offset, record: append.record });
         }

@@ -1,4 +1,4 @@
-//! The headers of a record, held as the log writes them, so that neither writing nor reading takes them apart.
+//! The headers of a record, kept in their encoded form, so that neither writing nor reading a record decodes them.
 //!
 //! ```text
 //! header: name length | value length | name | value                  (lengths are LEB128)
@@ -6,7 +6,7 @@
 
 use bytes::Bytes;
 
-/// The headers of a record, in order. One piece of memory however many they are; cheap to clone.
+/// The headers of a record, in order. They share one allocation and are cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
     count: usize,
@@ -14,7 +14,7 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// Headers of these names and values.
+    /// Encodes headers from names and values.
     #[must_use]
     pub fn new(pairs: &[(&str, &[u8])]) -> Self {
         let mut bytes = Vec::with_capacity(pairs.iter().map(|(name, value)| 6 + name.len() + value.len()).sum());
@@ -27,7 +27,7 @@ impl Headers {
         Self { count: pairs.len(), bytes: Bytes::from(bytes) }
     }
 
-    /// The attributes of a CloudEvent, as its binding to Kafka names them; `time` in RFC 3339.
+    /// Builds the attributes of a CloudEvent with the names of the Kafka binding; `time` is in RFC 3339.
     #[must_use]
     pub fn cloud_event(id: &str, kind: &str, source: &str, time: &str) -> Self {
         Self::new(&[
@@ -39,13 +39,13 @@ impl Headers {
         ])
     }
 
-    /// Whether they are a CloudEvent's, as those of every record of ours are.
+    /// Whether these are the headers of a CloudEvent. All records that this program writes have such headers.
     #[must_use]
     pub fn is_event(&self) -> bool {
         self.iter().any(|(name, _)| name == "ce_id")
     }
 
-    /// Headers as they stand in a packed value; `None` unless they are `count` whole ones.
+    /// Reads headers from the bytes of a packed value; `None` unless the bytes are exactly `count` whole headers.
     pub(crate) fn cut(count: usize, bytes: Bytes) -> Option<Self> {
         let mut rest = &*bytes;
         for _ in 0..count {
@@ -54,7 +54,7 @@ impl Headers {
         rest.is_empty().then_some(Self { count, bytes })
     }
 
-    /// Their names and values.
+    /// Iterates over the names and values.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let mut rest = &*self.bytes;
         std::iter::from_fn(move || {
@@ -64,12 +64,12 @@ impl Headers {
         })
     }
 
-    /// How many there are.
+    /// Returns the number of headers.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// As they stand in a packed value.
+    /// Returns the encoded bytes for a packed value.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -77,7 +77,7 @@ impl Headers {
 
 type Header<'a> = (&'a str, &'a [u8]);
 
-/// The header that the bytes begin with, and what stands behind it.
+/// Splits the first header from the bytes after it.
 fn first(bytes: &[u8]) -> Option<(Header<'_>, &[u8])> {
     let (name_bytes, rest) = length(bytes)?;
     let (value_bytes, rest) = length(rest)?;
@@ -86,7 +86,7 @@ fn first(bytes: &[u8]) -> Option<(Header<'_>, &[u8])> {
     Some(((std::str::from_utf8(name).ok()?, value), rest))
 }
 
-/// The length that the bytes begin with, and what stands behind it.
+/// Splits a LEB128 length from the bytes after it.
 pub(crate) fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let mut out = 0_usize;
     for (at, byte) in bytes.iter().take(5).enumerate() {
@@ -98,7 +98,7 @@ pub(crate) fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     None
 }
 
-/// Writes a length.
+/// Writes a length as LEB128.
 pub(crate) fn put_length(out: &mut Vec<u8>, mut length: usize) {
     while length > 0x7f {
         out.push((length & 0x7f) as u8 | 0x80);
@@ -111,7 +111,7 @@ pub(crate) fn put_length(out: &mut Vec<u8>, mut length: usize) {
 mod tests {
     use super::*;
 
-    /// Proves that headers read back in order, and that half a header, one too many or too few and a name that is no text are refused.
+    /// Proves that headers read back in order, and that a truncated header, a wrong count and a name that is not UTF-8 are refused.
     #[test]
     fn only_whole_headers_are_taken() {
         let long = vec![7; 300];

@@ -1,8 +1,8 @@
 //! The event log: topics of partitions of records, appended durably, read from any position.
 //!
-//! [`log`] holds the trait and its promises, [`contract`] the tests every implementation must pass, [`embedded`] the
-//! implementation that lives in the data directory, [`kafka`] the one on a cluster, [`metered`] what is counted around any of them,
-//! [`transfer`] what moves records from one log to another.
+//! [`log`] holds the trait and its guarantees, [`contract`] the tests that every implementation must pass, [`embedded`] the implementation
+//! in the data directory, [`kafka`] the one on a Kafka cluster, [`metered`] metrics around any of them, and [`transfer`] export and import
+//! between logs.
 
 pub mod contract;
 pub mod embedded;

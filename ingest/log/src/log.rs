@@ -1,15 +1,15 @@
-//! What a log is, and what each call promises.
+//! The trait [`EventLog`], its record types, and the guarantees that every log gives.
 //!
 //! ```text
 //! partition:   0   1   2   3   4  |
 //!              first ...     last   end (the offset the next record gets)
 //! ```
 //!
-//! - **Durable.** `append` answers after every record of the batch is synced (embedded) or replicated (Kafka).
-//! - **Order.** Records of one partition keep the order in which one `append` named them. On the embedded log one
-//!   `append` is atomic, over all its partitions. Nothing may rest on that: readers drop what does not chain.
-//! - **Reads** see only durable records, each with the bytes that were appended, or an error that says where they are broken.
-//! - **Never** re-ordered, changed or removed.
+//! - **Durable.** `append` returns after every record of the batch is synced (embedded) or replicated (Kafka).
+//! - **Order.** Records of one partition keep the order that they have in the batch. On the embedded log one `append` is atomic over all
+//!   its partitions. No code may rely on that atomicity: readers drop records that do not chain.
+//! - **Reads** return only durable records, each with the bytes that were appended, or an error that names the damaged offset.
+//! - **Immutable.** Records are never reordered, changed or removed.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -18,20 +18,21 @@ use schemas::topics::Topic;
 
 use crate::Headers;
 
-/// A record as appended.
+/// A record as it is appended.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Record {
-    /// The key, which chose the partition.
+    /// The key. It determines the partition.
     pub key: Bytes,
     /// The framed Avro value.
     pub value: Bytes,
     /// CloudEvents attributes (`ce_specversion`, `ce_id`, `ce_type`, `ce_source`, `ce_time`) and others, in order.
     pub headers: Headers,
-    /// When it was appended, by the appender's clock: milliseconds since 1970, 1 or more (a broker takes 0 for "now").
+    /// The time of the append by the appender's clock, in milliseconds since 1970; 1 or more, because a broker replaces 0 with its own
+    /// time.
     pub at_ms: i64,
 }
 
-/// A record to append, and where.
+/// A record to append, with its topic and partition.
 #[derive(Clone, Debug)]
 pub struct Append {
     /// The topic.
@@ -42,10 +43,10 @@ pub struct Append {
     pub record: Record,
 }
 
-/// A record as read.
+/// A record that was read from the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// Where it stands.
+    /// The record's offset in its partition.
     pub offset: LogOffset,
     /// The record.
     pub record: Record,
@@ -55,7 +56,7 @@ pub struct Stored {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The partition does not exist.
+    /// The topic has no such partition.
     #[error("topic {topic} has no partition {partition}")]
     NoPartition {
         /// The topic asked for.
@@ -63,7 +64,7 @@ pub enum Error {
         /// The partition asked for.
         partition: u32,
     },
-    /// A record is larger than the log takes; nothing of the batch was appended.
+    /// A record is larger than the log accepts. No record of the batch was appended.
     #[error("a record of {bytes} bytes is over the limit of {bytes_max}")]
     TooLarge {
         /// Its size.
@@ -78,15 +79,15 @@ pub enum Error {
         topic: String,
         /// The partition.
         partition: u32,
-        /// Where.
+        /// The offset of the damaged record.
         offset: u64,
-        /// In which way.
+        /// How the record is damaged.
         reason: String,
     },
-    /// The log cannot be opened or used; the reason names the file or the server.
+    /// The log cannot be opened or used. The text names the file or the server.
     #[error("{what}")]
     Unavailable {
-        /// What was tried, and on what.
+        /// What failed, with the name of the file or the server.
         what: String,
         /// Why it failed.
         #[source]
@@ -97,11 +98,11 @@ pub enum Error {
 /// An event log. Cheap to share behind an `Arc`.
 #[async_trait]
 pub trait EventLog: Send + Sync + 'static {
-    /// Appends a batch; answers each record's offset, in the batch's order, once all are durable.
+    /// Appends a batch. Returns the offset of each record, in the order of the batch, once all records are durable.
     async fn append(&self, batch: Vec<Append>) -> Result<Vec<LogOffset>, Error>;
 
-    /// Reads records of one partition from `from` on, oldest first: at least one if there is one, then until
-    /// `records_max` or `bytes_max` (of keys and values) is reached. Empty at the end.
+    /// Reads records of one partition, starting at offset `from`, oldest first. Returns at least one record if there is one, then further
+    /// records until `records_max` or `bytes_max` (bytes of keys and values) is reached. Returns none at the end of the partition.
     async fn read(
         &self,
         topic: &'static Topic,
@@ -111,17 +112,17 @@ pub trait EventLog: Send + Sync + 'static {
         bytes_max: usize,
     ) -> Result<Vec<Stored>, Error>;
 
-    /// The offset that the partition's next record gets.
+    /// Returns the partition's end: the offset that its next record will get.
     async fn end(&self, topic: &'static Topic, partition: u32) -> Result<LogOffset, Error>;
 
     /// Waits until the partition's end is above `end`. Cancel-safe.
     async fn wait_past(&self, topic: &'static Topic, partition: u32, end: LogOffset) -> Result<(), Error>;
 
-    /// Whether the log answers now; why not, if it does not. May be asked every second.
+    /// Checks whether the log can be used now, and returns the reason if it cannot. May be called every second.
     async fn ready(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Syncs and closes; nothing can be appended afterwards. Calling it again does nothing.
+    /// Syncs and closes the log; later appends fail. Closing it again does nothing.
     async fn close(&self) -> Result<(), Error>;
 }

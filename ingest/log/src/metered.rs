@@ -1,6 +1,7 @@
-//! A log that counts what goes through it, whichever log it is. In the default registry of the process; labels are topics and calls.
+//! Wraps any log and counts the calls that go through it. The metrics are in the default registry of the process; their labels are topics
+//! and calls.
 //!
-//! Promise: it changes nothing that the log behind it answers. A registry that refuses a metric costs the numbers and not the calls.
+//! Guarantee: results are passed on unchanged. If the registry refuses a metric, the calls go on without it.
 
 use std::sync::{Arc, LazyLock};
 
@@ -37,7 +38,7 @@ fn counter(name: &str, help: &str, label: &str) -> Option<IntCounterVec> {
     Some(counter)
 }
 
-/// What is counted here, for the table of metrics.
+/// Describes every metric of this module, for the generated table of metrics.
 #[must_use]
 pub fn described() -> Vec<Desc> {
     fn of<C: Collector>(metric: &Option<C>) -> Vec<Desc> {
@@ -46,28 +47,28 @@ pub fn described() -> Vec<Desc> {
     [of(&RECORDS), of(&BYTES), of(&FAILURES), of(&WAITING), of(&SECONDS)].concat()
 }
 
-/// A log with its numbers.
+/// A log with metrics.
 pub struct Metered {
     log: Arc<dyn EventLog>,
 }
 
 impl Metered {
-    /// Around a log.
+    /// Wraps a log.
     #[must_use]
-    pub fn around(log: Arc<dyn EventLog>) -> Arc<dyn EventLog> {
+    pub fn wrap(log: Arc<dyn EventLog>) -> Arc<dyn EventLog> {
         Arc::new(Self { log })
     }
 }
 
-/// Counts a failure and hands the answer on.
-fn seen<T>(call: &str, result: Result<T, Error>) -> Result<T, Error> {
+/// Counts an error and passes the result on.
+fn count_failure<T>(call: &str, result: Result<T, Error>) -> Result<T, Error> {
     if let (Err(_), Some(failures)) = (&result, FAILURES.as_ref()) {
         failures.with_label_values(&[call]).inc();
     }
     result
 }
 
-/// Counts a batch that waits, also one whose caller goes away.
+/// Counts a batch as waiting until it is dropped, also when its caller is cancelled.
 struct Waiting;
 
 impl Waiting {
@@ -90,7 +91,7 @@ impl Drop for Waiting {
 #[async_trait]
 impl EventLog for Metered {
     async fn append(&self, batch: Vec<Append>) -> Result<Vec<LogOffset>, Error> {
-        // A batch has few topics: one entry each.
+        // A batch has few topics; each has one entry here.
         let mut sums: Vec<(&'static str, u64, u64)> = Vec::new();
         for append in &batch {
             let bytes = (append.record.key.len() + append.record.value.len()) as u64;
@@ -104,7 +105,7 @@ impl EventLog for Metered {
         if let Some(timer) = timer {
             timer.observe_duration();
         }
-        let offsets = seen("append", offsets)?;
+        let offsets = count_failure("append", offsets)?;
         for (topic, records, bytes) in sums {
             for (counter, amount) in [(&RECORDS, records), (&BYTES, bytes)] {
                 if let Some(counter) = counter.as_ref() {
@@ -123,15 +124,15 @@ impl EventLog for Metered {
         records_max: usize,
         bytes_max: usize,
     ) -> Result<Vec<Stored>, Error> {
-        seen("read", self.log.read(topic, partition, from, records_max, bytes_max).await)
+        count_failure("read", self.log.read(topic, partition, from, records_max, bytes_max).await)
     }
 
     async fn end(&self, topic: &'static Topic, partition: u32) -> Result<LogOffset, Error> {
-        seen("end", self.log.end(topic, partition).await)
+        count_failure("end", self.log.end(topic, partition).await)
     }
 
     async fn wait_past(&self, topic: &'static Topic, partition: u32, end: LogOffset) -> Result<(), Error> {
-        seen("wait_past", self.log.wait_past(topic, partition, end).await)
+        count_failure("wait_past", self.log.wait_past(topic, partition, end).await)
     }
 
     async fn ready(&self) -> Result<(), Error> {
@@ -160,7 +161,7 @@ mod tests {
     #[tokio::test]
     async fn counts() {
         let dir = tempfile::tempdir().unwrap();
-        let log = Metered::around(EmbeddedLog::open(dir.path(), Options::default()).unwrap());
+        let log = Metered::wrap(EmbeddedLog::open(dir.path(), Options::default()).unwrap());
         let append = |topic, partition, value: &'static [u8]| Append {
             topic,
             partition,

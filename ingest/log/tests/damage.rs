@@ -1,4 +1,5 @@
-//! Damage to the embedded log's files: an error that says what is wrong, or the true records; never others, never fewer in silence.
+//! Damages the embedded log's files. Every damage must lead to an error that says what is wrong or to the true records, never to other or
+//! fewer records.
 
 #![expect(clippy::unwrap_used, reason = "a test helper that fails is a test that fails")]
 
@@ -24,7 +25,7 @@ fn options() -> Options {
 
 type Places = Vec<(&'static Topic, u32, Vec<Record>)>;
 
-/// What is in the log: small values, which stay in tables, and large ones, which get files of their own.
+/// The content of the log: small values, which remain in tables, and large ones, which get separate files.
 fn expected() -> Places {
     let record = |i: usize, bytes: usize| Record {
         key: Bytes::from(format!("key {i}")),
@@ -41,7 +42,7 @@ fn expected() -> Places {
     places
 }
 
-/// Makes a log: the first half of the records in tables, the second in the journal.
+/// Creates a log with the first half of the records in tables and the second half in the journal.
 async fn make(dir: &Path) {
     for (from, to) in [(0, 30), (30, 60)] {
         let log = EmbeddedLog::open(dir, options()).unwrap();
@@ -54,7 +55,7 @@ async fn make(dir: &Path) {
             log.close().await.unwrap();
         }
     }
-    // The journal is made with room to grow; opening cuts it to what it holds, so that it can be copied quickly.
+    // The journal is allocated with space to grow; opening cuts it to its content, so that it can be copied quickly.
     drop(EmbeddedLog::open(dir, options()).unwrap());
 }
 
@@ -77,7 +78,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// How an opening of damaged files ended.
+/// The result of opening damaged files.
 #[derive(Debug, PartialEq)]
 enum Ended {
     Refused(String),
@@ -85,7 +86,7 @@ enum Ended {
     Whole,
 }
 
-/// Opens and reads all; panics if a record is wrong or missing without an error.
+/// Opens the log and reads everything. Panics if a record is wrong or missing without an error.
 async fn open_and_read(dir: &Path, what: &str) -> Ended {
     let log = match EmbeddedLog::open(dir, options()) {
         Ok(log) => log,
@@ -111,17 +112,17 @@ async fn read_place(log: &Arc<EmbeddedLog>, topic: &'static Topic, partition: u3
     loop {
         let page = log.read(topic, partition, LogOffset(at as u64), 7, usize::MAX).await?;
         if page.is_empty() {
-            assert_eq!(at, records.len(), "{what}: {}/{partition} ends early and no error tells", topic.name);
+            assert_eq!(at, records.len(), "{what}: {}/{partition} ends early without an error", topic.name);
             return Ok(());
         }
         for stored in page {
-            assert!(stored.record == records[at], "{what}: {}/{partition} answers a wrong record at {at}", topic.name);
+            assert!(stored.record == records[at], "{what}: {}/{partition} returns a wrong record at {at}", topic.name);
             at += 1;
         }
     }
 }
 
-/// Damages one file after the other, at `places` of it, and collects how opening ended.
+/// Damages one file after another at `places` positions each, and collects how opening ended.
 async fn damage_each(pick: impl Fn(&Path) -> bool, damage: impl Fn(&mut Vec<u8>, usize), places: usize) -> Vec<(String, Ended)> {
     let dir = TempDir::new().unwrap();
     let whole = dir.path().join("whole");
@@ -166,7 +167,8 @@ async fn flipped_bits() {
     assert!(noticed > 10, "only {noticed} of {} were noticed: {outcomes:#?}", outcomes.len());
 }
 
-/// Proves that a flipped bit among acknowledged records in the journal, where the store would take the rest for a torn write, is always noticed.
+/// Proves that a flipped bit among acknowledged records in the journal is always noticed, although the store treats the rest as a torn
+/// write.
 #[tokio::test]
 async fn flipped_bits_in_the_journal() {
     let outcomes = damage_each(is_journal, |bytes, at| bytes[at] ^= 0x24, 60).await;
@@ -178,15 +180,16 @@ async fn flipped_bits_in_the_journal() {
     assert!(lost > 0, "the case that this test is for did not happen: {outcomes:#?}");
 }
 
-/// Proves that a batch which the store skips at replay, because its number was changed (no checksum of the store covers it), is missed when the
-/// log is opened and not first when a reader comes by.
+/// Proves that a batch which the store skips at replay, because its sequence number was changed (no checksum of the store covers it), is
+/// noticed when the log is opened and not only when it is read.
 #[tokio::test]
 async fn skipped_batch() {
     let dir = TempDir::new().unwrap();
     make(dir.path()).await;
     let journal = dir.path().join("store/0.jnl");
     let mut bytes = fs::read(&journal).unwrap();
-    // An entry that starts a batch of three: the tag, the number of items, the batch's number. The 50th is not in tables yet.
+    // The journal entry that starts a batch of three: the tag, the number of items, the sequence number. The 50th batch is not in tables
+    // yet.
     let starts: Vec<usize> =
         (0..bytes.len() - 13).filter(|at| bytes[*at..].starts_with(&[1, 3, 0, 0, 0]) && bytes[at + 7..at + 13] == [0; 6]).collect();
     assert_eq!(starts.len(), 60);
@@ -199,29 +202,29 @@ async fn skipped_batch() {
     }
 }
 
-/// Proves that a file cut short leads to an error or to the true records.
+/// Proves that a truncated file leads to an error or to the true records.
 #[tokio::test]
 async fn truncated_files() {
     let outcomes = damage_each(|_| true, |bytes, at| bytes.truncate(at), 3).await;
     assert!(outcomes.iter().any(|(_, ended)| *ended != Ended::Whole), "{outcomes:#?}");
 }
 
-/// Proves that half a write at the journal's end, as a crash leaves it, costs nothing that was acknowledged.
+/// Proves that an incomplete write at the journal's end, as a crash leaves it, loses nothing that was acknowledged.
 #[tokio::test]
 async fn torn_journal_tail() {
     let outcomes = damage_each(is_journal, |bytes, at| bytes.extend_from_slice(&[2, 0, 0, 1, 2, 3, 1, 9, 9][..1 + at % 9]), 9).await;
     assert!(outcomes.iter().all(|(_, ended)| *ended == Ended::Whole), "{outcomes:#?}");
 }
 
-/// Proves that the journal is kept as it was found when acknowledged records are missing, so that nothing is lost if it can be mended or
-/// only reading it failed; and that no copy stays when all is well.
+/// Proves that the journal is backed up when acknowledged records are missing, so that it can still be repaired, and that no backup remains
+/// when the log is complete.
 #[tokio::test]
-async fn journal_is_kept() {
+async fn journal_is_backed_up() {
     let dir = TempDir::new().unwrap();
     make(dir.path()).await;
     let journal = dir.path().join("store/0.jnl");
     let whole = fs::read(&journal).unwrap();
-    // The tag of the last batch's end stands 13 bytes before the end: the batch before last becomes the last.
+    // The tag of the last batch's end is 13 bytes before the end of the file. Damaging it makes the batch before it the last one.
     let mut bad = whole.clone();
     let at = bad.len() - 13;
     bad[at] ^= 0x40;
@@ -231,15 +234,15 @@ async fn journal_is_kept() {
         assert!(matches!(&ended, Ended::Refused(words) if words.contains("1 acknowledged records are missing")), "{ended:?}");
     }
     assert!(fs::metadata(&journal).unwrap().len() < bad.len() as u64, "the store no longer cuts its journal: is the copy still needed?");
-    let kept = dir.path().join("journal.kept");
-    assert!(fs::read(kept.join("0.jnl")).unwrap() == bad);
+    let backup = dir.path().join("journal.kept");
+    assert!(fs::read(backup.join("0.jnl")).unwrap() == bad);
     fs::write(&journal, whole).unwrap();
     assert_eq!(open_and_read(dir.path(), "mended").await, Ended::Whole);
-    assert!(!kept.exists());
+    assert!(!backup.exists());
 }
 
-/// Proves that removing the ends file accepts what the log still holds, so that a person can go on after a loss, and that the
-/// journal as it was found stays aside.
+/// Proves that removing the `ends` file accepts the loss, so that the log opens with the remaining records, and that the journal backup is
+/// preserved.
 #[tokio::test]
 async fn loss_can_be_accepted() {
     let dir = TempDir::new().unwrap();

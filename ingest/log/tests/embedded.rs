@@ -1,4 +1,4 @@
-//! The embedded log: the contract of all logs, and what a restart keeps. Damage to its files is in `damage.rs`.
+//! The embedded log: the contract of all logs, and what remains after a restart. Damage to its files is tested in `damage.rs`.
 
 #![expect(clippy::unwrap_used, reason = "a test helper that fails is a test that fails")]
 
@@ -38,9 +38,9 @@ async fn read_all(log: &EmbeddedLog, topic: &'static Topic, partition: u32, reco
     }
 }
 
-/// Proves that the embedded log does what every log must, with room for large commits and with values and queues so small that all their limits are met.
+/// Proves that the embedded log fulfils the contract, with default limits and with limits so small that all of them are reached.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keeps_the_contract() {
+async fn fulfils_the_contract() {
     let tight = Options {
         record_bytes_max: 1 << 18,
         queue_bytes_max: 1000,
@@ -58,14 +58,14 @@ async fn keeps_the_contract() {
             async { log }
         };
         contract::run_all(make, options.record_bytes_max).await.unwrap();
-        // Once more on one log that already holds records, as a broker's would.
+        // Once more on a log that already holds records, as a broker's log would.
         let shared: Arc<dyn EventLog> = EmbeddedLog::open(&dirs.path().join("shared"), options.clone()).unwrap();
         contract::run_all(|| async { Arc::clone(&shared) }, options.record_bytes_max).await.unwrap();
     }
 }
 
-/// Proves that all that was acknowledged is there after the log is dropped without close, again and again, and that offsets go on from it;
-/// with all of it in the journal, and with write buffers so small that tables are written meanwhile.
+/// Proves that all acknowledged records are there after the log is dropped without close, repeatedly, and that offsets continue; both with
+/// all records in the journal and with write buffers so small that tables are written meanwhile.
 #[tokio::test]
 async fn reopens_without_close() {
     for options in [Options::default(), Options { memtable_bytes: 100_000, ..Options::default() }] {
@@ -95,7 +95,7 @@ async fn reopen_without_close(options: Options) {
     }
 }
 
-/// Proves that all is there after close, that reading goes on until the log is dropped, and that waits then end with an error instead of never.
+/// Proves that all records are there after close, that reads work until the log is dropped, and that waits then end with an error.
 #[tokio::test]
 async fn reopens_after_close() {
     let dir = TempDir::new().unwrap();
@@ -136,7 +136,7 @@ async fn batches_appear_at_once() {
     reader.await.unwrap();
 }
 
-/// Proves that an append whose caller goes away leaves the log whole: its batch is there or not, and later ones are.
+/// Proves that a cancelled append leaves the log intact: its batch is there or not, and later batches are there.
 #[tokio::test]
 async fn appends_can_be_cancelled() {
     let dir = TempDir::new().unwrap();
@@ -155,9 +155,9 @@ async fn appends_can_be_cancelled() {
     assert_eq!(read_all(&log, &topics::ACCOUNTS, 0, 1000).await.len() as u64, offsets[9].0 + 1);
 }
 
-/// Proves that a second opening of the directory is refused in words a person understands, and works once the first is gone.
+/// Proves that opening the directory twice is refused with a clear error, and works once the first log is dropped.
 #[tokio::test]
-async fn one_at_a_time() {
+async fn second_opening_is_refused() {
     let dir = TempDir::new().unwrap();
     let log = EmbeddedLog::open(dir.path(), Options::default()).unwrap();
     let error = EmbeddedLog::open(dir.path(), Options::default()).err().unwrap();
@@ -178,7 +178,7 @@ fn unusable_directory() {
     assert!(error.to_string().contains(&file.display().to_string()), "{error}");
 }
 
-/// Proves that a creation cut short by a crash, after any of its files, does not keep the log from opening.
+/// Proves that a creation interrupted by a crash, after any of its files, does not prevent the log from opening.
 #[tokio::test]
 async fn creation_cut_short() {
     for files in [&["lock"][..], &["lock", "0.jnl"], &["lock", "0.jnl", "version"]] {

@@ -22,9 +22,9 @@ fn record(value: &str) -> Append {
     Append { topic: &RECALLS, partition: 0, record: Record { key: Bytes::from_static(b"k"), value, headers: Headers::default(), at_ms: 1 } }
 }
 
-/// Proves that the log on a broker keeps every promise of the contract.
+/// Proves that the log on a broker fulfils the contract of all logs.
 #[tokio::test(flavor = "multi_thread")]
-async fn keeps_the_contract() {
+async fn fulfils_the_contract() {
     let Some(options) = options("kafka: the log's contract") else { return };
     let record_bytes_max = options.record_bytes_max;
     let make = || {
@@ -34,7 +34,7 @@ async fn keeps_the_contract() {
     contract::run_all(make, record_bytes_max).await.unwrap();
 }
 
-/// Proves that a reader who is far behind reads everything, also what the tail no longer keeps, from any position.
+/// Proves that a reader far behind reads everything from any position, including records that the cache of new records has dropped.
 #[tokio::test(flavor = "multi_thread")]
 async fn old_records_are_read() {
     let Some(options) = options("kafka: reading from far behind") else { return };
@@ -60,9 +60,9 @@ async fn old_records_are_read() {
     }
 }
 
-/// Proves that what another process appended is seen, and wakes those who wait.
+/// Proves that records appended by another process are seen and wake waiting readers.
 #[tokio::test(flavor = "multi_thread")]
-async fn others_are_heard() {
+async fn appends_of_other_processes_are_seen() {
     let Some(options) = options("kafka: two processes") else { return };
     let (one, two) = (KafkaLog::open(options.clone()).await.unwrap(), KafkaLog::open(options).await.unwrap());
     for round in 0..20 {
@@ -78,7 +78,7 @@ async fn others_are_heard() {
     }
 }
 
-/// Proves that a topic that is not as it must be, and a broker that is not there, are refused with the reason.
+/// Proves that topics with wrong settings and unreachable brokers are refused with the reason.
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_clusters_are_refused() {
     const WIDER: &[schemas::topics::Topic] =
@@ -96,7 +96,7 @@ async fn wrong_clusters_are_refused() {
     assert!(error.contains("127.0.0.1:1"), "{error}");
 }
 
-/// Changes the largest batch that the topic takes.
+/// Changes the largest batch that the topic accepts.
 async fn set_batch_bytes_max(options: &Options, bytes_max: &str) -> Result<(), KafkaError> {
     let admin: AdminClient<DefaultClientContext> = ClientConfig::new().set("bootstrap.servers", &options.brokers).create()?;
     let name = format!("{}{}", options.prefix, RECALLS.name);
@@ -107,10 +107,10 @@ async fn set_batch_bytes_max(options: &Options, bytes_max: &str) -> Result<(), K
     Ok(())
 }
 
-/// Proves that a topic which takes less than it did while the log is open refuses what is larger, naming itself and the sizes, that what is
-/// smaller goes on, and that everything goes on when it takes more again; nothing is lost, nothing is there twice.
+/// Proves that a topic whose size limit was lowered refuses larger records with an error that names the topic and the sizes, accepts
+/// smaller ones, and accepts all of them again after the limit is raised. No record is lost or duplicated.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_topic_that_takes_less_is_told() {
+async fn a_lowered_size_limit_is_reported() {
     let Some(options) = options("kafka: a topic that takes less") else { return };
     let log = KafkaLog::open(options.clone()).await.unwrap();
     let large: String = (0..100_000).map(|n: u32| char::from(b'a' + (n.wrapping_mul(2_654_435_761) >> 24) as u8 % 26)).collect();
@@ -118,7 +118,7 @@ async fn a_topic_that_takes_less_is_told() {
     set_batch_bytes_max(&options, "2000").await.unwrap();
     let refused = async {
         loop {
-            // The broker takes its new settings up a moment after it has taken them.
+            // The broker applies new settings a moment after it has accepted them.
             if let Err(error) = log.append(vec![record(&large)]).await {
                 break error.to_string();
             }

@@ -1,4 +1,4 @@
-//! Framing by a schema registry: against a real one, and against answers that none should give.
+//! Schema-registry framing: against a real registry, and against unexpected responses.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -28,7 +28,7 @@ async fn framed(log: &Arc<EmbeddedLog>, prefix: &str, framing: Framing, url: &st
     FramedLog::registered(Arc::clone(log) as Arc<dyn EventLog>, topics::ALL, prefix, framing, options(url)).await
 }
 
-/// A record of ours; junk has no header.
+/// Builds a record. Records of ours have CloudEvents headers; foreign ones have none.
 fn append(topic: &'static Topic, value: Vec<u8>, is_ours: bool) -> Append {
     let headers = if is_ours { Headers::new(&[("ce_id", b"1")]) } else { Headers::default() };
     Append { topic, partition: 0, record: Record { key: Bytes::from_static(b"k"), value: value.into(), headers, at_ms: 1 } }
@@ -47,7 +47,7 @@ async fn values(log: &dyn EventLog, topic: &'static Topic) -> Result<Vec<Bytes>,
     Ok(log.read(topic, 0, LogOffset(0), 100, 1 << 20).await?.into_iter().map(|stored| stored.record.value).collect())
 }
 
-/// A request without our client; answers the body.
+/// Sends a request without the client under test. Returns the body.
 fn http(method: &str, url: &str, body: &str) -> serde_json::Value {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
@@ -63,9 +63,9 @@ fn http(method: &str, url: &str, body: &str) -> serde_json::Value {
     serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
-/// Proves against a real registry that schemas are registered under the topics' names, that what is appended carries their ids and reads
-/// back as it was, beside values of the other framing; that a newer schema is asked for; and that what cannot be told is an error that
-/// names the record, while junk is left as it is.
+/// Proves against a real registry that schemas are registered under the topics' names, that appended values carry their ids and read back
+/// unchanged next to values of the other framing, that a newer schema is requested, and that a value with an unknown schema is an error
+/// that names the record, while foreign records are unchanged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_real_registry() {
     let Some(url) = engines::or_skip(engines::registry(), "framing by a schema registry") else { return };
@@ -95,22 +95,22 @@ async fn a_real_registry() {
     let fingerprint = avro::learn(&newer).unwrap();
     assert_eq!(values(&*single, &CHANGES_RECALLS).await.unwrap(), [avro::joined(&fingerprint, b"x")]);
 
-    // One of another topic, and one that nobody knows.
+    // One value with the schema of another topic, and one with an unknown id.
     log.append(vec![append(&CHANGES_RECALLS, frame(id, b"x"), true)]).await.unwrap();
     let read = async |from| single.read(&CHANGES_RECALLS, 0, LogOffset(from), 9, 9_999).await;
-    assert_eq!(read(0).await.unwrap().len(), 1, "what stands before it is read");
+    assert_eq!(read(0).await.unwrap().len(), 1, "records before it are read");
     let error = read(1).await.unwrap_err();
     assert!(matches!(&error, event_log::Error::Damaged { offset: 1, reason, .. } if reason.contains("something else")), "{error}");
     log.append(vec![append(&CHANGES_RECALLS, frame(987_654_321, b"x"), true)]).await.unwrap();
     let error = read(2).await.unwrap_err().to_string();
-    assert!(error.contains("987654321 of changes.recalls/0 offset 2") && error.contains("has none of that id"), "{error}");
+    assert!(error.contains("987654321 of changes.recalls/0 offset 2") && error.contains("has no schema with that id"), "{error}");
     let without = FramedLog::unregistered(Arc::clone(&log) as Arc<dyn EventLog>);
     let error = without.read(&RECALLS, 0, LogOffset(1), 9, 9_999).await.unwrap_err().to_string();
     assert!(error.contains("avro.registry_url"), "{error}");
     assert_eq!(without.read(&RECALLS, 0, LogOffset(0), 1, 9_999).await.unwrap()[0].record.value, wanted[0]);
 }
 
-/// Proves against a real registry that a schema that does not go with those before it is refused with the subject and the reason.
+/// Proves against a real registry that an incompatible schema is refused with the subject and the reason.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_incompatible_schema_is_refused() {
     let Some(url) = engines::or_skip(engines::registry(), "an incompatible schema") else { return };
@@ -123,42 +123,42 @@ async fn an_incompatible_schema_is_refused() {
     assert!(matches!(&error, Error::Incompatible { subject, .. } if *subject == format!("{prefix}recalls-value")), "{error}");
 }
 
-/// A server that gives everybody the same answer; what it was asked goes to `asked`.
+/// Starts a server that gives every request the same answer. The requests are sent to the returned channel.
 fn answering(answer: String) -> (String, std::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let (sender, asked) = std::sync::mpsc::channel();
+    let (sender, requested) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let (mut stream, mut asked) = (stream.unwrap(), Vec::new());
+            let (mut stream, mut requested) = (stream.unwrap(), Vec::new());
             let mut piece = [0; 4096];
-            // To its end: closing a connection with something unread in it takes the answer back.
-            while !is_whole(&asked) {
+            // Reads the request to its end: closing a connection with unread bytes would discard the answer.
+            while !is_whole(&requested) {
                 match stream.read(&mut piece) {
                     Ok(0) | Err(_) => break,
-                    Ok(read) => asked.extend_from_slice(&piece[..read]),
+                    Ok(read) => requested.extend_from_slice(&piece[..read]),
                 }
             }
-            drop(sender.send(String::from_utf8_lossy(&asked).into_owned()));
-            // The client may have heard enough.
+            drop(sender.send(String::from_utf8_lossy(&requested).into_owned()));
+            // The client may have closed the connection.
             drop(stream.write_all(answer.as_bytes()));
         }
     });
-    (url, asked)
+    (url, requested)
 }
 
-/// Whether a request is there with all of its body.
-fn is_whole(asked: &[u8]) -> bool {
-    let Some(head) = asked.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
-    let words = String::from_utf8_lossy(&asked[..head]).to_lowercase();
+/// Whether a request has arrived with all of its body.
+fn is_whole(requested: &[u8]) -> bool {
+    let Some(head) = requested.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
+    let words = String::from_utf8_lossy(&requested[..head]).to_lowercase();
     let body = words.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
-    asked.len() >= head + 4 + body.unwrap_or(0)
+    requested.len() >= head + 4 + body.unwrap_or(0)
 }
 
-/// Proves that refusals, redirects, answers of another kind and size, and silence are errors that say what to do, and that no password is
-/// shown or sent elsewhere.
+/// Proves that refusals, redirects, answers of other types and sizes, and missing answers are errors that say what to do, and that no
+/// password is shown or sent to another host.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn odd_answers_are_errors() {
+async fn unexpected_responses_are_errors() {
     let dir = tempfile::tempdir().unwrap();
     let log = open(dir.path());
     let ask = async |url: &str| {
@@ -170,7 +170,7 @@ async fn odd_answers_are_errors() {
         assert!(!words.contains("geheim"), "{words}");
         words
     };
-    let (elsewhere, asked_elsewhere) = answering("HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n{\"id\":1}".to_owned());
+    let (elsewhere, requested_elsewhere) = answering("HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\n{\"id\":1}".to_owned());
     let large = format!("HTTP/1.1 200 OK\r\ncontent-length: 3000000\r\n\r\n{}", " ".repeat(3_000_000));
     for (answer, words) in [
         ("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n", "refuses the credentials (status 401)"),
@@ -180,22 +180,23 @@ async fn odd_answers_are_errors() {
             "status 422: Invalid schema",
         ),
         ("HTTP/1.1 500 Oh\r\ncontent-length: 9\r\n\r\n<p>no</p>", "status 500: <p>no</p>"),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n<p>hi</p>", "with something else"),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n{\"id\":-1.5}", "with something else"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n<p>hi</p>", "unexpected response"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n{\"id\":-1.5}", "unexpected response"),
         (&format!("HTTP/1.1 307 There\r\nlocation: {elsewhere}/\r\ncontent-length: 0\r\n\r\n"), "status 307"),
         (&large, "over 1048576 bytes"),
         ("", "does not answer"),
     ] {
-        let (url, asked) = answering(answer.to_owned());
+        let (url, requested) = answering(answer.to_owned());
         let error = ask(&url).await;
         assert!(error.contains(words) && error.contains(url.trim_start_matches("http://")), "{error}");
-        let (asked, first) = (asked.recv().unwrap().to_lowercase(), format!("post /subjects/{}-value/versions ", topics::ALL[0].name));
-        assert!(asked.starts_with(&first) && asked.contains("authorization: basic bmftztpnzwhlaw0="), "{asked}");
+        let (requested, first) =
+            (requested.recv().unwrap().to_lowercase(), format!("post /subjects/{}-value/versions ", topics::ALL[0].name));
+        assert!(requested.starts_with(&first) && requested.contains("authorization: basic bmftztpnzwhlaw0="), "{requested}");
     }
-    assert!(asked_elsewhere.try_recv().is_err(), "a redirect is not followed");
+    assert!(requested_elsewhere.try_recv().is_err(), "a redirect is not followed");
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     assert!(ask(&format!("http://{closed}")).await.contains("does not answer"));
     for url in ["registry:8081", "ftp://registry", "http://name:geheim@registry:8081", "http://registry/?x=1", ""] {
-        assert!(ask(url).await.contains("is no http or https address"), "{url}");
+        assert!(ask(url).await.contains("is not an http or https address"), "{url}");
     }
 }

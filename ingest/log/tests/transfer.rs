@@ -1,4 +1,4 @@
-//! Moving topics: what arrives is what stood there, at its offsets, and nothing stands beside what does not fit.
+//! Moving topics between logs: records arrive unchanged at their offsets, and an archive that does not fit is refused.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -19,13 +19,13 @@ fn open(dir: &Path) -> Arc<EmbeddedLog> {
 fn append(topic: &'static Topic, partition: u32, n: u32) -> Append {
     let headers = Headers::new(&[("ce_id", n.to_string().as_bytes()), ("ce_id", b""), ("größe", b"\xff")]);
     let key = Bytes::from(if n.is_multiple_of(7) { String::new() } else { format!("key/{n}") });
-    // What is no Avro, and what is nothing at all, is moved like the rest.
+    // A value that is not Avro and an empty value are moved like all others.
     let value = Bytes::from(vec![u8::try_from(n % 251).unwrap(); (n as usize * 37) % 4_000]);
     Append { topic, partition, record: Record { key, value, headers, at_ms: i64::from(n) + 1 } }
 }
 
-/// A log with thousands of records, some twice, over most partitions; one topic is empty.
-async fn filled(dir: &Path) -> Arc<EmbeddedLog> {
+/// A log with thousands of records, some of them duplicates, over most partitions; one topic is empty.
+async fn filled_log(dir: &Path) -> Arc<EmbeddedLog> {
     let log = open(dir);
     for from in (0..6_000).step_by(500) {
         let places = [(&RECALLS, 0), (&RECALLS, 1), (&RECALLS, 3), (&ACCOUNTS, 0), (&REJECTED, 0)];
@@ -74,12 +74,12 @@ async fn contents(log: &dyn EventLog) -> Vec<(&'static str, u32, Vec<Stored>)> {
     out
 }
 
-/// Proves that every record of every topic arrives with its bytes, headers, time and offset, that doing it again appends nothing, and
-/// that what came later follows.
+/// Proves that every record of every topic arrives with its bytes, headers, time and offset, that a second import appends nothing, and that
+/// later records follow.
 #[tokio::test]
-async fn what_arrives_is_what_stood_there() {
+async fn records_arrive_unchanged() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (from, to) = (filled(one.path()).await, open(other.path()));
+    let (from, to) = (filled_log(one.path()).await, open(other.path()));
     let bytes = all(&*from).await;
     assert_eq!(import(&*to, &bytes).await.unwrap(), Outcome { appended: 6_000, passed: 0 });
     assert_eq!(contents(&*to).await, contents(&*from).await);
@@ -93,11 +93,11 @@ async fn what_arrives_is_what_stood_there() {
     assert_eq!(contents(&*to).await, contents(&*from).await);
 }
 
-/// Proves that another Avro library reads the file with what stands in it.
+/// Proves that another Avro library reads the archive with the same content.
 #[tokio::test]
 async fn another_library_reads_it() {
     let dir = tempfile::tempdir().unwrap();
-    let log = filled(dir.path()).await;
+    let log = filled_log(dir.path()).await;
     let bytes = file(&*log, &[&REJECTED]).await;
     let rows: Vec<_> = apache_avro::Reader::new(&bytes[..]).unwrap().map(|row| row.unwrap()).collect();
     let records = contents(&*log).await.into_iter().find(|(topic, _, _)| *topic == REJECTED.name).unwrap().2;
@@ -108,18 +108,18 @@ async fn another_library_reads_it() {
     assert_eq!(field("offset"), apache_avro::types::Value::Long(3));
 }
 
-/// Proves that an import cut at any block goes on when it is run again, and that the log says so until it is whole.
+/// Proves that an import interrupted at any block continues when it is repeated, and that the log is marked as incomplete until then.
 #[tokio::test]
-async fn a_cut_import_goes_on() {
+async fn an_interrupted_import_continues() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (from, to) = (filled(one.path()).await, open(other.path()));
+    let (from, to) = (filled_log(one.path()).await, open(other.path()));
     let (whole, only) = (all(&*from).await, file(&*from, &[&ACCOUNTS]).await);
     for share in [3, 2] {
         let error = import(&*to, &whole[..whole.len() / share]).await.unwrap_err();
         assert!(matches!(error, Error::DamagedFile { .. } | Error::Cut { .. }), "{error}");
         assert!(transfer::unfinished(&*to).await.unwrap().is_some());
     }
-    // Another file does not make it whole.
+    // Another archive does not complete it.
     let error = import(&*to, &only).await.unwrap_err();
     assert!(matches!(error, Error::Unfinished { .. }), "{error}");
     assert!(transfer::unfinished(&*to).await.unwrap().is_some());
@@ -129,11 +129,11 @@ async fn a_cut_import_goes_on() {
     assert_eq!(transfer::unfinished(&*to).await.unwrap(), None);
 }
 
-/// Proves that a file that ends between two blocks, as one cut by a full disk may, is known to be cut.
+/// Proves that an archive which ends between two blocks, as after a full disk, is recognised as truncated.
 #[tokio::test]
-async fn a_file_that_ends_too_soon_is_known() {
+async fn a_truncated_archive_is_recognised() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (from, to) = (filled(one.path()).await, open(other.path()));
+    let (from, to) = (filled_log(one.path()).await, open(other.path()));
     let whole = file(&*from, &[&RECALLS]).await;
     let marker = whole[whole.len() - 16..].to_vec();
     let ends: Vec<usize> = (16..whole.len()).filter(|end| whole[end - 16..*end] == marker[..]).collect();
@@ -148,11 +148,11 @@ async fn a_file_that_ends_too_soon_is_known() {
     assert!(matches!(import(&*to, &flipped).await.unwrap_err(), Error::DamagedFile { .. }));
 }
 
-/// Proves that nothing is appended over another log, nor behind a record that differs.
+/// Proves that nothing is appended over another log, or after a record that differs.
 #[tokio::test]
 async fn another_log_is_refused() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (from, to) = (filled(one.path()).await, open(other.path()));
+    let (from, to) = (filled_log(one.path()).await, open(other.path()));
     let records = contents(&*from).await;
     let (_, _, accounts) = records.iter().find(|(topic, _, _)| *topic == ACCOUNTS.name).unwrap();
     let mut batch: Vec<Append> =
@@ -165,7 +165,7 @@ async fn another_log_is_refused() {
     assert_eq!(transfer::unfinished(&*to).await.unwrap(), None);
 }
 
-/// Proves that a record larger than the log takes is named, with nothing of its batch appended.
+/// Proves that a record larger than the log accepts is named, and that nothing of its batch is appended.
 #[tokio::test]
 async fn a_record_too_large_is_named() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -182,7 +182,7 @@ async fn a_record_too_large_is_named() {
 /// Topic, partition and offset.
 type Place<'a> = (&'a str, i32, i64);
 
-/// A file that a program of somebody's wrote: a header's ends and rows of topic, partition and offset.
+/// An archive with these end offsets in its header and these rows of topic, partition and offset.
 fn written(ends: &str, rows: &[Place]) -> Vec<u8> {
     let schema = apache_avro::Schema::parse_str(include_str!("../src/transfer/record.avsc")).unwrap();
     let mut writer = apache_avro::Writer::new(&schema, Vec::new()).unwrap();
@@ -201,10 +201,10 @@ fn written(ends: &str, rows: &[Place]) -> Vec<u8> {
     writer.into_inner().unwrap()
 }
 
-/// Proves that holes, topics and partitions that are not here, and what is no such file, are refused before anything is appended, each
-/// by its name.
+/// Proves that gaps, unknown topics and partitions, and files of other formats are refused with the name of the file before anything is
+/// appended.
 #[tokio::test]
-async fn what_does_not_fit_is_refused() {
+async fn wrong_archives_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let log = open(dir.path());
     let cases: [(&str, &[Place], &str); 7] = [
@@ -214,7 +214,7 @@ async fn what_does_not_fit_is_refused() {
         (r#"{"acounts":[2]}"#, &[], "did you mean \"accounts\"?"),
         (r#"{"imports":[2]}"#, &[], "unknown topic \"imports\""),
         (r#"{"recalls":[1]}"#, &[], "1 partitions there and 4 here"),
-        ("[]", &[], "no file of records"),
+        ("[]", &[], "is not an archive of records"),
     ];
     for (ends, rows, words) in cases {
         let error = import(&*log, &written(ends, rows)).await.unwrap_err().to_string();
@@ -229,7 +229,7 @@ async fn what_does_not_fit_is_refused() {
     assert_eq!(log.end(&ACCOUNTS, 0).await.unwrap(), LogOffset(1), "nothing of a chunk with a hole");
 }
 
-/// A container of another program.
+/// An Avro container written by another program.
 fn apache_avro_of_others() -> Vec<u8> {
     let schema = apache_avro::Schema::parse_str(r#""long""#).unwrap();
     let mut writer = apache_avro::Writer::new(&schema, Vec::new()).unwrap();
@@ -237,11 +237,11 @@ fn apache_avro_of_others() -> Vec<u8> {
     writer.into_inner().unwrap()
 }
 
-/// Proves that whoever appends meanwhile is noticed at once.
+/// Proves that a concurrent append by another process is noticed at once.
 #[tokio::test]
-async fn an_append_meanwhile_is_noticed() {
+async fn a_concurrent_append_is_noticed() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (from, to) = (filled(one.path()).await, open(other.path()));
+    let (from, to) = (filled_log(one.path()).await, open(other.path()));
     let bytes = all(&*from).await;
     let mut is_first = true;
     let meddling = |_, _| {

@@ -1,12 +1,12 @@
-//! Clinical trials of the registry ClinicalTrials.gov, through its second interface.
+//! Clinical trials from the registry ClinicalTrials.gov, through its API version 2.
 //!
-//! Read by the day of the last posted update, in which a new trial, a new status and new results show all alike. Everything is what was
-//! updated within the last [`YEARS`] years, month by month: what is under way must be updated once a year.
+//! Studies are read by the date of the last posted update, which changes with every new trial, new status and new results. A full read
+//! covers all studies updated within the last [`YEARS`] years, one month at a time; active studies must be updated once a year.
 //!
-//! The registry publishes itself anew each working day. Its version is asked for before and after a run; if it moved, the pages are of
-//! two versions, and the last days are read once more.
+//! The registry publishes a new data version each working day. The version is requested before and after a sync run. If it changed, the
+//! pages belong to two versions, and the last days are read again.
 //!
-//! Everything empty is left out of a record, so nothing but identity, title, status, sponsor and day of update is expected.
+//! The registry omits empty fields, so only identity, title, status, sponsor and update date are expected.
 
 pub(crate) mod live;
 mod study;
@@ -22,30 +22,30 @@ use serde_json::value::RawValue;
 
 use self::study::{EXPECTED, Study, observe};
 use crate::json::{self, Field, Part, Records};
-use crate::{Answer, Door, Manifest, Page, Request, Settings, Upstream, UpstreamError, Window, drift, text};
+use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
 
 const ORIGIN: &str = "https://clinicaltrials.gov";
-/// How many years back everything reaches.
+/// How many years back a full read reaches.
 pub const YEARS: i16 = 2;
-/// Records a page: the most the server gives.
+/// Records per page: the server's maximum.
 const LIMIT: usize = 1_000;
-/// What is read once more when the registry was published anew during a run, in days.
+/// How many days are read again when the registry published a new version during a run.
 const AGAIN_DAYS: i64 = 3;
-/// A longer page token is not taken.
+/// A longer page token is refused.
 const TOKEN_BYTES_MAX: usize = 4_000;
-/// What is asked for, by the registry's names of pieces.
+/// The requested fields, by the registry's names.
 const FIELDS: &str = "NCTId|NCTIdAlias|BriefTitle|OfficialTitle|Acronym|OverallStatus|LastKnownStatus|WhyStopped|StartDate|StartDateType|\
     PrimaryCompletionDate|PrimaryCompletionDateType|CompletionDate|CompletionDateType|StudyFirstPostDate|ResultsFirstPostDate|\
     LastUpdatePostDate|LeadSponsorName|LeadSponsorClass|CollaboratorName|BriefSummary|Condition|Keyword|StudyType|Phase|EnrollmentCount|\
     EnrollmentType|InterventionType|InterventionName|LocationFacility|LocationState|LocationCountry";
-/// The filter that chooses what is read.
+/// The filter parameter that selects the studies.
 const FILTER: &str = "filter.advanced";
-/// Media types under which the version is told, or that there is none. A person's page is no version.
+/// Media types of the version, or of the answer that there is none. An HTML page is not a version.
 const VERSION_MEDIA_TYPES: &[&str] = &["application/json", "text/json", "text/plain", "text/html", "application/octet-stream"];
 
 static MANIFEST: Manifest = Manifest {
     name: "clinical_trials",
-    doors: &[Door {
+    streams: &[Stream {
         name: "clinical_trials",
         topic: &TRIALS,
         every: Duration::ZERO,
@@ -60,44 +60,44 @@ static MANIFEST: Manifest = Manifest {
 #[derive(Debug)]
 pub struct ClinicalTrials;
 
-/// What a request asks for.
+/// The step of a sync run that a request belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Step {
-    /// The registry's version, before the first page.
+    /// The data version before the first page.
     Before,
-    /// A page.
+    /// A page of studies.
     Studies,
-    /// The registry's version, after the last page.
+    /// The data version after the last page.
     After,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Cursor {
     step: Step,
-    /// The days this request asks for; the last window of a run has no end.
+    /// The days that this request asks for. The last window of a run has no end.
     from: Date,
     to: Date,
-    /// The last day of the run.
+    /// The last day of the sync run.
     stop: Date,
-    /// The page of the window; none is the first.
+    /// The page token; none for the first page of the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     token: Option<String>,
-    /// How many the window's first page promised.
+    /// How many studies the first page of the window announced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     total: Option<usize>,
-    /// Records of this window that came.
+    /// How many studies of this window were received.
     seen: usize,
-    /// The registry's version, as far as it is known.
+    /// The data version, if it is known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     version: String,
-    /// The last days are being read once more.
+    /// Whether the last days are being read again.
     #[serde(default)]
     again: bool,
 }
 
 impl Cursor {
-    /// The month that begins with a day.
+    /// Returns the month that begins with a day.
     fn month(&self, from: Date) -> Self {
         let to = from.last_of_month().min(self.stop);
         Self { step: Step::Studies, from, to, token: None, total: None, seen: 0, ..self.clone() }
@@ -120,7 +120,7 @@ impl Upstream for ClinicalTrials {
         &MANIFEST
     }
 
-    fn start(&self, _door: &Door, window: &Window, _settings: &Settings) -> UpstreamCursor {
+    fn start(&self, _stream: &Stream, window: &Window, _settings: &Settings) -> UpstreamCursor {
         let stop = window.to;
         let from = window.from.unwrap_or_else(|| stop.checked_sub(i32::from(YEARS).years()).unwrap_or(stop)).min(stop);
         let (token, total, seen, version, again) = (None, None, 0, String::new(), false);
@@ -128,8 +128,8 @@ impl Upstream for ClinicalTrials {
         json::write_cursor(Cursor { step: Step::Before, ..cursor.month(from) })
     }
 
-    fn request(&self, door: &Door, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
-        let cursor: Cursor = json::read_cursor(door.name, cursor)?;
+    fn request(&self, stream: &Stream, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
+        let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let is_page = cursor.step == Step::Studies;
         let path = if is_page { path_of(&cursor) } else { "/api/v2/version".to_owned() };
         Ok(Request {
@@ -137,44 +137,44 @@ impl Upstream for ClinicalTrials {
             path,
             body: None,
             headers: vec![("accept", "application/json".to_owned())],
-            // Without a version a run is as good as before there was one to ask for.
+            // Without a version the run is still valid.
             accepts_statuses: if is_page { &[] } else { &[400, 404, 405, 410, 501] },
             media_types: if is_page { crate::cpsc::JSON_MEDIA_TYPES } else { VERSION_MEDIA_TYPES },
             conditional: false,
-            wall: None,
+            back_off: None,
         })
     }
 
-    fn map(&self, door: &Door, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
-        let cursor: Cursor = json::read_cursor(door.name, cursor)?;
+    fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+        let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let mut warnings = Vec::new();
         let body = json::body_text(&answer.body, &mut warnings);
-        let envelope = read(door.name, &body);
-        // A rejected record that is taken again comes as a page, at a run's first cursor.
+        let envelope = read(stream.name, &body);
+        // A rejected record that is retried arrives as a page at the first cursor of a run.
         let (records, token, total) = match envelope {
             Ok(Envelope { studies: Some(studies), next_page_token, total_count, .. }) => {
                 (Records::of_list(studies), next_page_token, total_count)
             }
             Ok(Envelope { nct_section, .. }) if nct_section.is_object() => {
-                (Records::of_one(door.name, &body)?, Field::Absent, Field::Absent)
+                (Records::of_one(stream.name, &body)?, Field::Absent, Field::Absent)
             }
             other if cursor.step != Step::Studies => return Ok(versioned(&cursor, other.ok(), warnings)),
             Ok(Envelope { message, .. }) => {
-                return Err(json::later(door.name, format!("an answer without studies: {}", text::cut(message.clean(), 200))));
+                return Err(json::later(stream.name, format!("an answer without studies: {}", text::cut(message.clean(), 200))));
             }
             Err(error) => return Err(error),
         };
         let mut outside = 0;
-        let (observations, rejects) = records.map(door.name, EXPECTED, |study: &Study<'_>| {
+        let (observations, rejects) = records.map(stream.name, EXPECTED, |study: &Study<'_>| {
             outside += usize::from(study.updated().is_some_and(|day| !cursor.contains(day)));
-            observe(door, study, today)
+            observe(stream, study, today)
         })?;
-        warnings.extend(drift::outside(door.name, FILTER, outside, records.len())?);
-        let next = follow(door.name, &cursor, records.len(), &token, &total, &mut warnings)?;
+        warnings.extend(drift::outside(stream.name, FILTER, outside, records.len())?);
+        let next = follow(stream.name, &cursor, records.len(), &token, &total, &mut warnings)?;
         Ok(Page { observations, rejects, next: next.map(json::write_cursor), warnings, ..Page::default() })
     }
 
-    fn single(&self, _door: &Door, raw: &[u8]) -> Vec<u8> {
+    fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
         [br#"{"studies":["#, raw, b"]}"].concat()
     }
 }
@@ -191,7 +191,7 @@ fn path_of(cursor: &Cursor) -> String {
     format!("/api/v2/studies?{}", query.finish())
 }
 
-/// What follows from the registry's version, or from there being none.
+/// Determines the page and cursor that follow from the data version, or from its absence.
 fn versioned(cursor: &Cursor, answer: Option<Envelope<'_>>, mut warnings: Vec<String>) -> Page {
     let version = answer.map(|answer| text::cut(answer.data_timestamp.clean(), 40)).unwrap_or_default();
     let moved = cursor.step == Step::After && !version.is_empty() && version != cursor.version;
@@ -201,7 +201,7 @@ fn versioned(cursor: &Cursor, answer: Option<Envelope<'_>>, mut warnings: Vec<St
         }
         Some(Cursor { step: Step::Studies, version, ..cursor.clone() })
     } else if moved {
-        warnings.push("the registry was published anew during the run: its last days are read once more".to_owned());
+        warnings.push("the registry published a new version during the run: its last days are read again".to_owned());
         let from = cursor.stop.checked_sub(AGAIN_DAYS.days()).unwrap_or(cursor.stop);
         Some(Cursor { again: true, version, ..cursor.month(from) })
     } else {
@@ -210,9 +210,9 @@ fn versioned(cursor: &Cursor, answer: Option<Envelope<'_>>, mut warnings: Vec<St
     Page { next: next.map(json::write_cursor), warnings, ..Page::default() }
 }
 
-/// Where to go on after a page. A page without records may still be followed by others; only the token counts.
+/// Determines the cursor after a page. An empty page may be followed by others; only the token counts.
 fn follow(
-    door: &'static str,
+    stream: &'static str,
     cursor: &Cursor,
     read: usize,
     token: &Field<'_>,
@@ -220,10 +220,10 @@ fn follow(
     warnings: &mut Vec<String>,
 ) -> Result<Option<Cursor>, UpstreamError> {
     let seen = cursor.seen.saturating_add(read);
-    let total = cursor.total.or_else(|| usize::try_from(total.whole()?).ok());
+    let total = cursor.total.or_else(|| usize::try_from(total.integer()?).ok());
     let token = Some(token.text().to_owned()).filter(|token| !token.is_empty());
     if token.as_ref().is_some_and(|token| token.len() > TOKEN_BYTES_MAX) {
-        return Err(json::later(door, format!("nextPageToken is longer than {TOKEN_BYTES_MAX} bytes")));
+        return Err(json::later(stream, format!("nextPageToken is longer than {TOKEN_BYTES_MAX} bytes")));
     }
     if token.is_some() && token == cursor.token {
         warnings.push(format!("the page after is the page itself: the window {} to {} ended early", cursor.from, cursor.to));
@@ -245,7 +245,7 @@ struct Envelope<'a> {
     next_page_token: Field<'a>,
     #[serde(borrow)]
     total_count: Field<'a>,
-    /// Of a study that comes alone.
+    /// The fields of a study that arrives alone.
     #[serde(borrow, rename = "protocolSection")]
     nct_section: Part<'a>,
     #[serde(borrow)]
@@ -254,6 +254,6 @@ struct Envelope<'a> {
     message: Field<'a>,
 }
 
-fn read<'a>(door: &'static str, body: &'a str) -> Result<Envelope<'a>, UpstreamError> {
-    serde_json::from_str(body).map_err(|error| json::not_json(door, body, &error))
+fn read<'a>(stream: &'static str, body: &'a str) -> Result<Envelope<'a>, UpstreamError> {
+    serde_json::from_str(body).map_err(|error| json::not_json(stream, body, &error))
 }

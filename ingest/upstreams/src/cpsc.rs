@@ -1,11 +1,11 @@
 //! Recalls of consumer products by the Consumer Product Safety Commission, since 1973.
 //!
-//! The service has no paging: one answer holds every match, so all of them are read in windows of five years. An incremental
-//! run asks twice, by recall date and by publishing date, since old recalls are published again. Edits move no date that can be
-//! relied on; only the weekly reading of everything finds all of them.
+//! The service has no paging: one answer holds all matches, so a full read uses windows of five years. An incremental sync makes two
+//! queries, by recall date and by publication date, because old recalls are published again. Edits do not reliably change a date; only the
+//! weekly full read finds all of them.
 //!
-//! Two answers look like success and are none: a misspelled or ignored filter returns the whole corpus, and a fault returns one
-//! record with id 0. Neither is ever taken.
+//! Two kinds of answers look successful and are not: a misspelled or ignored filter returns all recalls, and a server fault returns one
+//! record with id 0. Both are always refused.
 
 use std::fmt;
 use std::time::Duration;
@@ -22,15 +22,15 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::json::{self, Field, Records};
-use crate::{Answer, Door, Manifest, Observation, Page, Request, Settings, Upstream, UpstreamError, Window, drift, text};
+use crate::{Answer, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
 
 const ORIGIN: &str = "https://www.saferproducts.gov";
-/// Where notices stand whose URL is given as a path.
+/// The site of notices whose URL is given as a path.
 const SITE: &str = "https://www.cpsc.gov";
 const FIRST_DAY: Date = Date::constant(1973, 1, 1);
-/// How many years one answer may cover.
+/// How many years one request covers.
 const WINDOW_YEARS: i16 = 5;
-/// A longer "option" is a paragraph that slipped into the wrong field; a shorter one ("R") says nothing.
+/// A longer "option" is a paragraph in the wrong field; a shorter one ("R") has no meaning.
 const OPTION_CHARS: std::ops::RangeInclusive<usize> = 3..=40;
 const PRODUCTS_CHARS_MAX: usize = 2_000;
 const UNITS_CHARS_MAX: usize = 500;
@@ -38,7 +38,7 @@ const DISTRIBUTION_CHARS_MAX: usize = 2_000;
 
 static MANIFEST: Manifest = Manifest {
     name: "cpsc",
-    doors: &[Door {
+    streams: &[Stream {
         name: "cpsc",
         topic: &RECALLS,
         every: Duration::ZERO,
@@ -72,12 +72,12 @@ impl By {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Cursor {
     by: By,
-    /// The days this request asks for.
+    /// The days that this request asks for.
     from: Date,
     to: Date,
-    /// The last day of the run.
+    /// The last day of the sync run.
     stop: Date,
-    /// The first day to read again by publishing date; none when everything is read.
+    /// The first day to read again by publication date; none in a full read.
     again_from: Option<Date>,
 }
 
@@ -101,13 +101,13 @@ impl Upstream for Cpsc {
         &MANIFEST
     }
 
-    fn start(&self, _door: &Door, window: &Window, _settings: &Settings) -> UpstreamCursor {
+    fn start(&self, _stream: &Stream, window: &Window, _settings: &Settings) -> UpstreamCursor {
         let again_from = window.from.map(|from| from.min(window.to));
         json::write_cursor(Cursor::new(By::RecallDate, again_from.unwrap_or(FIRST_DAY.min(window.to)), window.to, again_from))
     }
 
-    fn request(&self, door: &Door, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
-        let Cursor { by, from, to, .. } = json::read_cursor(door.name, cursor)?;
+    fn request(&self, stream: &Stream, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
+        let Cursor { by, from, to, .. } = json::read_cursor(stream.name, cursor)?;
         let by = by.parameter();
         Ok(Request {
             origin: ORIGIN.to_owned(),
@@ -118,43 +118,43 @@ impl Upstream for Cpsc {
             accepts_statuses: &[],
             media_types: JSON_MEDIA_TYPES,
             conditional: false,
-            wall: None,
+            back_off: None,
         })
     }
 
-    fn map(&self, door: &Door, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
-        let cursor: Cursor = json::read_cursor(door.name, cursor)?;
+    fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+        let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let mut warnings = Vec::new();
         let body = json::body_text(&answer.body, &mut warnings);
-        let records = Records::of_array(door.name, &body)?;
+        let records = Records::of_array(stream.name, &body)?;
         let (mut fault, mut outside) = (None, 0);
-        let mapped = records.map(door.name, EXPECTED, |record: &Recall<'_>| {
-            fault = fault.take().or_else(|| fault_of(door.name, record));
+        let mapped = records.map(stream.name, EXPECTED, |record: &Recall<'_>| {
+            fault = fault.take().or_else(|| fault_of(stream.name, record));
             let day = match cursor.by {
                 By::RecallDate => text::date(record.recall_date.text()),
                 By::LastPublishDate => text::date(record.last_publish_date.text()),
             };
             outside += usize::from(day.is_some_and(|day| day < cursor.from || day > cursor.to));
-            observe(door, record, today)
+            observe(stream, record, today)
         });
         if let Some(fault) = fault {
             return Err(fault);
         }
         let (observations, rejects) = mapped?;
         let parameter = format!("{}Start", cursor.by.parameter());
-        warnings.extend(drift::outside(door.name, &parameter, outside, records.len())?);
+        warnings.extend(drift::outside(stream.name, &parameter, outside, records.len())?);
         Ok(Page { observations, rejects, next: cursor.next().map(json::write_cursor), through: None, warnings })
     }
 }
 
-/// Media types under which JSON is sent. Some servers name none better than these; what is no JSON is found out by reading.
+/// Media types under which JSON is sent. Some servers use no better ones; content that is not JSON is detected when it is parsed.
 pub(crate) const JSON_MEDIA_TYPES: &[&str] = &["application/json", "text/json", "text/plain", "application/octet-stream"];
 
 type Holds = fn(&Recall<'_>) -> bool;
 
-/// Fields on every record. Lists are not among them unless they come as something else: copies of old records lack them.
+/// Fields that every record has. Lists are checked only for their type, because copies of old records lack them.
 const EXPECTED: &[(&str, Holds)] = &[
-    ("RecallID", |recall| recall.recall_id.is_whole()),
+    ("RecallID", |recall| recall.recall_id.is_integer()),
     ("RecallNumber", |recall| recall.recall_number.is_text()),
     ("RecallDate", |recall| recall.recall_date.is_text()),
     ("LastPublishDate", |recall| recall.last_publish_date.is_text()),
@@ -204,11 +204,11 @@ struct Recall<'a> {
     remedy_options: Items<'a>,
 }
 
-/// One of the record's lists. All lists hold small objects; this has the members of all of them.
+/// One of the record's lists. All lists contain small objects; this type has the members of all of them.
 #[derive(Debug, Default)]
 struct Items<'a> {
     list: Vec<Item<'a>>,
-    /// It came, but as something else than a list or null.
+    /// The field was present with another type than list or null.
     wrong: bool,
 }
 
@@ -289,7 +289,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
 }
 
 impl Item<'_> {
-    /// An item that came as bare text.
+    /// Makes an item from a bare text.
     fn of_text(text: &str) -> Self {
         let text = || Field::Text(Cow::Owned(text.to_owned()));
         Self { name: text(), option: text(), url: text(), ..Self::default() }
@@ -348,16 +348,16 @@ impl<'de: 'a, 'a> Deserialize<'de> for Item<'a> {
     }
 }
 
-/// A fault comes as HTTP 200 with a record that is none.
-fn fault_of(door: &'static str, record: &Recall<'_>) -> Option<UpstreamError> {
+/// Detects a server fault, which is sent as HTTP 200 with a single fake record.
+fn fault_of(stream: &'static str, record: &Recall<'_>) -> Option<UpstreamError> {
     let title = record.title.text().trim_start();
     let is_fault = title.starts_with("Error retrieving Recalls") || record.recall_id.text().trim() == "0";
-    is_fault.then(|| json::later(door, format!("an error record instead of recalls: {}", text::cut(text::clean(title), 200))))
+    is_fault.then(|| json::later(stream, format!("an error record instead of recalls: {}", text::cut(text::clean(title), 200))))
 }
 
-fn observe(door: &Door, recall: &Recall<'_>, today: Date) -> Result<Observation, (String, String)> {
+fn observe(stream: &Stream, recall: &Recall<'_>, today: Date) -> Result<Observation, (String, String)> {
     let id = recall.recall_id.text().trim();
-    if !recall.recall_id.is_whole() || id.len() > 18 {
+    if !recall.recall_id.is_integer() || id.len() > 18 {
         let reference = text::cut(recall.recall_number.clean(), 100);
         return Err((reference, "RecallID is not a whole number".to_owned()));
     }
@@ -369,7 +369,7 @@ fn observe(door: &Door, recall: &Recall<'_>, today: Date) -> Result<Observation,
         products = recall.description.clean();
     }
     let data = RecallFact {
-        door: door.name.to_owned(),
+        stream: stream.name.to_owned(),
         agency: "CPSC".to_owned(),
         aliases: Some(id.to_owned()).into_iter().filter(|id| *id != number).collect(),
         lang: "en".to_owned(),
@@ -387,10 +387,10 @@ fn observe(door: &Door, recall: &Recall<'_>, today: Date) -> Result<Observation,
         number,
         ..RecallFact::default()
     };
-    Ok(Observation { key: format!("{}/{id}", door.name), data: FactData::Recall(Box::new(data)), replaces: Vec::new() })
+    Ok(Observation { key: format!("{}/{id}", stream.name), data: FactData::Recall(Box::new(data)), replaces: Vec::new() })
 }
 
-/// Text before " Recalls " in the title; else what a firm does business as; else the first firm without its place.
+/// Finds the brand: the title before " Recalls "; else the trade name of a firm; else the first firm's name without its location.
 fn brand(recall: &Recall<'_>, title: &str) -> String {
     if let Some((brand, _)) = title.split_once(" Recalls ") {
         return brand.trim_end_matches([',', ' ']).to_owned();
@@ -402,7 +402,7 @@ fn brand(recall: &Recall<'_>, title: &str) -> String {
         .unwrap_or_default()
 }
 
-/// What stands after "dba" in the name of a firm, without its place.
+/// Finds the name after "dba" (doing business as) in a firm's name, without its location.
 pub(crate) fn doing_business_as(firm: &str) -> Option<String> {
     let lower = firm.to_ascii_lowercase();
     let name = ["dba", "d/b/a", "d.b.a."].iter().find_map(|mark| {
@@ -422,18 +422,18 @@ fn without_place(firm: &str) -> &str {
     firm.split_once(", of ").map_or(firm, |(name, _)| name).trim()
 }
 
-/// The hazards; else what the title says after "Due to".
+/// Returns the hazards, or else the title after "Due to".
 fn hazard(recall: &Recall<'_>, title: &str) -> String {
     let hazards = text::join_prose(recall.hazards.names());
     if !hazards.is_empty() {
         return hazards;
     }
-    // ASCII only, so that positions are those of the title.
+    // Only ASCII letters change, so positions stay valid in the original title.
     let due = title.to_ascii_lowercase().find("due to ").and_then(|at| title.get(at + "due to ".len()..));
     due.unwrap_or_default().trim().to_owned()
 }
 
-/// The distinct options; else the first remedy in prose.
+/// Returns the distinct remedy options, or else the first remedy text.
 fn remedy(recall: &Recall<'_>) -> String {
     let mut options: Vec<String> = Vec::new();
     for option in recall.remedy_options.texts(|item| &item.option) {

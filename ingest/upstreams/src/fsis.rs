@@ -1,8 +1,8 @@
-//! Recalls and public health alerts of the Food Safety and Inspection Service (meat, poultry, eggs), in one document.
+//! Recalls and public health alerts of the Food Safety and Inspection Service (meat, poultry, eggs), from a single JSON document.
 //!
-//! Each run reads all there is. The service has changed the type of ten fields from text to lists without notice, so that any
-//! field is read either way and gives the same fact. Its host is guarded: an HTML page instead of JSON is common and means
-//! "later", never "no recalls".
+//! Each sync run reads the whole document. The service has changed the type of ten fields from text to list without notice, so every field
+//! is accepted as either and gives the same fact. Its host has bot detection: an HTML page instead of JSON is common. It means "try later",
+//! never "no recalls".
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::json::{self, Field, Records};
-use crate::{Answer, Door, Manifest, Observation, Page, Request, Settings, Upstream, UpstreamError, Window, text};
+use crate::{Answer, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, text};
 
 const ORIGIN: &str = "https://www.fsis.usda.gov";
-/// Where a notice without an address of its own is listed.
+/// The page that lists notices without an address of their own.
 const LIST_URL: &str = "https://www.fsis.usda.gov/recalls";
 const PRODUCTS_CHARS_MAX: usize = 2_000;
 
@@ -44,12 +44,12 @@ const NAMED: &[&str] = &[
     "shellfish",
     "sesame",
 ];
-/// Those from here on are foods: a hazard only where a summary speaks of an ingredient that was not declared.
+/// From this index on the names are foods. They are a hazard only if the summary speaks of an undeclared ingredient.
 const FIRST_ALLERGEN: usize = 8;
 /// The longest word that [`named_by`] knows.
 const WORD_BYTES_MAX: usize = 16;
 
-/// The place in [`NAMED`] of what a word, in lower case, names. Of names of several words the one that tells is enough.
+/// Returns the index in [`NAMED`] for a word in lower case. Of a name with several words the most specific one is enough.
 fn named_by(word: &str) -> Option<usize> {
     Some(match word {
         "listeria" => 0,
@@ -74,14 +74,14 @@ fn named_by(word: &str) -> Option<usize> {
     })
 }
 
-/// Whether a word, in lower case, speaks of an ingredient that was not declared.
+/// Whether a word in lower case means an undeclared ingredient.
 fn speaks_of_allergens(word: &str) -> bool {
     ["allergen", "declare", "undeclare", "misbrand", "unreported"].iter().any(|start| word.starts_with(start))
 }
 
 static MANIFEST: Manifest = Manifest {
     name: "fsis",
-    doors: &[Door {
+    streams: &[Stream {
         name: "fsis",
         topic: &RECALLS,
         every: Duration::ZERO,
@@ -96,7 +96,7 @@ static MANIFEST: Manifest = Manifest {
 #[derive(Debug)]
 pub struct Fsis;
 
-/// There is one request; its cursor says no more.
+/// There is only one request, so the cursor is empty.
 #[derive(Serialize, Deserialize)]
 struct Cursor {}
 
@@ -105,12 +105,12 @@ impl Upstream for Fsis {
         &MANIFEST
     }
 
-    fn start(&self, _door: &Door, _window: &Window, _settings: &Settings) -> UpstreamCursor {
+    fn start(&self, _stream: &Stream, _window: &Window, _settings: &Settings) -> UpstreamCursor {
         json::write_cursor(Cursor {})
     }
 
-    fn request(&self, door: &Door, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
-        let Cursor {} = json::read_cursor(door.name, cursor)?;
+    fn request(&self, stream: &Stream, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
+        let Cursor {} = json::read_cursor(stream.name, cursor)?;
         Ok(Request {
             origin: ORIGIN.to_owned(),
             path: "/fsis/api/recall/v/1".to_owned(),
@@ -118,18 +118,18 @@ impl Upstream for Fsis {
             headers: vec![("accept", "application/json".to_owned()), ("accept-language", "en-US,en;q=0.9".to_owned())],
             accepts_statuses: &[],
             media_types: JSON_MEDIA_TYPES,
-            // 304 was seen while records had changed.
+            // The server has answered 304 although records had changed.
             conditional: false,
-            wall: None,
+            back_off: None,
         })
     }
 
-    fn map(&self, door: &Door, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
-        let Cursor {} = json::read_cursor(door.name, cursor)?;
+    fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+        let Cursor {} = json::read_cursor(stream.name, cursor)?;
         let mut warnings = Vec::new();
         let body = json::body_text(&answer.body, &mut warnings);
-        let records = Records::of_array(door.name, &body)?;
-        let (dated, rejects) = records.map(door.name, EXPECTED, |notice: &Notice<'_>| observe(door, notice, today))?;
+        let records = Records::of_array(stream.name, &body)?;
+        let (dated, rejects) = records.map(stream.name, EXPECTED, |notice: &Notice<'_>| observe(stream, notice, today))?;
         if dated.is_empty() && rejects.is_empty() {
             warnings.push("the document holds no records".to_owned());
         }
@@ -138,23 +138,23 @@ impl Upstream for Fsis {
     }
 }
 
-/// An observation and the day it was last modified, or published.
+/// An observation and the date of its last modification or publication.
 type Dated = (Observation, String);
 
-/// Of records with the same number and language the one with the later date, or the greater content where dates agree, so that
-/// the document's order does not matter. The order is that of first appearance.
+/// Removes duplicates. Of several records with the same number and language the one with the latest date is used, and with equal dates the
+/// one with the greater content, so that the document's order does not matter. The result is in the order of first appearance.
 fn distinct(dated: Vec<Dated>, warnings: &mut Vec<String>) -> Vec<Observation> {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    let mut kept: Vec<Dated> = Vec::with_capacity(dated.len());
+    let mut distinct: Vec<Dated> = Vec::with_capacity(dated.len());
     let (mut same, mut different) = (0_usize, Vec::new());
     for (observation, date) in dated {
         match places.entry(observation.key.clone()) {
             Entry::Vacant(place) => {
-                place.insert(kept.len());
-                kept.push((observation, date));
+                place.insert(distinct.len());
+                distinct.push((observation, date));
             }
             Entry::Occupied(place) => {
-                let Some(known) = kept.get_mut(*place.get()) else { continue };
+                let Some(known) = distinct.get_mut(*place.get()) else { continue };
                 if known.0.data == observation.data {
                     same += 1;
                 } else {
@@ -175,7 +175,7 @@ fn distinct(dated: Vec<Dated>, warnings: &mut Vec<String>) -> Vec<Observation> {
         let some = different.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
         warnings.push(format!("{} keys occur with different contents, of which the later was taken: {some}", different.len()));
     }
-    kept.into_iter().map(|(observation, _)| observation).collect()
+    distinct.into_iter().map(|(observation, _)| observation).collect()
 }
 
 type Holds = fn(&Notice<'_>) -> bool;
@@ -222,7 +222,7 @@ struct Notice<'a> {
     langcode: Field<'a>,
 }
 
-fn observe(door: &Door, notice: &Notice<'_>, today: Date) -> Result<Dated, (String, String)> {
+fn observe(stream: &Stream, notice: &Notice<'_>, today: Date) -> Result<Dated, (String, String)> {
     let (number, title) = (notice.field_recall_number.clean(), notice.field_title.clean());
     if number.is_empty() || number.len() > 64 || number.contains(['/', ' ']) {
         return Err((text::cut(title, 100), "field_recall_number is absent, empty or no number".to_owned()));
@@ -238,7 +238,7 @@ fn observe(door: &Door, notice: &Notice<'_>, today: Date) -> Result<Dated, (Stri
     let status = notice.field_recall_type.clean();
     let url = Some(text::https(raw_url, ORIGIN)).filter(|url| !url.is_empty());
     let data = RecallFact {
-        door: door.name.to_owned(),
+        stream: stream.name.to_owned(),
         agency: "USDA".to_owned(),
         number: number.clone(),
         lang: lang.to_owned(),
@@ -247,7 +247,7 @@ fn observe(door: &Door, notice: &Notice<'_>, today: Date) -> Result<Dated, (Stri
         date: text::plausible_date(notice.field_recall_date.text(), today),
         url: url.unwrap_or_else(|| LIST_URL.to_owned()),
         product_type: text::join_distinct(words(&notice.field_processing), "; "),
-        // A space, as in the one text that the service used to send: the other form must not read as a change.
+        // Joined with a space, as in the text that the service used to send, so that the new type does not count as a change.
         products: text::cut(text::join_distinct(notice.field_product_items.list(), " "), PRODUCTS_CHARS_MAX),
         alert: status.eq_ignore_ascii_case("Public Health Alert"),
         status,
@@ -258,11 +258,11 @@ fn observe(door: &Door, notice: &Notice<'_>, today: Date) -> Result<Dated, (Stri
     };
     let dated = Some(text::plausible_date(notice.field_last_modified_date.text(), today)).filter(|date| !date.is_empty());
     let dated = dated.unwrap_or_else(|| data.date.clone());
-    let key = format!("{}/{number}/{lang}", door.name);
+    let key = format!("{}/{number}/{lang}", stream.name);
     Ok((Observation { key, data: FactData::Recall(Box::new(data)), replaces: Vec::new() }, dated))
 }
 
-/// The entries of a list of short words, which the service used to send as one text with commas.
+/// Returns the entries of a list of short words. The service used to send them as one text with commas.
 fn words(field: &Field<'_>) -> Vec<String> {
     match field {
         Field::Text(text) => text::clean(text).split(", ").map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect(),
@@ -270,7 +270,7 @@ fn words(field: &Field<'_>) -> Vec<String> {
     }
 }
 
-/// The establishment; else what stands before " Recalls " in the title. An alert's title begins with the service's own name.
+/// Returns the establishment, or else the title before " Recalls ". The title of an alert begins with the service's own name.
 fn brand(notice: &Notice<'_>, title: &str) -> String {
     if let Some(establishment) = notice.field_establishment.list().into_iter().next() {
         return establishment;
@@ -281,7 +281,7 @@ fn brand(notice: &Notice<'_>, title: &str) -> String {
     }
 }
 
-/// The reasons, and the pathogens and allergens that only the summary names.
+/// Returns the reasons, and the pathogens and allergens that only the summary names.
 fn hazard(notice: &Notice<'_>, lang: &str) -> String {
     let mut hazards = words(&notice.field_recall_reason);
     if lang == "en" {
@@ -301,7 +301,7 @@ fn hazard(notice: &Notice<'_>, lang: &str) -> String {
     text::join_distinct(hazards, "; ")
 }
 
-/// What texts name, found in one pass over their words; what stands inside tags is no word.
+/// Finds the names in texts, in one pass over their words. Words inside tags do not count.
 #[derive(Default)]
 struct Found {
     named: [bool; NAMED.len()],
@@ -326,7 +326,7 @@ impl Found {
         let Some(lower) = lower.get_mut(..word.len()).filter(|_| word.len() >= 3) else { return };
         lower.copy_from_slice(word.as_bytes());
         lower.make_ascii_lowercase();
-        // Only ASCII letters change, so that it is still UTF-8.
+        // Only ASCII letters change, so the text is still UTF-8.
         let Ok(lower) = std::str::from_utf8(lower) else { return };
         if let Some(named) = named_by(lower).and_then(|at| self.named.get_mut(at)) {
             *named = true;
@@ -339,7 +339,7 @@ impl Found {
 mod tests {
     use super::*;
 
-    /// Proves that words are found whole, in any case, and not inside tags.
+    /// Proves that whole words are found in any case, but not inside tags.
     #[test]
     fn finds_words_outside_tags() {
         let mut found = Found::default();

@@ -1,5 +1,5 @@
-//! Reading JSON whose types cannot be relied on: records are found first, then read one at a time into borrowed fields, so that one
-//! that cannot be read costs only itself and its bytes can be put aside.
+//! Parsing of JSON whose types are not reliable. Records are located first and then parsed one at a time into borrowed fields, so a bad
+//! record affects no other record, and its bytes can be rejected separately.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,12 +15,12 @@ use schemas::position::UpstreamCursor;
 use crate::drift::{Expected, Tally};
 use crate::{Reject, UpstreamError, text};
 
-/// The version of all cursors' form; one of another version is not read.
+/// The version of the cursor format. A cursor of another version is refused.
 const CURSOR_VERSION: u8 = 1;
 
-/// An answer that may be right the next time.
-pub(crate) fn later(door: &'static str, reason: impl Into<String>) -> UpstreamError {
-    UpstreamError::Later { door, reason: reason.into() }
+/// Builds the error of an answer that may be right when it is requested again.
+pub(crate) fn later(stream: &'static str, reason: impl Into<String>) -> UpstreamError {
+    UpstreamError::Later { stream, reason: reason.into() }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -30,14 +30,14 @@ struct Versioned<C> {
     cursor: C,
 }
 
-/// A cursor as it is kept. Cursors are plain structs, which always have a JSON form.
+/// Encodes a cursor. Cursors are plain structs, so they always have a JSON form.
 pub(crate) fn write_cursor<C: Serialize>(cursor: C) -> UpstreamCursor {
     UpstreamCursor(serde_json::to_string(&Versioned { v: CURSOR_VERSION, cursor }).unwrap_or_default())
 }
 
-/// A cursor read back.
-pub(crate) fn read_cursor<C: DeserializeOwned>(door: &'static str, cursor: &UpstreamCursor) -> Result<C, UpstreamError> {
-    let stop = |reason: String| UpstreamError::Stop { door, field: "cursor".to_owned(), reason };
+/// Decodes a cursor.
+pub(crate) fn read_cursor<C: DeserializeOwned>(stream: &'static str, cursor: &UpstreamCursor) -> Result<C, UpstreamError> {
+    let stop = |reason: String| UpstreamError::Stop { stream, field: "cursor".to_owned(), reason };
     let read: Versioned<C> = serde_json::from_str(&cursor.0).map_err(|error| stop(format!("not readable: {error}")))?;
     if read.v != CURSOR_VERSION {
         return Err(stop(format!("version {} instead of {CURSOR_VERSION}", read.v)));
@@ -45,7 +45,7 @@ pub(crate) fn read_cursor<C: DeserializeOwned>(door: &'static str, cursor: &Upst
     Ok(read.cursor)
 }
 
-/// The body as text: a byte order mark is left out, bytes that are no UTF-8 are replaced, with a warning.
+/// Decodes a body as UTF-8. Drops a byte order mark, and replaces invalid bytes with a warning.
 pub(crate) fn body_text<'a>(body: &'a [u8], warnings: &mut Vec<String>) -> Cow<'a, str> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     match std::str::from_utf8(body) {
@@ -57,19 +57,19 @@ pub(crate) fn body_text<'a>(body: &'a [u8], warnings: &mut Vec<String>) -> Cow<'
     }
 }
 
-/// Why a text is not the JSON it should be.
-pub(crate) fn not_json(door: &'static str, text: &str, error: &serde_json::Error) -> UpstreamError {
+/// Explains why a text is not the expected JSON.
+pub(crate) fn not_json(stream: &'static str, text: &str, error: &serde_json::Error) -> UpstreamError {
     let start = text.trim_start();
     if start.starts_with('<') {
-        later(door, "HTML or XML instead of JSON")
+        later(stream, "HTML or XML instead of JSON")
     } else if start.is_empty() {
-        later(door, "an empty answer instead of JSON")
+        later(stream, "an empty answer instead of JSON")
     } else {
-        later(door, format!("not the JSON it should be: {error}"))
+        later(stream, format!("not the JSON it should be: {error}"))
     }
 }
 
-/// One value of any type.
+/// A JSON value of any type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Field<'a> {
     #[default]
@@ -83,7 +83,7 @@ pub(crate) enum Field<'a> {
 }
 
 impl Field<'_> {
-    /// As text, however it came: a number or flag is written out, of a list the first is taken.
+    /// Returns the value as text: a number or boolean is formatted, of a list the first item is used.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Text(text) => text,
@@ -95,12 +95,12 @@ impl Field<'_> {
         }
     }
 
-    /// As cleaned text.
+    /// Returns the value as cleaned text.
     pub(crate) fn clean(&self) -> String {
         text::clean(self.text())
     }
 
-    /// As cleaned texts that hold something, whether it came as one or as a list.
+    /// Returns the non-empty cleaned texts of a list or of a single value.
     pub(crate) fn list(&self) -> Vec<String> {
         let mut texts = match self {
             Self::List(list) => list.iter().map(Field::clean).collect(),
@@ -110,20 +110,20 @@ impl Field<'_> {
         texts
     }
 
-    /// As a flag, however it is spelled.
+    /// Returns the value as a boolean, in any common spelling.
     pub(crate) fn flag(&self) -> bool {
         let text = self.text().trim();
         ["true", "yes", "y", "1"].iter().any(|yes| yes.eq_ignore_ascii_case(text))
     }
 
-    /// As a whole number, however it is spelled; a fraction is rounded.
-    pub(crate) fn whole(&self) -> Option<i64> {
+    /// Returns the value as a whole number, in any common spelling; a fraction is rounded.
+    pub(crate) fn integer(&self) -> Option<i64> {
         let text = self.text().trim();
         let rounded = || text.parse::<f64>().ok().map(f64::round).filter(|number| number.abs() < 9e15);
         text.parse().ok().or_else(|| rounded().map(|number| number as i64))
     }
 
-    /// Whether it came and said that nothing is known.
+    /// Whether the field is present and null.
     pub(crate) fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
@@ -140,7 +140,7 @@ impl Field<'_> {
         matches!(self, Self::Text(_) | Self::List(_))
     }
 
-    pub(crate) fn is_whole(&self) -> bool {
+    pub(crate) fn is_integer(&self) -> bool {
         match self {
             Self::Number(text) => text.bytes().all(|byte| byte.is_ascii_digit()),
             Self::Text(text) => !text.trim().is_empty() && text.trim().bytes().all(|byte| byte.is_ascii_digit()),
@@ -170,7 +170,7 @@ impl<'de: 'a, 'a> Visitor<'de> for FieldVisitor<'a> {
         Ok(Field::Number(number.to_string()))
     }
     fn visit_f64<E>(self, number: f64) -> Result<Field<'a>, E> {
-        // Written without a fraction when it has none: 10854.0 names the same record as 10854.
+        // A number without a fraction is formatted without one: 10854.0 names the same record as 10854.
         Ok(Field::Number(number.to_string()))
     }
     fn visit_bool<E>(self, flag: bool) -> Result<Field<'a>, E> {
@@ -198,7 +198,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Field<'a> {
     }
 }
 
-/// A value that is an object of type `T`, or is passed over.
+/// An object of type `T`; a value of another type becomes `None`.
 #[derive(Clone, Debug)]
 pub(crate) struct Object<T>(pub(crate) Option<T>);
 
@@ -249,7 +249,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// A value that is read only when it is asked for, as what it is asked for.
+/// A value that is parsed only when it is needed, as the type that is needed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Part<'a>(Option<&'a RawValue>);
 
@@ -270,12 +270,12 @@ impl<'a> Part<'a> {
         self.json().starts_with('[')
     }
 
-    /// As an object; one without members when it is none that can be read.
+    /// Parses the value as an object; returns the default if it is not a readable object.
     pub(crate) fn object<T: Deserialize<'a> + Default>(self) -> T {
         if self.is_object() { serde_json::from_str(self.json()).unwrap_or_default() } else { T::default() }
     }
 
-    /// As a list of objects; what is none that can be read is left out.
+    /// Parses the value as a list of objects; items that cannot be read are skipped.
     pub(crate) fn list<T: Deserialize<'a>>(self) -> Vec<T> {
         let raw: Vec<&'a RawValue> = if self.is_list() { serde_json::from_str(self.json()).unwrap_or_default() } else { Vec::new() };
         raw.into_iter().filter_map(|one| serde_json::from_str::<Object<T>>(one.get()).ok()?.0).collect()
@@ -288,46 +288,47 @@ impl<'de: 'a, 'a> Deserialize<'de> for Part<'a> {
     }
 }
 
-/// The records of an answer: found, but read one at a time when they are mapped. A whole document read at once takes several times
-/// its size, and one spoilt record would cost the others.
+/// The records of an answer, located but parsed only when they are mapped. Parsing a whole document at once takes several times its size in
+/// memory, and one bad record would make all others unreadable.
 pub(crate) struct Records<'a> {
     raw: Vec<&'a RawValue>,
-    /// What a lone object said that came instead of an array.
+    /// The message of a single object that was sent instead of an array.
     lone: Option<&'a str>,
 }
 
 impl<'a> Records<'a> {
-    /// The records of a list.
+    /// Wraps the records of a list.
     pub(crate) fn of_list(raw: Vec<&'a RawValue>) -> Self {
         Self { raw, lone: None }
     }
 
-    /// A document that is one record.
-    pub(crate) fn of_one(door: &'static str, text: &'a str) -> Result<Self, UpstreamError> {
-        let one = serde_json::from_str(text).map_err(|error| not_json(door, text, &error))?;
+    /// Wraps a document that is a single record.
+    pub(crate) fn of_one(stream: &'static str, text: &'a str) -> Result<Self, UpstreamError> {
+        let one = serde_json::from_str(text).map_err(|error| not_json(stream, text, &error))?;
         Ok(Self::of_list(vec![one]))
     }
 
-    /// The records of a bare array. A single object stands for an array of one.
-    pub(crate) fn of_array(door: &'static str, text: &'a str) -> Result<Self, UpstreamError> {
+    /// Locates the records of a bare array. A single object counts as an array of one.
+    pub(crate) fn of_array(stream: &'static str, text: &'a str) -> Result<Self, UpstreamError> {
         let lone = text.trim_start().starts_with('{').then_some(text);
         let raw = if lone.is_some() { serde_json::from_str(text).map(|one| vec![one]) } else { serde_json::from_str(text) };
-        Ok(Self { raw: raw.map_err(|error| not_json(door, text, &error))?, lone })
+        Ok(Self { raw: raw.map_err(|error| not_json(stream, text, &error))?, lone })
     }
 
-    /// How many there are.
+    /// Returns the number of records.
     pub(crate) fn len(&self) -> usize {
         self.raw.len()
     }
 
-    /// Reads and maps each record; what cannot be read or mapped is put aside. `map` names the record and says why.
+    /// Parses and maps each record; a record that cannot be parsed or mapped is rejected. `map` returns the name of the record and the
+    /// reason.
     ///
     /// # Errors
-    /// When the form has drifted: more than half of the records lack an expected field; and when a lone object gave nothing, since that
-    /// is a server's way to report a fault.
+    /// When the format has changed: more than half of the records lack an expected field. Also when a single object instead of an array
+    /// gave no record, because servers report faults in this way.
     pub(crate) fn map<T: Deserialize<'a>, O>(
         &self,
-        door: &'static str,
+        stream: &'static str,
         expected: &[Expected<T>],
         mut map: impl FnMut(&T) -> Result<O, (String, String)>,
     ) -> Result<(Vec<O>, Vec<Reject>), UpstreamError> {
@@ -345,9 +346,9 @@ impl<'a> Records<'a> {
                 Err((reference, reason)) => rejects.push(Reject { reference, reason, raw: raw.get().as_bytes().to_vec() }),
             }
         }
-        tally.check(door)?;
+        tally.check(stream)?;
         match self.lone.filter(|_| mapped.is_empty()) {
-            Some(text) => Err(later(door, format!("an object instead of an array: {}", text::cut(text::clean(text), 200)))),
+            Some(text) => Err(later(stream, format!("an object instead of an array: {}", text::cut(text::clean(text), 200)))),
             None => Ok((mapped, rejects)),
         }
     }
@@ -363,7 +364,7 @@ mod tests {
         a: Field<'a>,
     }
 
-    /// Proves that one spoilt record (a key twice, not an object) costs only itself, and keeps its bytes.
+    /// Proves that a bad record (a duplicate key, not an object) affects no other record, and that its bytes are preserved.
     #[test]
     fn one_bad_record_spoils_no_other() {
         for text in
@@ -378,9 +379,9 @@ mod tests {
         }
     }
 
-    /// Proves that a part is what it says, gives nothing as what it is not, and loses no other for one that cannot be read.
+    /// Proves that a part parses as its own type, gives nothing for another type, and skips only the unreadable item of a list.
     #[test]
-    fn parts_are_read_as_asked() {
+    fn parts_are_parsed_as_requested() {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Whole<'a> {
@@ -395,10 +396,10 @@ mod tests {
         assert!(read(r#"{"p":{"a":1}}"#).list::<One<'_>>().is_empty() && read(r#"{"p":[]}"#).object::<Whole<'_>>().p.0.is_none());
     }
 
-    /// Proves that numbers are read however they are spelled, and that what is none gives nothing.
+    /// Proves that numbers are read in all spellings, and that other values give none.
     #[test]
     fn whole_numbers() {
-        let read = |text: &str| serde_json::from_str::<Field<'_>>(text).unwrap().whole();
+        let read = |text: &str| serde_json::from_str::<Field<'_>>(text).unwrap().integer();
         assert_eq!(
             [read("444000"), read("\"444000\""), read("444000.0"), read("1.6"), read("-5")].map(Option::unwrap),
             [444_000, 444_000, 444_000, 2, -5]
@@ -408,7 +409,7 @@ mod tests {
         }
     }
 
-    /// Proves that cursors read back, and that one of another version or form is refused.
+    /// Proves that cursors are read back, and that another version or format is refused.
     #[test]
     fn cursors_are_versioned() {
         let cursor = write_cursor(vec![("a", 1)].into_iter().collect::<std::collections::BTreeMap<_, _>>());

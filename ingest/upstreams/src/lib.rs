@@ -1,8 +1,8 @@
-//! The upstreams: what to ask each of them, and what its answers mean. Nothing here waits, retries, stores or schedules but
-//! [`http`], the only client.
+//! The upstreams: which requests each of them needs, and how its answers are mapped. Nothing here waits, retries, stores or schedules,
+//! except [`http`], the only HTTP client.
 //!
-//! Architecture invariant: an upstream's own code is pure ([`Upstream::start`], [`Upstream::request`], [`Upstream::map`]), so
-//! that fixtures test all of it. No upstream knows of a service, a log or a store.
+//! Architecture invariant: an upstream's own code is pure ([`Upstream::start`], [`Upstream::request`], [`Upstream::map`]), so fixtures test
+//! all of it. No upstream knows about services, logs or stores.
 
 pub mod clinical_trials;
 pub mod cpsc;
@@ -21,7 +21,7 @@ mod us_states;
 pub mod usaspending;
 mod xml;
 
-pub use upstream::{Answer, Door, Manifest, Observation, Page, Reject, Request, Settings, Upstream, UpstreamError, Wall, Window};
+pub use upstream::{Answer, BackOffRule, Manifest, Observation, Page, Reject, Request, Settings, Stream, Upstream, UpstreamError, Window};
 
 /// THE LIST of upstreams.
 pub static ALL: &[&dyn Upstream] = &[
@@ -35,17 +35,17 @@ pub static ALL: &[&dyn Upstream] = &[
     &usaspending::UsaSpending,
 ];
 
-/// The upstream of that name.
+/// Returns the upstream with a name.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static dyn Upstream> {
     ALL.iter().copied().find(|upstream| upstream.manifest().name == name)
 }
 
-/// Who holds the lease that says that an upstream wants to be left alone: nobody in particular.
-pub const LEFT_ALONE: &str = "left-alone";
+/// The holder of the back-off lease. It is not a process, so nobody renews the lease.
+pub const BACK_OFF_HOLDER: &str = "left-alone";
 
-/// The name of the lease that stands while an upstream wants to be left alone, by all processes.
+/// Returns the name of the lease that exists while an upstream asks all processes to back off.
 #[must_use]
-pub fn left_alone(upstream: &str) -> String {
+pub fn back_off_lease(upstream: &str) -> String {
     format!("ingest/{upstream}/left-alone")
 }

@@ -1,72 +1,62 @@
-//! Questions that are asked of an upstream now, for one reader: what to ask, and what the answer means. As pure as the doors; whoever asks
-//! waits, retries and caches.
+//! Live queries: a request that is sent to an upstream while one user waits. This module is as pure as the streams; the caller waits,
+//! retries and caches.
 
 use jiff::civil::Date;
 use schemas::facts::FactData;
 
-use crate::{Answer, Door, Request, Settings, Upstream, UpstreamError, clinical_trials, edgar, nih_reporter, usaspending};
+pub use crate::usaspending::live::AwardOrder;
+use crate::{Answer, Request, Settings, Stream, Upstream, UpstreamError, clinical_trials, edgar, nih_reporter, usaspending};
 
-/// A question to one upstream.
+/// A live query to one upstream.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Question {
-    /// Grants whose title, abstract or terms have all words; NIH RePORTER.
+    /// NIH RePORTER: grants whose title, abstract or terms contain all words.
     Grants {
         /// The words.
         keyword: String,
-        /// How many at most.
+        /// The maximum number of results.
         limit: usize,
     },
-    /// Trials that have all words, those changed last first; ClinicalTrials.gov.
+    /// ClinicalTrials.gov: trials that contain all words, latest update first.
     Trials {
         /// The words; empty for any.
         keyword: String,
         /// The registry's class of the lead sponsor; empty for any.
         class: &'static str,
-        /// How many at most.
+        /// The maximum number of results.
         limit: usize,
     },
-    /// Filings of a form within days; EDGAR's full-text search.
+    /// EDGAR full-text search: filings of a form within a range of dates.
     Filings {
         /// Form types; none for any.
         forms: Vec<String>,
         /// First filing date.
         start: Date,
-        /// Last filing date.
+        /// Last filing date, inclusive.
         end: Date,
     },
-    /// The filings of one filer, newest first; EDGAR.
+    /// EDGAR: the filings of one filer, newest first.
     Company {
-        /// 10 digits.
+        /// The filer's CIK with 10 digits.
         cik: String,
     },
-    /// Contract awards; USAspending.
+    /// USAspending: contract awards.
     Awards {
-        /// Beginnings of industry codes; none for any.
+        /// Prefixes of industry codes (NAICS); none for any.
         naics: Vec<String>,
         /// Words of the recipient's name; empty for any.
         recipient: String,
-        /// First day of an action.
+        /// First day of the actions.
         start: Date,
-        /// Last day of an action.
+        /// Last day of the actions, inclusive.
         end: Date,
-        /// Which come first.
+        /// The order of the results.
         order: AwardOrder,
     },
 }
 
-/// In which order awards come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AwardOrder {
-    /// Those with the last action first.
-    Newest,
-    /// The largest first.
-    Largest,
-    /// Those that end next after a day first.
-    EndingAfter(Date),
-}
-
 impl Question {
-    /// The upstream it is for.
+    /// Returns the upstream of the query.
     #[must_use]
     pub fn upstream(&self) -> &'static dyn Upstream {
         match self {
@@ -77,43 +67,43 @@ impl Question {
         }
     }
 
-    /// The door whose limits hold for it, and whose form its answers have.
+    /// Returns the stream whose limits apply to the query and whose format its answers have.
     #[must_use]
-    pub fn door(&self) -> Option<&'static Door> {
+    pub fn stream(&self) -> Option<&'static Stream> {
         let name = match self {
             Self::Grants { .. } => "nih_reporter",
             Self::Trials { .. } => "clinical_trials",
             Self::Filings { .. } | Self::Company { .. } => "edgar.submissions",
             Self::Awards { .. } => "usaspending.awards",
         };
-        self.upstream().manifest().doors.iter().find(|door| door.name == name)
+        self.upstream().manifest().streams.iter().find(|stream| stream.name == name)
     }
 
-    /// What to ask.
+    /// Builds the request.
     ///
     /// # Errors
-    /// [`UpstreamError::Stop`] when the upstream must not be asked with these settings.
-    pub fn request(&self, door: &Door, settings: &Settings) -> Result<Request, UpstreamError> {
+    /// [`UpstreamError::Stop`] when the upstream must not be requested with these settings.
+    pub fn request(&self, stream: &Stream, settings: &Settings) -> Result<Request, UpstreamError> {
         Ok(match self {
             Self::Grants { keyword, limit } => nih_reporter::live::request(keyword, *limit),
             Self::Trials { keyword, class, limit } => clinical_trials::live::request(keyword, class, *limit),
-            Self::Filings { forms, start, end } => edgar::live::search(door, settings, forms, *start, *end)?,
-            Self::Company { cik } => edgar::live::company(door, settings, cik)?,
+            Self::Filings { forms, start, end } => edgar::live::search(stream, settings, forms, *start, *end)?,
+            Self::Company { cik } => edgar::live::company(stream, settings, cik)?,
             Self::Awards { naics, recipient, start, end, order } => usaspending::live::request(naics, recipient, *start, *end, *order),
         })
     }
 
-    /// What an answer says. Records that cannot be read are left out.
+    /// Maps an answer. Records that cannot be parsed are skipped.
     ///
     /// # Errors
-    /// When the answer as a whole cannot be taken.
-    pub fn read(&self, door: &Door, answer: &Answer, today: Date) -> Result<Vec<FactData>, UpstreamError> {
+    /// When the answer as a whole is refused.
+    pub fn read(&self, stream: &Stream, answer: &Answer, today: Date) -> Result<Vec<FactData>, UpstreamError> {
         match self {
-            Self::Grants { .. } => nih_reporter::live::read(door, answer, today),
-            Self::Trials { .. } => clinical_trials::live::read(door, answer, today),
-            Self::Filings { .. } => edgar::live::found(door, answer, today),
-            Self::Company { cik } => edgar::live::listed(door, answer, cik, today),
-            Self::Awards { .. } => usaspending::live::read(door, answer),
+            Self::Grants { .. } => nih_reporter::live::read(stream, answer, today),
+            Self::Trials { .. } => clinical_trials::live::read(stream, answer, today),
+            Self::Filings { .. } => edgar::live::found(stream, answer, today),
+            Self::Company { cik } => edgar::live::listed(stream, answer, cik, today),
+            Self::Awards { .. } => usaspending::live::read(stream, answer),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Recall campaigns of the National Highway Traffic Safety Administration.
 //!
-//! Three doors: the Socrata copy, which can be asked for new campaigns but shows no amendments, and the two flat files, which
-//! are all there is, with the vehicles. A campaign's facts from different doors are merged by who reads them, not here.
+//! There are three streams: the Socrata copy, which supports queries for new campaigns but does not show amendments, and the two flat
+//! files, which are complete and name the vehicles. The facts of different streams are merged by the services that read them.
 
 mod flat;
 mod socrata;
@@ -13,17 +13,17 @@ use schemas::position::UpstreamCursor;
 use schemas::topics::RECALLS;
 use serde::{Deserialize, Serialize};
 
-use crate::{Answer, Door, Manifest, Page, Request, Settings, Upstream, UpstreamError, Window, json, text};
+use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, json, text};
 
 const SOCRATA: &str = "nhtsa.socrata";
 const FLAT: &str = "nhtsa.flat";
 const FLAT_PRE_2010: &str = "nhtsa.flat_pre_2010";
-/// Where notices stand.
+/// The site of the notices.
 const SITE: &str = "https://www.nhtsa.gov";
 
-const fn flat_door(name: &'static str) -> Door {
-    // The file is about 14 MB as a zip; the bound leaves room for a copy that is sent unpacked.
-    Door {
+const fn flat_stream(name: &'static str) -> Stream {
+    // The file is about 14 MB as a zip; the limit leaves room for an unpacked copy.
+    Stream {
         name,
         topic: &RECALLS,
         every: Duration::ZERO,
@@ -35,8 +35,8 @@ const fn flat_door(name: &'static str) -> Door {
 
 static MANIFEST: Manifest = Manifest {
     name: "nhtsa",
-    doors: &[
-        Door {
+    streams: &[
+        Stream {
             name: SOCRATA,
             topic: &RECALLS,
             every: Duration::ZERO,
@@ -44,8 +44,8 @@ static MANIFEST: Manifest = Manifest {
             answer_bytes_max: 32 << 20,
             answer_timeout: Duration::from_secs(90),
         },
-        flat_door(FLAT),
-        flat_door(FLAT_PRE_2010),
+        flat_stream(FLAT),
+        flat_stream(FLAT_PRE_2010),
     ],
     full_after: Duration::from_secs(7 * 86_400),
 };
@@ -54,14 +54,14 @@ static MANIFEST: Manifest = Manifest {
 #[derive(Debug)]
 pub struct Nhtsa;
 
-/// Where a run stands. The flat files have one request each, and use none of it.
+/// The position of a sync run. The flat files need one request each and do not use it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Cursor {
-    /// The first day of campaigns to read.
+    /// The first day of the campaigns to read.
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<Date>,
-    /// How many campaigns were read.
+    /// How many campaigns were read so far.
     offset: usize,
     /// The first campaign of the page before.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -73,33 +73,37 @@ impl Upstream for Nhtsa {
         &MANIFEST
     }
 
-    fn start(&self, door: &Door, window: &Window, _settings: &Settings) -> UpstreamCursor {
-        let from = window.from.filter(|_| door.name == SOCRATA).map(|from| from.min(window.to));
+    fn start(&self, stream: &Stream, window: &Window, _settings: &Settings) -> UpstreamCursor {
+        let from = window.from.filter(|_| stream.name == SOCRATA).map(|from| from.min(window.to));
         json::write_cursor(Cursor { from, ..Cursor::default() })
     }
 
-    fn request(&self, door: &Door, cursor: &UpstreamCursor, settings: &Settings) -> Result<Request, UpstreamError> {
-        let cursor: Cursor = json::read_cursor(door.name, cursor)?;
-        match door.name {
+    fn request(&self, stream: &Stream, cursor: &UpstreamCursor, settings: &Settings) -> Result<Request, UpstreamError> {
+        let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
+        match stream.name {
             SOCRATA => Ok(socrata::request(&cursor, settings)),
             FLAT => Ok(flat::request("FLAT_RCL_POST_2010.zip", false)),
             FLAT_PRE_2010 => Ok(flat::request("FLAT_RCL_PRE_2010.zip", true)),
-            other => Err(UpstreamError::Stop { door: door.name, field: "door".to_owned(), reason: format!("{other} is no door of nhtsa") }),
+            other => Err(UpstreamError::Stop {
+                stream: stream.name,
+                field: "stream".to_owned(),
+                reason: format!("{other} is not a stream of nhtsa"),
+            }),
         }
     }
 
-    fn map(&self, door: &Door, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
-        let cursor: Cursor = json::read_cursor(door.name, cursor)?;
-        if door.name == SOCRATA { socrata::map(door, &cursor, answer, today) } else { flat::map(door, answer, today) }
+    fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+        let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
+        if stream.name == SOCRATA { socrata::map(stream, &cursor, answer, today) } else { flat::map(stream, answer, today) }
     }
 
-    fn single(&self, door: &Door, raw: &[u8]) -> Vec<u8> {
-        // A row of a flat file is taken as text, without its zip.
-        if door.name == "nhtsa.socrata" { [b"[", raw, b"]"].concat() } else { raw.to_vec() }
+    fn single(&self, stream: &Stream, raw: &[u8]) -> Vec<u8> {
+        // A rejected row of a flat file is a line of text, not a zip.
+        if stream.name == "nhtsa.socrata" { [b"[", raw, b"]"].concat() } else { raw.to_vec() }
     }
 }
 
-/// A campaign number in its one form of nine characters: year, letter, serial, `000`. Some places leave the zeros out.
+/// Normalises a campaign number to nine characters: year, letter, serial, `000`. Some sources omit the zeros.
 fn campaign(text: &str) -> Option<String> {
     let mut number = text.trim().to_ascii_uppercase();
     let fits = matches!(number.as_bytes(), [y1, y2, letter, rest @ ..]
@@ -111,7 +115,7 @@ fn campaign(text: &str) -> Option<String> {
     fits.then_some(number)
 }
 
-/// The manufacturer's own number of a campaign, unless it says that there is none.
+/// Returns the manufacturer's own campaign number, unless the text says that there is none.
 fn manufacturers_number(text: &str) -> Option<String> {
     let number = text::clean(text);
     let upper = number.to_ascii_uppercase();
@@ -124,7 +128,7 @@ fn manufacturers_number(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Proves that a campaign has one number however it is written, and that other text has none.
+    /// Proves that all spellings of a campaign number are normalised, and that other texts give none.
     #[test]
     fn campaign_numbers_have_one_form() {
         for (raw, expected) in [
@@ -141,7 +145,7 @@ mod tests {
         }
     }
 
-    /// Proves that "not reported" is no number of a manufacturer's.
+    /// Proves that "not reported" is not a campaign number.
     #[test]
     fn a_missing_number_is_no_alias() {
         assert_eq!(manufacturers_number(" 62D "), Some("62D".to_owned()));

@@ -1,14 +1,14 @@
-//! Grants of the National Institutes of Health through RePORTER: one record an award of one fiscal year.
+//! Grants of the National Institutes of Health from the RePORTER API: one record per award and fiscal year.
 //!
-//! Read by `date_added`, the day on which an award entered RePORTER: it is the only field that says what is new. Records have no
-//! day of change; amounts, days and people change in place, which only the reading of everything finds. Everything is the last
-//! [`FISCAL_YEARS`] fiscal years, month by month, since there is no page beyond [`RECORDS_MAX`] records: a larger window is read in
-//! halves, a larger day one agency at a time.
+//! Records are read by `date_added`, the day on which an award was added to RePORTER, because no other field tells what is new. There is no
+//! modification date. Amounts, dates and people change in place, and only a full read finds these changes. A full read covers the last
+//! [`FISCAL_YEARS`] fiscal years, one month at a time. Only the first [`RECORDS_MAX`] records of a query can be reached, so a larger window
+//! is split in half, and a larger day is read one agency at a time.
 //!
-//! Pages are stable only in a total order, and even so a record that comes or goes moves the others. So the numbers are counted: a window
-//! that did not show as many as it promised is read again, the other way round.
+//! Pages are stable only with a total order, and even then a record that is added or removed moves the others. So records are counted: a
+//! window that returned fewer records than it announced is read again in the opposite order.
 //!
-//! A criterion that RePORTER does not know is ignored without a word; what comes is held against what was asked.
+//! RePORTER ignores an unknown criterion without an error, so the answers are compared with the request.
 
 pub(crate) mod live;
 
@@ -27,25 +27,25 @@ use serde_json::value::RawValue;
 
 use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::json::{self, Field, Object, Part, Records};
-use crate::{Answer, Door, Manifest, Observation, Page, Request, Settings, Upstream, UpstreamError, Window, drift, text};
+use crate::{Answer, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
 
 const ORIGIN: &str = "https://api.reporter.nih.gov";
 const SITE: &str = "https://reporter.nih.gov";
-/// How many fiscal years are read when everything is: the current one and those before.
+/// How many fiscal years a full read covers: the current one and those before it.
 pub const FISCAL_YEARS: i16 = 5;
-/// Records a page: the most the server gives.
+/// Records per page: the server's maximum.
 const LIMIT: usize = 500;
-/// The last record that can be reached. Newer documents allow more, older ones this; it works with both.
+/// The last record that can be reached. Newer documentation allows more, older documentation allows this many; the code works with both.
 pub const RECORDS_MAX: usize = 10_000;
-/// How often a window that was not whole is read again.
+/// How many times an incomplete window is read again.
 const AGAIN_MAX: u8 = 2;
-/// The agencies that administer awards, for days too large to be read at once.
+/// The agencies that administer awards. A day with too many records is read one agency at a time.
 const AGENCIES: &[&str] = &[
     "NCI", "NIAID", "NHLBI", "NIGMS", "NINDS", "NIDDK", "NIMH", "NICHD", "NIA", "NIDA", "NEI", "NIAAA", "NIEHS", "NIDCD", "NIAMS", "NIDCR",
     "NHGRI", "NIBIB", "NIMHD", "NCATS", "NINR", "NLM", "NCCIH", "FIC", "OD", "CLC", "CIT", "CC", "CSR", "VA", "CDC", "NIOSH", "AHRQ",
     "FDA", "ACF", "HRSA", "SAMHSA",
 ];
-/// What is asked for. Fields that are not asked for are absent.
+/// The requested fields. RePORTER omits fields that are not requested.
 const FIELDS: &[&str] = &[
     "ApplId",
     "SubprojectId",
@@ -82,14 +82,14 @@ const SUMMARY_CHARS_MAX: usize = 1_000;
 const INVESTIGATORS_MAX: usize = 50;
 const TERMS_MAX: usize = 200;
 const CATEGORIES_MAX: usize = 50;
-/// An amount beyond this is a mistake.
+/// An amount above this is an error of the upstream.
 const AMOUNT_MAX: i64 = 1_000_000_000_000;
-/// A project ends at most so many years from now.
+/// The latest end of a project, in years from now. A later date is an error of the upstream.
 const YEARS_AHEAD_MAX: i16 = 30;
 
 static MANIFEST: Manifest = Manifest {
     name: "nih_reporter",
-    doors: &[Door {
+    streams: &[Stream {
         name: "nih_reporter",
         topic: &GRANTS,
         every: Duration::ZERO,
@@ -106,27 +106,27 @@ pub struct NihReporter;
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Cursor {
-    /// The days this request asks for.
+    /// The days that this request asks for.
     from: Date,
     to: Date,
-    /// The last day of the run.
+    /// The last day of the sync run.
     stop: Date,
-    /// Which agency, where a day is read one at a time.
+    /// The index of the agency, when a day is read one agency at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agency: Option<usize>,
-    /// Records to pass over.
+    /// How many records to skip.
     offset: usize,
-    /// How many the window's first page promised.
+    /// How many records the first page of the window announced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     total: Option<usize>,
-    /// The first number of the page before, and its last.
+    /// The smallest and largest application id of the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<(u64, u64)>,
-    /// Records of this window that came, each once.
+    /// How many distinct records of this window were received.
     seen: usize,
-    /// How many of those lay outside the window.
+    /// How many of them were outside the window.
     outside: usize,
-    /// How often this window was begun again.
+    /// How many times this window was started again.
     again: u8,
 }
 
@@ -146,7 +146,7 @@ impl Cursor {
         (self.to < self.stop).then(|| Self::month(self.to.saturating_add(1.day()), self.stop))
     }
 
-    /// A part of this window; the others follow it by themselves.
+    /// The first part of this window. The cursor continues with the other parts.
     fn part(&self) -> Option<Self> {
         let days = (self.to - self.from).get_days();
         if days > 0 {
@@ -155,7 +155,7 @@ impl Cursor {
         self.agency.is_none().then(|| Self::window(self.from, self.to, self.stop, Some(0)))
     }
 
-    /// This window from its beginning, the other way round.
+    /// This window from its start, in the opposite order.
     fn begun_again(&self) -> Option<Self> {
         let again = self.again + 1;
         (self.again < AGAIN_MAX).then(|| Self { again, ..Self::window(self.from, self.to, self.stop, self.agency) })
@@ -171,7 +171,7 @@ impl Cursor {
     }
 }
 
-/// The first day of the fiscal years that are read when everything is.
+/// The first day of a full read.
 fn first_day(to: Date) -> Date {
     let fiscal_year = to.year() + i16::from(to.month() >= 10);
     Date::new(fiscal_year.saturating_sub(FISCAL_YEARS), 10, 1).unwrap_or(Date::MIN)
@@ -182,13 +182,13 @@ impl Upstream for NihReporter {
         &MANIFEST
     }
 
-    fn start(&self, _door: &Door, window: &Window, _settings: &Settings) -> UpstreamCursor {
+    fn start(&self, _stream: &Stream, window: &Window, _settings: &Settings) -> UpstreamCursor {
         let from = window.from.unwrap_or_else(|| first_day(window.to));
         json::write_cursor(Cursor::month(from.min(window.to), window.to))
     }
 
-    fn request(&self, door: &Door, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
-        let cursor: Cursor = json::read_cursor(door.name, cursor)?;
+    fn request(&self, stream: &Stream, cursor: &UpstreamCursor, _settings: &Settings) -> Result<Request, UpstreamError> {
+        let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let mut criteria = json!({"date_added": {"from_date": cursor.from, "to_date": cursor.to}, "exclude_subprojects": true});
         if let Some(agency) = cursor.agency.and_then(|agency| AGENCIES.get(agency)) {
             criteria["agencies"] = json!([agency]);
@@ -210,18 +210,18 @@ impl Upstream for NihReporter {
             accepts_statuses: &[],
             media_types: JSON_MEDIA_TYPES,
             conditional: false,
-            wall: None,
+            back_off: None,
         })
     }
 
-    fn map(&self, door: &Door, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
-        let cursor: Cursor = json::read_cursor(door.name, cursor)?;
+    fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+        let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let mut warnings = Vec::new();
         let body = json::body_text(&answer.body, &mut warnings);
-        let (total, records) = read(door.name, &body)?;
+        let (total, records) = read(stream.name, &body)?;
         let (mut numbers, mut outside, mut subprojects) = (Vec::with_capacity(records.len()), 0, 0);
-        let (mapped, rejects) = records.map(door.name, EXPECTED, |project: &Project<'_>| {
-            let observation = observe(door, project, today);
+        let (mapped, rejects) = records.map(stream.name, EXPECTED, |project: &Project<'_>| {
+            let observation = observe(stream, project, today);
             numbers.extend(id_of(project).and_then(|id| id.parse::<u64>().ok()));
             let added = text::date(project.date_added.text());
             outside += usize::from(added.is_some_and(|day| day < cursor.from || day > cursor.to));
@@ -231,20 +231,20 @@ impl Upstream for NihReporter {
         })?;
         let counts = Counts { read: records.len(), total, numbers, outside, rejected: rejects.len() };
         if subprojects > 0 {
-            drift::share(door.name, "criteria.exclude_subprojects", subprojects, records.len())?;
-            warnings.push(format!("{subprojects} of {} records are parts of others that were not asked for; left out", records.len()));
+            drift::share(stream.name, "criteria.exclude_subprojects", subprojects, records.len())?;
+            warnings.push(format!("{subprojects} of {} records are subprojects, which were not requested; skipped", records.len()));
         }
-        let next = follow(door.name, &cursor, &counts, &mut warnings)?;
+        let next = follow(stream.name, &cursor, &counts, &mut warnings)?;
         let observations = mapped.into_iter().flatten().collect();
         Ok(Page { observations, rejects, next: next.map(json::write_cursor), warnings, ..Page::default() })
     }
 
-    fn single(&self, _door: &Door, raw: &[u8]) -> Vec<u8> {
+    fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
         [br#"{"meta":{"total":1},"results":["#, raw, b"]}"].concat()
     }
 }
 
-/// What a page says of its place among the others.
+/// What a page says about its position in the window.
 struct Counts {
     read: usize,
     total: Option<usize>,
@@ -254,12 +254,12 @@ struct Counts {
 }
 
 impl Counts {
-    /// Whether the numbers come in the order asked for.
+    /// Whether the ids are in the requested order.
     fn is_ordered(&self, cursor: &Cursor) -> bool {
         self.numbers.windows(2).all(|pair| if cursor.is_ascending() { pair[0] < pair[1] } else { pair[0] > pair[1] })
     }
 
-    /// How many records came that this window has not shown before, as far as their order tells.
+    /// How many records of the page are new in this window, judged by their order.
     fn fresh(&self, cursor: &Cursor) -> usize {
         let distinct: HashSet<u64> = self.numbers.iter().copied().collect();
         let last = cursor.before.map(|(_, last)| last).filter(|_| self.is_ordered(cursor));
@@ -267,31 +267,31 @@ impl Counts {
         distinct.into_iter().filter(|number| is_new(*number)).count() + self.rejected
     }
 
-    /// The first number and the last.
+    /// The first and the last id.
     fn ends(&self) -> Option<(u64, u64)> {
         Some((*self.numbers.first()?, *self.numbers.last()?))
     }
 }
 
-/// Where to go on after a page.
-fn follow(door: &'static str, cursor: &Cursor, counts: &Counts, warnings: &mut Vec<String>) -> Result<Option<Cursor>, UpstreamError> {
+/// Determines the cursor after a page.
+fn follow(stream: &'static str, cursor: &Cursor, counts: &Counts, warnings: &mut Vec<String>) -> Result<Option<Cursor>, UpstreamError> {
     let seen = cursor.seen.saturating_add(counts.fresh(cursor));
     let outside = cursor.outside.saturating_add(counts.outside);
     let read = cursor.offset.saturating_add(counts.read);
     let is_last = counts.read == 0 || counts.total.map_or(counts.read < LIMIT, |total| read >= total);
-    // Who gives the same page whatever is asked gives no more when asked on, or again.
+    // A server that returns the same page for every request would return nothing new for further requests either.
     let is_repeated = counts.ends().is_some() && counts.ends() == cursor.before;
     if counts.total.map_or(!is_last && read >= RECORDS_MAX, |total| total > RECORDS_MAX) && !is_repeated {
-        // An ignored criterion shows itself here first: everything there ever was is too large, and none of it was asked for.
-        drift::share(door, "criteria.date_added", counts.outside, counts.read)?;
+        // An ignored criterion shows here first: the result is too large, and no record of it was requested.
+        drift::share(stream, "criteria.date_added", counts.outside, counts.read)?;
         let Some(part) = cursor.part() else {
             let reason = format!("more than the {RECORDS_MAX} records that can be reached, for {}", cursor.name());
-            return Err(UpstreamError::Stop { door, field: "offset".to_owned(), reason });
+            return Err(UpstreamError::Stop { stream, field: "offset".to_owned(), reason });
         };
         warnings.push(format!("the window {} is too large to page through and is read in parts", cursor.name()));
         return Ok(Some(part));
     }
-    warnings.extend(drift::outside(door, "criteria.date_added", outside, read)?);
+    warnings.extend(drift::outside(stream, "criteria.date_added", outside, read)?);
     if counts.total.zip(cursor.total).is_some_and(|(now, before)| now != before)
         && let Some(again) = cursor.begun_again()
     {
@@ -333,31 +333,31 @@ struct Meta<'a> {
     total: Field<'a>,
 }
 
-/// The total, where the answer names one, and the records. One record alone stands for an answer that holds it.
-fn read<'a>(door: &'static str, body: &'a str) -> Result<(Option<usize>, Records<'a>), UpstreamError> {
+/// Reads the announced total, if there is one, and the records. A single record stands for an answer that contains it.
+fn read<'a>(stream: &'static str, body: &'a str) -> Result<(Option<usize>, Records<'a>), UpstreamError> {
     if body.trim_start().starts_with('[') {
-        return Ok((None, Records::of_array(door, body)?));
+        return Ok((None, Records::of_array(stream, body)?));
     }
     let Envelope { meta, results, project_num, message } =
-        serde_json::from_str(body).map_err(|error| json::not_json(door, body, &error))?;
+        serde_json::from_str(body).map_err(|error| json::not_json(stream, body, &error))?;
     match results {
         Some(results) => {
-            let total = meta.0.and_then(|meta| meta.total.whole()).and_then(|total| usize::try_from(total).ok());
+            let total = meta.0.and_then(|meta| meta.total.integer()).and_then(|total| usize::try_from(total).ok());
             Ok((total, Records::of_list(results)))
         }
-        None if project_num.is_text() => Ok((None, Records::of_one(door, body)?)),
-        None => Err(json::later(door, format!("an answer without results: {}", text::cut(message.clean(), 200)))),
+        None if project_num.is_text() => Ok((None, Records::of_one(stream, body)?)),
+        None => Err(json::later(stream, format!("an answer without results: {}", text::cut(message.clean(), 200)))),
     }
 }
 
 type Holds = fn(&Project<'_>) -> bool;
 
-/// Fields that are there, if only as null. An answer whose records do not even have their number was not asked for by us.
+/// Fields that every record has, at least as null. Records without an id are not an answer to our request.
 const EXPECTED: &[(&str, Holds)] = &[
     ("appl_id", |project| id_of(project).is_some()),
     ("project_num", |project| project.appl_id.is_absent() || project.project_num.is_text()),
     ("project_title", |project| project.appl_id.is_absent() || is_text(&project.project_title)),
-    ("award_amount", |project| project.appl_id.is_absent() || project.award_amount.is_null() || project.award_amount.whole().is_some()),
+    ("award_amount", |project| project.appl_id.is_absent() || project.award_amount.is_null() || project.award_amount.integer().is_some()),
     ("award_notice_date", |project| project.appl_id.is_absent() || is_text(&project.award_notice_date)),
     ("date_added", |project| project.appl_id.is_absent() || is_text(&project.date_added)),
     ("organization", |project| project.appl_id.is_absent() || project.organization.is_null() || project.organization.is_object()),
@@ -450,7 +450,7 @@ struct Organization<'a> {
     primary_uei: Field<'a>,
 }
 
-/// An organisation's kind, or an institute.
+/// The kind of an organisation, or an institute.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Named<'a> {
@@ -488,7 +488,7 @@ impl Investigator<'_> {
     }
 }
 
-/// The number of an award: its own field, else the end of its page's address.
+/// Finds the number of an award: its own field, or else the end of its page's address.
 fn id_of(project: &Project<'_>) -> Option<String> {
     let is_number = |text: &str| (1..=12).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     let own = project.appl_id.text().trim();
@@ -500,7 +500,7 @@ fn short(field: &Field<'_>, chars_max: usize) -> String {
     text::cut(field.clean(), chars_max)
 }
 
-/// The parts of a text that holds several, or of a list of such, sorted, each once.
+/// Splits a text or a list of texts into distinct parts, sorted.
 fn parts(field: &Field<'_>, parts_max: usize) -> Vec<String> {
     let one = std::slice::from_ref(field);
     let texts = if let Field::List(list) = field { list.as_slice() } else { one }.iter().map(Field::clean);
@@ -513,7 +513,7 @@ fn parts(field: &Field<'_>, parts_max: usize) -> Vec<String> {
     parts
 }
 
-fn observe(door: &Door, project: &Project<'_>, today: Date) -> Result<Observation, (String, String)> {
+fn observe(stream: &Stream, project: &Project<'_>, today: Date) -> Result<Observation, (String, String)> {
     let number = id_of(project).ok_or_else(|| {
         let reference = text::cut(project.project_num.clean(), 100);
         (reference, "appl_id is not a whole number, and project_detail_url ends with none".to_owned())
@@ -524,14 +524,14 @@ fn observe(door: &Door, project: &Project<'_>, today: Date) -> Result<Observatio
     let notice = text::plausible_date(project.award_notice_date.text(), today);
     let budget_start = day(&project.budget_start, today);
     let notice_from_budget = notice.is_empty() && !budget_start.is_empty();
-    let amount = project.award_amount.whole().or_else(|| {
-        let (direct, indirect) = (project.direct_cost_amt.whole(), project.indirect_cost_amt.whole());
+    let amount = project.award_amount.integer().or_else(|| {
+        let (direct, indirect) = (project.direct_cost_amt.integer(), project.indirect_cost_amt.integer());
         (direct.is_some() || indirect.is_some()).then(|| direct.unwrap_or(0).saturating_add(indirect.unwrap_or(0)))
     });
     let url = text::https(project.project_detail_url.text(), SITE);
     let opportunity = Some(short(&project.opportunity_number, NAME_CHARS_MAX)).filter(|number| !number.is_empty());
     let data = GrantFact {
-        door: door.name.to_owned(),
+        stream: stream.name.to_owned(),
         project_number: short(&project.project_num, 100),
         core_project: short(&project.core_project_num, 100),
         title: short(&project.project_title, TITLE_CHARS_MAX),
@@ -550,7 +550,7 @@ fn observe(door: &Door, project: &Project<'_>, today: Date) -> Result<Observatio
         ic: short(&ic.abbreviation, 20),
         ic_name: short(&ic.name, NAME_CHARS_MAX),
         amount: amount.filter(|amount| amount.abs() <= AMOUNT_MAX),
-        fiscal_year: project.fiscal_year.whole().filter(|year| (1900..=2200).contains(year)),
+        fiscal_year: project.fiscal_year.integer().filter(|year| (1900..=2200).contains(year)),
         award_type: short(&project.award_type, 20),
         activity_code: short(&project.activity_code, 20),
         mechanism: short(&project.funding_mechanism, NAME_CHARS_MAX),
@@ -564,21 +564,23 @@ fn observe(door: &Door, project: &Project<'_>, today: Date) -> Result<Observatio
         added: text::plausible_date(project.date_added.text(), today),
         terms: parts(&project.pref_terms, TERMS_MAX),
         categories: parts(&project.spending_categories_desc, CATEGORIES_MAX),
-        // Line breaks come as such, or as a backslash and a letter.
+        // Line breaks appear as such, or as a backslash and a letter.
         summary: text::cut(text::clean(&project.abstract_text.text().replace("\\n", " ").replace("\\r", " ")), SUMMARY_CHARS_MAX),
         url: if url.is_empty() { format!("{SITE}/project-details/{number}") } else { url },
         number,
     };
-    Ok(Observation { key: format!("{}/{}", door.name, data.number), data: FactData::Grant(Box::new(data)), replaces: Vec::new() })
+    Ok(Observation { key: format!("{}/{}", stream.name, data.number), data: FactData::Grant(Box::new(data)), replaces: Vec::new() })
 }
 
-/// A day of a project, which may lie years ahead. Only the first ten characters count: the times behind them are of several zones.
+/// Reads a date of a project, which may be years ahead. Only the first ten characters are used, because the times after them are in
+/// different time zones.
 fn day(field: &Field<'_>, today: Date) -> String {
     let years = 1900..=today.year().saturating_add(YEARS_AHEAD_MAX);
     text::date(field.text()).filter(|date| years.contains(&date.year())).map(|date| date.to_string()).unwrap_or_default()
 }
 
-/// The contact investigator's name and number, and the names of all. The list is in no order, so the contact is the one who is marked.
+/// Returns the contact investigator's name and id, and the names of all investigators. The list has no order; a flag identifies the
+/// contact.
 fn people(project: &Project<'_>) -> (String, String, Vec<String>) {
     let people: Vec<Investigator<'_>> = project.principal_investigators.list();
     let named = short(&project.contact_pi_name, NAME_CHARS_MAX);
@@ -588,7 +590,7 @@ fn people(project: &Project<'_>) -> (String, String, Vec<String>) {
     names.sort();
     names.dedup();
     names.truncate(INVESTIGATORS_MAX);
-    let number = |one: &Investigator<'_>| Some(short(&one.profile_id, 20)).filter(|_| one.profile_id.is_whole()).unwrap_or_default();
+    let number = |one: &Investigator<'_>| Some(short(&one.profile_id, 20)).filter(|_| one.profile_id.is_integer()).unwrap_or_default();
     match contact {
         Some(contact) => (contact.name(), number(contact), names),
         None if named.is_empty() => (names.first().cloned().unwrap_or_default(), String::new(), names),

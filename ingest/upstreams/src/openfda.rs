@@ -1,10 +1,10 @@
-//! Enforcement reports of the Food and Drug Administration through openFDA: food, drug and device, one door each.
+//! Enforcement reports of the Food and Drug Administration through openFDA: food, drug and device, one stream each.
 //!
-//! Read in windows of one year of `report_date`, since skipping ends at 25,000 records without a word. Within a window the
-//! server's `search_after` is followed, of which only the value is taken from the `Link` header, never its address. There is no
-//! last-modified field: status and class change in place, and only reading everything again finds that.
+//! Reports are read in windows of one year of `report_date`, because the server silently ends paging by offset at 25,000 records. Within a
+//! window the server's `search_after` is used. Only its value is taken from the `Link` header, never the address. There is no modification
+//! date: status and class change in place, and only a full read finds these changes.
 //!
-//! "No match" is a 404 with a certain body; it is an empty window, also where `Link` promised more.
+//! "No match" is a 404 with a known body. It means an empty window, even if `Link` announced another page.
 
 use std::time::Duration;
 
@@ -20,23 +20,23 @@ use serde_json::value::RawValue;
 
 use crate::cpsc::{JSON_MEDIA_TYPES, doing_business_as};
 use crate::json::{self, Field, Object, Records};
-use crate::{Answer, Door, Manifest, Observation, Page, Request, Settings, Upstream, UpstreamError, Window, drift, text};
+use crate::{Answer, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
 
 const ORIGIN: &str = "https://api.fda.gov";
 const FIRST_DAY: Date = Date::constant(2004, 1, 1);
-/// Records a page: the most the server gives.
+/// Records per page: the server's maximum.
 const LIMIT: usize = 1_000;
-/// The server skips no further.
+/// The largest offset that the server accepts.
 const SKIP_MAX: usize = 25_000;
-/// A longer cursor of the server's is not taken.
+/// A longer server cursor is refused.
 const SEARCH_AFTER_BYTES_MAX: usize = 2_000;
-/// A firm begins a recall at most so long before or after its report.
+/// A firm initiates a recall at most this long before or after its report.
 const INITIATION_YEARS_MAX: i16 = 20;
 const TITLE_CHARS_MAX: usize = 120;
 const PRODUCTS_CHARS_MAX: usize = 2_000;
 
-const fn door(name: &'static str) -> Door {
-    Door {
+const fn stream(name: &'static str) -> Stream {
+    Stream {
         name,
         topic: &RECALLS,
         every: Duration::ZERO,
@@ -48,7 +48,7 @@ const fn door(name: &'static str) -> Door {
 
 static MANIFEST: Manifest = Manifest {
     name: "openfda",
-    doors: &[door("openfda.food"), door("openfda.drug"), door("openfda.device")],
+    streams: &[stream("openfda.food"), stream("openfda.drug"), stream("openfda.device")],
     full_after: Duration::from_secs(7 * 86_400),
 };
 
@@ -58,15 +58,15 @@ pub struct OpenFda;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Cursor {
-    /// The days this request asks for.
+    /// The days that this request asks for.
     from: Date,
     to: Date,
-    /// The last day of the run.
+    /// The last day of the sync run.
     stop: Date,
-    /// Where the server's own cursor stands, still encoded as the server wrote it.
+    /// The server's own cursor, encoded as the server sent it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     search_after: Option<String>,
-    /// How many records to skip where there is no such cursor.
+    /// How many records to skip if there is no server cursor.
     #[serde(default)]
     skip: usize,
     /// How many records of this window were read.
@@ -88,7 +88,7 @@ impl Cursor {
         (self.to < self.stop).then(|| Self::year(self.to.saturating_add(1.day()), self.stop))
     }
 
-    /// The first half of this window; the second follows it by itself.
+    /// Returns the first half of this window. The cursor continues with the second half.
     fn halved(&self) -> Option<Self> {
         let days = (self.to - self.from).get_days();
         (days > 0).then(|| Self::window(self.from, self.from.saturating_add((days / 2).days()), self.stop))
@@ -100,15 +100,15 @@ impl Upstream for OpenFda {
         &MANIFEST
     }
 
-    fn start(&self, _door: &Door, window: &Window, _settings: &Settings) -> UpstreamCursor {
+    fn start(&self, _stream: &Stream, window: &Window, _settings: &Settings) -> UpstreamCursor {
         json::write_cursor(Cursor::year(window.from.unwrap_or(FIRST_DAY).min(window.to), window.to))
     }
 
-    fn request(&self, door: &Door, cursor: &UpstreamCursor, settings: &Settings) -> Result<Request, UpstreamError> {
-        let cursor: Cursor = json::read_cursor(door.name, cursor)?;
-        let endpoint = door.name.rsplit('.').next().unwrap_or(door.name);
+    fn request(&self, stream: &Stream, cursor: &UpstreamCursor, settings: &Settings) -> Result<Request, UpstreamError> {
+        let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
+        let endpoint = stream.name.rsplit('.').next().unwrap_or(stream.name);
         let compact = |day: Date| day.strftime("%Y%m%d").to_string();
-        // `+` means a space here and must stay as it is: `%2B` makes the server fail.
+        // `+` means a space here and must not be escaped: `%2B` makes the server fail.
         let mut path = format!(
             "/{endpoint}/enforcement.json?search=report_date:[{}+TO+{}]&sort=report_date:asc&limit={LIMIT}",
             compact(cursor.from),
@@ -132,40 +132,40 @@ impl Upstream for OpenFda {
             accepts_statuses: &[404],
             media_types: JSON_MEDIA_TYPES,
             conditional: false,
-            wall: None,
+            back_off: None,
         })
     }
 
-    fn map(&self, door: &Door, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
-        let cursor: Cursor = json::read_cursor(door.name, cursor)?;
+    fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+        let cursor: Cursor = json::read_cursor(stream.name, cursor)?;
         let mut warnings = Vec::new();
         let body = json::body_text(&answer.body, &mut warnings);
-        let Some((total, records)) = read(door.name, answer.status, &body)? else {
+        let Some((total, records)) = read(stream.name, answer.status, &body)? else {
             if cursor.seen > 0 {
-                // The server sometimes promises a page after the last; it may also have lost some.
+                // The server sometimes announces a page after the last one; it may also have lost records.
                 warnings.push(format!("the window {} to {} ended early, after {} records", cursor.from, cursor.to, cursor.seen));
             }
             return Ok(Page { next: cursor.next_window().map(json::write_cursor), warnings, ..Page::default() });
         };
         let mut outside = 0;
-        let (observations, rejects) = records.map(door.name, EXPECTED, |report: &Report<'_>| {
+        let (observations, rejects) = records.map(stream.name, EXPECTED, |report: &Report<'_>| {
             let day = text::date(report.report_date.text());
             outside += usize::from(day.is_some_and(|day| day < cursor.from || day > cursor.to));
-            observe(door, report, today)
+            observe(stream, report, today)
         })?;
-        warnings.extend(drift::outside(door.name, "search=report_date", outside, records.len())?);
-        let next = follow(door.name, &cursor, records.len(), total, answer.link.as_deref(), &mut warnings)?;
+        warnings.extend(drift::outside(stream.name, "search=report_date", outside, records.len())?);
+        let next = follow(stream.name, &cursor, records.len(), total, answer.link.as_deref(), &mut warnings)?;
         Ok(Page { observations, rejects, next: next.map(json::write_cursor), through: None, warnings })
     }
 
-    fn single(&self, _door: &Door, raw: &[u8]) -> Vec<u8> {
+    fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
         [br#"{"meta":{"results":{"skip":0,"limit":1000,"total":1}},"results":["#, raw, b"]}"].concat()
     }
 }
 
-/// Where to go on after a page of so many records.
+/// Determines the cursor after a page with this many records.
 fn follow(
-    door: &'static str,
+    stream: &'static str,
     cursor: &Cursor,
     read: usize,
     total: Option<usize>,
@@ -186,8 +186,8 @@ fn follow(
     }
     if total.is_some_and(|total| total > SKIP_MAX) || seen > SKIP_MAX {
         let Some(half) = cursor.halved() else {
-            let reason = format!("more than {SKIP_MAX} records on {} and no search_after to go on with", cursor.from);
-            return Err(UpstreamError::Stop { door, field: "skip".to_owned(), reason });
+            let reason = format!("more than {SKIP_MAX} records on {} and no search_after to continue", cursor.from);
+            return Err(UpstreamError::Stop { stream, field: "skip".to_owned(), reason });
         };
         warnings.push(format!("the window {} to {} is too large to page through and is read in halves", cursor.from, cursor.to));
         return Ok(Some(half));
@@ -195,7 +195,7 @@ fn follow(
     Ok(Some(Cursor { search_after: None, skip: seen, seen, ..cursor.clone() }))
 }
 
-/// The value of `search_after` in the `rel="next"` part of a `Link` header, as it stands there.
+/// Returns the value of `search_after` in the `rel="next"` part of a `Link` header, without decoding it.
 fn search_after(link: &str) -> Option<String> {
     let part =
         link.split(",<").flat_map(|part| part.split(", <")).find(|part| part.contains("rel=\"next\"") || part.contains("rel=next"))?;
@@ -237,23 +237,23 @@ struct Fault<'a> {
     message: Field<'a>,
 }
 
-/// The total, where the answer names one, and the records.
+/// The announced total, if there is one, and the records.
 type Reports<'a> = (Option<usize>, Records<'a>);
 
-/// The total and the records; `None` when the server says that nothing matches.
-fn read<'a>(door: &'static str, status: u16, body: &'a str) -> Result<Option<Reports<'a>>, UpstreamError> {
-    let not_json = |error| if status == 404 { later_404(door) } else { json::not_json(door, body, &error) };
+/// Reads the total and the records; `None` when the server reports no match.
+fn read<'a>(stream: &'static str, status: u16, body: &'a str) -> Result<Option<Reports<'a>>, UpstreamError> {
+    let not_json = |error| if status == 404 { later_404(stream) } else { json::not_json(stream, body, &error) };
     let Envelope { meta, results, error } = serde_json::from_str(body).map_err(not_json)?;
     if let Object(Some(fault)) = error {
         if fault.code.text() == "NOT_FOUND" {
             return Ok(None);
         }
         let words = text::cut(format!("{} {}", fault.code.clean(), fault.message.clean()), 200);
-        return Err(json::later(door, format!("the server says: {words}")));
+        return Err(json::later(stream, format!("the server says: {words}")));
     }
     match results {
-        _ if status == 404 => Err(later_404(door)),
-        None => Err(json::later(door, "an answer without results")),
+        _ if status == 404 => Err(later_404(stream)),
+        None => Err(json::later(stream, "an answer without results")),
         Some(results) => {
             let total = meta.0.and_then(|meta| meta.results.0).and_then(|counts| counts.total.text().parse().ok());
             Ok(Some((total, Records::of_list(results))))
@@ -261,8 +261,8 @@ fn read<'a>(door: &'static str, status: u16, body: &'a str) -> Result<Option<Rep
     }
 }
 
-fn later_404(door: &'static str) -> UpstreamError {
-    json::later(door, "404 without the words that mean no match: is the path still right?")
+fn later_404(stream: &'static str) -> UpstreamError {
+    json::later(stream, "404 without the words that mean no match: is the path still right?")
 }
 
 type Holds = fn(&Report<'_>) -> bool;
@@ -317,22 +317,22 @@ struct Names<'a> {
     brand_name: Field<'a>,
 }
 
-fn observe(door: &Door, report: &Report<'_>, today: Date) -> Result<Observation, (String, String)> {
+fn observe(stream: &Stream, report: &Report<'_>, today: Date) -> Result<Observation, (String, String)> {
     let (number, event) = (report.recall_number.clean(), report.event_id.clean());
     let description = report.product_description.clean();
-    // The name a report goes by until it has a number. Lower case, so that a change of spelling alone does not unlink them.
+    // The provisional name of a report without a number. Lower case, so that a change of spelling alone keeps the link.
     let unnumbered = (!event.is_empty()).then(|| {
         let hash = Hash32::of(description.to_lowercase().as_bytes());
         format!("EVT-{event}-{}", hex(&hash.0[..4]))
     });
     let (number, replaces) = match (number.is_empty(), unnumbered) {
-        (false, Some(unnumbered)) => (number, vec![format!("{}/{unnumbered}", door.name)]),
+        (false, Some(unnumbered)) => (number, vec![format!("{}/{unnumbered}", stream.name)]),
         (false, None) => (number, Vec::new()),
         (true, Some(unnumbered)) => (unnumbered, Vec::new()),
         (true, None) => return Err((text::cut(description, 100), "recall_number and event_id are both absent or empty".to_owned())),
     };
     if number.len() > 64 || number.contains(['/', ' ']) {
-        return Err((text::cut(number, 100), "recall_number is no number".to_owned()));
+        return Err((text::cut(number, 100), "recall_number is not a number".to_owned()));
     }
     let firm = Some(report.recalling_firm.clean()).filter(|firm| firm != "N/A").unwrap_or_default();
     let product = description.split(',').next().unwrap_or_default().trim();
@@ -344,7 +344,7 @@ fn observe(door: &Door, report: &Report<'_>, today: Date) -> Result<Observation,
     let (date, initiated) = dates(report, today);
     let product_type = Some(report.product_type.clean()).filter(|kind| !kind.is_empty());
     let data = RecallFact {
-        door: door.name.to_owned(),
+        stream: stream.name.to_owned(),
         agency: "FDA".to_owned(),
         number: number.clone(),
         lang: "en".to_owned(),
@@ -357,7 +357,7 @@ fn observe(door: &Door, report: &Report<'_>, today: Date) -> Result<Observation,
             let event: String = form_urlencoded::byte_serialize(event.as_bytes()).collect();
             format!("https://www.accessdata.fda.gov/scripts/ires/index.cfm?Event={event}")
         },
-        product_type: product_type.unwrap_or_else(|| kind_of(door).to_owned()),
+        product_type: product_type.unwrap_or_else(|| kind_of(stream).to_owned()),
         products: text::cut(description, PRODUCTS_CHARS_MAX),
         status: report.status.clean(),
         classification: report.classification.clean(),
@@ -368,22 +368,22 @@ fn observe(door: &Door, report: &Report<'_>, today: Date) -> Result<Observation,
         event_number: event,
         ..RecallFact::default()
     };
-    Ok(Observation { key: format!("{}/{number}", door.name), data: FactData::Recall(Box::new(data)), replaces })
+    Ok(Observation { key: format!("{}/{number}", stream.name), data: FactData::Recall(Box::new(data)), replaces })
 }
 
-fn kind_of(door: &Door) -> &'static str {
-    match door.name {
+fn kind_of(stream: &Stream) -> &'static str {
+    match stream.name {
         "openfda.drug" => "Drugs",
         "openfda.device" => "Devices",
         _ => "Food",
     }
 }
 
-/// The date and the day of initiation. Reports hold mistyped days (`02121207`), which are left out rather than guessed.
+/// Returns the report date and the initiation date. Mistyped dates (`02121207`) are dropped rather than guessed.
 fn dates(report: &Report<'_>, today: Date) -> (String, String) {
     let believable = |field: &Field<'_>| text::date(field.text()).filter(|day| text::is_past(*day, today));
     let reported = believable(&report.report_date);
-    // Without a believable report the earliest one there is stands in: nothing was begun long before that.
+    // Without a plausible report date the earliest possible one is used; no recall was initiated long before that.
     let near = |day: &Date| match reported {
         Some(reported) => (day.year() - reported.year()).abs() <= INITIATION_YEARS_MAX,
         None => day.year() >= FIRST_DAY.year() - INITIATION_YEARS_MAX,
@@ -397,7 +397,7 @@ fn dates(report: &Report<'_>, today: Date) -> (String, String) {
 mod tests {
     use super::*;
 
-    /// Proves that of a Link header only a harmless value is taken, and only that of the next page.
+    /// Proves that only a harmless value is taken from a `Link` header, and only that of the next page.
     #[test]
     fn takes_the_value_from_the_link_alone() {
         let next = r#"<https://evil.example/food/enforcement.json?limit=1000&search_after=0%3D1388%3B1%3Dab&sort=x>; rel="next""#;

@@ -1,22 +1,22 @@
-//! Texts and dates as upstreams write them, made plain: tags and entities resolved, white space collapsed, dates checked.
+//! Normalises the texts and dates of upstreams: resolves tags and entities, collapses white space, checks dates.
 //!
-//! Every function is total: any input gives a result. A text without tags, entities and odd spaces is left as it is.
+//! Every function accepts any input. A text without tags, entities and unusual spaces is returned unchanged.
 
 use std::borrow::Cow;
 
 use jiff::ToSpan;
 use jiff::civil::Date;
 
-/// The longest tag that is taken for one, in bytes; a longer one is text.
+/// The longest tag recognised, in bytes; anything longer is text.
 const TAG_BYTES_MAX: usize = 4_096;
-/// Tags that separate what stands before and behind them.
+/// Tags that separate the text before and after them.
 const BLOCK_TAGS: &str = "p br div li ul ol table tr td th tbody thead h1 h2 h3 h4 h5 h6 hr img blockquote center html head body title \
     meta link section article header footer nav figure iframe dl dt dd pre";
 /// Tags within a word or a line.
 const INLINE_TAGS: &str = "a b i em strong span u font sup sub small big abbr code s strike mark wbr";
-/// Tags whose content is no text.
+/// Tags whose content is not text.
 const SILENT_TAGS: &str = "script style";
-/// Named entities that occur in notices, each with its sign.
+/// Named entities that occur in notices, each followed by its character.
 const ENTITIES: &str = "amp & lt < gt > quot \" apos ' ndash – mdash — lsquo ‘ rsquo ’ sbquo ‚ ldquo “ rdquo ” bdquo „ hellip … bull • middot · \
     reg ® trade ™ copy © deg ° plusmn ± times × divide ÷ frac12 ½ frac14 ¼ frac34 ¾ sup1 ¹ sup2 ² sup3 ³ cent ¢ pound £ \
     euro € sect § para ¶ micro µ ordm º ordf ª laquo « raquo » lsaquo ‹ rsaquo › iexcl ¡ iquest ¿ aacute á eacute é \
@@ -24,13 +24,13 @@ const ENTITIES: &str = "amp & lt < gt > quot \" apos ' ndash – mdash — lsquo
     ocirc ô Aacute Á Eacute É Iacute Í Oacute Ó Uacute Ú Ntilde Ñ Uuml Ü Ouml Ö Auml Ä";
 /// Entities that are a space.
 const SPACES: &str = "nbsp ensp emsp thinsp";
-/// Entities that show nothing.
+/// Entities that are invisible.
 const NOTHING: &str = "shy zwj";
-/// What Windows-1252 has at 0x80 to 0x9f, which old notices use as if it were Unicode; a space where it has nothing.
+/// The characters of Windows-1252 at 0x80 to 0x9f, which old notices use as if they were Unicode; a space where it defines none.
 const WINDOWS_1252: &str = "€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ";
 
-/// The text without tags, with entities resolved once, trimmed, each run of white space or control characters one space.
-/// Only names of HTML elements are tags: `<5 lbs>` and `a < b` stay.
+/// Cleans a text: removes tags, resolves entities once, trims, and collapses white space and control characters to single spaces. Only
+/// names of HTML elements are tags: `<5 lbs>` and `a < b` are text.
 #[must_use]
 pub fn clean(text: &str) -> String {
     if is_clean(text.as_bytes()) {
@@ -64,14 +64,14 @@ pub fn clean(text: &str) -> String {
     out.text
 }
 
-/// Whether [`clean`] would change nothing, decided without a copy; `false` is also a safe answer.
+/// Whether [`clean`] would return the text unchanged, decided without a copy; `false` is always a safe answer.
 fn is_clean(bytes: &[u8]) -> bool {
     let mut before = b' ';
     for (at, &byte) in bytes.iter().enumerate() {
         let plain = match byte {
             b' ' => before != b' ',
             0..0x20 | 0x7f | b'<' | b'&' => false,
-            // The lead bytes of no-break space, soft hyphen, C1 controls; of the spaces and marks around U+2000; of U+3000, U+FEFF.
+            // The lead bytes of no-break space, soft hyphen and C1 controls; of the spaces and marks around U+2000; of U+3000 and U+FEFF.
             0xc2 => bytes.get(at + 1).is_some_and(|next| *next > 0xad),
             0xe1 => bytes.get(at + 1) != Some(&0x9a),
             0xe2 => match bytes.get(at + 1) {
@@ -91,7 +91,7 @@ fn is_clean(bytes: &[u8]) -> bool {
     before != b' ' || bytes.is_empty()
 }
 
-/// A text in which white space collapses as it grows.
+/// A text that collapses white space while it is built.
 struct Collapsed {
     text: String,
     space: bool,
@@ -110,7 +110,7 @@ impl Collapsed {
         }
     }
 
-    /// Takes in text that is neither white space nor anything to be replaced.
+    /// Adds text that has no white space and nothing to replace.
     fn push_plain(&mut self, text: &str) {
         if std::mem::take(&mut self.space) && !self.text.is_empty() {
             self.text.push(' ');
@@ -119,7 +119,7 @@ impl Collapsed {
     }
 }
 
-/// The length of the tag or comment that the text begins with, and whether it separates.
+/// Returns the length of the tag or comment at the start of the text, and whether it separates words.
 fn tag(text: &str) -> Option<(usize, bool)> {
     if let Some(comment) = text.strip_prefix("<!--") {
         return comment.find("-->").map(|end| (4 + end + 3, true));
@@ -136,7 +136,7 @@ fn tag(text: &str) -> Option<(usize, bool)> {
     if is(SILENT_TAGS) {
         let close = format!("</{}", name.to_ascii_lowercase());
         let tail = text.get(end..)?;
-        // Only ASCII letters change, so that positions stay.
+        // Only ASCII letters change, so positions stay valid.
         let closed = tail.to_ascii_lowercase().find(&close).and_then(|at| Some(at + tail.get(at..)?.find('>')? + 1));
         return Some((end + closed.unwrap_or(0), true));
     }
@@ -149,7 +149,7 @@ fn tag(text: &str) -> Option<(usize, bool)> {
     }
 }
 
-/// The length of the entity that the text begins with, and what it stands for.
+/// Returns the length of the entity at the start of the text, and its replacement.
 fn entity(text: &str) -> Option<(usize, Cow<'static, str>)> {
     let end = text.bytes().take(12).position(|byte| byte == b';')?;
     let name = text.get(1..end)?;
@@ -175,7 +175,7 @@ fn entity(text: &str) -> Option<(usize, Cow<'static, str>)> {
     Some((end + 1, value))
 }
 
-/// At most so many characters; what is cut ends with an ellipsis, which counts.
+/// Cuts a text to a number of characters. A cut text ends with an ellipsis, which counts.
 #[must_use]
 pub fn cut(text: String, chars_max: usize) -> String {
     if text.len() <= chars_max {
@@ -189,7 +189,7 @@ pub fn cut(text: String, chars_max: usize) -> String {
     format!("{}…", text[..end].trim_end())
 }
 
-/// The values that hold something, each once, in order of appearance, joined.
+/// Joins the distinct non-empty values in order of appearance.
 #[must_use]
 pub fn join_distinct(values: impl IntoIterator<Item = String>, separator: &str) -> String {
     let mut distinct: Vec<String> = Vec::new();
@@ -201,7 +201,7 @@ pub fn join_distinct(values: impl IntoIterator<Item = String>, separator: &str) 
     distinct.join(separator)
 }
 
-/// Sentences joined: a space after a full stop, else "; ".
+/// Joins sentences: with a space after a full stop, else with "; ".
 #[must_use]
 pub fn join_prose(values: impl IntoIterator<Item = String>) -> String {
     let mut distinct: Vec<String> = Vec::new();
@@ -219,8 +219,9 @@ pub fn join_prose(values: impl IntoIterator<Item = String>) -> String {
     out
 }
 
-/// An absolute https URL: `http` is raised, a path is put below `site` (scheme and host), a user name and password are dropped, since they
-/// make a link look as if it led to another host. Empty when the text is no URL, names no host or has another scheme.
+/// Normalises a URL to an absolute https URL: `http` becomes `https`, and a path is put below `site` (scheme and host). User name and
+/// password are dropped, because they make a link look as if it led to another host. Empty when the text is not a URL, has no host or has
+/// another scheme.
 #[must_use]
 pub fn https(url: &str, site: &str) -> String {
     let url = url.trim();
@@ -244,7 +245,7 @@ pub fn https(url: &str, site: &str) -> String {
     format!("https://{host}{path}").replace(' ', "%20")
 }
 
-/// The day that a text begins with: `YYYY-MM-DD`, whatever follows, or `YYYYMMDD` alone.
+/// Parses the day at the start of a text: `YYYY-MM-DD` with any text after it, or `YYYYMMDD` alone.
 #[must_use]
 pub fn date(text: &str) -> Option<Date> {
     let bytes = text.trim().as_bytes();
@@ -261,20 +262,20 @@ pub fn date(text: &str) -> Option<Date> {
     Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
 }
 
-/// Whether a day can be that of something published: not before 1900, not later than tomorrow.
+/// Whether a day is plausible for a publication: not before 1900 and not after tomorrow.
 #[must_use]
 pub fn is_past(date: Date, today: Date) -> bool {
     date.year() >= 1900 && date <= today.saturating_add(1.day())
 }
 
-/// Whether a day can be meant at all: from 1900 to the end of next year. For upstreams without known mistakes, so that a
-/// notice dated ahead, or read under a fixed clock, keeps its date.
+/// Whether a day is possible at all: from 1900 to the end of next year. For upstreams without known errors, so that a notice with a future
+/// date, or one read under a fixed clock, retains its date.
 #[must_use]
 pub fn is_plausible(date: Date, today: Date) -> bool {
     date.year() >= 1900 && date.year() <= today.year().saturating_add(1)
 }
 
-/// A plausible date as `YYYY-MM-DD`, or nothing.
+/// Formats a plausible date as `YYYY-MM-DD`; otherwise empty.
 #[must_use]
 pub fn plausible_date(text: &str, today: Date) -> String {
     date(text).filter(|date| is_plausible(*date, today)).map(|date| date.to_string()).unwrap_or_default()
@@ -286,7 +287,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that tags go, entities are resolved once, white space collapses, and signs that only look like tags stay.
+    /// Proves that tags are removed, entities are resolved once, white space collapses, and text that only looks like a tag is preserved.
     #[test]
     fn cleans() {
         for (raw, expected) in [
@@ -310,7 +311,7 @@ mod tests {
         }
     }
 
-    /// Proves that the quick check agrees with the full way: what is called clean would not have changed.
+    /// Proves that the quick check agrees with the full cleaning.
     #[test]
     fn quick_check_agrees() {
         for code in (0..0x3100).chain(0xfe00..0x1_0000) {
@@ -325,7 +326,7 @@ mod tests {
         assert!(is_clean("Best Buy Recalls Insignia® Gas Ranges – “now”".as_bytes()));
     }
 
-    /// Proves that cutting counts characters, not bytes, and adds an ellipsis only when something is lost.
+    /// Proves that cutting counts characters, not bytes, and adds an ellipsis only when something is cut.
     #[test]
     fn cuts() {
         assert_eq!(cut("ééééé".to_owned(), 5), "ééééé");
@@ -334,7 +335,7 @@ mod tests {
         assert_eq!(cut(String::new(), 0), "");
     }
 
-    /// Proves which forms are dates, and that sentinels and impossible days are none.
+    /// Proves which forms are dates, and that placeholders and impossible days are not.
     #[test]
     fn reads_dates() {
         let today = day(2026, 9, 1);
@@ -358,7 +359,7 @@ mod tests {
         assert_eq!(plausible_date("20270101", today), "2027-01-01");
     }
 
-    /// Proves that URLs come out absolute and https, and that what is no URL comes out empty.
+    /// Proves that URLs become absolute https URLs, and that other texts become empty.
     #[test]
     fn raises_urls() {
         let site = "https://www.cpsc.gov";

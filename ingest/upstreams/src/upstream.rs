@@ -1,7 +1,7 @@
-//! What an upstream is: a description and three pure functions. The runner in `ingest` does everything else.
+//! The definition of an upstream: a description and three pure functions. The runner in `ingest` does everything else.
 //!
-//! A **door** is one way in: a flat file and an API of one agency are two. Each door is run by itself: it has its own cursor,
-//! runs and completeness, so that one broken door stops no other.
+//! A **stream** is one dataset or endpoint of an upstream: a flat file and an API of one agency are two streams. Each stream has its own
+//! cursor, sync runs and completeness, so one broken stream does not stop the others.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -12,101 +12,101 @@ use schemas::facts::FactData;
 use schemas::position::UpstreamCursor;
 use schemas::topics::Topic;
 
-/// One door of an upstream.
+/// One stream of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Door {
-    /// Its name, unique among all doors (`openfda.food`); also the prefix of its facts' keys (`openfda.food/H-1166-2026`).
+pub struct Stream {
+    /// The stream's name, unique among all streams (`openfda.food`); also the prefix of its facts' keys (`openfda.food/H-1166-2026`).
     pub name: &'static str,
     /// The topic of its facts.
     pub topic: &'static Topic,
-    /// On schedule it is left out of turns that come sooner than this after its last finished run began; zero: of none.
+    /// The minimum interval between scheduled syncs, counted from the start of the last finished run. Zero means every scheduled sync.
     pub every: Duration,
-    /// Whether one run reads all there is, so that a record missing from two of them is withdrawn.
+    /// Whether one run reads all records, so that a record missing from two runs is withdrawn.
     pub snapshot: bool,
-    /// The largest answer it may give, in bytes, after decompression by the client (a zip counts as it is sent).
+    /// The largest answer accepted, in bytes, after decompression by the client (a zip file counts as it is sent).
     pub answer_bytes_max: usize,
-    /// How long one answer may take as a whole.
+    /// The timeout for one complete answer.
     pub answer_timeout: Duration,
 }
 
-/// What the engine must know of an upstream before it asks it anything.
+/// The description of an upstream.
 #[derive(Clone, Copy, Debug)]
 pub struct Manifest {
     /// Its name in configuration and on the command line.
     pub name: &'static str,
-    /// Its doors, in the order in which they are run.
-    pub doors: &'static [Door],
-    /// Read everything again when the last run that did is older than this.
+    /// Its streams, in the order in which they are synced.
+    pub streams: &'static [Stream],
+    /// A full read is due when the last one is older than this.
     pub full_after: Duration,
 }
 
 /// Configuration of one upstream, `[upstreams.NAME]`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
-    /// Stands in for scheme and host of each of its hosts, when set; no slash at the end.
+    /// Replaces scheme and host of each of its hosts, when set; without a slash at the end.
     pub base_url: Option<String>,
-    /// Key or token, if the upstream takes one. A secret.
+    /// The API key or token, if the upstream requires one. A secret.
     pub api_key: Option<String>,
-    /// The declared User-Agent.
+    /// The User-Agent header.
     pub user_agent: String,
-    /// Requests a second to each host.
+    /// Requests per second to each host.
     pub requests_per_second: f64,
-    /// How many days back each run reads again.
+    /// How many days back each sync run reads again.
     pub window_days: u32,
 }
 
-/// The days a run reads.
+/// The days that a sync run reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// First day, inclusive; `None` reads from the upstream's beginning.
+    /// First day, inclusive; `None` reads from the start of the upstream's data.
     pub from: Option<Date>,
     /// Last day, inclusive: today in UTC.
     pub to: Date,
 }
 
-/// One request: a GET, or a POST where it has a body. Every one is a read, and is repeated like one.
+/// One request: a GET, or a POST if it has a body. Every request only reads, so it may be retried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// Scheme and host (`https://api.fda.gov`), replaced by `base_url` when set.
+    /// Scheme and host (`https://api.fda.gov`); replaced by `base_url` when that is set.
     pub origin: String,
-    /// Path and query, already encoded.
+    /// Path and query, encoded.
     pub path: String,
-    /// A JSON text. With it the request is a POST, sent as `application/json`, without it a GET.
+    /// A JSON body. With it the request is a POST with the type `application/json`, without it a GET.
     pub body: Option<String>,
-    /// Headers beside those the client sends by itself (User-Agent, Accept-Encoding).
+    /// Headers in addition to those that the client sends itself (User-Agent, Accept-Encoding).
     pub headers: Vec<(&'static str, String)>,
-    /// Statuses beside 200 that are answers to [`Upstream::map`] (404 that means "none", 400 that means "none").
+    /// Statuses other than 200 whose answers are passed to [`Upstream::map`] (a 404 or 400 that means "none").
     pub accepts_statuses: &'static [u16],
-    /// Media types that are answers; anything else is refused before parsing. Compared without parameters.
+    /// Accepted media types, compared without parameters. Other answers are refused before parsing.
     pub media_types: &'static [&'static str],
-    /// Whether an unchanged answer may be skipped by `If-None-Match`/`If-Modified-Since`. Has no meaning for a POST.
+    /// Whether an unchanged answer may be skipped by `If-None-Match` or `If-Modified-Since`. Has no effect on a POST.
     pub conditional: bool,
-    /// How this upstream says that it wants to be left alone, if it does so in a way of its own.
-    pub wall: Option<&'static Wall>,
+    /// How this upstream asks clients to back off, if it has a way of its own.
+    pub back_off: Option<&'static BackOffRule>,
 }
 
-/// How an upstream says that it wants to be left alone: the request is then not made again, and no door of the upstream asks anything,
-/// in no process, until the pause is over.
+/// How an upstream asks clients to back off, apart from `Retry-After`. The request is then not retried, and no process sends a request of
+/// any stream of the upstream until the pause is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wall {
-    /// Statuses that mean it, unless what came with them is an answer.
+pub struct BackOffRule {
+    /// Statuses that mean it, unless the answer is a valid one.
     pub statuses: &'static [u16],
-    /// Words of which an HTML page that means it has one.
-    pub marks: &'static [&'static str],
-    /// How long to leave it alone.
+    /// Markers: an HTML page that contains one of these texts means it.
+    pub markers: &'static [&'static str],
+    /// How long to send no requests.
     pub pause: Duration,
 }
 
 impl Request {
-    /// Whether it is sent with the validators of the last answer to the same path. A POST never is: its answer depends on its body,
-    /// and `If-None-Match` on a POST asks for an error.
+    /// Whether the request is sent with the validators of the last answer to the same path. A POST never is: its answer depends on its
+    /// body, and servers may refuse `If-None-Match` on a POST.
     #[must_use]
     pub fn is_conditional(&self) -> bool {
         self.conditional && self.body.is_none()
     }
 }
 
-/// An answer that came whole, within its limits, with an accepted status and media type.
+/// A complete answer within its limits, with an accepted status and media type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The status.
@@ -117,102 +117,103 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-/// One record as mapped.
+/// One mapped record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
-    /// Key of its fact: door, slash, natural identity there.
+    /// The key of its fact: stream, slash, natural identity within the stream.
     pub key: String,
     /// The record.
     pub data: FactData,
-    /// Keys under which the same record may have stood before it got this one; those that do are superseded by it.
+    /// Keys that the same record may have had before; those that are current are superseded by it.
     pub replaces: Vec<String>,
 }
 
-/// A record that no mapping fits. Kept aside with its raw bytes, counted, never lost in silence.
+/// A record that could not be mapped. It is stored in the topic `rejected` with its raw bytes and counted, never dropped silently.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reject {
-    /// What names the record, as far as it could be read.
+    /// The record's name, as far as it could be read.
     pub reference: String,
-    /// Why, naming the field.
+    /// Why; it names the field.
     pub reason: String,
-    /// Its bytes; the runner caps them.
+    /// The record's bytes. The runner limits their length.
     pub raw: Vec<u8>,
 }
 
-/// What one answer held.
+/// The content of one answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     /// The records, in the answer's order.
     pub observations: Vec<Observation>,
     /// The records that could not be mapped.
     pub rejects: Vec<Reject>,
-    /// Where to go on; `None` after the last page.
+    /// The next cursor; `None` after the last page.
     pub next: Option<UpstreamCursor>,
-    /// The last day up to which the run is complete once this answer is taken; without any, a run that ends is complete up to the last
-    /// day of its window.
+    /// The day up to which the run is complete after this answer. If no answer names one, a finished run is complete up to the last day of
+    /// its window.
     pub through: Option<Date>,
-    /// What a person should know of this answer ("3 records lie outside the window asked for").
+    /// Unexpected content that an operator should know about ("3 records lie outside the window asked for").
     pub warnings: Vec<String>,
 }
 
-/// Why an answer gave no page.
+/// Why an answer was refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpstreamError {
-    /// The answer is not what it should be, but may be the next time: a bot wall's HTML, truncated JSON, an upstream's own
-    /// "error" record. The runner asks again a few times, then fails the run; nothing of the page was taken.
-    #[error("{door}: {reason}")]
+    /// The answer is invalid but may be valid later: a block page, truncated JSON, an upstream's own "error" record. The runner retries a
+    /// few times and then fails the run. Nothing of the page was appended.
+    #[error("{stream}: {reason}")]
     Later {
-        /// The door.
-        door: &'static str,
+        /// The stream.
+        stream: &'static str,
         /// What was wrong.
         reason: String,
     },
-    /// A person must act: a field vanished or changed its type on many records, a filter is ignored. This door stops.
-    #[error("{door}: field {field}: {reason}")]
+    /// A person must act: a field is missing or has another type on many records, or a filter is ignored. This stream stops.
+    #[error("{stream}: field {field}: {reason}")]
     Stop {
-        /// The door.
-        door: &'static str,
-        /// The field, or the part of the request.
+        /// The stream.
+        stream: &'static str,
+        /// The field, or the parameter of the request.
         field: String,
         /// What was wrong with it.
         reason: String,
     },
 }
 
-/// An upstream. Every function is pure: same arguments, same result; no clock, no chance, no network.
+/// An upstream. Every function is pure: the same arguments give the same result, without clock, randomness or network.
 pub trait Upstream: Send + Sync + 'static {
-    /// The description.
+    /// Returns the description.
     fn manifest(&self) -> &'static Manifest;
 
-    /// The cursor of a door's first page for a window. Windows that an upstream's paging cap would cut are split here and in `map`.
-    fn start(&self, door: &Door, window: &Window, settings: &Settings) -> UpstreamCursor;
+    /// Returns the cursor of a stream's first page for a window. Windows that exceed an upstream's paging limit are split here and in
+    /// `map`.
+    fn start(&self, stream: &Stream, window: &Window, settings: &Settings) -> UpstreamCursor;
 
-    /// The request at a cursor.
+    /// Builds the request at a cursor.
     ///
     /// # Errors
-    /// [`UpstreamError::Stop`] when the cursor is not one of this version's (then the runner starts over).
-    fn request(&self, door: &Door, cursor: &UpstreamCursor, settings: &Settings) -> Result<Request, UpstreamError>;
+    /// [`UpstreamError::Stop`] when the cursor was not written by this version. The runner then starts over.
+    fn request(&self, stream: &Stream, cursor: &UpstreamCursor, settings: &Settings) -> Result<Request, UpstreamError>;
 
-    /// What the answer at a cursor says. `today` is the day of the run in UTC, for dates that cannot be true.
+    /// Maps the answer at a cursor. `today` is the day of the run in UTC, for checking dates.
     ///
     /// # Errors
-    /// When the answer as a whole cannot be taken.
-    fn map(&self, door: &Door, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError>;
+    /// When the answer as a whole is refused.
+    fn map(&self, stream: &Stream, cursor: &UpstreamCursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError>;
 
-    /// Keys that a cursor depends on: of what is about to be asked for, those under which it may be known already. The runner looks
-    /// them up among the facts of the door's topic and goes on where [`Self::narrow`] says. None by default.
-    fn depends_on(&self, _door: &Door, _cursor: &UpstreamCursor) -> Vec<String> {
+    /// Returns keys that may already be known, so that the requests at a cursor can skip them. The runner looks them up among the facts of
+    /// the stream's topic and continues with the result of [`Self::narrow`]. None by default.
+    fn depends_on(&self, _stream: &Stream, _cursor: &UpstreamCursor) -> Vec<String> {
         Vec::new()
     }
 
-    /// Where to go on, given which of the keys that a cursor depends on are known; `None` when there is nothing left to ask for.
-    fn narrow(&self, _door: &Door, cursor: &UpstreamCursor, _known: &HashSet<String>) -> Option<UpstreamCursor> {
+    /// Returns the cursor without the known keys; `None` when nothing remains to be requested.
+    fn narrow(&self, _stream: &Stream, cursor: &UpstreamCursor, _known: &HashSet<String>) -> Option<UpstreamCursor> {
         Some(cursor.clone())
     }
 
-    /// An answer's body that holds one record alone, so that a rejected one can be mapped again. By default a JSON array.
-    fn single(&self, _door: &Door, raw: &[u8]) -> Vec<u8> {
+    /// Wraps one rejected record into an answer body, so that it can be mapped again. By default a JSON array.
+    fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
         [b"[", raw, b"]"].concat()
     }
 }

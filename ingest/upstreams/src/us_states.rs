@@ -1,6 +1,6 @@
 //! The states of the United States, by name and by their two letters.
 
-/// Two letters and name, states and what is counted with them.
+/// Two letters and name, of the states and the territories that are counted with them.
 const STATES: &str = "AL Alabama;AK Alaska;AZ Arizona;AR Arkansas;CA California;CO Colorado;CT Connecticut;DE Delaware;DC District of Columbia;\
     FL Florida;GA Georgia;HI Hawaii;ID Idaho;IL Illinois;IN Indiana;IA Iowa;KS Kansas;KY Kentucky;LA Louisiana;ME Maine;MD Maryland;\
     MA Massachusetts;MI Michigan;MN Minnesota;MS Mississippi;MO Missouri;MT Montana;NE Nebraska;NV Nevada;NH New Hampshire;NJ New Jersey;\
@@ -8,7 +8,7 @@ const STATES: &str = "AL Alabama;AK Alaska;AZ Arizona;AR Arkansas;CA California;
     SC South Carolina;SD South Dakota;TN Tennessee;TX Texas;UT Utah;VT Vermont;VA Virginia;WA Washington;WV West Virginia;WI Wisconsin;\
     WY Wyoming;AS American Samoa;GU Guam;MP Northern Mariana Islands;PR Puerto Rico;VI Virgin Islands";
 
-/// The two letters of a state, given as its name or as such, ignoring case.
+/// Returns the two letters of a state, given its name or its letters, ignoring case.
 #[must_use]
 pub(crate) fn letters(text: &str) -> Option<&'static str> {
     let text = text.trim();
@@ -22,7 +22,7 @@ pub(crate) fn letters(text: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    /// Proves that names and letters are read whatever their case, and nothing else.
+    /// Proves that names and letters are recognised in any case, and nothing else.
     #[test]
     fn reads_names_and_letters() {
         assert_eq!(

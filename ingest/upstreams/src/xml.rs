@@ -1,5 +1,5 @@
-//! XML as a small tree, without what makes XML dangerous: a document type is refused, nothing is expanded but characters, and depth and
-//! number of elements are capped. Namespace prefixes are left out of names.
+//! A small XML tree parser without the dangerous parts of XML. Document types are refused, only character references are expanded, and
+//! depth and number of elements are limited. Namespace prefixes are dropped from names.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -9,31 +9,31 @@ use quick_xml::reader::Reader;
 
 use crate::text;
 
-/// The deepest nesting that is read.
+/// The deepest nesting accepted.
 const DEPTH_MAX: usize = 32;
-/// The most elements of a document.
+/// The most elements in a document.
 const ELEMENTS_MAX: usize = 500_000;
-/// The most attributes of an element; more are passed over.
+/// The most attributes of an element; further ones are ignored.
 const ATTRIBUTES_MAX: usize = 16;
 
 /// One element.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Element {
-    /// Its name, without a prefix.
+    /// The element's name without a prefix.
     pub(crate) name: String,
-    /// The elements in it, in their order.
+    /// The child elements, in order.
     pub(crate) children: Vec<Element>,
-    /// Where it stands in the text.
+    /// The element's byte range in the text.
     pub(crate) span: Range<usize>,
     attributes: Vec<(String, String)>,
     text: String,
 }
 
 impl Element {
-    /// The root of a document.
+    /// Parses a document.
     ///
     /// # Errors
-    /// Why it is no well-formed document, or none that is read here.
+    /// Why it is not well formed, or which limit it exceeds.
     pub(crate) fn parse(source: &str) -> Result<Self, String> {
         let mut reader = Reader::from_str(source);
         reader.config_mut().allow_dangling_amp = true;
@@ -92,38 +92,38 @@ impl Element {
         Self { name: start.local_name().as_ref().to_owned(), span: at..at, attributes, ..Self::default() }
     }
 
-    /// The first element in it of that name.
+    /// Returns the first child element with a name.
     pub(crate) fn child(&self, name: &str) -> Option<&Self> {
         self.children.iter().find(|child| child.name == name)
     }
 
-    /// The elements in it of that name.
+    /// Returns the child elements with a name.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Self> {
         self.children.iter().filter(move |child| child.name == name)
     }
 
-    /// The element at a path of names with slashes between.
+    /// Returns the element at a path of names separated by slashes.
     pub(crate) fn at(&self, path: &str) -> Option<&Self> {
         path.split('/').try_fold(self, |element, name| element.child(name))
     }
 
-    /// The cleaned text of the element at a path; empty when there is none.
+    /// Returns the cleaned text of the element at a path; empty when there is none.
     pub(crate) fn text(&self, path: &str) -> String {
         self.at(path).map(|element| text::clean(&element.text)).unwrap_or_default()
     }
 
-    /// Its own text as it stands.
+    /// Returns the element's own text, uncleaned.
     pub(crate) fn raw_text(&self) -> &str {
         &self.text
     }
 
-    /// An attribute, or nothing.
+    /// Returns an attribute; empty when it is missing.
     pub(crate) fn attribute(&self, name: &str) -> &str {
         self.attributes.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
     }
 }
 
-/// The body as text: UTF-8 where it is that, else each byte the character of its number, as ISO-8859-1 has it.
+/// Decodes a body as UTF-8 or, if that fails, as ISO-8859-1.
 pub(crate) fn decoded(body: &[u8]) -> Cow<'_, str> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     match std::str::from_utf8(body) {
@@ -142,7 +142,7 @@ fn put(open: &mut [Element], part: &str) {
     }
 }
 
-/// What a reference stands for; one that XML does not know is left as it is.
+/// Returns the replacement of a reference; an unknown one is returned unchanged.
 fn resolved(name: &str) -> Cow<'static, str> {
     let number = match name.strip_prefix('#') {
         Some(number) => match number.strip_prefix('x') {
@@ -170,7 +170,7 @@ fn unescaped(value: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Proves that texts, references, character data and attributes are read, and where an element stands.
+    /// Proves that texts, references, character data, attributes and byte ranges are read.
     #[test]
     fn reads() {
         let source = "<?xml version=\"1.0\"?><!-- x --><a:r xmlns:a=\"u\"><c k='1 &amp; 2'>x &lt;b&gt; R&amp;D &#233;&#xe9; &nbsp; & y<![CDATA[<z>]]></c><e/></a:r>";
@@ -184,7 +184,7 @@ mod tests {
         assert!(root.at("c/d").is_none());
     }
 
-    /// Proves that what is cut, nested without end, declares entities or is no XML is refused with a reason.
+    /// Proves that truncated, endlessly nested and other invalid documents, and entity declarations, are refused with a reason.
     #[test]
     fn refuses() {
         let deep = "<a>".repeat(100) + &"</a>".repeat(100);
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// Proves that bytes that are no UTF-8 are taken as ISO-8859-1.
+    /// Proves that bytes that are not UTF-8 are decoded as ISO-8859-1.
     #[test]
     fn decodes() {
         assert_eq!(decoded(b"\xef\xbb\xbfCaf\xc3\xa9"), "Café");

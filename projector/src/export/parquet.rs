@@ -43,7 +43,7 @@ fn columns(topic: &Topic) -> &'static [&'static str] {
         TopicKind::Changes => {
             &["topic", "partition", "offset", "seq", "hash", "prevHash", "event", "id", "recordedAt", "input", "record", "before", "reason"]
         }
-        TopicKind::Rejects => &["topic", "partition", "offset", "upstream", "door", "reference", "reason", "rejectedAt", "truncated"],
+        TopicKind::Rejects => &["topic", "partition", "offset", "upstream", "stream", "reference", "reason", "rejectedAt", "truncated"],
         TopicKind::Imports => &[],
     }
 }

@@ -1,4 +1,4 @@
-//! Federal contract awards: one record an award, of what three doors say of it. The state of an award and its details say what it is; its
+//! Federal contract awards: one record an award, of what three streams say of it. The state of an award and its details say what it is; its
 //! actions say what happened to it. What each said is remembered, so that the record does not depend on which came first.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
 
-/// The door whose word counts most of what an award is and what an action adds.
+/// The stream whose word counts most of what an award is and what an action adds.
 const DETAILS: &str = "usaspending.details";
 /// What keys of actions begin with.
 const ACTION: &str = "action/";
@@ -31,7 +31,7 @@ pub struct AwardsRules;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Known {
-    /// What doors said of it as a whole, by door.
+    /// What streams said of it as a whole, by stream.
     states: BTreeMap<String, AwardFact>,
     /// Its newest actions, oldest first.
     actions: Vec<AwardFact>,
@@ -47,7 +47,7 @@ struct Known {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Action {
-    /// What it adds, by door.
+    /// What it adds, by stream.
     cents: BTreeMap<String, Option<i64>>,
     /// What readers of a change are told of it.
     told: Told,
@@ -87,7 +87,7 @@ impl Rules for AwardsRules {
         let award = match (fact.kind, &fact.data) {
             (FactKind::Observed, Some(award)) => award,
             (FactKind::Observed, None) => return Err(Undecided::Poison("an observed fact without its record".to_owned())),
-            // No door publishes snapshots: nothing says that an award is gone.
+            // No stream publishes snapshots: nothing says that an award is gone.
             _ => return Ok(()),
         };
         if award.award_id.is_empty() {
@@ -99,7 +99,7 @@ impl Rules for AwardsRules {
             let action_key = action_key(award);
             let mut action: Action = state.source(&action_key)?.unwrap_or_default();
             let before = amount_of(&action);
-            action.cents.insert(award.door.clone(), award.action_cents);
+            action.cents.insert(award.stream.clone(), award.action_cents);
             action.told = Told {
                 date: award.action_date.clone(),
                 modification: award.modification.clone(),
@@ -112,7 +112,7 @@ impl Rules for AwardsRules {
                 known.base = true;
                 known.description.clone_from(&award.description);
             }
-            let is_word = award.door == DETAILS || !known.actions.iter().any(|other| is_same(other, award) && other.door == DETAILS);
+            let is_word = award.stream == DETAILS || !known.actions.iter().any(|other| is_same(other, award) && other.stream == DETAILS);
             if is_word {
                 known.actions.retain(|other| !is_same(other, award));
                 known.actions.push(award.clone());
@@ -122,7 +122,7 @@ impl Rules for AwardsRules {
             }
             state.remember(&action_key, Some(&action))?;
         } else {
-            known.states.insert(award.door.clone(), award.clone());
+            known.states.insert(award.stream.clone(), award.clone());
         }
         state.remember(&key, Some(&known))?;
         state.put(record_of(&award.award_id, &known))
@@ -148,7 +148,7 @@ fn action_key(action: &AwardFact) -> String {
     format!("{ACTION}{}/{}/{}", action.award_id, action.modification, action_number(action))
 }
 
-/// Doors that do not say it mean the first.
+/// Streams that do not say it mean the first.
 fn action_number(action: &AwardFact) -> &str {
     if action.action_number.is_empty() { "0" } else { &action.action_number }
 }
@@ -166,7 +166,7 @@ fn place(action: &AwardFact) -> (&str, bool, &str, &str) {
     (&action.action_date, !is_base(action), &action.modification, action_number(action))
 }
 
-/// What an action adds, by the door whose word counts most.
+/// What an action adds, by the stream whose word counts most.
 fn amount_of(action: &Action) -> Option<i64> {
     action.cents.get(DETAILS).copied().flatten().or_else(|| action.cents.values().copied().flatten().next())
 }
@@ -180,7 +180,7 @@ fn dollars(cents: i64) -> String {
 /// The record that follows from what is known.
 fn record_of(id: &str, known: &Known) -> Award {
     let last = known.actions.last();
-    let others = known.states.iter().filter(|(door, _)| door.as_str() != DETAILS).map(|(_, award)| award);
+    let others = known.states.iter().filter(|(stream, _)| stream.as_str() != DETAILS).map(|(_, award)| award);
     let ordered: Vec<&AwardFact> = known.states.get(DETAILS).into_iter().chain(others).chain(last).collect();
     let text =
         |of: fn(&AwardFact) -> &String| ordered.iter().map(|award| of(award)).find(|text| !text.is_empty()).cloned().unwrap_or_default();
@@ -235,9 +235,9 @@ fn record_of(id: &str, known: &Known) -> Award {
 mod tests {
     use super::*;
 
-    fn action(door: &str, modification: &str, date: &str, cents: i64) -> AwardFact {
+    fn action(stream: &str, modification: &str, date: &str, cents: i64) -> AwardFact {
         AwardFact {
-            door: door.into(),
+            stream: stream.into(),
             kind: kind::ACTION.into(),
             award_id: "CONT_AWD_1_8000_-NONE-_-NONE-".into(),
             modification: modification.into(),
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!((record.amount_cents, record.end.as_str()), (Some(95), "2027-01-01"));
     }
 
-    /// Proves that an action seen by two doors counts once, by the word of the details.
+    /// Proves that an action seen by two streams counts once, by the word of the details.
     #[test]
     fn amounts() {
         let mut action_known = Action::default();

@@ -1,4 +1,4 @@
-//! Filings and insider trades. A filing of one filer is one record, whatever doors showed it, in whatever order: what each said is
+//! Filings and insider trades. A filing of one filer is one record, whatever streams showed it, in whatever order: what each said is
 //! remembered, and the record follows from all of it. An amendment names the filing that it amends; a trade is a record of its own.
 
 use std::collections::BTreeMap;
@@ -35,8 +35,8 @@ pub enum FilingsFact {
     Trade(Box<InsiderTradeFact>),
 }
 
-/// What each door said of a filing, by door.
-type Doors = BTreeMap<String, FilingFact>;
+/// What each stream said of a filing, by stream.
+type Streams = BTreeMap<String, FilingFact>;
 
 /// A filing among those of one company and form, in their order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -80,7 +80,7 @@ impl Rules for FilingsRules {
             (FactKind::Observed, Some(FilingsFact::Filing(filing))) => decide_filing(state, filing),
             (FactKind::Observed, Some(FilingsFact::Trade(trade))) => state.put(of_trade(trade)),
             (FactKind::Observed, None) => Err(Undecided::Poison("an observed fact without its record".to_owned())),
-            // What was filed stays filed; no door publishes snapshots.
+            // What was filed stays filed; no stream publishes snapshots.
             _ => Ok(()),
         }
     }
@@ -104,9 +104,9 @@ fn is_amended(base_form: &str) -> bool {
 
 fn decide_filing(state: &mut State<'_, FilingsRules>, filing: &FilingFact) -> Result<(), Undecided> {
     let id = filing_id(&filing.accession, &filing.cik);
-    let mut doors: Doors = state.source(&id)?.unwrap_or_default();
-    doors.insert(filing.door.clone(), filing.clone());
-    let mut record = of_filing(&id, &doors);
+    let mut streams: Streams = state.source(&id)?.unwrap_or_default();
+    streams.insert(filing.stream.clone(), filing.clone());
+    let mut record = of_filing(&id, &streams);
     if is_amended(&filing.base_form) {
         let key = alike_key(filing);
         let before: Vec<Alike> = state.source(&key)?.unwrap_or_default();
@@ -136,7 +136,7 @@ fn decide_filing(state: &mut State<'_, FilingsRules>, filing: &FilingFact) -> Re
             state.remember(&key, Some(&after))?;
         }
     }
-    state.remember(&id, Some(&doors))?;
+    state.remember(&id, Some(&streams))?;
     state.put(record)
 }
 
@@ -146,13 +146,13 @@ fn amended_by(alike: &[Alike], accession: &str) -> String {
     alike.iter().take(at).rev().find(|one| !one.amendment).map(|one| one.accession.clone()).unwrap_or_default()
 }
 
-/// The record that follows from what the doors said. The index is the regulator's own list; a filer's own page has the most of a filing.
-fn of_filing(id: &str, doors: &Doors) -> Filing {
+/// The record that follows from what the streams said. The index is the regulator's own list; a filer's own page has the most of a filing.
+fn of_filing(id: &str, streams: &Streams) -> Filing {
     let by_trust = ["edgar.index", "edgar.submissions", "edgar.current"];
     let ordered: Vec<&FilingFact> = by_trust
         .iter()
-        .filter_map(|door| doors.get(*door))
-        .chain(doors.iter().filter(|(door, _)| !by_trust.contains(&door.as_str())).map(|(_, filing)| filing))
+        .filter_map(|stream| streams.get(*stream))
+        .chain(streams.iter().filter(|(stream, _)| !by_trust.contains(&stream.as_str())).map(|(_, filing)| filing))
         .collect();
     let text =
         |of: fn(&FilingFact) -> &String| ordered.iter().map(|filing| of(filing)).find(|text| !text.is_empty()).cloned().unwrap_or_default();
@@ -212,9 +212,9 @@ fn of_trade(trade: &InsiderTradeFact) -> Filing {
 mod tests {
     use super::*;
 
-    fn fact(door: &str, company: &str, items: &[&str]) -> FilingFact {
+    fn fact(stream: &str, company: &str, items: &[&str]) -> FilingFact {
         FilingFact {
-            door: door.into(),
+            stream: stream.into(),
             accession: "0000000001-26-000001".into(),
             cik: "0000000007".into(),
             company: company.into(),
@@ -226,14 +226,14 @@ mod tests {
         }
     }
 
-    /// Proves that a record follows from what the doors said, whichever came first, and that its items decide what it weighs.
+    /// Proves that a record follows from what the streams said, whichever came first, and that its items decide what it weighs.
     #[test]
-    fn doors_are_one_record() {
-        let doors: Doors = [fact("edgar.current", "Acme Corp", &["9.01", "1.03"]), fact("edgar.index", "ACME CORP", &[])]
+    fn streams_are_one_record() {
+        let streams: Streams = [fact("edgar.current", "Acme Corp", &["9.01", "1.03"]), fact("edgar.index", "ACME CORP", &[])]
             .into_iter()
-            .map(|fact| (fact.door.clone(), fact))
+            .map(|fact| (fact.stream.clone(), fact))
             .collect();
-        let record = of_filing("x", &doors);
+        let record = of_filing("x", &streams);
         assert_eq!((record.company.as_str(), record.top_item.as_str(), record.event_score), ("ACME CORP", "1.03", 100));
         assert_eq!(record.url, "https://www.sec.gov/Archives/edgar/data/7/000000000126000001/0000000001-26-000001-index.htm");
     }

@@ -169,17 +169,17 @@ pub(crate) fn clock() -> Clock {
     Clock::Fixed(NOW.parse().unwrap())
 }
 
-/// A recall through a door, with a title, brand and date.
-pub(crate) fn recall(door: &str, agency: &str, number: &str, title: &str, brand: &str, date: &str) -> RecallFact {
+/// A recall through a stream, with a title, brand and date.
+pub(crate) fn recall(stream: &str, agency: &str, number: &str, title: &str, brand: &str, date: &str) -> RecallFact {
     RecallFact {
-        door: door.into(),
+        stream: stream.into(),
         agency: agency.into(),
         number: number.into(),
         lang: "en".into(),
         title: title.into(),
         brand: brand.into(),
         date: date.into(),
-        url: format!("https://example.org/{door}/{number}"),
+        url: format!("https://example.org/{stream}/{number}"),
         ..RecallFact::default()
     }
 }

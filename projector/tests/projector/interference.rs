@@ -67,8 +67,8 @@ async fn two_deciders_make_one_chain() {
 #[tokio::test]
 async fn a_cut_group_is_completed() {
     // A pair of agencies' duplicates that an edit takes apart: one fact, two changes.
-    let pair = |key: &str, agency: &str, door: &str, title: &str| {
-        (format!("{door}/{key}"), Said::Observed(recall(door, agency, key, title, "Paar", "2026-07-01")))
+    let pair = |key: &str, agency: &str, stream: &str, title: &str| {
+        (format!("{stream}/{key}"), Said::Observed(recall(stream, agency, key, title, "Paar", "2026-07-01")))
     };
     let first = [pair("F-4", "FDA", "openfda.food", "Pair"), pair("030", "USDA", "fsis", "Pair")];
     let edit = [pair("F-4", "FDA", "openfda.food", "Another")];
@@ -148,9 +148,9 @@ async fn recorded_times_never_go_back() {
 async fn deciding_again_without_a_change_appends_nothing() {
     let mut engine = Engine::new().await;
     for number in 0..12 {
-        let said = |door: &str, agency: &str| {
+        let said = |stream: &str, agency: &str| {
             let (number, title) = (format!("{number}"), format!("Pair {number}"));
-            (format!("{door}/{number}"), Said::Observed(recall(door, agency, &number, &title, "Paar", "2026-07-01")))
+            (format!("{stream}/{number}"), Said::Observed(recall(stream, agency, &number, &title, "Paar", "2026-07-01")))
         };
         let (one, other) = (said("fsis", "USDA"), said("openfda.food", "FDA"));
         engine.say(&[one]).await;

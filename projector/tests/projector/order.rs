@@ -8,7 +8,7 @@ fn observed(key: &str, fact: RecallFact) -> (String, Said) {
     (key.to_owned(), Said::Observed(fact))
 }
 
-/// A small world: two doors of one agency, two languages, agencies' duplicates, a pair that only looks like one, a renumbered
+/// A small world: two streams of one agency, two languages, agencies' duplicates, a pair that only looks like one, a renumbered
 /// record, an edit that takes a pair apart, a withdrawal.
 pub(crate) fn world() -> Vec<(String, Said)> {
     let mut spanish = recall("fsis", "USDA", "018-2026", "Carne", "Acme Foods", "2026-03-02");

@@ -97,8 +97,8 @@ async fn seen(engine: &Engine, decider: &Decider<Mended>) -> (String, String) {
     (feed, rebuild::digest::<Mended>(&*live, true, None).await.unwrap().to_string())
 }
 
-fn said(door: &str, agency: &str, number: &str, title: &str) -> (String, Said) {
-    (format!("{door}/{number}"), Said::Observed(recall(door, agency, number, title, "Paar", "2026-07-01")))
+fn said(stream: &str, agency: &str, number: &str, title: &str) -> (String, Said) {
+    (format!("{stream}/{number}"), Said::Observed(recall(stream, agency, number, title, "Paar", "2026-07-01")))
 }
 
 /// Proves that a group of changes by which a parked input was taken again is ended wherever a crash cut it, to the same bytes as

@@ -1,4 +1,4 @@
-//! A federal contract award, or one action on it, as the spending site published it through one door.
+//! A federal contract award, or one action on it, as the spending site published it through one stream.
 //!
 //! An **award** is a contract, an order under one, or a vehicle for orders (IDV). An **action** is its base or one modification. Both go by
 //! the award's own lasting id; what belongs together is put together by who reads the facts.
@@ -15,14 +15,15 @@ pub mod kind {
     pub const ACTION: &str = "action";
 }
 
-/// An award, or one action on it, as published through one door. Texts are trimmed, white space collapsed, entities and tags resolved; `""`
+/// An award, or one action on it, as published through one stream. Texts are trimmed, white space collapsed, entities and tags resolved; `""`
 /// and empty lists stand for unknown. Dates are `YYYY-MM-DD` as the agency reported them: they may lie in the future, before the
 /// start or in 2099. Amounts are US cents, `None` for unknown; zero and negative ones are ordinary.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AwardFact {
-    /// Which door: `usaspending.transactions`, `usaspending.awards`, `usaspending.details`.
-    pub door: String,
+    /// Which stream: `usaspending.transactions`, `usaspending.awards`, `usaspending.details`.
+    #[serde(rename = "door")]
+    pub stream: String,
     /// `award` or `action`, see [`kind`].
     pub kind: String,
     /// The award's lasting id: `CONT_AWD_{PIID}_{agency}_{parent PIID}_{parent agency}` or `CONT_IDV_{PIID}_{agency}`. The award's identity.
@@ -37,7 +38,7 @@ pub struct AwardFact {
     pub parent_agency_code: String,
     /// The upstream's words for its type (`DELIVERY ORDER`).
     pub award_type: String,
-    /// The same as a code (`C`, `IDV_B_B`), where the door gives one.
+    /// The same as a code (`C`, `IDV_B_B`), where the stream gives one.
     pub award_type_code: String,
     /// What is bought; at most 2,000 characters. Of an action: what it does.
     pub description: String,
@@ -131,7 +132,7 @@ pub struct AwardFact {
 
     /// Number of the action: `0` for the base, then `P00001` … With the award's id (and `action_number`) its identity.
     pub modification: String,
-    /// Tells apart actions of one number, where the door says it; most often `0`.
+    /// Tells apart actions of one number, where the stream says it; most often `0`.
     pub action_number: String,
     /// Day of the action.
     pub action_date: String,
@@ -150,7 +151,7 @@ impl AwardFact {
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let Self {
-            door,
+            stream,
             kind,
             award_id,
             piid,
@@ -209,7 +210,7 @@ impl AwardFact {
             url,
         } = self;
         let texts = [
-            ("door", door),
+            ("door", stream),
             ("kind", kind),
             ("awardId", award_id),
             ("piid", piid),

@@ -1,4 +1,4 @@
-//! A filing with the securities regulator, as one door showed it for one of its filers.
+//! A filing with the securities regulator, as one stream showed it for one of its filers.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,13 +7,14 @@ use super::canonical::Canonical;
 /// Form names that changed: the newer name and the one under which both are known here.
 const ALIASES: &[(&str, &str)] = &[("SCHEDULE 13D", "SC 13D"), ("SCHEDULE 13G", "SC 13G")];
 
-/// A filing of one filer through one door. A filing never changes under its number; a correction is a filing of its own, whose form ends
+/// A filing of one filer through one stream. A filing never changes under its number; a correction is a filing of its own, whose form ends
 /// in `/A`. Strings are trimmed, white space collapsed; `""` and empty lists stand for unknown. What an item weighs is no fact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FilingFact {
-    /// Which door: `edgar.index`, `edgar.current`, `edgar.submissions`.
-    pub door: String,
+    /// Which stream: `edgar.index`, `edgar.current`, `edgar.submissions`.
+    #[serde(rename = "door")]
+    pub stream: String,
     /// Accession number, `0001683168-26-000199`. With `cik` it is the record's identity.
     pub accession: String,
     /// The filer, subject, issuer or owner: 10 digits.
@@ -42,10 +43,10 @@ impl FilingFact {
     /// The canonical form that is hashed.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
-        let Self { door, accession, cik, company, form, base_form, amendment, filing_date, items, roles, report_date, primary_document } =
+        let Self { stream, accession, cik, company, form, base_form, amendment, filing_date, items, roles, report_date, primary_document } =
             self;
         Canonical::default()
-            .text("door", door)
+            .text("door", stream)
             .text("accession", accession)
             .text("cik", cik)
             .text("company", company)
@@ -60,7 +61,7 @@ impl FilingFact {
             .bytes()
     }
 
-    /// The record's identity at any door, `accession/cik`.
+    /// The record's identity at any stream, `accession/cik`.
     #[must_use]
     pub fn identity(&self) -> String {
         format!("{}/{}", self.accession, self.cik)

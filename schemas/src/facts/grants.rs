@@ -10,8 +10,9 @@ use super::canonical::Canonical;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GrantFact {
-    /// Which door: `nih_reporter`.
-    pub door: String,
+    /// Which stream: `nih_reporter`.
+    #[serde(rename = "door")]
+    pub stream: String,
     /// The funder's own number of this award: RePORTER's application id, digits.
     pub number: String,
     /// The number people write: `1R15DE032063-01A1`.
@@ -94,7 +95,7 @@ impl GrantFact {
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let Self {
-            door,
+            stream,
             number,
             project_number,
             core_project,
@@ -131,7 +132,7 @@ impl GrantFact {
         } = self;
         let mut out = Canonical::default();
         for (name, value) in [
-            ("door", door),
+            ("door", stream),
             ("number", number),
             ("projectNumber", project_number),
             ("coreProject", core_project),

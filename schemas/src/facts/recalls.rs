@@ -1,14 +1,15 @@
-//! A recall as one agency published it through one door.
+//! A recall as one agency published it through one stream.
 
 use serde::{Deserialize, Serialize};
 
-/// A recall as one agency published it through one door. Strings are trimmed, white space collapsed, entities and tags
+/// A recall as one agency published it through one stream. Strings are trimmed, white space collapsed, entities and tags
 /// resolved; `""` and empty lists stand for unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RecallFact {
-    /// Which door: `cpsc`, `openfda.food`, `openfda.drug`, `openfda.device`, `nhtsa.socrata`, `nhtsa.flat`, `fsis`.
-    pub door: String,
+    /// Which stream: `cpsc`, `openfda.food`, `openfda.drug`, `openfda.device`, `nhtsa.socrata`, `nhtsa.flat`, `fsis`.
+    #[serde(rename = "door")]
+    pub stream: String,
     /// Agency value of the contract: `CPSC`, `FDA`, `NHTSA`, `USDA`.
     pub agency: String,
     /// The agency's own number, normalised: RecallID's RecallNumber, `H-1166-2026`, `26V400000`, `018-2026`. With `agency` it is the recall's identity.
@@ -63,7 +64,7 @@ impl RecallFact {
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let Self {
-            door,
+            stream,
             agency,
             number,
             aliases,
@@ -89,7 +90,7 @@ impl RecallFact {
             links,
         } = self;
         let texts = [
-            ("door", door),
+            ("door", stream),
             ("agency", agency),
             ("number", number),
             ("lang", lang),

@@ -10,8 +10,9 @@ use super::canonical::Canonical;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TrialFact {
-    /// Which door: `clinical_trials`.
-    pub door: String,
+    /// Which stream: `clinical_trials`.
+    #[serde(rename = "door")]
+    pub stream: String,
     /// The registry's number: `NCT04207047`.
     pub number: String,
     /// Numbers it had before it was merged, sorted.
@@ -97,7 +98,7 @@ impl TrialFact {
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let Self {
-            door,
+            stream,
             number,
             aliases,
             title,
@@ -134,7 +135,7 @@ impl TrialFact {
         } = self;
         let mut out = Canonical::default();
         for (name, value) in [
-            ("door", door),
+            ("door", stream),
             ("number", number),
             ("title", title),
             ("officialTitle", official_title),

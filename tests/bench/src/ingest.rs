@@ -101,7 +101,7 @@ fn disk_bytes(dir: &std::path::Path) -> Result<u64, Failure> {
     Ok(sum)
 }
 
-/// `ingest-child`: ingests all doors from a server of pages, the doors of one upstream one after another.
+/// `ingest-child`: ingests all streams from a server of pages, the streams of one upstream one after another.
 /// With `BENCH_HEADS_ALONE` set there are no deciders.
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
     let base_url = std::env::var(BASE_URL)?;
@@ -114,8 +114,8 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
             let (runner, settings) = (std::sync::Arc::clone(&engine.runner), pages::settings(Some(base_url.clone())));
             tokio::spawn(async move {
                 let client = Client::new(&settings)?;
-                for (_, door) in pages::doors().filter(|(own, _)| own.manifest().name == upstream.manifest().name) {
-                    runner.run_door(*upstream, door, &client, &settings).await?;
+                for (_, stream) in pages::streams().filter(|(own, _)| own.manifest().name == upstream.manifest().name) {
+                    runner.sync_stream(*upstream, stream, &client, &settings).await?;
                 }
                 Ok::<_, Failure>(())
             })

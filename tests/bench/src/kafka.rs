@@ -20,7 +20,7 @@ use crate::{Failure, Settings, facts, servers};
 
 /// Facts in a batch.
 const BATCH: usize = 500;
-/// Batches under way in the second comparison, as when doors run side by side.
+/// Batches under way in the second comparison, as when streams run side by side.
 const AT_ONCE: usize = 4;
 /// Facts appended in one round of each.
 const APPENDED_MAX: usize = 50_000;

@@ -1,6 +1,6 @@
 //! Pages of the simulated upstreams, rendered before anything is measured and served from files by a process of their own.
 //!
-//! The doors of recalls that answer in JSON are taken; the flat file of NHTSA is an archive, and EDGAR's answers are indexes and XML, which no
+//! The streams of recalls that answer in JSON are taken; the flat file of NHTSA is an archive, and EDGAR's answers are indexes and XML, which no
 //! JSON parser can be compared with. Grants, trials and awards are as many as they are, however many records are measured.
 
 use std::collections::HashMap;
@@ -15,17 +15,17 @@ use http::Response;
 use jiff::civil::Date;
 use schemas::clock::Clock;
 use serde_json::{Value, json};
-use upstreams::{Answer, Door, Upstream, Window};
+use upstreams::{Answer, Stream, Upstream, Window};
 use warp::Filter;
 
 use crate::report::{line, spawn};
 use crate::{Failure, Settings};
 
-/// The doors whose pages are taken.
-pub(crate) fn doors() -> impl Iterator<Item = (&'static dyn Upstream, &'static Door)> {
+/// The streams whose pages are taken.
+pub(crate) fn streams() -> impl Iterator<Item = (&'static dyn Upstream, &'static Stream)> {
     let played = simulator::UPSTREAMS.iter().filter_map(|name| upstreams::by_name(name));
-    let all = played.flat_map(|upstream| upstream.manifest().doors.iter().map(move |door| (upstream, door)));
-    all.filter(|(_, door)| *door.topic == schemas::topics::RECALLS && !door.name.starts_with("nhtsa.flat"))
+    let all = played.flat_map(|upstream| upstream.manifest().streams.iter().map(move |stream| (upstream, stream)));
+    all.filter(|(_, stream)| *stream.topic == schemas::topics::RECALLS && !stream.name.starts_with("nhtsa.flat"))
 }
 
 /// How the engine is to ask for them.
@@ -61,10 +61,10 @@ pub(crate) fn prepare(settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
         simulator::Simulator::new(simulator::Options { records: settings.records, today: today(), ..simulator::Options::default() });
     let (mut index, mut files) = (Vec::new(), Vec::new());
     let own = self::settings(None);
-    for (upstream, door) in doors() {
-        let mut next = Some(upstream.start(door, &Window { from: None, to: today() }, &own));
+    for (upstream, stream) in streams() {
+        let mut next = Some(upstream.start(stream, &Window { from: None, to: today() }, &own));
         while let Some(cursor) = next.take() {
-            let asked = upstream.request(door, &cursor, &own)?;
+            let asked = upstream.request(stream, &cursor, &own)?;
             let (path, query) = asked.path.split_once('?').unwrap_or((&asked.path, ""));
             let answer = world.answer(path, query).ok_or_else(|| format!("the simulator does not know {path}"))?;
             let file = format!("{:06}.json", files.len());
@@ -72,7 +72,7 @@ pub(crate) fn prepare(settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
             files.push(dir.join(&file));
             index.push(json!({ "path": asked.path, "file": file, "status": answer.status, "link": answer.link }));
             let answer = Answer { status: answer.status, link: answer.link, body: Bytes::from(answer.body) };
-            next = upstream.map(door, &cursor, &answer, today())?.next;
+            next = upstream.map(stream, &cursor, &answer, today())?.next;
         }
     }
     std::fs::write(dir.join("index.json"), serde_json::to_vec(&json!({ "today": today().to_string(), "pages": index }))?)?;

@@ -101,8 +101,8 @@ impl Place {
 
     /// Changes the upstream until it has a new recall, and has it looked at; answers when the upstream was asked for it.
     fn change(&self, node: &str) -> Result<Instant, Failure> {
-        let seen = self.simulator.account().len() as u64;
-        while !self.simulator.account_after(seen).iter().any(|entry| entry.upstream == UPSTREAM && entry.kind == Kind::New) {
+        let seen = self.simulator.expected_changes().len() as u64;
+        while !self.simulator.expected_changes_after(seen).iter().any(|entry| entry.upstream == UPSTREAM && entry.kind == Kind::New) {
             self.simulator.advance(1);
         }
         self.run(node, &["ingest", UPSTREAM, "--once"])?;

@@ -45,7 +45,7 @@ pub struct Own {
 }
 
 impl Own {
-    /// Starts both. Clients that come to the broker through [`Own::behind_proxy`] are told that it is at `kafka_proxy_port`.
+    /// Starts both. The broker advertises `kafka_proxy_port` to clients that connect through [`Own::behind_proxy`].
     ///
     /// # Errors
     /// Why they cannot run.

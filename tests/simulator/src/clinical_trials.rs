@@ -1,8 +1,8 @@
-//! ClinicalTrials.gov, its second interface: the search of studies, one study, and the version of the data.
+//! ClinicalTrials.gov, API version 2: the search for studies, single studies, and the data version.
 //!
-//! Studies are posted each business day and updated every few weeks: status, dates, sites and enrolment move, in the end results come. Pages
-//! are reached by tokens, the number of all is told on the first page alone, and everything empty is left out. Not played: distances, the
-//! lists of enums and areas, statistics, CSV.
+//! Studies are posted each business day and updated every few weeks: status, dates, sites and enrolment change, and results follow at the
+//! end. Pages are reached by tokens, only the first page has the total, and empty fields are omitted. Not simulated: distances, the lists
+//! of enums and areas, statistics, CSV.
 
 mod essie;
 mod pieces;
@@ -10,19 +10,19 @@ mod study;
 
 use serde_json::{Value, json};
 
+use crate::answer::Answer;
 use crate::days::{Daily, last_business_day};
 use crate::faults::{Fault, Plan};
 use crate::query::Query;
-use crate::render::Answer;
 use crate::world::World;
 use essie::Expression;
 use study::Study;
 
-/// How many studies come.
+/// How many studies are added.
 const DAILY: Daily = Daily { kind: 101, a_day: 5 };
 const PAGE_DEFAULT: u64 = 10;
 const PAGE_MAX: u64 = 1_000;
-/// What makes tokens of places.
+/// Obfuscates page positions to make tokens.
 const TOKEN_KEY: u64 = 0x5eed_c71a_11d0_70c5;
 const API: &str = "/api/v2/";
 const PARAMETERS: &[&str] = &[
@@ -37,7 +37,7 @@ const PARAMETERS: &[&str] = &[
     "format",
     "markupFormat",
 ];
-/// Queries, and where each looks.
+/// The query parameters, and the pieces that each of them searches.
 const QUERIES: &[(&str, &[&str])] = &[
     ("query.cond", &["Condition", "Keyword", "BriefTitle", "OfficialTitle"]),
     ("query.term", essie::ANYWHERE),
@@ -50,16 +50,16 @@ const QUERIES: &[(&str, &[&str])] = &[
     ("query.id", &["NCTId", "NCTIdAlias", "OrgStudyId"]),
 ];
 
-/// What a path asks for.
+/// The endpoint of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum Route {
     Studies,
-    /// The one that the path ends with.
+    /// The study whose number is at the end of the path.
     Study,
     Version,
 }
 
-impl Ask {
+impl Route {
     pub(crate) fn at(path: &str) -> Option<Self> {
         match path.strip_prefix(API)? {
             "studies" => Some(Self::Studies),
@@ -69,11 +69,11 @@ impl Ask {
     }
 }
 
-pub(crate) fn answer(world: &World, ask: Ask, path: &str, query: &Query<'_>, plan: &Plan) -> Answer {
-    match ask {
-        Ask::Studies => studies(world, query, plan).unwrap_or_else(|words| refusal(400, &words)),
-        Ask::Study => one(world, path.rsplit('/').next().unwrap_or_default(), query).unwrap_or_else(|words| refusal(400, &words)),
-        Ask::Version => {
+pub(crate) fn answer(world: &World, route: Route, path: &str, query: &Query<'_>, plan: &Plan) -> Answer {
+    match route {
+        Route::Studies => studies(world, query, plan).unwrap_or_else(|words| refusal(400, &words)),
+        Route::Study => one(world, path.rsplit('/').next().unwrap_or_default(), query).unwrap_or_else(|words| refusal(400, &words)),
+        Route::Version => {
             let version = json!({"apiVersion": "2.0.5", "dataTimestamp": format!("{}T09:00:05", last_business_day(world.today))});
             Answer::json(version.to_string().into_bytes())
         }
@@ -88,10 +88,10 @@ fn all(world: &World) -> impl Iterator<Item = Study> {
     DAILY.all(world).map(|place| Study::of(world, place))
 }
 
-/// The fields asked for; `None` is all of them.
+/// The requested fields; `None` means all.
 fn fields(query: &Query<'_>) -> Result<Option<Vec<&'static str>>, String> {
     let Some(fields) = query.get("fields") else { return Ok(None) };
-    pieces::asked(fields).map(Some).map_err(|name| format!("`fields` parameter has incorrect value: `{name}`"))
+    pieces::requested(fields).map(Some).map_err(|name| format!("`fields` parameter has incorrect value: `{name}`"))
 }
 
 fn one(world: &World, id: &str, query: &Query<'_>) -> Result<Answer, String> {
@@ -101,14 +101,14 @@ fn one(world: &World, id: &str, query: &Query<'_>) -> Result<Answer, String> {
     if study.nct_id != id {
         return Ok(Answer { location: Some(format!("{API}studies/{}", study.nct_id)), ..refusal(301, "") });
     }
-    Ok(Answer::json(told(&study, fields.as_deref()).to_string().into_bytes()))
+    Ok(Answer::json(to_json(&study, fields.as_deref()).to_string().into_bytes()))
 }
 
-fn told(study: &Study, fields: Option<&[&str]>) -> Value {
+fn to_json(study: &Study, fields: Option<&[&str]>) -> Value {
     fields.map_or_else(|| study.value().clone(), |fields| pieces::chosen(study.value(), fields))
 }
 
-/// All that a search demands at once.
+/// All conditions of a search.
 fn demands(query: &Query<'_>) -> Result<Vec<Expression>, String> {
     let mut demands = Vec::new();
     for (name, value) in query.pairs() {
@@ -157,11 +157,11 @@ fn studies(world: &World, query: &Query<'_>, plan: &Plan) -> Result<Answer, Stri
     let places = |place: u64| usize::try_from(place).unwrap_or(usize::MAX);
     let page = found.iter().skip(places(plan.start(start, page_size))).take(places(page_size));
     let studies: Vec<Value> = page
-        .filter(|study| !plan.vanishes(study.dice()))
+        .filter(|study| !plan.vanishes(study.random()))
         .map(|study| {
-            let mut told = told(study, fields.as_deref());
-            plan.schema.strike(&mut told);
-            told
+            let mut record = to_json(study, fields.as_deref());
+            plan.schema.strike(&mut record);
+            record
         })
         .collect();
     let mut body = json!({ "studies": studies });
@@ -174,7 +174,7 @@ fn studies(world: &World, query: &Query<'_>, plan: &Plan) -> Result<Answer, Stri
     Ok(Answer::json(body.to_string().into_bytes()))
 }
 
-/// Sorts by a date or a number, those without it last. Of equal ones the older number stands first.
+/// Sorts by a date or a number; studies without it come last. Equal ones are sorted by number.
 fn sorted(studies: &mut Vec<Study>, sort: &str) -> Result<(), String> {
     let (piece, order) = sort.split_once(':').unwrap_or((sort, "desc"));
     let is_sortable = piece.ends_with("Date") || piece.ends_with("Count");
@@ -183,7 +183,7 @@ fn sorted(studies: &mut Vec<Study>, sort: &str) -> Result<(), String> {
     }
     let key = |study: &Study| {
         let text = pieces::texts(study, piece).first().map(|text| text.to_string()).unwrap_or_default();
-        // As wide as numbers get, so that they stand as dates do.
+        // Padded to the width of the largest number, so that numbers sort like dates.
         if piece.ends_with("Count") && !text.is_empty() { format!("{text:0>12}") } else { text }
     };
     let (mut with, without): (Vec<_>, Vec<_>) = studies.drain(..).map(|study| (key(&study), study)).partition(|(key, _)| !key.is_empty());

@@ -1,7 +1,7 @@
-//! Filings: a feed, daily indexes, lists of filers, whole submissions and the full-text search, of the last business days. Nothing changes but
-//! the day.
+//! EDGAR: the feed, daily indexes, lists of filers, complete submissions and the full-text search, for the last business days. Only the
+//! passing of days changes anything.
 //!
-//! Each fortnight has one company of which several insiders buy within days.
+//! In each fortnight there is one company of which several insiders buy shares within days.
 
 mod search;
 
@@ -10,26 +10,26 @@ use std::fmt::Write;
 use jiff::ToSpan;
 use jiff::civil::{Date, Weekday};
 
-use crate::chance::Dice;
+use crate::answer::Answer;
 use crate::query::Query;
-use crate::render::Answer;
+use crate::random::Random;
 use crate::words::BRAND_HEADS;
 use crate::world::{World, brand};
 
-/// Filings of a business day.
+/// Filings per business day.
 const A_DAY: u64 = 8;
-/// The days, counted back, that have filings.
+/// How many days back there are filings.
 const DAYS: i64 = 20;
-/// Companies, by number from [`CIK_MIN`] on; their insiders stand behind [`OWNERS_FROM`], so many of each.
+/// Companies, numbered from [`CIK_MIN`]. Their insiders are numbered from [`OWNERS_FROM`], this many per company.
 const COMPANIES: u64 = 12;
 const CIK_MIN: u64 = 900_001;
 const OWNERS_FROM: u64 = 1_900_001;
 const INSIDERS: u64 = 5;
-/// Days in which the insiders of one company buy, and then those of another.
+/// For this many days the insiders of one company buy, then those of another.
 const CLUSTER_DAYS: u64 = 14;
-/// Who sends them in.
+/// The filing agents.
 const AGENT: u64 = 1_683_168;
-/// Items of 8-Ks, some grave and some not, and what stands with each.
+/// Items of 8-Ks, some serious and some not, with their text.
 const EVENTS: &[(&str, &str)] = &[
     ("1.01", "Entry into a Material Definitive Agreement"),
     ("1.03", "Bankruptcy or Receivership"),
@@ -44,25 +44,25 @@ const EVENTS: &[(&str, &str)] = &[
     ("7.01", "Regulation FD Disclosure"),
     ("8.01", "Other Events"),
 ];
-/// Stands beside other items, and says little.
+/// An item that accompanies others and says little.
 const EXHIBITS: (&str, &str) = ("9.01", "Financial Statements and Exhibits");
-/// What an insider does, by code, and whether shares come or go.
+/// The transactions of an insider, by code, and whether shares are acquired or disposed.
 const TRADES: &[(&str, &str)] = &[("P", "A"), ("S", "D"), ("S", "D"), ("M", "A"), ("A", "A"), ("F", "D")];
 const OFFICES: &[&str] = &["Chief Executive Officer", "Chief Financial Officer", "General Counsel", "", ""];
 
-/// What a path asks for.
+/// The endpoint of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum Route {
     Current,
     Daily(Date),
-    /// An index that is not kept: that of a quarter.
+    /// An index that is not simulated: that of a quarter.
     Nothing,
     List(u64),
     Search,
     Submission(Date, u64),
 }
 
-impl Ask {
+impl Route {
     pub(crate) fn at(path: &str) -> Option<Self> {
         if path == "/cgi-bin/browse-edgar" {
             return Some(Self::Current);
@@ -98,7 +98,7 @@ struct Filing {
     day: Date,
     index: u64,
     company: u64,
-    /// Which of the company's insiders reports; of no meaning for other forms.
+    /// The index of the reporting insider; unused for other forms.
     insider: u64,
     form: &'static str,
     events: Vec<(&'static str, &'static str)>,
@@ -109,19 +109,19 @@ struct Filing {
 impl Filing {
     fn of(world: &World, day: Date, index: u64) -> Self {
         let number = u64::from(day.day_of_year().unsigned_abs());
-        let dice = Dice::new(world.seed, 70, number * 100 + index);
+        let random = Random::new(world.seed, 70, number * 100 + index);
         let form = ["8-K", "4", "10-Q", "4", "SC 13D", "3", "8-K/A", "S-1"][index as usize % A_DAY as usize];
-        let mut events = vec![*dice.choose(0, EVENTS)];
-        if dice.once_in(3, 4) {
-            events.extend(Some(*dice.choose(4, EVENTS)).filter(|event| *event != events[0]));
+        let mut events = vec![*random.choose(0, EVENTS)];
+        if random.once_in(3, 4) {
+            events.extend(Some(*random.choose(4, EVENTS)).filter(|event| *event != events[0]));
         }
-        if dice.once_in(5, 2) {
+        if random.once_in(5, 2) {
             events.push(EXHIBITS);
         }
-        let is_clustered = form == "4" && !dice.once_in(6, 3);
-        let cluster = Dice::new(world.seed, 73, number / CLUSTER_DAYS).below(0, COMPANIES);
-        let company = if is_clustered { cluster } else { dice.below(1, COMPANIES) };
-        Self { day, index, company, insider: dice.below(7, INSIDERS), form, events, is_clustered }
+        let is_clustered = form == "4" && !random.once_in(6, 3);
+        let cluster = Random::new(world.seed, 73, number / CLUSTER_DAYS).below(0, COMPANIES);
+        let company = if is_clustered { cluster } else { random.below(1, COMPANIES) };
+        Self { day, index, company, insider: random.below(7, INSIDERS), form, events, is_clustered }
     }
 
     fn accession(&self) -> String {
@@ -129,7 +129,7 @@ impl Filing {
         format!("{AGENT:010}-{:02}-{number:06}", self.day.year() % 100)
     }
 
-    /// Its items as lists tell them.
+    /// Returns its items in the format of the lists.
     fn items(&self) -> String {
         self.events.iter().map(|(code, _)| *code).collect::<Vec<_>>().join(",")
     }
@@ -138,7 +138,7 @@ impl Filing {
         matches!(self.form, "3" | "4")
     }
 
-    /// Who has part in it: number, name, role.
+    /// Returns the parties of the filing: number, name, role.
     fn parties(&self, world: &World) -> Vec<(u64, String, &'static str)> {
         let cik = CIK_MIN + self.company;
         let name = company(world, self.company);
@@ -153,10 +153,10 @@ impl Filing {
 }
 
 fn company(world: &World, company: u64) -> String {
-    format!("{} CORP", brand(Dice::new(world.seed, 71, company), 1).to_uppercase())
+    format!("{} CORP", brand(Random::new(world.seed, 71, company), 1).to_uppercase())
 }
 
-/// The letters under which a company is traded, which a few say they have not.
+/// Returns the ticker symbol of a company; a few report that they have none.
 fn symbol(world: &World, number: u64) -> String {
     if number % 6 == 5 {
         return "NONE".to_owned();
@@ -165,7 +165,7 @@ fn symbol(world: &World, number: u64) -> String {
     format!("{letters}{}", char::from(b'A' + (number % 26) as u8))
 }
 
-/// The day and the number within it of an accession number.
+/// Returns the day and the number within the day of an accession number.
 fn place(accession: &str) -> Option<(Date, u64)> {
     let mut parts = accession.split('-').map(|part| part.parse::<u64>().ok());
     let (_, year, number) = (parts.next()??, parts.next()??, parts.next()??);
@@ -183,22 +183,22 @@ fn filings(world: &World, day: Date) -> impl Iterator<Item = Filing> {
     (0..if has_filings(world, day) { A_DAY } else { 0 }).map(move |index| Filing::of(world, day, index))
 }
 
-/// All filings, newest first.
+/// Returns all filings, newest first.
 fn newest(world: &World) -> impl Iterator<Item = Filing> {
     let days = std::iter::successors(Some(world.today), |day| day.checked_sub(1.day()).ok());
     days.take(DAYS as usize + 1).flat_map(|day| filings(world, day).collect::<Vec<_>>().into_iter().rev())
 }
 
-pub(crate) fn answer(world: &World, ask: Ask, query: &Query<'_>) -> Answer {
-    match ask {
-        Ask::Current => current(world, query),
-        // The day's index comes in its evening.
-        Ask::Daily(day) if day < world.today && has_filings(world, day) => index(world, day),
-        Ask::Daily(_) | Ask::Nothing => missing(403, "AccessDenied"),
-        Ask::List(cik) => list(world, cik),
-        Ask::Search => search::answer(world, query),
-        Ask::Submission(day, index) if has_filings(world, day) => submission(world, &Filing::of(world, day, index)),
-        Ask::Submission(..) => missing(403, "AccessDenied"),
+pub(crate) fn answer(world: &World, route: Route, query: &Query<'_>) -> Answer {
+    match route {
+        Route::Current => current(world, query),
+        // The index of a day is published in the evening.
+        Route::Daily(day) if day < world.today && has_filings(world, day) => index(world, day),
+        Route::Daily(_) | Route::Nothing => missing(403, "AccessDenied"),
+        Route::List(cik) => list(world, cik),
+        Route::Search => search::answer(world, query),
+        Route::Submission(day, index) if has_filings(world, day) => submission(world, &Filing::of(world, day, index)),
+        Route::Submission(..) => missing(403, "AccessDenied"),
     }
 }
 
@@ -230,13 +230,13 @@ fn current(world: &World, query: &Query<'_>) -> Answer {
     let mut body = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\" ?>\n<feed xmlns=\"http://www.w3.org/2005/Atom\">\n".to_owned();
     let entries = newest(world).flat_map(|filing| {
         let parties = filing.parties(world);
-        let told = (filing.accession(), filing.form, filing.day, filing.events);
-        parties.into_iter().map(move |party| (told.clone(), party)).collect::<Vec<_>>()
+        let record = (filing.accession(), filing.form, filing.day, filing.events);
+        parties.into_iter().map(move |party| (record.clone(), party)).collect::<Vec<_>>()
     });
     for ((accession, form, day, events), (cik, name, role)) in entries.skip(number("start", 10_000)).take(number("count", 100)) {
         let item = |(code, label): &(&str, &str)| format!("&lt;br&gt;Item {code}: {label}\n");
         let items: String = if form.starts_with("8-K") { events.iter().map(item).collect() } else { String::new() };
-        // Writing to a text does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(
             body,
             "<entry>\n<title>{form} - {name} ({cik:010}) ({role})</title>\n<summary type=\"html\">\n &lt;b&gt;Filed:&lt;/b&gt; {day} \
@@ -272,10 +272,10 @@ fn submission(world: &World, filing: &Filing) -> Answer {
     let (Some((issuer, issuer_name, _)), Some((owner, owner_name, _))) = (parties.next(), parties.next()) else {
         return typed("text/plain", format!("<SEC-DOCUMENT>{accession}.txt\n"));
     };
-    let dice = Dice::new(world.seed, 72, filing.index + u64::from(day.day_of_year().unsigned_abs()) * 10);
-    let (code, direction) = if filing.is_clustered { ("P", "A") } else { *dice.choose(2, TRADES) };
-    let (shares, price) = (100 + dice.below(0, 9_900), 5 + dice.below(1, 95));
-    let held = shares + dice.below(3, 50_000);
+    let random = Random::new(world.seed, 72, filing.index + u64::from(day.day_of_year().unsigned_abs()) * 10);
+    let (code, direction) = if filing.is_clustered { ("P", "A") } else { *random.choose(2, TRADES) };
+    let (shares, price) = (100 + random.below(0, 9_900), 5 + random.below(1, 95));
+    let held = shares + random.below(3, 50_000);
     let office = OFFICES[filing.insider as usize % OFFICES.len()];
     let relationship = if office.is_empty() {
         "<isDirector>1</isDirector>".to_owned()

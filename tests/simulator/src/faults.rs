@@ -1,12 +1,12 @@
-//! What goes wrong, how often, and how many times.
+//! Faults: which ones occur, with which probability, and how many times.
 
-use crate::chance::Dice;
 use crate::json::Schema;
+use crate::random::Random;
 
-/// A fault, or one of its parameters, that does not exist.
+/// The name of a fault or of a parameter that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownFault(
-    /// The name as given.
+    /// The name as it was given.
     pub String,
 );
 
@@ -44,7 +44,7 @@ pub const NAMES: [&str; 16] = [
     "outage",
 ];
 
-/// The names of numbers that say how a fault looks.
+/// The names of numeric fault parameters.
 pub const PARAMETERS: [&str; 3] = ["retry_after_s", "slow_ms", "vanished_share"];
 
 /// The faults, in the order of [`NAMES`].
@@ -71,23 +71,23 @@ pub(crate) enum Fault {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Odds {
     probability: f64,
-    /// How often it still may strike; `None` is without end.
-    left: Option<u64>,
+    /// How many more times the fault may occur; `None` means without limit.
+    remaining: Option<u64>,
 }
 
-/// All faults with their odds. None strikes by default.
+/// All faults with their probabilities. None occurs by default.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Faults {
     odds: [Odds; NAMES.len()],
-    /// Seconds named by `429_retry_after`.
+    /// The seconds in the `Retry-After` of `429_retry_after`.
     pub retry_after_s: u64,
-    /// How long a slow body takes in all, in milliseconds.
+    /// The total duration of a slow body, in milliseconds.
     pub slow_ms: u64,
-    /// The share of records that `vanished` takes out of an answer.
+    /// The share of records that `vanished` removes from an answer.
     pub vanished_share: f64,
-    /// The field that the schema faults strike; each upstream's date when `None`.
+    /// The field that the schema faults change; `None` means the date field of each upstream.
     pub schema_field: Option<String>,
-    /// Only this upstream (`openfda`) or door (`openfda.food`) is struck.
+    /// The only upstream (`openfda`) or stream (`openfda.food`) with faults.
     pub only: Option<String>,
 }
 
@@ -98,11 +98,11 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// Sets a probability (`html` = 0.1), a number of times (`html.count` = 2, with a probability of 1 unless one was set) or a
-    /// parameter (`retry_after_s` = 5).
+    /// Sets a probability (`html` = 0.1), a count (`html.count` = 2, with a probability of 1 unless one was set) or a parameter
+    /// (`retry_after_s` = 5).
     ///
     /// # Errors
-    /// When there is no such name.
+    /// When the name does not exist.
     pub fn set(&mut self, name: &str, value: f64) -> Result<(), UnknownFault> {
         match name {
             "retry_after_s" => self.retry_after_s = value as u64,
@@ -113,7 +113,7 @@ impl Faults {
                 let at = NAMES.iter().position(|known| *known == fault).ok_or_else(|| UnknownFault(name.to_owned()))?;
                 let odds = &mut self.odds[at];
                 if counted {
-                    odds.left = Some(value as u64);
+                    odds.remaining = Some(value as u64);
                     if odds.probability == 0.0 {
                         odds.probability = 1.0;
                     }
@@ -125,10 +125,10 @@ impl Faults {
         Ok(())
     }
 
-    /// Sets a parameter that is a word: `schema_field`, `only`. An empty one unsets it.
+    /// Sets a text parameter: `schema_field` or `only`. An empty text unsets it.
     ///
     /// # Errors
-    /// When there is no such name.
+    /// When the name does not exist.
     pub fn set_text(&mut self, name: &str, value: &str) -> Result<(), UnknownFault> {
         let value = Some(value.to_owned()).filter(|value| !value.is_empty());
         match name {
@@ -139,18 +139,18 @@ impl Faults {
         Ok(())
     }
 
-    /// Which faults strike one request; counts them down.
-    pub(crate) fn draw(&mut self, door: &'static str, date_field: &str, dice: Dice) -> Plan {
-        let upstream = door.split('.').next().unwrap_or(door);
-        if self.only.as_deref().is_some_and(|only| only != door && only != upstream) {
+    /// Chooses the faults of one request and counts them down.
+    pub(crate) fn draw(&mut self, stream: &'static str, date_field: &str, random: Random) -> Plan {
+        let upstream = stream.split('.').next().unwrap_or(stream);
+        if self.only.as_deref().is_some_and(|only| only != stream && only != upstream) {
             return Plan::default();
         }
         let mut plan = Plan::default();
         for (at, odds) in self.odds.iter_mut().enumerate() {
-            let strikes = odds.probability > 0.0 && odds.left != Some(0) && dice.unit(at as u64) < odds.probability;
+            let strikes = odds.probability > 0.0 && odds.remaining != Some(0) && random.unit(at as u64) < odds.probability;
             plan.strikes[at] = strikes;
-            if let Some(left) = odds.left.as_mut().filter(|_| strikes) {
-                *left -= 1;
+            if let Some(remaining) = odds.remaining.as_mut().filter(|_| strikes) {
+                *remaining -= 1;
             }
         }
         let field = || Some(self.schema_field.clone().unwrap_or_else(|| date_field.to_owned()));
@@ -163,7 +163,7 @@ impl Faults {
     }
 }
 
-/// What strikes one request.
+/// The faults of one request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     strikes: [bool; NAMES.len()],
@@ -178,19 +178,19 @@ impl Plan {
         self.strikes[fault as usize]
     }
 
-    /// Whether the answer is just what the upstream holds.
+    /// Whether the answer has no fault in its content.
     pub(crate) fn is_clean(&self) -> bool {
         self.strikes.iter().all(|strikes| !strikes)
     }
 
-    /// Where a page begins that should begin at `start`.
+    /// Returns the offset at which a page begins that should begin at `start`.
     pub(crate) fn start(&self, start: u64, limit: u64) -> u64 {
         let start = if self.has(Fault::DuplicatedPage) { start.saturating_sub(limit) } else { start };
         if self.has(Fault::ShiftedPage) { start.saturating_sub(1) } else { start }
     }
 
-    /// Whether this record is missing from this answer.
-    pub(crate) fn vanishes(&self, dice: Dice) -> bool {
-        self.vanished_share > 0.0 && dice.unit(990) < self.vanished_share
+    /// Whether a record is missing from this answer.
+    pub(crate) fn vanishes(&self, random: Random) -> bool {
+        self.vanished_share > 0.0 && random.unit(990) < self.vanished_share
     }
 }

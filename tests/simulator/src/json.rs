@@ -1,11 +1,11 @@
-//! JSON written straight into bytes. Commas follow from what stands before, so that callers only name fields. Records of which a reader
-//! chooses the fields are made as values instead, and here is what is done with those.
+//! A JSON writer into bytes. It adds commas itself, so callers only name fields. Records whose fields are chosen by the request are built
+//! as values instead, with the helpers below.
 
 use std::cmp::Ordering;
 
 use serde_json::{Value, json};
 
-/// What a schema fault does to every record: a field gone, or another type in its place.
+/// The effect of a schema fault on every record: a missing field, or one of another type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Schema {
     pub(crate) missing: Option<String>,
@@ -13,7 +13,7 @@ pub(crate) struct Schema {
 }
 
 impl Schema {
-    /// Strikes a record, at any depth.
+    /// Applies the fault to a record, at any depth.
     pub(crate) fn strike(&self, record: &mut Value) {
         if self.missing.is_none() && self.retyped.is_none() {
             return;
@@ -37,7 +37,7 @@ impl Schema {
     }
 }
 
-/// The fields of two objects, as one.
+/// Merges the fields of two objects.
 pub(crate) fn joined(one: Value, other: Value) -> Value {
     match (one, other) {
         (Value::Object(mut one), Value::Object(other)) => {
@@ -48,7 +48,7 @@ pub(crate) fn joined(one: Value, other: Value) -> Value {
     }
 }
 
-/// Which of two fields stands first: numbers by size, texts by their letters, and behind both what is neither.
+/// Compares two fields for sorting: numbers by value, texts alphabetically, other values last.
 pub(crate) fn order(one: &Value, other: &Value) -> Ordering {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64().partial_cmp(&other.as_f64()).unwrap_or(Ordering::Equal),
@@ -65,7 +65,7 @@ fn rank(field: &Value) -> u8 {
     }
 }
 
-/// A growing JSON text.
+/// A JSON text that is being written.
 pub(crate) struct Json<'a> {
     out: Vec<u8>,
     schema: &'a Schema,
@@ -86,7 +86,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// An object, as an element or as the whole.
+    /// Writes an object, as an array element or as the whole text.
     pub(crate) fn object(&mut self, fill: impl FnOnce(&mut Self)) {
         self.separate();
         self.out.push(b'{');
@@ -94,7 +94,7 @@ impl<'a> Json<'a> {
         self.out.push(b'}');
     }
 
-    /// An array, as the whole.
+    /// Writes an array as the whole text.
     pub(crate) fn array(&mut self, fill: impl FnOnce(&mut Self)) {
         self.separate();
         self.out.push(b'[');
@@ -102,13 +102,13 @@ impl<'a> Json<'a> {
         self.out.push(b']');
     }
 
-    /// A string as an element.
+    /// Writes a string element.
     pub(crate) fn item(&mut self, value: &str) {
         self.separate();
         self.quoted(value);
     }
 
-    /// The name of a field; false when its value must not follow.
+    /// Writes the name of a field. Returns false if its value must not follow.
     fn name(&mut self, name: &str) -> bool {
         if self.schema.missing.as_deref() == Some(name) {
             return false;
@@ -124,28 +124,28 @@ impl<'a> Json<'a> {
         true
     }
 
-    /// A field that holds a string.
+    /// Writes a field with a string.
     pub(crate) fn text(&mut self, name: &str, value: &str) {
         if self.name(name) {
             self.quoted(value);
         }
     }
 
-    /// A field whose value is written as it is: a number, `null`, `{}`.
+    /// Writes a field whose value is given as JSON: a number, `null`, `{}`.
     pub(crate) fn raw(&mut self, name: &str, value: &str) {
         if self.name(name) {
             self.out.extend_from_slice(value.as_bytes());
         }
     }
 
-    /// A field that holds an array.
+    /// Writes a field with an array.
     pub(crate) fn list(&mut self, name: &str, fill: impl FnOnce(&mut Self)) {
         if self.name(name) {
             self.array(fill);
         }
     }
 
-    /// A field that holds an object.
+    /// Writes a field with an object.
     pub(crate) fn nested(&mut self, name: &str, fill: impl FnOnce(&mut Self)) {
         if self.name(name) {
             self.object(fill);

@@ -1,16 +1,17 @@
-//! Upstreams played by one server: their paths, forms, caps and bugs, with volume and faults in the caller's hand.
+//! A server that simulates the upstreams: their paths, formats, limits and bugs. The caller sets volume and faults.
 //!
-//! Promises: the same options and the same calls give the same bytes; records are made when they are asked for, so that a million
-//! of them need no memory; and an account of every change says what a reader of the upstreams should find.
+//! Guarantees: the same options and the same calls give the same bytes. Records are generated when they are requested, so a million of them
+//! need no memory. A list of expected changes says what a reader of the upstreams should find.
 //!
-//! It knows nothing of the engine's own types: what it plays is written from the upstreams' descriptions alone.
+//! It does not use the engine's types: the simulation is based only on the descriptions of the upstreams.
 
-mod account;
-mod chance;
+mod answer;
+mod changes;
 mod clinical_trials;
 mod cpsc;
 mod days;
 mod edgar;
+mod expected;
 mod faults;
 mod fsis;
 mod json;
@@ -18,6 +19,7 @@ mod nhtsa;
 mod nih_reporter;
 mod openfda;
 mod query;
+mod random;
 mod render;
 mod science;
 mod server;
@@ -36,53 +38,54 @@ use schemas::clock::Clock;
 use serde::Serialize;
 use tokio::time::Instant;
 
-pub use account::{Entry, Kind};
-use chance::Dice;
+pub use answer::Answer;
+pub use expected::{Entry, Kind};
 use faults::Plan;
 pub use faults::{Faults, NAMES as FAULT_NAMES, PARAMETERS as FAULT_PARAMETERS, UnknownFault};
-pub use render::Answer;
-use render::{Asked, Door};
+use random::Random;
+use render::{Endpoint, Request};
 use world::{Feed, World};
 
-/// The upstreams that are played, by the engine's names for them. Whoever runs upstreams on a simulator runs these.
+/// The simulated upstreams, by the engine's names. Callers that sync simulated upstreams sync these.
 pub const UPSTREAMS: &[&str] = &["clinical_trials", "cpsc", "edgar", "fsis", "nhtsa", "nih_reporter", "openfda", "usaspending"];
 
-/// When changes happen by themselves. [`Simulator::advance`] works always.
+/// When changes are applied automatically. [`Simulator::advance`] always works.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum When {
     /// Never.
     #[default]
     Never,
-    /// `change_rate` of them each time this has passed.
+    /// `change_rate` changes each time this interval has passed.
     Always {
-        /// The time between.
+        /// The interval.
         every: Duration,
     },
-    /// Between two runs only, so that no page moves while it is read.
+    /// Only between two sync runs, so that no page changes while it is read.
     BetweenRuns {
-        /// `change_rate` of them when no request came for this long after some came; `None`: only when called for.
+        /// `change_rate` changes are applied when no request has arrived for this long after some arrived. `None`: only when called.
         idle: Option<Duration>,
     },
 }
 
-/// What to play.
+/// The options of a simulator.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// From which everything follows.
+    /// The seed that determines everything.
     pub seed: u64,
-    /// Recalls at the beginning, over all upstreams that have recalls: a campaign seen by two doors or a recall in two languages counts once.
+    /// The initial number of recalls, over all upstreams with recalls. A campaign that two streams show, or a recall in two languages,
+    /// counts once.
     pub records: u64,
-    /// The upstreams' day.
+    /// The current day of the upstreams.
     pub today: Date,
-    /// Changes each time that changes happen by themselves.
+    /// How many changes are applied at a time.
     pub change_rate: u64,
-    /// When they do.
+    /// When changes are applied.
     pub change: When,
-    /// Changes strike records of the last so many days, where readers look again; 0: any record.
+    /// Changes affect records of the last this many days, which readers read again; 0: any record.
     pub edit_days: u32,
-    /// What goes wrong.
+    /// The faults.
     pub faults: Faults,
-    /// Dates the entries of the account.
+    /// The clock for the entries of the expected changes.
     pub clock: Clock,
 }
 
@@ -101,23 +104,23 @@ impl Default for Options {
     }
 }
 
-/// What was done so far.
+/// Counters of a simulator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
     /// Requests to the upstreams' paths.
     pub requests: u64,
-    /// Bytes of bodies made for them.
+    /// Bytes of the bodies generated for them.
     pub bytes: u64,
     /// Changes applied.
     pub changes: u64,
-    /// Entries of the account.
+    /// Entries in the list of expected changes.
     pub entries: u64,
-    /// Records now, as `records` counts them, by upstream or endpoint.
+    /// The current number of records, counted like `records`, by upstream or dataset.
     pub records: Vec<(&'static str, u64)>,
 }
 
-/// The upstreams.
+/// The simulated upstreams.
 pub struct Simulator {
     world: RwLock<World>,
     faults: Mutex<Faults>,
@@ -132,7 +135,7 @@ pub struct Simulator {
 }
 
 impl Simulator {
-    /// Sets up the upstreams; takes no time and no memory, however many records.
+    /// Sets up the upstreams. Takes no time and no memory, however many records there are.
     #[must_use]
     pub fn new(options: Options) -> Arc<Self> {
         Arc::new(Self {
@@ -149,43 +152,44 @@ impl Simulator {
         })
     }
 
-    /// Applies `n` changes of chance (new record, edit, change of status, number given, withdrawal) and gives the number of entries that
-    /// they added to the account.
+    /// Applies `n` random changes (new record, edit, change of status, assigned number, withdrawal). Returns how many entries they added to
+    /// the expected changes.
     pub fn advance(&self, n: u64) -> u64 {
         let at_ms = self.clock.now_ms();
         self.world.write().unwrap_or_else(PoisonError::into_inner).advance(n, at_ms)
     }
 
-    /// Moves the upstreams' day forward. Recalls that come from now on bear it; what comes and moves by the day alone (filings, grants, trials,
-    /// awards) is there as of it. An earlier day is ignored.
+    /// Moves the upstreams' day forward. New recalls get this date; data that is added by day (filings, grants, trials, awards) is there up
+    /// to this day. An earlier day is ignored.
     pub fn set_today(&self, today: Date) {
         let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
         world.today = world.today.max(today);
     }
 
-    /// The account of all changes, in their order.
+    /// Returns all expected changes in order.
     #[must_use]
-    pub fn account(&self) -> Vec<Entry> {
-        self.account_after(0)
+    pub fn expected_changes(&self) -> Vec<Entry> {
+        self.expected_changes_after(0)
     }
 
-    /// The entries of the account after the one of that number.
+    /// Returns the expected changes after the entry with a number.
     #[must_use]
-    pub fn account_after(&self, n: u64) -> Vec<Entry> {
+    pub fn expected_changes_after(&self, n: u64) -> Vec<Entry> {
         let world = self.world.read().unwrap_or_else(PoisonError::into_inner);
-        world.account.get(usize::try_from(n).unwrap_or(usize::MAX)..).unwrap_or_default().to_vec()
+        world.expected.get(usize::try_from(n).unwrap_or(usize::MAX)..).unwrap_or_default().to_vec()
     }
 
-    /// What a reader should find now, of one door (`openfda.food`) or of all: one entry a fact, of [`Kind::Current`]. Needs memory for all of it.
+    /// Returns what a reader should find now, for one stream (`openfda.food`) or all: one entry per fact, of [`Kind::Current`]. Holds all
+    /// of them in memory.
     #[must_use]
-    pub fn current(&self, door: Option<&str>) -> Vec<Entry> {
+    pub fn current(&self, stream: Option<&str>) -> Vec<Entry> {
         let world = self.world.read().unwrap_or_else(PoisonError::into_inner);
         let mut out = Vec::new();
         for feed in Feed::ALL {
             for index in 0..world.len(feed) {
                 let gone = feed == Feed::Fsis && world.fate(feed, index).withdrawn;
                 if !gone {
-                    out.extend(world.entries(feed, index).into_iter().filter(|entry| door.is_none_or(|door| door == entry.door)));
+                    out.extend(world.entries(feed, index).into_iter().filter(|entry| stream.is_none_or(|stream| stream == entry.stream)));
                 }
             }
         }
@@ -200,12 +204,12 @@ impl Simulator {
     /// Changes the faults.
     ///
     /// # Errors
-    /// What the change says; see [`Faults::set`].
+    /// The error of the change; see [`Faults::set`].
     pub fn with_faults(&self, change: impl FnOnce(&mut Faults) -> Result<(), UnknownFault>) -> Result<(), UnknownFault> {
         change(&mut lock(&self.faults))
     }
 
-    /// What was done so far.
+    /// Returns the counters.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let world = self.world.read().unwrap_or_else(PoisonError::into_inner);
@@ -214,42 +218,42 @@ impl Simulator {
             requests: self.requests.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
             changes: world.changes(),
-            entries: world.account.len() as u64,
+            entries: world.expected.len() as u64,
             records: names.into_iter().zip(Feed::ALL.map(|feed| world.len(feed))).collect(),
         }
     }
 
-    /// When the last request came.
+    /// The time of the last request.
     #[must_use]
     pub fn last_request_at(&self) -> std::time::Instant {
         lock(&self.last_request).into_std()
     }
 
-    /// The answer to a path and an encoded query, without a network and without faults; `None` for a path that no upstream has.
+    /// Answers a path and an encoded query, without network and faults; `None` for a path that no upstream has.
     #[must_use]
     pub fn answer(&self, path: &str, query: &str) -> Option<Answer> {
-        Some(self.render(Door::at(path)?, Asked { path, query, body: &[] }, &Plan::default()))
+        Some(self.render(Endpoint::at(path)?, Request { path, query, body: &[] }, &Plan::default()))
     }
 
-    /// The answer to a body posted to a path, without a network and without faults; `None` for a path that no upstream has.
+    /// Answers a body posted to a path, without network and faults; `None` for a path that no upstream has.
     #[must_use]
     pub fn answer_posted(&self, path: &str, body: &[u8]) -> Option<Answer> {
-        Some(self.render(Door::at(path)?, Asked { path, query: "", body }, &Plan::default()))
+        Some(self.render(Endpoint::at(path)?, Request { path, query: "", body }, &Plan::default()))
     }
 
-    fn render(&self, door: Door, asked: Asked<'_>, plan: &Plan) -> Answer {
-        let build = if door.is_counted() { self.builds.fetch_add(1, Ordering::Relaxed) } else { 0 };
-        let mut answer = render::answer(&self.world.read().unwrap_or_else(PoisonError::into_inner), door, asked, plan, build);
-        if matches!(door, Door::FlatPost | Door::FlatPre) {
+    fn render(&self, endpoint: Endpoint, request: Request<'_>, plan: &Plan) -> Answer {
+        let build = if endpoint.is_counted() { self.builds.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        let mut answer = render::answer(&self.world.read().unwrap_or_else(PoisonError::into_inner), endpoint, request, plan, build);
+        if matches!(endpoint, Endpoint::FlatPost | Endpoint::FlatPre) {
             answer.last_modified = Some(self.clock.now().strftime("%a, %d %b %Y %H:%M:%S GMT").to_string());
         }
         answer
     }
 
-    fn draw(&self, door: Door) -> Plan {
+    fn draw(&self, endpoint: Endpoint) -> Plan {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         *lock(&self.last_request) = Instant::now();
-        lock(&self.faults).draw(door.name(), door.date_field(), Dice::new(self.seed, 99, number))
+        lock(&self.faults).draw(endpoint.name(), endpoint.date_field(), Random::new(self.seed, 99, number))
     }
 
     fn count_bytes(&self, bytes: usize) {
@@ -265,7 +269,7 @@ impl Simulator {
         tracing::debug!(entries, "upstreams changed");
     }
 
-    /// Requests so far, and how long ago the last one came.
+    /// Returns the number of requests so far, and the time since the last one.
     fn quiet(&self) -> (u64, Duration) {
         (self.requests.load(Ordering::Relaxed), lock(&self.last_request).elapsed())
     }

@@ -1,4 +1,4 @@
-//! Vehicle recalls by two doors: a table with one row a campaign, and zipped flat files with one row a campaign, model and year.
+//! Vehicle recalls in two streams: a table with one row per campaign, and zipped flat files with one row per campaign, model and year.
 
 use std::io::{Cursor, Write};
 
@@ -6,12 +6,12 @@ use jiff::civil::Date;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::account::{Entry, Kind};
-use crate::chance::{Dice, mix};
+use crate::answer::Answer;
+use crate::expected::{Entry, Kind};
 use crate::faults::{Fault, Plan};
 use crate::json::Json;
 use crate::query::Query;
-use crate::render::Answer;
+use crate::random::{Random, mix};
 use crate::words::{DEFECTS, MAKERS, SEAT_DEFECTS, SEAT_MAKERS, SEATS};
 use crate::world::{Feed, World, compact, day_before};
 
@@ -42,20 +42,20 @@ struct Campaign {
     units: u64,
     do_not_drive: bool,
     park_outside: bool,
-    /// No date at all in the flat file.
+    /// The placeholder for a missing date in the flat file.
     dateless: bool,
 }
 
-/// Whether the letters to the owners are out.
+/// Whether the letters to the owners have been sent.
 pub(crate) fn is_closed(world: &World, index: u64) -> bool {
     let old = world.date(Feed::Nhtsa, index) < day_before(world.first_today, 90);
     world.fate(Feed::Nhtsa, index).closed.is_some() || (old && !world.is_born(Feed::Nhtsa, index))
 }
 
 fn campaign(world: &World, index: u64) -> Campaign {
-    let (dice, date) = (world.dice(Feed::Nhtsa, index), world.date(Feed::Nhtsa, index));
+    let (random, date) = (world.random(Feed::Nhtsa, index), world.date(Feed::Nhtsa, index));
     let edits = world.fate(Feed::Nhtsa, index).edits;
-    let kind = match dice.below(0, 100) {
+    let kind = match random.below(0, 100) {
         0..10 => Type::ChildSeat,
         10..17 => Type::Equipment,
         17..20 => Type::Tire,
@@ -68,19 +68,19 @@ fn campaign(world: &World, index: u64) -> Campaign {
         Type::ChildSeat => 'C',
     };
     let defects = if kind == Type::ChildSeat { SEAT_DEFECTS } else { DEFECTS };
-    let (component, defect, consequence, action) = defects[dice.below(1, defects.len() as u64) as usize];
+    let (component, defect, consequence, action) = defects[random.below(1, defects.len() as u64) as usize];
     let (manufacturer, makes, models) = if kind == Type::ChildSeat {
-        let (name, make) = SEAT_MAKERS[dice.below(2, SEAT_MAKERS.len() as u64) as usize];
-        (name, vec![make], vec![dice.pick(3, SEATS)])
+        let (name, make) = SEAT_MAKERS[random.below(2, SEAT_MAKERS.len() as u64) as usize];
+        (name, vec![make], vec![random.pick(3, SEATS)])
     } else {
-        let (name, makes, models) = MAKERS[dice.below(2, MAKERS.len() as u64) as usize];
-        let makes = if dice.once_in(4, 3) { makes.to_vec() } else { makes[..1].to_vec() };
-        (name, makes, models[..1 + dice.below(3, models.len() as u64) as usize].to_vec())
+        let (name, makes, models) = MAKERS[random.below(2, MAKERS.len() as u64) as usize];
+        let makes = if random.once_in(4, 3) { makes.to_vec() } else { makes[..1].to_vec() };
+        (name, makes, models[..1 + random.below(3, models.len() as u64) as usize].to_vec())
     };
-    let first = date.year() - dice.below(5, 6) as i16;
+    let first = date.year() - random.below(5, 6) as i16;
     let years = if kind == Type::Vehicle { (first..=date.year()).collect() } else { vec![9999] };
     let mut out = Campaign {
-        // Serial numbers run in steps of a thousand, as in 26V400000, and fill the rest only when there are very many.
+        // Serial numbers have steps of a thousand, as in 26V400000, and use the numbers between only when there are very many.
         number: format!("{:02}{letter}{:06}", date.year() % 100, index % 1_000 * 1_000 + index / 1_000),
         date,
         kind,
@@ -91,23 +91,23 @@ fn campaign(world: &World, index: u64) -> Campaign {
         consequence: if edits == 0 {
             consequence.to_owned()
         } else {
-            format!("{consequence} {} incidents are known as of amendment {edits}.", 3 + dice.below(60 + u64::from(edits), 90))
+            format!("{consequence} {} incidents are known as of amendment {edits}.", 3 + random.below(60 + u64::from(edits), 90))
         },
         action: String::new(),
         makes,
         models,
         years,
-        units: 50 + dice.below(6, 400_000) + u64::from(edits) * 17,
-        do_not_drive: dice.once_in(7, 40),
-        park_outside: dice.once_in(8, 30),
-        dateless: dice.once_in(9, 3_000),
+        units: 50 + random.below(6, 400_000) + u64::from(edits) * 17,
+        do_not_drive: random.once_in(7, 40),
+        park_outside: random.once_in(8, 30),
+        dateless: random.once_in(9, 3_000),
     };
     let letters = date.checked_add(jiff::Span::new().days(55)).unwrap_or(date);
     let when = if is_closed(world, index) { "were mailed" } else { "are expected to be mailed" };
     out.action = format!(
         "{action} Owner notification letters {when} {}. Owners may contact customer service at 1-800-555-{:04}.",
         letters.strftime("%B %-d, %Y"),
-        dice.below(10, 10_000)
+        random.below(10, 10_000)
     );
     if date.year() < 2013 {
         for text in [&mut out.subject, &mut out.defect, &mut out.consequence, &mut out.action] {
@@ -117,7 +117,7 @@ fn campaign(world: &World, index: u64) -> Campaign {
     out
 }
 
-/// What a reader finds of one campaign at the table's door and, unless it is gone there, in the flat file.
+/// Returns the expected entries of one campaign: in the table's stream and, unless it was withdrawn there, in the flat file.
 pub(crate) fn entries(world: &World, index: u64) -> Vec<Entry> {
     let campaign = campaign(world, index);
     let plain = !campaign.manufacturer.contains(',');
@@ -125,13 +125,13 @@ pub(crate) fn entries(world: &World, index: u64) -> Vec<Entry> {
     let table = Entry {
         n: 0,
         upstream: "nhtsa",
-        door: "nhtsa.socrata",
+        stream: "nhtsa.socrata",
         key: format!("nhtsa.socrata/{}", campaign.number),
         kind: Kind::Current,
         agency: "NHTSA",
         number: campaign.number.clone(),
         lang: "en",
-        // Whether the manufacturer stands in it is the mapping's choice.
+        // Whether this includes the manufacturer is decided by the mapping.
         title: None,
         brand: plain.then(|| campaign.manufacturer.to_owned()),
         hazard: Some(campaign.consequence.clone()),
@@ -142,12 +142,12 @@ pub(crate) fn entries(world: &World, index: u64) -> Vec<Entry> {
         at_ms: 0,
     };
     let mut out = vec![table.clone()];
-    // Each of the two files publishes all of its years, so each is a door of its own.
-    let door = if campaign.date.year() < 2010 { "nhtsa.flat_pre_2010" } else { "nhtsa.flat" };
+    // Each of the two files publishes all campaigns of its years, so each is a separate stream.
+    let stream = if campaign.date.year() < 2010 { "nhtsa.flat_pre_2010" } else { "nhtsa.flat" };
     if !world.fate(Feed::Nhtsa, index).withdrawn {
         out.push(Entry {
-            door,
-            key: format!("{door}/{}", campaign.number),
+            stream,
+            key: format!("{stream}/{}", campaign.number),
             title: Some(format!("{}: {}", campaign.manufacturer, campaign.component)),
             brand: (campaign.makes.len() == 1).then(|| campaign.makes[0].to_owned()),
             date: Some(if campaign.dateless { String::new() } else { campaign.date.to_string() }),
@@ -157,7 +157,7 @@ pub(crate) fn entries(world: &World, index: u64) -> Vec<Entry> {
     out
 }
 
-/// The comparisons of a `$where` on the date, as inclusive days.
+/// Parses the date comparisons of a `$where` into inclusive days.
 fn bounds(text: &str) -> Option<(Option<Date>, Option<Date>)> {
     const FIELD: &str = "report_received_date";
     let (mut from, mut to) = (None, None);
@@ -172,7 +172,7 @@ fn bounds(text: &str) -> Option<(Option<Date>, Option<Date>)> {
             ">=" => from = Some(day),
             ">" => from = Some(if value.contains("T00:00:00") { day.tomorrow().ok()? } else { day }),
             "<=" => to = Some(day),
-            // Dates have no time of day, so before the start of a day is the day before.
+            // Dates have no time of day, so "before the start of a day" means the day before.
             "<" => to = Some(if value.len() == 10 || value.contains("T00:00:00") { day.yesterday().ok()? } else { day }),
             "=" => (from, to) = (Some(day), Some(day)),
             "between" => (from, to) = (Some(day), Some(quoted.nth(1)?.get(..10)?.parse().ok()?)),
@@ -182,7 +182,7 @@ fn bounds(text: &str) -> Option<(Option<Date>, Option<Date>)> {
     (from.is_some() || to.is_some()).then_some((from, to))
 }
 
-/// Answers `/resource/6axg-epim.json`.
+/// Handles `/resource/6axg-epim.json`.
 pub(crate) fn socrata(world: &World, query: &Query, plan: &Plan) -> Answer {
     let refuse = |code: &str, message: &str| {
         let body = format!("{{\"message\":\"{message}\",\"errorCode\":\"{code}\",\"data\":{{}}}}");
@@ -217,7 +217,7 @@ pub(crate) fn socrata(world: &World, query: &Query, plan: &Plan) -> Answer {
     let mut json = Json::new(&plan.schema, indexes.len() * 1_300);
     json.array(|json| {
         for index in indexes {
-            if !plan.vanishes(world.dice(Feed::Nhtsa, index)) {
+            if !plan.vanishes(world.random(Feed::Nhtsa, index)) {
                 row(json, world, index);
             }
         }
@@ -225,9 +225,9 @@ pub(crate) fn socrata(world: &World, query: &Query, plan: &Plan) -> Answer {
     Answer::json(json.finish())
 }
 
-/// One row of the table. Empty fields are left out.
+/// Writes one row of the table without empty fields.
 fn row(json: &mut Json<'_>, world: &World, index: u64) {
-    let (dice, campaign) = (world.dice(Feed::Nhtsa, index), campaign(world, index));
+    let (random, campaign) = (world.random(Feed::Nhtsa, index), campaign(world, index));
     json.object(|json| {
         json.text("report_received_date", &format!("{}T00:00:00.000", campaign.date));
         json.text("nhtsa_id", &campaign.number);
@@ -238,8 +238,8 @@ fn row(json: &mut Json<'_>, world: &World, index: u64) {
         json.text("manufacturer", campaign.manufacturer);
         json.text("subject", &campaign.subject);
         json.text("component", campaign.component.split(':').next().unwrap_or(""));
-        if dice.once_in(20, 3) {
-            json.text("mfr_campaign_number", &format!("{}{:02}", (b'A' + dice.below(21, 26) as u8) as char, dice.below(22, 100)));
+        if random.once_in(20, 3) {
+            json.text("mfr_campaign_number", &format!("{}{:02}", (b'A' + random.below(21, 26) as u8) as char, random.below(22, 100)));
         }
         json.text(
             "recall_type",
@@ -256,19 +256,19 @@ fn row(json: &mut Json<'_>, world: &World, index: u64) {
         json.text("corrective_action", &campaign.action);
         json.text("fire_risk_when_parked", if campaign.park_outside { "Yes" } else { "No" });
         json.text("do_not_drive", if campaign.do_not_drive { "Yes" } else { "No" });
-        if dice.once_in(23, 2) {
-            json.text("completion_rate", &format!("{}.{}", dice.below(24, 99), dice.below(25, 9)));
+        if random.once_in(23, 2) {
+            json.text("completion_rate", &format!("{}.{}", random.below(24, 99), random.below(25, 9)));
         }
     });
 }
 
-/// Answers `/odi/ffdd/rcl/FLAT_RCL_{POST|PRE}_2010.zip`.
+/// Handles `/odi/ffdd/rcl/FLAT_RCL_{POST|PRE}_2010.zip`.
 pub(crate) fn flat(world: &World, post: bool, plan: &Plan, build: u64) -> Answer {
     let name = if post { "FLAT_RCL_POST_2010.txt" } else { "FLAT_RCL_PRE_2010.txt" };
     let split = world.first_on(Feed::Nhtsa, jiff::civil::date(2010, 1, 1));
     let range = if post { split..world.len(Feed::Nhtsa) } else { 0..split };
     let range = if plan.has(Fault::Outage) { 0..0 } else { range };
-    // The build's own order and numbers: the bytes differ each time, also when no campaign does.
+    // Each build has its own order and row numbers: the bytes differ even if no campaign changed.
     let mut rows = Rows { out: Vec::new(), number: mix(world.seed ^ build) % 100_000 + 1, plan, today: world.today };
     let mut late = Vec::new();
     let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated).compression_level(Some(1));
@@ -276,14 +276,14 @@ pub(crate) fn flat(world: &World, post: bool, plan: &Plan, build: u64) -> Answer
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
         zip.start_file(name, options)?;
         for index in range {
-            let dice = world.dice(Feed::Nhtsa, index);
-            if world.fate(Feed::Nhtsa, index).withdrawn || plan.vanishes(dice) {
+            let random = world.random(Feed::Nhtsa, index);
+            if world.fate(Feed::Nhtsa, index).withdrawn || plan.vanishes(random) {
                 continue;
             }
             let campaign = campaign(world, index);
-            rows.campaign(&campaign, dice, false);
-            // The rows of a campaign do not always stand together.
-            if dice.once_in(30, 7) {
+            rows.campaign(&campaign, random, false);
+            // The rows of a campaign are not always adjacent.
+            if random.once_in(30, 7) {
                 late.push(index);
             }
             if rows.out.len() > 1 << 16 {
@@ -292,7 +292,7 @@ pub(crate) fn flat(world: &World, post: bool, plan: &Plan, build: u64) -> Answer
             }
         }
         for index in late {
-            rows.campaign(&campaign(world, index), world.dice(Feed::Nhtsa, index), true);
+            rows.campaign(&campaign(world, index), world.random(Feed::Nhtsa, index), true);
         }
         zip.write_all(&rows.out)?;
         Ok(zip.finish()?.into_inner())
@@ -317,9 +317,9 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// The rows of a campaign; of one whose rows are apart, first those of the first model, later the others.
-    fn campaign(&mut self, campaign: &Campaign, dice: Dice, late: bool) {
-        let apart = dice.once_in(30, 7);
+    /// Returns the rows of a campaign. If its rows are not adjacent: first those of the first model, later the others.
+    fn campaign(&mut self, campaign: &Campaign, random: Random, late: bool) {
+        let apart = random.once_in(30, 7);
         for (place, model) in campaign.models.iter().enumerate() {
             if apart && late != (place > 0) {
                 continue;
@@ -328,8 +328,8 @@ impl Rows<'_> {
                 for year in &campaign.years {
                     self.number += 1;
                     let start = self.out.len();
-                    self.row(campaign, dice, make, model, *year);
-                    if dice.once_in(31 + place as u64, 200) {
+                    self.row(campaign, random, make, model, *year);
+                    if random.once_in(31 + place as u64, 200) {
                         self.out.extend_from_within(start..);
                     }
                 }
@@ -337,30 +337,30 @@ impl Rows<'_> {
         }
     }
 
-    fn row(&mut self, campaign: &Campaign, dice: Dice, make: &str, model: &str, year: i16) {
+    fn row(&mut self, campaign: &Campaign, random: Random, make: &str, model: &str, year: i16) {
         let date = compact(campaign.date);
         let created = if self.plan.has(Fault::Touch) { compact(self.today) } else { date.clone() };
         let (mut received, mut created) = if campaign.dateless { (String::new(), String::new()) } else { (date, created) };
-        // A positional file has no field to miss; the day moves to another form, or is gone.
+        // A file with columns cannot lack a field; the date gets another format or becomes empty.
         if self.plan.schema.missing.is_some() {
             (received, created) = (String::new(), String::new());
         } else if self.plan.schema.retyped.is_some() {
             received = campaign.date.strftime("%d-%b-%y").to_string();
             created.clone_from(&received);
         }
-        let owners = match dice.below(40, 400) {
+        let owners = match random.below(40, 400) {
             0 => "19010101".to_owned(),
             1 => "11111111".to_owned(),
             2..200 => String::new(),
             _ => compact(campaign.date.checked_add(jiff::Span::new().days(55)).unwrap_or(campaign.date)),
         };
-        let begun = match dice.below(41, 200) {
+        let begun = match random.below(41, 200) {
             0 => "19000101".to_owned(),
             1 => "00220301".to_owned(),
             2..60 => String::new(),
             _ => compact(day_before(campaign.date, 900)),
         };
-        let ended = if dice.once_in(42, 300) { "30190101".to_owned() } else { compact(day_before(campaign.date, 30)) };
+        let ended = if random.once_in(42, 300) { "30190101".to_owned() } else { compact(day_before(campaign.date, 30)) };
         let kind = match campaign.kind {
             Type::Vehicle => "V",
             Type::Equipment => "E",
@@ -368,15 +368,15 @@ impl Rows<'_> {
             Type::ChildSeat => "C",
         };
         let (units, number, year) = (campaign.units.to_string(), self.number.to_string(), year.to_string());
-        let spaced = if dice.once_in(43, 5) { format!(" {}", campaign.defect.replacen(". ", ".  ", 1)) } else { campaign.defect.clone() };
+        let spaced = if random.once_in(43, 5) { format!(" {}", campaign.defect.replacen(". ", ".  ", 1)) } else { campaign.defect.clone() };
         let action = format!("{}  ", campaign.action);
-        let notes = if dice.once_in(44, 6) {
+        let notes = if random.once_in(44, 6) {
             " Also, customers may contact the agency's safety hotline or go to <A HREF=HTTP://WWW.SAFERCAR.GOV>HTTP://WWW.SAFERCAR.GOV</A>."
         } else {
             ""
         };
-        let component_id = format!("{:09}{:09}{:09}", dice.below(45, 1_000_000), dice.below(46, 10_000_000), dice.below(47, 5_000));
-        let part = format!("A{:010}", dice.below(48, 10_000_000_000));
+        let component_id = format!("{:09}{:09}{:09}", random.below(45, 1_000_000), random.below(46, 10_000_000), random.below(47, 5_000));
+        let part = format!("A{:010}", random.below(48, 10_000_000_000));
         let part_name = campaign.component.rsplit(':').next().unwrap_or("");
         let yes = |flag: bool| if flag { "Yes" } else { "No" };
         let fields: [&str; 29] = [
@@ -393,7 +393,7 @@ impl Rows<'_> {
             kind,
             &units,
             &owners,
-            dice.pick(49, &["MFR", "MFR", "ODI", "OVSC"]),
+            random.pick(49, &["MFR", "MFR", "ODI", "OVSC"]),
             campaign.manufacturer,
             &received,
             &created,

@@ -1,7 +1,7 @@
-//! NIH RePORTER: one search, asked by POST; a record is an award of one fiscal year. Criteria that it does not know it ignores, without a word.
+//! NIH RePORTER: one search endpoint with POST. A record is an award of one fiscal year. Unknown criteria are silently ignored.
 //!
-//! Records come each business day. They have no day of change, though some amounts are amended in place. Unless they are sorted by their
-//! number, those of equal rank stand in another order at each answer.
+//! Records are added each business day. They have no modification date, though some amounts are amended in place. Unless the records are
+//! sorted by id, those with equal rank change their order with each answer.
 
 mod project;
 
@@ -11,44 +11,44 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
-use crate::chance::{Dice, mix};
+use crate::answer::Answer;
 use crate::days::Daily;
 use crate::faults::{Fault, Plan};
 use crate::json::order;
-use crate::render::Answer;
+use crate::random::{Random, mix};
 use crate::world::World;
 
-/// How many awards come.
+/// How many awards are added.
 const DAILY: Daily = Daily { kind: 100, a_day: 6 };
 const LIMIT_MAX: u64 = 500;
 const LIMIT_DEFAULT: u64 = 50;
 const OFFSET_MAX: u64 = 14_999;
-/// Two refreshes, which are weekly.
+/// The duration of two weekly refreshes.
 const NEWLY_ADDED_DAYS: i64 = 14;
 
 pub(crate) const PATH: &str = "/v2/projects/search";
 
-/// Answers a search. `build` counts the answers, each of which has a number of its own.
+/// Handles a search. `build` is the number of the answer.
 pub(crate) fn answer(world: &World, body: &[u8], plan: &Plan, build: u64) -> Answer {
-    let Ok(asked @ Value::Object(_)) = serde_json::from_slice::<Value>(body) else { return refusal("the body is not a JSON object") };
-    let whole = |name: &str, default: u64| asked.get(name).map_or(Some(default), Value::as_u64);
+    let Ok(request @ Value::Object(_)) = serde_json::from_slice::<Value>(body) else { return refusal("the body is not a JSON object") };
+    let whole = |name: &str, default: u64| request.get(name).map_or(Some(default), Value::as_u64);
     let (Some(limit), Some(offset)) = (whole("limit", LIMIT_DEFAULT), whole("offset", 0)) else {
-        return refusal("limit and offset are whole numbers");
+        return refusal("limit and offset must be whole numbers");
     };
     if limit > LIMIT_MAX || offset > OFFSET_MAX {
         return refusal(&format!("limit must not exceed {LIMIT_MAX}, offset must not exceed {OFFSET_MAX}"));
     }
-    let criteria = asked.get("criteria").unwrap_or(&Value::Null);
-    let (sort_field, sort_order) = (text(&asked, "/sort_field"), text(&asked, "/sort_order"));
+    let criteria = request.get("criteria").unwrap_or(&Value::Null);
+    let (sort_field, sort_order) = (text(&request, "/sort_field"), text(&request, "/sort_order"));
     let mut all: Vec<Value> = if plan.has(Fault::Outage) { Vec::new() } else { found(world, criteria) };
     sort(&mut all, sort_field, sort_order.eq_ignore_ascii_case("desc"), build);
     let total = all.len();
     let start = usize::try_from(plan.start(offset, limit)).unwrap_or(usize::MAX);
     let page = all.into_iter().skip(start).take(usize::try_from(limit).unwrap_or(0));
     let results: Vec<Value> = page
-        .filter(|record| !plan.vanishes(Dice::new(world.seed, DAILY.kind, number(record))))
+        .filter(|record| !plan.vanishes(Random::new(world.seed, DAILY.kind, number(record))))
         .map(|record| {
-            let mut record = chosen(record, &asked);
+            let mut record = chosen(record, &request);
             plan.schema.strike(&mut record);
             record
         })
@@ -68,7 +68,7 @@ fn refusal(message: &str) -> Answer {
     Answer { status: 400, ..Answer::json(json!({ "message": message }).to_string().into_bytes()) }
 }
 
-/// The records that the criteria leave, oldest first.
+/// Returns the records that match the criteria, oldest first.
 fn found(world: &World, criteria: &Value) -> Vec<Value> {
     let day = |pointer: &str| text(criteria, pointer).get(..10).and_then(|day| day.parse().ok());
     let (from, to): (Option<Date>, Option<Date>) = (day("/date_added/from_date"), day("/date_added/to_date"));
@@ -85,7 +85,7 @@ fn number(record: &Value) -> u64 {
 fn sort(records: &mut [Value], field: &str, is_descending: bool, build: u64) {
     let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
     let names = records.first().and_then(Value::as_object).map(|record| record.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
-    // Both `award_amount` and `AwardAmount` are taken.
+    // Accepts both `award_amount` and `AwardAmount`.
     let Some(name) = names.into_iter().find(|name| plain(name) == plain(field)) else {
         records.sort_by_key(|record| mix(number(record) ^ build));
         return;
@@ -100,9 +100,9 @@ fn sort(records: &mut [Value], field: &str, is_descending: bool, build: u64) {
     });
 }
 
-/// The fields asked for, those that there are not as null; all where none are.
-fn chosen(record: Value, asked: &Value) -> Value {
-    let Some(names) = asked.get("include_fields").and_then(Value::as_array).filter(|names| !names.is_empty()) else { return record };
+/// Returns the requested fields, unknown ones as null; all fields if none are requested.
+fn chosen(record: Value, request: &Value) -> Value {
+    let Some(names) = request.get("include_fields").and_then(Value::as_array).filter(|names| !names.is_empty()) else { return record };
     let names = names.iter().filter_map(Value::as_str).map(snake);
     let fields = names.map(|name| {
         let value = record[&name].clone();
@@ -111,7 +111,7 @@ fn chosen(record: Value, asked: &Value) -> Value {
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
-/// `AgencyIcAdmin` is `agency_ic_admin`.
+/// Converts `AgencyIcAdmin` to `agency_ic_admin`.
 fn snake(name: &str) -> String {
     let mut out = String::with_capacity(name.len() + 4);
     for (at, letter) in name.char_indices() {
@@ -131,12 +131,12 @@ fn flag(criteria: &Value, name: &str) -> bool {
     criteria.get(name).and_then(Value::as_bool).unwrap_or(false)
 }
 
-/// A list of a criterion's; `None` where it asks for nothing.
+/// Returns the list of a criterion; `None` if it is empty.
 fn list<'a>(criteria: &'a Value, name: &str) -> Option<&'a Vec<Value>> {
     criteria.get(name).and_then(Value::as_array).filter(|list| !list.is_empty())
 }
 
-/// Whether a record is what all criteria ask for.
+/// Whether a record matches all criteria.
 fn fits(record: &Value, criteria: &Value) -> bool {
     let is_part = !record["subproject_id"].is_null();
     if is_part && flag(criteria, "exclude_subprojects") || !is_part && flag(criteria, "sub_project_only") {
@@ -164,29 +164,29 @@ fn fits(record: &Value, criteria: &Value) -> bool {
         .all(|(name, pointer)| list(criteria, name).is_none_or(|list| record.pointer(pointer).is_some_and(|own| list.contains(own))))
         && texts.iter().all(|(name, pointer)| {
             let own = text(record, pointer);
-            any(criteria, name, |asked| !own.is_empty() && asked.eq_ignore_ascii_case(own))
+            any(criteria, name, |wanted| !own.is_empty() && wanted.eq_ignore_ascii_case(own))
         })
-        && any(criteria, "org_names", |asked| holds(text(record, "/organization/org_name"), asked))
-        && any(criteria, "project_nums", |asked| matches(text(record, "/project_num"), asked))
+        && any(criteria, "org_names", |wanted| holds(text(record, "/organization/org_name"), wanted))
+        && any(criteria, "project_nums", |wanted| matches(text(record, "/project_num"), wanted))
         && dates.iter().all(|name| is_within(text(record, &format!("/{name}")), criteria.get(*name)))
         && is_of_amount(record, criteria.get("award_amount_range"))
         && is_of_people(record, criteria)
         && has_words(record, criteria.get("advanced_text_search"))
 }
 
-/// Whether one of a criterion's texts fits, if it has any.
+/// Whether one of the texts of a criterion matches, if it has any.
 fn any(criteria: &Value, name: &str, is_one: impl Fn(&str) -> bool) -> bool {
     list(criteria, name).is_none_or(|list| list.iter().filter_map(Value::as_str).any(is_one))
 }
 
-fn holds(text: &str, asked: &str) -> bool {
-    text.to_ascii_lowercase().contains(&asked.to_ascii_lowercase())
+fn holds(text: &str, wanted: &str) -> bool {
+    text.to_ascii_lowercase().contains(&wanted.to_ascii_lowercase())
 }
 
-/// A project number, of which a star stands for any part.
-fn matches(own: &str, asked: &str) -> bool {
-    let parts: Vec<&str> = asked.split('*').collect();
-    let [first, .., last] = parts.as_slice() else { return own.eq_ignore_ascii_case(asked) };
+/// Matches a project number; a star stands for any part.
+fn matches(own: &str, wanted: &str) -> bool {
+    let parts: Vec<&str> = wanted.split('*').collect();
+    let [first, .., last] = parts.as_slice() else { return own.eq_ignore_ascii_case(wanted) };
     own.starts_with(first) && own.ends_with(last) && parts.iter().all(|part| own.contains(part))
 }
 
@@ -205,17 +205,18 @@ fn is_of_amount(record: &Value, range: Option<&Value>) -> bool {
 
 fn is_of_people(record: &Value, criteria: &Value) -> bool {
     let people = record["principal_investigators"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let is_named = |person: &Value, asked: &Value| {
-        let holds_if = |pointer: &str, asked: &str| asked.is_empty() || holds(text(person, pointer), asked);
-        holds_if("/full_name", text(asked, "/any_name").trim())
-            && holds_if("/first_name", text(asked, "/first_name"))
-            && holds_if("/last_name", text(asked, "/last_name"))
+    let is_named = |person: &Value, wanted: &Value| {
+        let holds_if = |pointer: &str, wanted: &str| wanted.is_empty() || holds(text(person, pointer), wanted);
+        holds_if("/full_name", text(wanted, "/any_name").trim())
+            && holds_if("/first_name", text(wanted, "/first_name"))
+            && holds_if("/last_name", text(wanted, "/last_name"))
     };
-    list(criteria, "pi_names").is_none_or(|names| names.iter().any(|asked| people.iter().any(|person| is_named(person, asked))))
+    list(criteria, "pi_names").is_none_or(|names| names.iter().any(|wanted| people.iter().any(|person| is_named(person, wanted))))
         && list(criteria, "pi_profile_ids").is_none_or(|ids| people.iter().any(|person| ids.contains(&person["profile_id"])))
 }
 
-/// Words of title, abstract and terms: all of them with `and`, one of them with `or`; an advanced search is read as `and` of its words.
+/// Matches words in title, abstract and terms: all of them with `and`, one of them with `or`. An advanced search is treated as `and` of its
+/// words.
 fn has_words(record: &Value, search: Option<&Value>) -> bool {
     let Some(search) = search.filter(|search| !text(search, "/search_text").is_empty()) else { return true };
     let fields = text(search, "/search_field");
@@ -225,7 +226,7 @@ fn has_words(record: &Value, search: Option<&Value>) -> bool {
         .filter(|(name, _)| fields.contains(name))
         .map(|(_, pointer)| text(record, pointer).to_ascii_lowercase() + "\n")
         .collect();
-    let asked = text(search, "/search_text").to_ascii_lowercase().replace(['"', '(', ')'], " ");
-    let mut words = asked.split_whitespace().filter(|word| !matches!(*word, "and" | "or"));
+    let request = text(search, "/search_text").to_ascii_lowercase().replace(['"', '(', ')'], " ");
+    let mut words = request.split_whitespace().filter(|word| !matches!(*word, "and" | "or"));
     if text(search, "/operator") == "or" { words.any(|word| own.contains(word)) } else { words.all(|word| own.contains(word)) }
 }

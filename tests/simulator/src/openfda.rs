@@ -1,22 +1,22 @@
-//! Three enforcement endpoints: limit and skip with their caps, `search_after` by `Link`, 404 for nothing.
+//! Three enforcement datasets: limit and skip with their maximum, `search_after` in `Link`, 404 for no match.
 
 use jiff::civil::Date;
 use schemas::hash::Hash32;
 
-use crate::account::{Entry, Kind};
-use crate::chance::Dice;
+use crate::answer::Answer;
+use crate::expected::{Entry, Kind};
 use crate::faults::{Fault, Plan};
 use crate::json::Json;
 use crate::query::Query;
-use crate::render::Answer;
+use crate::random::Random;
 use crate::words::{BABY_FOODS, CITIES, DEVICE_REASONS, DEVICES, DISTRIBUTIONS, DRUG_REASONS, DRUGS, FIRM_TAILS, FOOD_REASONS, FOODS};
 use crate::world::{Feed, World, brand, compact, day_before, update};
 
 const LIMIT_MAX: u64 = 1_000;
 const SKIP_MAX: u64 = 25_000;
 
-struct Endpoint {
-    door: &'static str,
+struct Dataset {
+    stream: &'static str,
     path: &'static str,
     product_type: &'static str,
     letter: char,
@@ -24,28 +24,28 @@ struct Endpoint {
     reasons: &'static [&'static str],
 }
 
-fn endpoint(feed: Feed) -> Endpoint {
+fn dataset(feed: Feed) -> Dataset {
     match feed {
         Feed::Drug => {
-            Endpoint { door: "openfda.drug", path: "drug", product_type: "Drugs", letter: 'D', products: DRUGS, reasons: DRUG_REASONS }
+            Dataset { stream: "openfda.drug", path: "drug", product_type: "Drugs", letter: 'D', products: DRUGS, reasons: DRUG_REASONS }
         }
-        Feed::Device => Endpoint {
-            door: "openfda.device",
+        Feed::Device => Dataset {
+            stream: "openfda.device",
             path: "device",
             product_type: "Devices",
             letter: 'Z',
             products: DEVICES,
             reasons: DEVICE_REASONS,
         },
-        _ => Endpoint { door: "openfda.food", path: "food", product_type: "Food", letter: 'H', products: FOODS, reasons: FOOD_REASONS },
+        _ => Dataset { stream: "openfda.food", path: "food", product_type: "Food", letter: 'H', products: FOODS, reasons: FOOD_REASONS },
     }
 }
 
-/// Whether the record has its number by now. A few young ones begin without.
+/// Whether the record has its number already. A few new ones begin without.
 pub(crate) fn is_numbered(world: &World, feed: Feed, index: u64) -> bool {
     let of = if world.is_born(feed, index) { 12 } else { 30 };
     let young = world.is_born(feed, index) || world.date(feed, index) > day_before(world.first_today, 60);
-    !young || !world.dice(feed, index).once_in(50, of) || world.fate(feed, index).numbered
+    !young || !world.random(feed, index).once_in(50, of) || world.fate(feed, index).numbered
 }
 
 /// Whether the record's status is not `Ongoing`.
@@ -55,14 +55,14 @@ pub(crate) fn is_closed(world: &World, feed: Feed, index: u64) -> bool {
 
 fn begins_closed(world: &World, feed: Feed, index: u64) -> bool {
     let age = world.date(feed, index) < day_before(world.first_today, 400);
-    age && !world.is_born(feed, index) && !world.dice(feed, index).once_in(51, 10)
+    age && !world.is_born(feed, index) && !world.random(feed, index).once_in(51, 10)
 }
 
-/// What follows from the dice alone, whatever became of the record.
+/// The random properties of a record, independent of later changes.
 pub(crate) struct Report {
-    /// As the record names it.
+    /// The firm as the record names it.
     pub(crate) firm: String,
-    /// What a reader takes for the brand.
+    /// The brand that the mapping should find.
     pub(crate) brand: String,
     /// The product up to its first comma.
     pub(crate) product: String,
@@ -71,17 +71,21 @@ pub(crate) struct Report {
 }
 
 pub(crate) fn report(world: &World, feed: Feed, index: u64) -> Report {
-    let (dice, endpoint) = (world.dice(feed, index), endpoint(feed));
-    // Records come in events of three: one firm, one day or nearly so, several products.
-    let event = world.dice(feed, 1_000_000_000 + index / 3);
+    let (random, dataset) = (world.random(feed, index), dataset(feed));
+    // Records belong to events of three: one firm, about the same day, several products.
+    let event = world.random(feed, 1_000_000_000 + index / 3);
     let name = brand(event, 0);
     let tail = event.pick(2, FIRM_TAILS);
     let dba = event.once_in(3, 20);
     let firm = if dba { format!("{} Holdings LLC dba {name}", event.pick(4, crate::words::BRAND_HEADS)) } else { format!("{name} {tail}") };
-    let products = if feed == Feed::Food && dice.once_in(5, 15) { BABY_FOODS } else { endpoint.products };
-    let product =
-        format!("{name} {} {} {}", dice.pick(6, products), 1 + dice.below(7, 64), if feed == Feed::Device { "unit pack" } else { "oz" });
-    let drug_brand = feed == Feed::Drug && dice.once_in(8, 3);
+    let products = if feed == Feed::Food && random.once_in(5, 15) { BABY_FOODS } else { dataset.products };
+    let product = format!(
+        "{name} {} {} {}",
+        random.pick(6, products),
+        1 + random.below(7, 64),
+        if feed == Feed::Device { "unit pack" } else { "oz" }
+    );
+    let drug_brand = feed == Feed::Drug && random.once_in(8, 3);
     let brand = if drug_brand || dba { name } else { firm.clone() };
     Report { firm, brand, product, date: world.date(feed, index), drug_brand }
 }
@@ -90,7 +94,7 @@ fn number(world: &World, feed: Feed, index: u64, date: Date) -> String {
     if !is_numbered(world, feed, index) {
         return String::new();
     }
-    let letter = if feed == Feed::Food && date.year() < 2022 { 'F' } else { endpoint(feed).letter };
+    let letter = if feed == Feed::Food && date.year() < 2022 { 'F' } else { dataset(feed).letter };
     format!("{letter}-{:04}-{}", index + 1, date.year())
 }
 
@@ -99,44 +103,44 @@ fn event_id(feed: Feed, index: u64) -> u64 {
 }
 
 fn reason(world: &World, feed: Feed, index: u64) -> String {
-    let dice = world.dice(feed, index);
+    let random = world.random(feed, index);
     format!(
         "{}{}",
-        world.dice(feed, 1_000_000_000 + index / 3).pick(9, endpoint(feed).reasons),
-        update(dice, world.fate(feed, index).edits)
+        world.random(feed, 1_000_000_000 + index / 3).pick(9, dataset(feed).reasons),
+        update(random, world.fate(feed, index).edits)
     )
 }
 
-fn description(report: &Report, dice: Dice, event: Dice) -> String {
+fn description(report: &Report, random: Random, event: Random) -> String {
     let (city, state, postal_code) = CITIES[event.below(10, CITIES.len() as u64) as usize];
     format!(
         "{}, packed {} per case,  UPC {:012}, Distributed by {}, {city}, {state} {postal_code}. Item number {:06}; keep in a cool, dry place away from direct sunlight.",
         report.product,
-        6 + dice.below(19, 40),
-        dice.roll(11) % 1_000_000_000_000,
+        6 + random.below(19, 40),
+        random.roll(11) % 1_000_000_000_000,
         report.firm,
-        dice.below(20, 1_000_000)
+        random.below(20, 1_000_000)
     )
 }
 
-/// The key of a record without a number: event, and the first 8 hex digits of the SHA-256 of the description in lower case, white
-/// space collapsed.
+/// Returns the key of a record without a number: event, and the first 8 hex digits of the SHA-256 of the description in lower case with
+/// collapsed white space.
 fn unnumbered(event_id: u64, description: &str) -> String {
     let plain = description.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     format!("EVT-{event_id}-{}", &Hash32::of(plain.as_bytes()).to_string()[..8])
 }
 
-/// What a reader finds of one report.
+/// Returns the expected entries of one report.
 pub(crate) fn entry(world: &World, feed: Feed, index: u64) -> Entry {
-    let (endpoint, report) = (endpoint(feed), report(world, feed, index));
+    let (dataset, report) = (dataset(feed), report(world, feed, index));
     let (number, event) = (number(world, feed, index, report.date), event_id(feed, index));
-    let dice = (world.dice(feed, index), world.dice(feed, 1_000_000_000 + index / 3));
-    let unnumbered = unnumbered(event, &description(&report, dice.0, dice.1));
+    let random = (world.random(feed, index), world.random(feed, 1_000_000_000 + index / 3));
+    let unnumbered = unnumbered(event, &description(&report, random.0, random.1));
     Entry {
         n: 0,
         upstream: "openfda",
-        door: endpoint.door,
-        key: format!("{}/{}", endpoint.door, if number.is_empty() { &unnumbered } else { &number }),
+        stream: dataset.stream,
+        key: format!("{}/{}", dataset.stream, if number.is_empty() { &unnumbered } else { &number }),
         kind: Kind::Current,
         agency: "FDA",
         lang: "en",
@@ -161,7 +165,7 @@ fn nothing() -> Answer {
     error(404, "NOT_FOUND", "No matches found!")
 }
 
-/// What `search` asks for: a range of report dates and fields that must hold a phrase.
+/// A parsed `search`: a range of report dates, and fields that must contain a phrase.
 #[derive(Default)]
 struct Search {
     from: Option<Date>,
@@ -169,7 +173,7 @@ struct Search {
     phrases: Vec<(String, String)>,
 }
 
-/// What a search asks for; or the status, code and words by which it is refused.
+/// Parses a search. The error is the status, code and message of the refusal.
 fn search(text: &str) -> Result<Search, (u16, &'static str, &'static str)> {
     let mut out = Search::default();
     for clause in text.split(" AND ").map(str::trim).filter(|clause| !clause.is_empty()) {
@@ -193,7 +197,7 @@ fn fda_date(text: &str) -> Option<Date> {
     if text.contains('-') { text.parse().ok() } else { Date::strptime("%Y%m%d", text).ok() }
 }
 
-/// Answers `/{food|drug|device}/enforcement.json`.
+/// Handles `/{food|drug|device}/enforcement.json`.
 pub(crate) fn answer(world: &World, feed: Feed, query: &Query, plan: &Plan) -> Answer {
     for (name, _) in query.pairs() {
         if !matches!(name, "search" | "sort" | "limit" | "skip" | "search_after" | "api_key") {
@@ -245,7 +249,7 @@ pub(crate) fn answer(world: &World, feed: Feed, query: &Query, plan: &Plan) -> A
         return page(world, feed, &[], 0, (skip, limit), plan, None);
     }
     let window = world.window(feed, search.from, search.to);
-    // A date range alone, which is what pages are read by, costs no look at the records outside the page.
+    // A search for a date range alone, which paging uses, reads only the records of the page.
     let (total, indexes) = if search.phrases.is_empty() {
         let place =
             |index: u64| if descending { window.end.saturating_sub(1).saturating_sub(index) } else { index.saturating_sub(window.start) };
@@ -262,15 +266,15 @@ pub(crate) fn answer(world: &World, feed: Feed, query: &Query, plan: &Plan) -> A
         (all.len() as u64, all.iter().copied().skip(start).take(limit as usize).collect())
     };
     let Some(last) = indexes.last() else { return nothing() };
-    // As at the real one, the last page has a link as well, which leads to a 404.
-    let kept =
+    // As in the real service, the last page has a link as well, which leads to a 404.
+    let other_parameters =
         query.raw.split('&').filter(|pair| !pair.starts_with("skip=") && !pair.starts_with("search_after=")).collect::<Vec<_>>().join("&");
     let onward = if query.get("skip").is_some() {
         format!("skip={}", skip + limit)
     } else {
         format!("search_after=0%3D{}%3B1%3D{last}", compact(world.date(feed, *last)))
     };
-    let link = format!("<https://api.fda.gov/{}/enforcement.json?{kept}&{onward}>; rel=\"next\"", endpoint(feed).path);
+    let link = format!("<https://api.fda.gov/{}/enforcement.json?{other_parameters}&{onward}>; rel=\"next\"", dataset(feed).path);
     page(world, feed, &indexes, total, (skip, limit), plan, Some(link))
 }
 
@@ -302,7 +306,7 @@ fn page(world: &World, feed: Feed, indexes: &[u64], total: u64, (skip, limit): (
         });
         json.list("results", |json| {
             for &index in indexes {
-                if !plan.vanishes(world.dice(feed, index)) {
+                if !plan.vanishes(world.random(feed, index)) {
                     write(json, world, feed, index);
                 }
             }
@@ -313,7 +317,7 @@ fn page(world: &World, feed: Feed, indexes: &[u64], total: u64, (skip, limit): (
 }
 
 fn write(json: &mut Json<'_>, world: &World, feed: Feed, index: u64) {
-    let (dice, event) = (world.dice(feed, index), world.dice(feed, 1_000_000_000 + index / 3));
+    let (random, event) = (world.random(feed, index), world.random(feed, 1_000_000_000 + index / 3));
     let (report, fate) = (report(world, feed, index), world.fate(feed, index));
     let number = number(world, feed, index, report.date);
     let (city, state, postal_code) = CITIES[event.below(10, CITIES.len() as u64) as usize];
@@ -324,16 +328,16 @@ fn write(json: &mut Json<'_>, world: &World, feed: Feed, index: u64) {
         json.text("state", state);
         json.text("country", "United States");
         let classes = ["Class I", "Class II", "Class II", "Class III"];
-        json.text("classification", if number.is_empty() { "Not Yet Classified" } else { dice.pick(12, &classes) });
+        json.text("classification", if number.is_empty() { "Not Yet Classified" } else { random.pick(12, &classes) });
         json.nested("openfda", |json| {
             if report.drug_brand {
                 json.list("brand_name", |json| json.item(&report.brand));
                 json.list("manufacturer_name", |json| json.item(&report.firm));
-                json.list("product_ndc", |json| json.item(&format!("{:05}-{:03}", dice.below(13, 100_000), dice.below(14, 1_000))));
+                json.list("product_ndc", |json| json.item(&format!("{:05}-{:03}", random.below(13, 100_000), random.below(14, 1_000))));
                 json.list("is_original_packager", |json| json.item("true"));
             }
         });
-        json.text("product_type", endpoint(feed).product_type);
+        json.text("product_type", dataset(feed).product_type);
         json.text("event_id", &event_id(feed, index).to_string());
         json.text("recalling_firm", &report.firm);
         json.text("address_1", &format!("{} {} St", 1 + event.below(15, 9_000), event.pick(16, crate::words::BRAND_HEADS)));
@@ -343,11 +347,11 @@ fn write(json: &mut Json<'_>, world: &World, feed: Feed, index: u64) {
         json.text("initial_firm_notification", event.pick(17, &["Letter", "E-Mail", "Telephone", "Press Release", ""]));
         json.text("distribution_pattern", event.pick(18, DISTRIBUTIONS));
         json.text("recall_number", &number);
-        json.text("product_description", &description(&report, dice, event));
-        json.text("product_quantity", &format!("{} cases", 1 + dice.below(21, 20_000) + u64::from(fate.edits) * 10));
+        json.text("product_description", &description(&report, random, event));
+        json.text("product_quantity", &format!("{} cases", 1 + random.below(21, 20_000) + u64::from(fate.edits) * 10));
         json.text("reason_for_recall", &reason(world, feed, index));
-        // Once in a long while a date is mistyped.
-        let initiated = match dice.below(22, 3_000) {
+        // Rarely a date is mistyped.
+        let initiated = match random.below(22, 3_000) {
             0 => "02121207".to_owned(),
             1 => "19301211".to_owned(),
             days => compact(day_before(report.date, 20 + (days % 70) as i64)),
@@ -359,13 +363,13 @@ fn write(json: &mut Json<'_>, world: &World, feed: Feed, index: u64) {
         if let Some(day) = fate.closed {
             json.text("termination_date", &compact(day));
         } else if closed {
-            let day = report.date.checked_add(jiff::Span::new().days(120 + dice.below(23, 200) as i64)).unwrap_or(report.date);
+            let day = report.date.checked_add(jiff::Span::new().days(120 + random.below(23, 200) as i64)).unwrap_or(report.date);
             json.text("termination_date", &compact(day));
         }
         json.text("report_date", &compact(report.date));
-        let codes = (0..8).map(|code| format!("{:012}", dice.roll(24 + code) % 1_000_000_000_000)).collect::<Vec<_>>().join(", ");
+        let codes = (0..8).map(|code| format!("{:012}", random.roll(24 + code) % 1_000_000_000_000)).collect::<Vec<_>>().join(", ");
         json.text("code_info", &codes);
-        if dice.once_in(40, 2) {
+        if random.once_in(40, 2) {
             json.text("more_code_info", "");
         }
     });

@@ -1,6 +1,6 @@
-//! Query strings, read as forgivingly as the upstreams read them.
+//! Query strings, parsed as leniently as the upstreams parse them.
 
-/// The parameters in their order, names and values decoded, and the raw text.
+/// The decoded names and values of the parameters in order, and the raw text.
 pub(crate) struct Query<'a> {
     pub(crate) raw: &'a str,
     pairs: Vec<(String, String)>,
@@ -15,7 +15,7 @@ impl<'a> Query<'a> {
         Self { raw, pairs: pairs.collect() }
     }
 
-    /// The first value of that name; case counts.
+    /// Returns the first value of a name; case-sensitive.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -25,7 +25,7 @@ impl<'a> Query<'a> {
     }
 }
 
-/// A text with its escapes undone.
+/// Decodes a text.
 pub(crate) fn decoded(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.as_bytes().iter();
@@ -53,7 +53,7 @@ pub(crate) fn decoded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Proves that escapes, plus signs and broken escapes are read, and that nothing is lost.
+    /// Proves that escapes, plus signs and broken escapes are decoded, and that nothing is lost.
     #[test]
     fn queries_are_decoded() {
         let query = Query::new("a=1+2&b=%5B%22%5D&c=%zz&d&=x&e=%e");

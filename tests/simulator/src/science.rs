@@ -1,15 +1,14 @@
-//! The words that grants and trials are made of. Fields of medicine and institutes are real; investigators, universities and firms are
-//! invented.
+//! Word lists for grants and trials. Fields of medicine and institutes are real; investigators, universities and firms are invented.
 
 /// A field of medicine.
 pub(crate) struct Subject {
-    /// The institute that pays for it: two letters in its projects' numbers, abbreviation, name.
+    /// The institute that funds it: two letters in its project numbers, abbreviation, name.
     pub(crate) institute: (&'static str, &'static str, &'static str),
     pub(crate) conditions: &'static [&'static str],
-    /// What projects are about.
+    /// Topics of projects.
     pub(crate) themes: &'static [&'static str],
     pub(crate) terms: &'static [&'static str],
-    /// What is tried: kind and name.
+    /// Interventions: kind and name.
     pub(crate) treatments: &'static [(&'static str, &'static str)],
 }
 
@@ -140,11 +139,11 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     },
 ];
 
-/// Where research is done.
+/// Research locations.
 pub(crate) struct Institution {
     pub(crate) name: &'static str,
     pub(crate) city: &'static str,
-    /// Letters and name.
+    /// Code letters and name.
     pub(crate) state: (&'static str, &'static str),
     pub(crate) postal_code: &'static str,
     pub(crate) uei: &'static str,
@@ -182,7 +181,7 @@ const fn place(
     Institution { name, city, state, postal_code, uei, kind }
 }
 
-/// Firms that live by research: name, city, state.
+/// Research firms: name, city, state.
 pub(crate) const FIRMS: &[(&str, &str, &str)] = &[
     ("Kestrel Diagnostics, Inc.", "Cambridge", "MA"),
     ("Amberline Biologics, LLC", "San Diego", "CA"),
@@ -190,7 +189,7 @@ pub(crate) const FIRMS: &[(&str, &str, &str)] = &[
     ("Fernwood Genomics, Inc.", "Madison", "WI"),
 ];
 
-/// Who runs trials: name and class.
+/// Lead sponsors: name and class.
 pub(crate) const SPONSORS: &[(&str, &str)] = &[
     ("Calderbrook Therapeutics, Inc.", "INDUSTRY"),
     ("Rowanfield Pharmaceuticals", "INDUSTRY"),
@@ -210,7 +209,7 @@ pub(crate) const SPONSORS: &[(&str, &str)] = &[
     ("Alder, Mara, M.D.", "INDIV"),
 ];
 
-/// Who helps: name and class.
+/// Collaborators: name and class.
 pub(crate) const COLLABORATORS: &[(&str, &str)] = &[
     ("Patient-Centered Outcomes Foundation", "OTHER"),
     ("Clinique du Vieux Moulin", "UNKNOWN"),

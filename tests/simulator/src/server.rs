@@ -1,4 +1,4 @@
-//! The listener: paths to doors, faults of the transport, and the side door `/_sim/` by which a test steers.
+//! The HTTP server: routes paths to endpoints, applies faults of the transport, and offers the control API `/_sim/` for tests.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -14,20 +14,21 @@ use http::{HeaderValue, Response, StatusCode};
 use tokio::net::TcpListener;
 use warp::{Filter, Reply};
 
-use crate::account::ndjson;
+use crate::answer::Answer;
+use crate::expected::ndjson;
 use crate::faults::{Fault, Plan};
 use crate::query::Query;
-use crate::render::{Answer, Asked, Door};
+use crate::render::{Endpoint, Request};
 use crate::{Simulator, When};
 
-/// The largest body that is read, of faults or of a search.
+/// The largest request body accepted, of faults or of a search.
 const BODY_BYTES_MAX: u64 = 64 * 1024;
 const SLOW_PIECES: u64 = 10;
 
 type Served = warp::reply::Response;
 
 impl Simulator {
-    /// Binds an address and serves there until `shutdown` ends; gives the address bound (port 0 chooses one) and the future that serves.
+    /// Binds an address and serves until `shutdown` ends. Returns the bound address (port 0 chooses one) and the future that serves.
     ///
     /// # Errors
     /// When the address cannot be bound.
@@ -41,7 +42,7 @@ impl Simulator {
         Ok((addr, self.serve(listener, shutdown)))
     }
 
-    /// Serves on a listener until `shutdown` ends; meanwhile changes happen as [`When`] says.
+    /// Serves on a listener until `shutdown` ends. Meanwhile changes are applied as [`When`] says.
     pub async fn serve(self: Arc<Self>, listener: TcpListener, shutdown: impl Future<Output = ()> + Send + 'static) {
         let server = warp::serve(routes(Arc::clone(&self))).incoming(listener).graceful(shutdown).run();
         tokio::select! {
@@ -50,30 +51,30 @@ impl Simulator {
         }
     }
 
-    /// Replies to a GET, or to a POST where there is a body.
+    /// Answers a GET, or a POST if there is a body.
     async fn reply(self: Arc<Self>, path: String, query: String, known: Option<String>, body: Option<Bytes>) -> Served {
         if let Some(side) = path.strip_prefix("/_sim/").filter(|_| body.is_none()) {
             return self.side(side, &query);
         }
-        let Some(door) = Door::at(&path) else { return into_response(Answer::html(404, "Not Found")) };
-        if door.takes_body() != body.is_some() {
+        let Some(endpoint) = Endpoint::at(&path) else { return into_response(Answer::html(404, "Not Found")) };
+        if endpoint.takes_body() != body.is_some() {
             return into_response(Answer::html(405, "Method Not Allowed"));
         }
-        let plan = self.draw(door);
+        let plan = self.draw(endpoint);
         if let Some(served) = refusal(&plan) {
             return served;
         }
-        let (this, asked) = (Arc::clone(&self), plan.clone());
+        let (this, faults) = (Arc::clone(&self), plan.clone());
         let render = move || {
             let body = body.unwrap_or_default();
-            this.render(door, Asked { path: &path, query: &query, body: &body }, &asked)
+            this.render(endpoint, Request { path: &path, query: &query, body: &body }, &faults)
         };
         let Ok(mut answer) = tokio::task::spawn_blocking(render).await else {
             return into_response(Answer::html(500, "the simulator failed"));
         };
         self.count_bytes(answer.body.len());
-        // Only the one that is known to do so answers with 304.
-        if door == Door::Fsis && plan.is_clean() && known.is_some() && known == answer.etag {
+        // Only this upstream is known to answer with 304.
+        if endpoint == Endpoint::Fsis && plan.is_clean() && known.is_some() && known == answer.etag {
             (answer.status, answer.body) = (304, Vec::new());
         }
         struck(answer, &plan)
@@ -82,11 +83,11 @@ impl Simulator {
     fn side(&self, path: &str, query: &str) -> Served {
         let query = Query::new(query);
         match path {
-            "account" => {
+            "expected" => {
                 let after = query.get("after").and_then(|after| after.parse().ok()).unwrap_or(0);
-                typed("application/x-ndjson", ndjson(&self.account_after(after)))
+                typed("application/x-ndjson", ndjson(&self.expected_changes_after(after)))
             }
-            "records" => typed("application/x-ndjson", ndjson(&self.current(query.get("door")))),
+            "records" => typed("application/x-ndjson", ndjson(&self.current(query.get("stream")))),
             "stats" => typed("application/json", serde_json::to_vec(&self.stats()).unwrap_or_default()),
             _ => into_response(Answer::html(404, "Not Found")),
         }
@@ -107,7 +108,7 @@ impl Simulator {
             Ok(values) => values,
             Err(error) => return refuse(error.to_string()),
         };
-        // A body names all that is to go wrong from now on; what it leaves out is healed.
+        // The body lists all faults from now on; faults that it does not name are removed.
         let mut faults = crate::Faults::default();
         for (name, value) in values {
             let set = match value {
@@ -160,14 +161,14 @@ fn gathered(mut body: impl Buf) -> Bytes {
     body.copy_to_bytes(body.remaining())
 }
 
-/// Applies changes in the course of time; never ends.
+/// Applies changes over time; never returns.
 async fn change(this: &Simulator) {
     match this.when() {
         When::Never | When::BetweenRuns { idle: None } => std::future::pending().await,
         When::Always { every } => {
             let mut ticks = tokio::time::interval(every.max(Duration::from_millis(1)));
             ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-            // The first tick comes at once, before anything was read.
+            // The first tick fires at once, before anything was read.
             ticks.tick().await;
             loop {
                 ticks.tick().await;
@@ -199,7 +200,7 @@ fn refusal(plan: &Plan) -> Option<Served> {
     Some(into_response(Answer::html(status, if status == 200 { "Access Denied" } else { "Error" })))
 }
 
-/// The answer as it travels: cut, slow, or whole.
+/// Sends the body: truncated, slowly, or completely.
 fn struck(mut answer: Answer, plan: &Plan) -> Served {
     let whole = answer.body.len();
     let cut = plan.has(Fault::Truncated) || plan.has(Fault::TruncatedLength);
@@ -216,7 +217,7 @@ fn struck(mut answer: Answer, plan: &Plan) -> Served {
     let piece = (body.len() / SLOW_PIECES as usize).max(1);
     let pieces = stream::unfold((body, lies), move |(mut body, lies)| async move {
         if body.is_empty() {
-            // Ends before the length announced: the connection breaks.
+            // Ends before the announced length, so the connection breaks.
             return lies.then(|| (Err(io::Error::from(io::ErrorKind::UnexpectedEof)), (body, false)));
         }
         tokio::time::sleep(pause).await;

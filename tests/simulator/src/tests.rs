@@ -1,4 +1,5 @@
-//! What the upstreams are held to: same seed, same bytes; forms that parse; windows, pages and caps; an account that is true.
+//! Properties of the simulated upstreams: the same seed gives the same bytes, formats parse, windows, pages and limits work, and the
+//! expected changes are correct.
 
 mod awards;
 mod filings;
@@ -22,9 +23,9 @@ const SOCRATA: &str = "/resource/6axg-epim.json";
 const FSIS: &str = "/fsis/api/recall/v/1";
 const PATHS: [&str; 8] = [CPSC, "/food/enforcement.json", "/drug/enforcement.json", "/device/enforcement.json", SOCRATA, POST, PRE, FSIS];
 
-/// Proves that the list of upstreams that are played has each one whose paths are answered, and no other.
+/// Proves that the list of simulated upstreams names exactly those whose paths are answered.
 #[test]
-fn those_that_are_played_answer() {
+fn simulated_upstreams_answer() {
     let others = [
         "/cgi-bin/browse-edgar",
         "/submissions/CIK0000900001.json",
@@ -41,9 +42,9 @@ fn those_that_are_played_answer() {
         "/api/v2/awards/last_updated/",
         "/api/v2/transactions/",
     ];
-    let doors = PATHS.into_iter().chain(others).map(|path| Door::at(path).unwrap_or_else(|| panic!("{path} is not answered")).name());
-    let played: BTreeSet<&str> = doors.map(|name| name.split('.').next().unwrap()).collect();
-    assert_eq!(played.into_iter().collect::<Vec<_>>(), UPSTREAMS);
+    let streams = PATHS.into_iter().chain(others).map(|path| Endpoint::at(path).unwrap_or_else(|| panic!("{path} is not answered")).name());
+    let simulated: BTreeSet<&str> = streams.map(|name| name.split('.').next().unwrap()).collect();
+    assert_eq!(simulated.into_iter().collect::<Vec<_>>(), UPSTREAMS);
 }
 
 fn options(records: u64) -> Options {
@@ -51,10 +52,10 @@ fn options(records: u64) -> Options {
     Options { records, today: date(2026, 11, 20), clock: Clock::Fixed(at), ..Options::default() }
 }
 
-/// Whether a record is what a filter asks for.
+/// Whether a record matches a filter.
 type Fits<'a> = &'a dyn Fn(&Value) -> bool;
 
-/// The business days of the four weeks after the beginning.
+/// The business days of the four weeks after the start.
 fn business_days() -> impl Iterator<Item = Date> {
     let days = std::iter::successors(Some(date(2026, 11, 21)), |day| day.tomorrow().ok()).take(28);
     days.filter(|day| !matches!(day.weekday(), jiff::civil::Weekday::Saturday | jiff::civil::Weekday::Sunday))
@@ -92,7 +93,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().trim().to_owned()
 }
 
-/// All results of an endpoint, by following the links until the 404.
+/// Returns all results of an endpoint by following the links until the 404.
 fn walked(sim: &Simulator, path: &str, limit: u64, sort: &str) -> Vec<Value> {
     let (mut out, mut query) = (Vec::new(), format!("limit={limit}&sort=report_date:{sort}"));
     loop {
@@ -107,7 +108,7 @@ fn walked(sim: &Simulator, path: &str, limit: u64, sort: &str) -> Vec<Value> {
     }
 }
 
-/// What is served, by key: title, hazard and remedy where the form has them.
+/// Returns what is served, by key: title, hazard and remedy where the format has them.
 fn served(sim: &Simulator) -> BTreeMap<String, [String; 3]> {
     let mut out = BTreeMap::new();
     for record in list(&get(sim, CPSC, "format=json")) {
@@ -131,12 +132,12 @@ fn served(sim: &Simulator) -> BTreeMap<String, [String; 3]> {
         let key = format!("nhtsa.socrata/{}", text(&record["nhtsa_id"]));
         out.insert(key, [String::new(), text(&record["consequence_summary"]), text(&record["corrective_action"])]);
     }
-    for (path, door) in [(POST, "nhtsa.flat"), (PRE, "nhtsa.flat_pre_2010")] {
+    for (path, stream) in [(POST, "nhtsa.flat"), (PRE, "nhtsa.flat_pre_2010")] {
         for line in unzipped(&get(sim, path, "")).split_terminator("\r\n") {
             let fields: Vec<&str> = line.split('\t').collect();
             assert_eq!(fields.len(), 29, "{line}");
             let new = [format!("{}: {}", fields[7], fields[6]), fields[20].to_owned(), fields[21].trim().to_owned()];
-            let old = out.insert(format!("{door}/{}", fields[1]), new.clone());
+            let old = out.insert(format!("{stream}/{}", fields[1]), new.clone());
             assert!(old.is_none_or(|old| old == new), "rows of {} differ", fields[1]);
         }
     }
@@ -164,13 +165,13 @@ fn expected(entries: &[Entry]) -> BTreeMap<String, [String; 3]> {
     out
 }
 
-/// CPSC's remedies are words made of its options, so only NHTSA's are compared as texts.
+/// The remedies of CPSC are composed from options, so only those of NHTSA are compared as texts.
 fn without_cpsc_remedy(mut all: BTreeMap<String, [String; 3]>) -> BTreeMap<String, [String; 3]> {
     all.iter_mut().filter(|(key, _)| key.starts_with("cpsc/")).for_each(|(_, texts)| texts[2].clear());
     all
 }
 
-/// Proves that the seed decides every byte, before and after changes, and that another seed gives others.
+/// Proves that the seed determines every byte, before and after changes, and that another seed gives other bytes.
 #[test]
 fn same_seed_same_bytes() {
     let all = |seed: u64| {
@@ -184,7 +185,8 @@ fn same_seed_same_bytes() {
     }
 }
 
-/// Proves that each form parses and holds what the upstream's description names, all categories and oddities included.
+/// Proves that each format parses and contains everything that the upstream's description names, including all categories and special
+/// cases.
 #[test]
 fn forms_are_true() {
     let sim = Simulator::new(options(20_000));
@@ -213,7 +215,7 @@ fn forms_are_true() {
     assert!(lines.iter().all(|line| line.split('\t').nth(1).unwrap().len() == 9));
     assert!(rows.contains("\t19010101\t") && rows.contains("<A HREF=") && rows.contains("\tC\t"));
     let again = unzipped(&get(&sim, POST, ""));
-    assert_ne!(again, rows, "numbered anew");
+    assert_ne!(again, rows, "numbered again");
     let unnumbered = |rows: &str| rows.split("\r\n").map(|line| line.split_once('\t').map(|(_, rest)| rest.to_owned())).collect::<Vec<_>>();
     assert_eq!(unnumbered(&again), unnumbered(&rows));
 
@@ -239,30 +241,30 @@ fn forms_are_true() {
     assert!(twins > 20, "{twins} recalls of both agencies");
 }
 
-/// Proves that the account holds: what was there at first, with the account applied, is what is served afterwards.
+/// Proves that the initial records with the expected changes applied are what is served afterwards.
 #[test]
-fn the_account_matches_what_is_served() {
+fn expected_changes_match_what_is_served() {
     let sim = Simulator::new(options(2_000));
     let before = sim.current(None);
     assert_eq!(without_cpsc_remedy(expected(&before)), served(&sim), "at the beginning");
     assert!(sim.advance(400) >= 400);
-    let account = sim.account();
-    let kinds: BTreeSet<String> = account.iter().map(|entry| format!("{:?}", entry.kind)).collect();
+    let expected_changes = sim.expected_changes();
+    let kinds: BTreeSet<String> = expected_changes.iter().map(|entry| format!("{:?}", entry.kind)).collect();
     assert_eq!(kinds, ["Modified", "New", "Superseded", "Withdrawn"].map(str::to_owned).into());
-    assert!(account.iter().zip(1..).all(|(entry, n)| entry.n == n));
-    let replayed = expected(&[before, account].concat());
+    assert!(expected_changes.iter().zip(1..).all(|(entry, n)| entry.n == n));
+    let replayed = expected(&[before, expected_changes].concat());
     assert_eq!(without_cpsc_remedy(replayed), served(&sim), "after 400 changes");
     assert_eq!(without_cpsc_remedy(expected(&sim.current(None))), served(&sim));
 }
 
-/// Proves that an entry that claims to be visible differs from the one of that key before it.
+/// Proves that an entry marked as visible differs from the entry of the same key before it.
 #[test]
 fn visible_entries_differ() {
     let sim = Simulator::new(options(2_000));
     let mut known: BTreeMap<String, Entry> = sim.current(None).into_iter().map(|entry| (entry.key.clone(), entry)).collect();
     sim.advance(600);
-    for entry in sim.account() {
-        // Of FSIS only the hazard moves, of which nothing exact is said.
+    for entry in sim.expected_changes() {
+        // For FSIS only the hazard changes, whose exact value is not stated.
         if entry.kind == Kind::Modified && entry.upstream != "fsis" {
             let old = &known[&entry.key];
             let differs = (&old.title, &old.hazard, &old.remedy) != (&entry.title, &entry.hazard, &entry.remedy);
@@ -272,7 +274,8 @@ fn visible_entries_differ() {
     }
 }
 
-/// Proves that windows are inclusive, pages join without a gap or a repeat in both orders, and caps answer as the real ones do.
+/// Proves that windows are inclusive, that pages join without gap or duplicate in both orders, and that limits are answered as in the real
+/// services.
 #[test]
 fn windows_and_pages_are_right() {
     let sim = Simulator::new(options(20_000));
@@ -333,7 +336,7 @@ fn windows_and_pages_are_right() {
     assert_eq!(get(&sim, SOCRATA, "$where=nonsense").status, 400);
 }
 
-/// Proves that a million records cost nothing to set up, and that a page at the far end is as quick as one at the near one.
+/// Proves that a million records cost nothing to set up, and that the last page is as fast as the first.
 #[test]
 fn a_million_records_need_no_memory() {
     let sim = Simulator::new(options(1_000_000));
@@ -347,7 +350,7 @@ fn a_million_records_need_no_memory() {
     assert_eq!(value(&last)["results"].as_array().unwrap().len(), 10);
 }
 
-/// Proves that faults are known by name, can be counted, and strike only what they are told to.
+/// Proves that faults are known by name, can be counted, and occur only for the selected upstream.
 #[test]
 fn faults_are_drawn_as_set() {
     let mut faults = Faults::default();
@@ -358,15 +361,15 @@ fn faults_are_drawn_as_set() {
     assert!(faults.set("nonsense", 1.0).unwrap_err().to_string().contains("html"));
     faults.set("html.count", 2.0).unwrap();
     faults.set_text("only", "openfda").unwrap();
-    let mut struck = |door| (0..50).filter(|n| !faults.draw(door, "x", Dice::new(1, 2, *n)).is_clean()).count();
+    let mut struck = |stream| (0..50).filter(|n| !faults.draw(stream, "x", Random::new(1, 2, *n)).is_clean()).count();
     assert_eq!((struck("cpsc"), struck("openfda.drug"), struck("openfda.food")), (0, 2, 0));
     faults.set("html.count", 1e9).unwrap();
     faults.set("html", 0.3).unwrap();
-    let mut struck = |door| (0..1000).filter(|n| !faults.draw(door, "x", Dice::new(1, 2, *n)).is_clean()).count();
+    let mut struck = |stream| (0..1000).filter(|n| !faults.draw(stream, "x", Random::new(1, 2, *n)).is_clean()).count();
     assert!((200..400).contains(&struck("openfda.drug")));
 }
 
-/// A request over a connection of its own: status line and headers, and the body as far as it came.
+/// Sends a request over its own connection. Returns status line and headers, and the body as far as it arrived.
 async fn http(addr: std::net::SocketAddr, head: &str, body: &str) -> (String, Vec<u8>) {
     let mut stream = tokio::net::TcpStream::connect(addr).await.unwrap();
     let request = format!("{head} HTTP/1.1\r\nhost: sim\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
@@ -389,7 +392,7 @@ fn set(name: &str, value: f64) -> String {
     serde_json::json!({ name: value, "slow_ms": 50 }).to_string()
 }
 
-/// Proves that each fault shows as it should on the wire, and that the side door sets and heals them.
+/// Proves that each fault has its effect on the wire, and that the control API sets and removes faults.
 #[tokio::test]
 async fn faults_show_on_the_wire() {
     let (sim, addr) = served_at(options(600)).await;
@@ -428,12 +431,13 @@ async fn faults_show_on_the_wire() {
     assert!(http(addr, "POST /_sim/faults", "{\"nonsense\":1}").await.0.starts_with("http/1.1 400"));
     assert!(http(addr, "POST /_sim/faults", "{}").await.0.starts_with("http/1.1 200"));
     assert_eq!(http(addr, food, "").await.1, clean, "healed");
-    assert_eq!(sim.account(), []);
+    assert_eq!(sim.expected_changes(), []);
 }
 
-/// Proves that the side door advances, gives the account from any number on, and counts; and that an unchanged set is answered by 304.
+/// Proves that the control API applies changes, returns the expected changes after any number, and counts; and that an unchanged document
+/// is answered with 304.
 #[tokio::test]
-async fn the_side_door_steers() {
+async fn the_control_api_steers() {
     let (sim, addr) = served_at(options(600)).await;
     let (head, _) = http(addr, "GET /fsis/api/recall/v/1", "").await;
     let etag = head.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap().to_owned();
@@ -444,17 +448,17 @@ async fn the_side_door_steers() {
     let lines = |body: Vec<u8>| {
         String::from_utf8(body).unwrap().lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect::<Vec<_>>()
     };
-    let account = lines(http(addr, "GET /_sim/account", "").await.1);
-    assert_eq!(account.len(), sim.account().len());
-    assert_eq!(account[0]["atMs"], 1_795_176_000_000_i64);
-    assert_eq!(lines(http(addr, "GET /_sim/account?after=15", "").await.1), account[15..]);
-    assert_eq!(lines(http(addr, "GET /_sim/records?door=cpsc", "").await.1).len(), sim.current(Some("cpsc")).len());
+    let expected = lines(http(addr, "GET /_sim/expected", "").await.1);
+    assert_eq!(expected.len(), sim.expected_changes().len());
+    assert_eq!(expected[0]["atMs"], 1_795_176_000_000_i64);
+    assert_eq!(lines(http(addr, "GET /_sim/expected?after=15", "").await.1), expected[15..]);
+    assert_eq!(lines(http(addr, "GET /_sim/records?stream=cpsc", "").await.1).len(), sim.current(Some("cpsc")).len());
     let stats: Value = serde_json::from_slice(&http(addr, "GET /_sim/stats", "").await.1).unwrap();
     assert_eq!((&stats["requests"], &stats["changes"]), (&3.into(), &20.into()));
     assert!(http(addr, "GET /nowhere", "").await.0.starts_with("http/1.1 404"));
 }
 
-/// Proves that changes come by themselves as told: in the course of time, or once after a run.
+/// Proves that changes are applied automatically as configured: over time, or once after a sync run.
 #[tokio::test(start_paused = true)]
 async fn changes_come_by_themselves() {
     let every = Duration::from_secs(10);

@@ -1,9 +1,9 @@
-//! USAspending: searches of awards and of actions on them, both asked by POST and both with counts; one award, its actions, and the day of
-//! the last load. Contracts and vehicles only.
+//! USAspending: searches for awards and for actions, both with POST and both with counts; one award, its actions, and the date of the last
+//! load. Contracts and vehicles only.
 //!
-//! Actions come each business day, some of them new awards, most of them modifications of older ones; what the Department of Defense does is
-//! published ninety days late. A few actions are corrected, under the number they have. As at the real one, transactions have no order among
-//! those of equal rank: two pages may show one of them twice and another one never. Not played: sums by category, recipients, downloads.
+//! Actions are added each business day: some are new awards, most are modifications of older ones. Actions of the Department of Defense are
+//! published ninety days late. A few actions are corrected under the same number. As in the real service, transactions of equal rank have
+//! no order, so two pages may show one of them twice and another one never. Not simulated: totals by category, recipients, downloads.
 
 mod award;
 mod detail;
@@ -16,27 +16,27 @@ use std::rc::Rc;
 use jiff::civil::Date;
 use serde_json::{Map, Value, json};
 
-use crate::chance::{Dice, mix};
+use crate::answer::Answer;
 use crate::faults::{Fault, Plan};
 use crate::json::order;
 use crate::query::decoded;
-use crate::render::Answer;
+use crate::random::{Random, mix};
 use crate::world::World;
 use award::{Action, Award};
 
-/// Rows a page, and how many of all rows can be paged to.
+/// Rows per page, and how many rows can be paged through.
 const LIMIT_MAX: u64 = 100;
 const WINDOW_MAX: u64 = 50_000;
-/// Actions of one award a page.
+/// Actions of one award per page.
 const ACTIONS_LIMIT_MAX: u64 = 5_000;
 const EARLIEST: &str = "For searches, time period start and end dates are currently limited to an earliest date of 2007-10-01.  For data going \
     back to 2000-10-01, use either the Custom Award Download feature on the website or one of our download or bulk_download API endpoints as \
     listed on https://api.usaspending.gov/docs/endpoints. ";
 const API: &str = "/api/v2/";
 
-/// What a path asks for.
+/// The endpoint of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum Route {
     Awards,
     AwardCount,
     Transactions,
@@ -48,7 +48,7 @@ pub(crate) enum Ask {
     LastUpdated,
 }
 
-impl Ask {
+impl Route {
     pub(crate) fn at(path: &str) -> Option<Self> {
         Some(match path.strip_prefix(API)? {
             "search/spending_by_award/" => Self::Awards,
@@ -77,7 +77,7 @@ impl Ask {
         }
     }
 
-    /// Whether it is asked by POST.
+    /// Whether it is requested with POST.
     pub(crate) fn takes_body(self) -> bool {
         !matches!(self, Self::Award | Self::LastUpdated)
     }
@@ -87,12 +87,12 @@ fn id_of(rest: &str) -> Option<&str> {
     rest.strip_prefix("awards/")?.strip_suffix('/').filter(|id| !id.is_empty() && !id.contains('/'))
 }
 
-pub(crate) fn answer(world: &World, ask: Ask, path: &str, body: &[u8], plan: &Plan) -> Answer {
-    let answered = match ask {
-        Ask::LastUpdated => Ok(json!({"last_updated": world.today.strftime("%m/%d/%Y").to_string()})),
-        Ask::Award => one(world, path),
+pub(crate) fn answer(world: &World, route: Route, path: &str, body: &[u8], plan: &Plan) -> Answer {
+    let answered = match route {
+        Route::LastUpdated => Ok(json!({"last_updated": world.today.strftime("%m/%d/%Y").to_string()})),
+        Route::Award => one(world, path),
         _ => match serde_json::from_slice::<Value>(body) {
-            Ok(asked @ Value::Object(_)) => posted(world, ask, &asked, plan),
+            Ok(request @ Value::Object(_)) => posted(world, route, &request, plan),
             _ => Err((400, json!({"detail": "JSON parse error - the body is not a JSON object"}))),
         },
     };
@@ -108,14 +108,14 @@ pub(crate) fn answer(world: &World, ask: Ask, path: &str, body: &[u8], plan: &Pl
     }
 }
 
-/// An answer, or a status with what is wrong.
-type Answered = Result<Value, (u16, Value)>;
+/// An answer, or an error status with its message.
+type Outcome = Result<Value, (u16, Value)>;
 
 fn wrong(words: &str) -> (u16, Value) {
     (422, json!({ "detail": words }))
 }
 
-fn one(world: &World, path: &str) -> Answered {
+fn one(world: &World, path: &str) -> Outcome {
     let id = path.strip_prefix(API).and_then(id_of).map(decoded).unwrap_or_default();
     match award::all(world).find(|award| is_called(award, &id)) {
         Some(award) => Ok(detail::award(&award)),
@@ -127,11 +127,11 @@ fn is_called(award: &Award, id: &str) -> bool {
     award.id() == id || award.internal_id().to_string() == id
 }
 
-fn posted(world: &World, ask: Ask, asked: &Value, plan: &Plan) -> Answered {
-    if ask == Ask::Actions {
-        return actions(world, asked);
+fn posted(world: &World, route: Route, request: &Value, plan: &Plan) -> Outcome {
+    if route == Route::Actions {
+        return actions(world, request);
     }
-    let Some(filters) = asked.get("filters").filter(|filters| filters.is_object()) else {
+    let Some(filters) = request.get("filters").filter(|filters| filters.is_object()) else {
         return Err(wrong("Missing value: 'filters' is a required field"));
     };
     let mut messages = vec![EARLIEST.to_owned()];
@@ -143,9 +143,9 @@ fn posted(world: &World, ask: Ask, asked: &Value, plan: &Plan) -> Answered {
              appropriate filters"
         ));
     }
-    let is_awards = matches!(ask, Ask::Awards | Ask::AwardCount);
+    let is_awards = matches!(route, Route::Awards | Route::AwardCount);
     let rows = if plan.has(Fault::Outage) { Vec::new() } else { rows(world, filters, is_awards) };
-    if matches!(ask, Ask::AwardCount | Ask::TransactionCount) {
+    if matches!(route, Route::AwardCount | Route::TransactionCount) {
         let vehicles = rows.iter().filter(|row| row.award.is_vehicle()).count();
         let results = json!({
             "contracts": rows.len() - vehicles, "idvs": vehicles, "grants": 0, "loans": 0, "direct_payments": 0, "other": 0,
@@ -153,26 +153,26 @@ fn posted(world: &World, ask: Ask, asked: &Value, plan: &Plan) -> Answered {
         return Ok(json!({"results": results, "messages": messages}));
     }
     filters::check_types(filters).map_err(|words| (422, words))?;
-    let page = Page::of(asked, ask)?;
+    let page = Page::of(request, route)?;
     Ok(page.answer(world, rows, is_awards, plan, &messages))
 }
 
-/// What a search finds: an award, and the action where actions are searched.
+/// A search result: an award, and the action if actions are searched.
 struct Row {
     award: Rc<Award>,
     action: Option<Action>,
 }
 
-fn rows(world: &World, asked: &Value, is_awards: bool) -> Vec<Row> {
+fn rows(world: &World, request: &Value, is_awards: bool) -> Vec<Row> {
     let mut rows = Vec::new();
     for award in award::all(world) {
         if is_awards {
-            if filters::fits_award(&award, asked) {
+            if filters::fits_award(&award, request) {
                 rows.push(Row { award: Rc::new(award), action: None });
             }
             continue;
         }
-        let actions: Vec<Action> = award.actions.iter().filter(|action| filters::fits_action(&award, action, asked)).cloned().collect();
+        let actions: Vec<Action> = award.actions.iter().filter(|action| filters::fits_action(&award, action, request)).cloned().collect();
         if !actions.is_empty() {
             let award = Rc::new(award);
             rows.extend(actions.into_iter().map(|action| Row { award: Rc::clone(&award), action: Some(action) }));
@@ -182,7 +182,7 @@ fn rows(world: &World, asked: &Value, is_awards: bool) -> Vec<Row> {
 }
 
 impl Row {
-    /// A field by the search's name for it; null where it is not known.
+    /// Returns a field by its name in the search; null for an unknown one.
     fn field(&self, name: &str) -> Value {
         let award = &self.award;
         let [naics, naics_words, psc, psc_words, description] = award.work;
@@ -196,7 +196,7 @@ impl Row {
                 "Award Type" => return json!(award.words),
                 "naics_code" => return json!(naics),
                 "naics_description" => return json!(naics_words),
-                // These cannot be told of an action, only be filtered by.
+                // These fields can be filtered by, but actions do not have them.
                 "Last Modified Date" | "Award Amount" | "Start Date" | "End Date" => return Value::Null,
                 _ => {}
             }
@@ -225,7 +225,7 @@ impl Row {
         }
     }
 
-    fn told(&self, fields: &[&str]) -> Value {
+    fn to_json(&self, fields: &[&str]) -> Value {
         let mut out: Map<String, Value> = fields.iter().map(|name| ((*name).to_owned(), self.field(name))).collect();
         out.insert("internal_id".to_owned(), json!(self.award.internal_id()));
         out.insert("generated_internal_id".to_owned(), json!(self.award.id()));
@@ -236,49 +236,49 @@ impl Row {
         Value::Object(out)
     }
 
-    /// A number of its own among all rows.
+    /// Returns a number that is unique among all rows.
     fn number(&self) -> u64 {
         let action = self.action.as_ref().and_then(|action| action.number.trim_start_matches('P').parse().ok()).unwrap_or(0);
         mix(self.award.internal_id()) ^ action
     }
 }
 
-/// Which page is asked for, of which fields, in which order.
+/// The requested page, fields and order.
 struct Page<'a> {
     fields: Vec<&'a str>,
     sort: &'a str,
     is_descending: bool,
     limit: u64,
     number: u64,
-    /// The row behind which it begins, where it goes by that.
+    /// The row after which the page begins, with key-based paging.
     after: Option<u64>,
 }
 
 impl<'a> Page<'a> {
-    fn of(asked: &'a Value, ask: Ask) -> Result<Self, (u16, Value)> {
-        let fields: Vec<&str> = asked["fields"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    fn of(request: &'a Value, route: Route) -> Result<Self, (u16, Value)> {
+        let fields: Vec<&str> = request["fields"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if fields.is_empty() {
             return Err(wrong("Missing value: 'fields' is a required field"));
         }
-        let sort = match asked["sort"].as_str() {
+        let sort = match request["sort"].as_str() {
             Some(sort) => sort,
-            None if ask == Ask::Awards => fields[0],
+            None if route == Route::Awards => fields[0],
             None => return Err(wrong("Missing value: 'sort' is a required field")),
         };
         if !fields.contains(&sort) {
             return Err((400, json!({"detail": format!("Sort value not found in requested fields: '{sort}'")})));
         }
-        let (limit, number) = sized(asked, LIMIT_MAX)?;
-        let (id, value) = (asked["last_record_unique_id"].as_u64(), asked["last_record_sort_value"].as_str());
+        let (limit, number) = sized(request, LIMIT_MAX)?;
+        let (id, value) = (request["last_record_unique_id"].as_u64(), request["last_record_sort_value"].as_str());
         if id.is_some() != value.is_some() {
             return Err(wrong("last_record_unique_id and last_record_sort_value are both needed, or neither"));
         }
-        // Transactions have no way beyond the window.
-        let after = id.filter(|_| ask == Ask::Awards);
+        // Transactions cannot be paged beyond the window.
+        let after = id.filter(|_| route == Route::Awards);
         if after.is_none() && limit * number > WINDOW_MAX {
             return Err(wrong(&format!("Page #{number} with limit {limit} is over the maximum result limit {WINDOW_MAX}.")));
         }
-        Ok(Self { fields, sort, is_descending: asked["order"] != "asc", limit, number, after })
+        Ok(Self { fields, sort, is_descending: request["order"] != "asc", limit, number, after })
     }
 
     fn answer(&self, world: &World, rows: Vec<Row>, is_awards: bool, plan: &Plan, messages: &[String]) -> Value {
@@ -290,8 +290,8 @@ impl<'a> Page<'a> {
         let end = self.after.map_or(self.number * self.limit, |_| start + self.limit);
         let has_next = end < rows.len() as u64;
         let page: Vec<&Row> = rows.iter().skip(start as usize).take(self.limit as usize).collect();
-        let shown = page.iter().filter(|row| !plan.vanishes(Dice::new(world.seed, 103, row.number())));
-        let results: Vec<Value> = shown.map(|row| row.told(&self.fields)).collect();
+        let shown = page.iter().filter(|row| !plan.vanishes(Random::new(world.seed, 103, row.number())));
+        let results: Vec<Value> = shown.map(|row| row.to_json(&self.fields)).collect();
         let metadata = if is_awards {
             let last = page.last();
             json!({
@@ -321,9 +321,9 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Limit and number of a page.
-fn sized(asked: &Value, limit_max: u64) -> Result<(u64, u64), (u16, Value)> {
-    let whole = |name: &str, default: u64| asked.get(name).map_or(Some(default), Value::as_u64).filter(|number| *number > 0);
+/// Reads limit and number of a page.
+fn sized(request: &Value, limit_max: u64) -> Result<(u64, u64), (u16, Value)> {
+    let whole = |name: &str, default: u64| request.get(name).map_or(Some(default), Value::as_u64).filter(|number| *number > 0);
     let (Some(limit), Some(number)) = (whole("limit", 10), whole("page", 1)) else {
         return Err(wrong("Field 'limit' and field 'page' are whole numbers above min '1'"));
     };
@@ -333,7 +333,7 @@ fn sized(asked: &Value, limit_max: u64) -> Result<(u64, u64), (u16, Value)> {
     Ok((limit, number.min(WINDOW_MAX)))
 }
 
-/// The value of the last row as paging goes on from it: dates in milliseconds, numbers with a point.
+/// Returns the sort value of the last row for key-based paging: dates in milliseconds, numbers with a decimal point.
 fn sort_value(field: &Value) -> String {
     let day = field.as_str().and_then(|text| text.parse::<Date>().ok());
     let at = day.and_then(|day| day.to_zoned(jiff::tz::TimeZone::UTC).ok());
@@ -344,17 +344,17 @@ fn sort_value(field: &Value) -> String {
     }
 }
 
-/// The actions of one award.
-fn actions(world: &World, asked: &Value) -> Answered {
-    let Some(id) = asked.get("award_id").map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned)) else {
+/// Handles the list of actions of one award.
+fn actions(world: &World, request: &Value) -> Outcome {
+    let Some(id) = request.get("award_id").map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned)) else {
         return Err(wrong("Missing value: 'award_id' is a required field"));
     };
-    let (limit, number) = sized(asked, ACTIONS_LIMIT_MAX)?;
+    let (limit, number) = sized(request, ACTIONS_LIMIT_MAX)?;
     let found = award::all(world).find(|award| is_called(award, &id));
     let mut all: Vec<Value> = found.iter().flat_map(|award| award.actions.iter().map(|action| detail::action(award, action))).collect();
-    let sort = asked["sort"].as_str().unwrap_or("action_date");
+    let sort = request["sort"].as_str().unwrap_or("action_date");
     all.sort_by(|one, other| order(&one[sort], &other[sort]));
-    if asked["order"] != "asc" {
+    if request["order"] != "asc" {
         all.reverse();
     }
     let has_next = (all.len() as u64) > limit * number;
@@ -368,12 +368,12 @@ fn actions(world: &World, asked: &Value) -> Answered {
     }))
 }
 
-/// Cents as the dollars that are told.
+/// Converts cents to dollars.
 fn dollars(cents: i64) -> f64 {
     cents as f64 / 100.0
 }
 
-/// `Forest Service` in an address.
+/// Encodes `Forest Service` for an address.
 fn slug(name: &str) -> String {
     name.to_lowercase().replace(' ', "-")
 }

@@ -1,4 +1,4 @@
-//! The words that records are made of. All firms are invented.
+//! Word lists for recalls. All firms are invented.
 
 pub(crate) const BRAND_HEADS: &[&str] = &[
     "Alder",
@@ -133,7 +133,7 @@ pub(crate) const BABY_PRODUCTS: &[&str] = &[
     "Toddler Bed Rails",
 ];
 
-/// Words of the title; the sentence of the notice.
+/// Words of the title, and the sentence of the notice.
 pub(crate) const HAZARDS: &[(&str, &str)] = &[
     ("Fire Hazard", "can overheat while charging and ignite, posing a fire hazard"),
     ("Burn Hazard", "can release hot liquid when opened, posing a burn hazard"),
@@ -299,7 +299,7 @@ pub(crate) const SEAT_MAKERS: &[(&str, &str)] =
     &[("Cradlewell Child Safety", "CRADLEWELL"), ("Little Heron Seating", "LITTLE HERON"), ("Safenest Juvenile", "SAFENEST")];
 pub(crate) const SEATS: &[&str] = &["ALLSTAGE CONVERTIBLE", "FIRSTRIDE INFANT SEAT", "BOOST HIGHBACK", "ROTATE 360"];
 
-/// Component, defect, consequence, remedy up to the letters.
+/// Component, defect, consequence, and the remedy before the letters are sent.
 pub(crate) const DEFECTS: &[(&str, &str, &str, &str)] = &[
     (
         "SERVICE BRAKES, HYDRAULIC",
@@ -363,7 +363,7 @@ pub(crate) const MEATS: &[(&str, &str)] = &[
     ("Meat and Poultry Soup Products for Infant and Toddler Meals", "sopas de carne y ave para bebés"),
 ];
 
-/// Reason; words of the title; words of the Spanish title.
+/// Reason, words of the title, words of the Spanish title.
 pub(crate) const MEAT_REASONS: &[(&str, &str, &str)] = &[
     ("Product Contamination", "Due to Possible Listeria Contamination", "debido a una posible contaminación con listeria"),
     ("Unreported Allergens", "Due to Misbranding and an Undeclared Allergen", "debido a un alérgeno no declarado"),

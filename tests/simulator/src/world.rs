@@ -1,14 +1,13 @@
-//! What there is, without holding it: a record follows from (seed, feed, index) and from the few that changed. Within a feed the
-//! dates rise with the index, so that a window of days is a range of indexes.
+//! The state of the simulated upstreams, without storing records: a record follows from (seed, feed, index) and from the few changes.
+//! Within a feed the dates increase with the index, so a window of days is a range of indexes.
 
 use std::collections::HashMap;
 
 use jiff::ToSpan;
 use jiff::civil::Date;
 
-use crate::account::{Entry, Kind};
-use crate::chance::Dice;
-use crate::{cpsc, fsis, nhtsa, openfda};
+use crate::expected::Entry;
+use crate::random::Random;
 
 /// A population of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,13 +23,12 @@ pub(crate) enum Feed {
 impl Feed {
     pub(crate) const ALL: [Self; 6] = [Self::Cpsc, Self::Food, Self::Drug, Self::Device, Self::Nhtsa, Self::Fsis];
 
-    /// Per mille of all records, as far as there is no bound.
-    fn share(self) -> u64 {
+    /// The share of all records, per mille, before limits.
+    pub(crate) fn share(self) -> u64 {
         [200, 220, 120, 160, 180, 120][self as usize]
     }
 
-    /// Upstreams that give a window or everything in one answer stay within what one answer may hold, however many records there are
-    /// in all.
+    /// Upstreams that answer with everything at once have at most as many records as one answer may hold, however many there are in total.
     fn records_max(self) -> u64 {
         [40_000, u64::MAX, u64::MAX, u64::MAX, 20_000, 4_000][self as usize]
     }
@@ -40,44 +38,44 @@ impl Feed {
     }
 }
 
-/// What became of a record since the beginning.
+/// The changes of a record since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Fate {
-    /// How often its text was changed.
+    /// How many times its text was edited.
     pub(crate) edits: u32,
-    /// The day on which its status went from open to closed.
+    /// The day on which its status changed from open to closed.
     pub(crate) closed: Option<Date>,
-    /// Whether a number was given to a record that began without.
+    /// Whether a number was assigned to a record that began without one.
     pub(crate) numbered: bool,
-    /// Whether it is gone from the door that publishes everything.
+    /// Whether it was withdrawn from the stream that publishes complete snapshots.
     pub(crate) withdrawn: bool,
 }
 
-/// All records.
+/// The state of all records.
 pub(crate) struct World {
     pub(crate) seed: u64,
     pub(crate) today: Date,
-    /// The day of the beginning: what holds by age holds as of then, or it would change without an entry in the account.
+    /// The day of the start. Properties that depend on age use this day; otherwise they would change without an expected change.
     pub(crate) first_today: Date,
-    edit_days: u32,
+    pub(crate) edit_days: u32,
     begun_with: [u64; 6],
-    births: [Vec<Date>; 6],
-    fates: HashMap<(Feed, u64), Fate>,
-    changes: u64,
-    pub(crate) account: Vec<Entry>,
+    pub(crate) births: [Vec<Date>; 6],
+    pub(crate) fates: HashMap<(Feed, u64), Fate>,
+    pub(crate) changes: u64,
+    pub(crate) expected: Vec<Entry>,
 }
 
 impl World {
     pub(crate) fn new(seed: u64, records: u64, today: Date, edit_days: u32) -> Self {
         let mut begun_with = Feed::ALL.map(|feed| (records * feed.share() / 1000).max(1).min(feed.records_max()));
-        // What the bounded ones cannot take, the paged ones do.
+        // Records above the limits go to the upstreams with paging.
         let short = records.saturating_sub(begun_with.iter().sum());
         for feed in [Feed::Food, Feed::Drug, Feed::Device] {
             begun_with[feed as usize] += short / 3;
         }
         begun_with[Feed::Food as usize] += short % 3;
         let fates = HashMap::new();
-        Self { seed, today, first_today: today, edit_days, begun_with, births: Default::default(), fates, changes: 0, account: Vec::new() }
+        Self { seed, today, first_today: today, edit_days, begun_with, births: Default::default(), fates, changes: 0, expected: Vec::new() }
     }
 
     pub(crate) fn len(&self, feed: Feed) -> u64 {
@@ -92,20 +90,20 @@ impl World {
         self.changes
     }
 
-    pub(crate) fn dice(&self, feed: Feed, index: u64) -> Dice {
-        Dice::new(self.seed, feed as u64, index)
+    pub(crate) fn random(&self, feed: Feed, index: u64) -> Random {
+        Random::new(self.seed, feed as u64, index)
     }
 
     pub(crate) fn fate(&self, feed: Feed, index: u64) -> Fate {
         self.fates.get(&(feed, index)).copied().unwrap_or_default()
     }
 
-    /// Whether the record came after the beginning.
+    /// Whether the record was added after the start.
     pub(crate) fn is_born(&self, feed: Feed, index: u64) -> bool {
         index >= self.begun_with[feed as usize]
     }
 
-    /// The day of publication: a quarter of the records lie within the last year, the others thin out over the years before.
+    /// Returns the publication day. A quarter of the records are within the last year; the others become fewer over the years before.
     pub(crate) fn date(&self, feed: Feed, index: u64) -> Date {
         let begun_with = self.begun_with[feed as usize];
         if index >= begun_with {
@@ -117,7 +115,7 @@ impl World {
         day_before(self.first_today, days as i64)
     }
 
-    /// The first index whose day is not before this one.
+    /// Returns the first index whose day is not before a day.
     pub(crate) fn first_on(&self, feed: Feed, day: Date) -> u64 {
         let (mut low, mut high) = (0, self.len(feed));
         while low < high {
@@ -131,150 +129,41 @@ impl World {
         low
     }
 
-    /// The indexes of a window of days, both inclusive.
+    /// Returns the indexes of a window of days, both inclusive.
     pub(crate) fn window(&self, feed: Feed, from: Option<Date>, to: Option<Date>) -> std::ops::Range<u64> {
         let low = from.map_or(0, |from| self.first_on(feed, from));
         let high = to.and_then(|to| to.tomorrow().ok()).map_or_else(|| self.len(feed), |after| self.first_on(feed, after));
         low..high.max(low)
     }
-
-    /// Applies `n` changes of chance and writes down what a reader should find.
-    pub(crate) fn advance(&mut self, n: u64, at_ms: i64) -> u64 {
-        let before = self.account.len();
-        for _ in 0..n {
-            self.changes += 1;
-            let dice = Dice::new(self.seed, 77, self.changes);
-            self.change(dice, at_ms);
-        }
-        (self.account.len() - before) as u64
-    }
-
-    fn change(&mut self, dice: Dice, at_ms: i64) {
-        let mut point = dice.below(0, 1000);
-        let feed = Feed::ALL.into_iter().find(|feed| {
-            let here = point < feed.share();
-            point = point.saturating_sub(feed.share());
-            here
-        });
-        let feed = feed.unwrap_or(Feed::Cpsc);
-        match dice.below(1, 100) {
-            0..40 => self.birth(feed, at_ms),
-            40..70 => self.edit(feed, dice, at_ms),
-            70..82 => self.close(feed, dice, at_ms),
-            82..93 => self.give_number(dice, at_ms),
-            _ => self.withdraw(if dice.once_in(2, 2) { Feed::Fsis } else { Feed::Nhtsa }, dice, at_ms),
-        }
-    }
-
-    fn birth(&mut self, feed: Feed, at_ms: i64) {
-        let index = self.len(feed);
-        self.births[feed as usize].push(self.today);
-        self.write_down(feed, index, Kind::New, true, at_ms);
-    }
-
-    /// A record that readers look at again: not long ago, and not gone.
-    fn recent(&self, feed: Feed, dice: Dice) -> Option<u64> {
-        let end = self.len(feed);
-        let start = if self.edit_days == 0 { 0 } else { self.first_on(feed, day_before(self.today, i64::from(self.edit_days))) };
-        // A small world may have nothing so young; its youngest ones must do.
-        let start = start.min(end.saturating_sub(5));
-        (10..20).map(|tag| start + dice.below(tag, end - start)).find(|&index| !self.fate(feed, index).withdrawn)
-    }
-
-    fn edit(&mut self, feed: Feed, dice: Dice, at_ms: i64) {
-        if let Some(index) = self.recent(feed, dice) {
-            self.fates.entry((feed, index)).or_default().edits += 1;
-            self.write_down(feed, index, Kind::Modified, true, at_ms);
-        }
-    }
-
-    fn close(&mut self, feed: Feed, dice: Dice, at_ms: i64) {
-        let open = self.recent(feed, dice).filter(|&index| match feed {
-            Feed::Cpsc => false,
-            Feed::Nhtsa => !nhtsa::is_closed(self, index),
-            Feed::Fsis => !fsis::is_closed(self, index),
-            Feed::Food | Feed::Drug | Feed::Device => !openfda::is_closed(self, feed, index),
-        });
-        let Some(index) = open else { return self.edit(feed, dice, at_ms) };
-        self.fates.entry((feed, index)).or_default().closed = Some(self.today);
-        // At NHTSA the letters to the owners are out, which the remedy says; elsewhere only the status moves.
-        self.write_down(feed, index, Kind::Modified, feed == Feed::Nhtsa, at_ms);
-    }
-
-    fn give_number(&mut self, dice: Dice, at_ms: i64) {
-        let feeds = [Feed::Food, Feed::Drug, Feed::Device];
-        let first = dice.below(3, 3) as usize;
-        for feed in (0..3).map(|step| feeds[(first + step) % 3]) {
-            let start = self.first_on(feed, day_before(self.today, 60));
-            let found = (start..self.len(feed)).find(|&index| !openfda::is_numbered(self, feed, index));
-            if let Some(index) = found {
-                self.write_down(feed, index, Kind::Superseded, true, at_ms);
-                self.fates.entry((feed, index)).or_default().numbered = true;
-                return self.write_down(feed, index, Kind::New, true, at_ms);
-            }
-        }
-        self.edit(feeds[first], dice, at_ms);
-    }
-
-    fn withdraw(&mut self, feed: Feed, dice: Dice, at_ms: i64) {
-        if let Some(index) = self.recent(feed, dice) {
-            self.write_down(feed, index, Kind::Withdrawn, true, at_ms);
-            self.fates.entry((feed, index)).or_default().withdrawn = true;
-        }
-    }
-
-    fn write_down(&mut self, feed: Feed, index: u64, kind: Kind, visible: bool, at_ms: i64) {
-        for mut entry in self.entries(feed, index) {
-            // Only the flat file publishes everything; the other door of NHTSA goes on showing the campaign.
-            if kind == Kind::Withdrawn && entry.door == "nhtsa.socrata" {
-                continue;
-            }
-            entry.n = self.account.len() as u64 + 1;
-            entry.kind = kind;
-            entry.visible = visible;
-            entry.at_ms = at_ms;
-            self.account.push(entry);
-        }
-    }
-
-    /// The facts that a record shows as now, one a door and language.
-    pub(crate) fn entries(&self, feed: Feed, index: u64) -> Vec<Entry> {
-        match feed {
-            Feed::Cpsc => vec![cpsc::entry(self, index)],
-            Feed::Food | Feed::Drug | Feed::Device => vec![openfda::entry(self, feed, index)],
-            Feed::Nhtsa => nhtsa::entries(self, index),
-            Feed::Fsis => fsis::entries(self, index),
-        }
-    }
 }
 
-/// So many days before a day; the day itself where there is no such date.
+/// Returns the day this many days earlier; the day itself if there is no such date.
 pub(crate) fn day_before(day: Date, days: i64) -> Date {
     day.checked_sub(days.days()).unwrap_or(day)
 }
 
-/// An invented name, the same for the same dice and tag.
-pub(crate) fn brand(dice: Dice, tag: u64) -> String {
+/// Returns an invented name, the same for the same random numbers and tag.
+pub(crate) fn brand(random: Random, tag: u64) -> String {
     use crate::words::{BRAND_HEADS, BRAND_TAILS};
-    let (head, tail) = (dice.pick(tag, BRAND_HEADS), dice.pick(tag + 1, BRAND_TAILS));
+    let (head, tail) = (random.pick(tag, BRAND_HEADS), random.pick(tag + 1, BRAND_TAILS));
     let mut name = String::with_capacity(head.len() + tail.len() + 8);
     name.push_str(head);
     name.push_str(tail);
     name
 }
 
-/// `20261120`.
+/// Formats a day as `20261120`.
 pub(crate) fn compact(day: Date) -> String {
     let mut out = day.to_string();
     out.retain(|letter| letter != '-');
     out
 }
 
-/// The sentence that an edited record carries more than before.
-pub(crate) fn update(dice: Dice, edits: u32) -> String {
+/// The sentence that is added to an edited record.
+pub(crate) fn update(random: Random, edits: u32) -> String {
     if edits == 0 {
         String::new()
     } else {
-        format!(" Update {edits}: {} further reports were received.", 2 + dice.below(900 + u64::from(edits), 200))
+        format!(" Update {edits}: {} further reports were received.", 2 + random.below(900 + u64::from(edits), 200))
     }
 }

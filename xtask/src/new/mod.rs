@@ -1,5 +1,4 @@
-//! New things: what is asked for, whether it can be, and the files that it takes. What is written compiles, passes every test, and says of
-//! itself what is still to be written.
+//! Plans the files of a new upstream or service. The files compile and pass every test, and they say what is still to be written.
 
 mod fact;
 mod service;
@@ -8,20 +7,13 @@ mod upstream;
 pub use service::service;
 pub use upstream::upstream;
 
-use crate::rooms::{self, Topic};
+use crate::layout::{self, Topic};
 use crate::tree::Tree;
 use crate::{Error, names};
 
-/// The longest name: tables are called after it, which have 48 characters everywhere.
+/// The longest name, in characters. Tables are named after it, and table names have at most 48 characters.
 const NAME_CHARS_MAX: usize = 32;
-/// Words of the language, which no module may be called.
-const KEYWORDS: &[&str] = &[
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else", "enum", "extern",
-    "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod", "move", "mut", "override", "priv",
-    "pub", "ref", "return", "self", "static", "struct", "super", "test", "trait", "true", "try", "type", "typeof", "union", "unsafe",
-    "unsized", "use", "virtual", "where", "while", "yield",
-];
-/// Types that what is written imports.
+/// Types that the templates import, so that a record must not have the same name.
 const TYPES: &[&str] = &[
     "Answer",
     "Arguments",
@@ -31,7 +23,7 @@ const TYPES: &[&str] = &[
     "Changes",
     "Cursor",
     "Date",
-    "Door",
+    "Stream",
     "Fact",
     "Feed",
     "Filter",
@@ -67,68 +59,30 @@ const TYPES: &[&str] = &[
     "Words",
 ];
 
-/// What is asked for: a name and options.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
-    /// The new thing's name.
-    pub name: String,
-    /// An existing topic of facts.
-    pub topic: Option<String>,
-    /// A new kind of fact.
-    pub new_topic: Option<String>,
+/// The topic of a new upstream's facts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FactTopic<'a> {
+    /// An existing topic.
+    Existing(&'a str),
+    /// A new topic, with a new kind of fact.
+    New(&'a str),
 }
 
-impl Asked {
-    /// Reads arguments: one name, and options of `known`, each with a value.
-    ///
-    /// # Errors
-    /// When an option is unknown, given twice or without a value, or when there is not one name.
-    pub fn read(arguments: &[&str], known: &[&str]) -> Result<Self, Error> {
-        let (mut asked, mut rest) = (Self::default(), arguments.iter());
-        while let Some(argument) = rest.next() {
-            if !argument.starts_with('-') {
-                if !asked.name.is_empty() {
-                    return Err(Error::Refused(format!("two names, \"{}\" and \"{argument}\"", asked.name)));
-                }
-                asked.name = (*argument).to_owned();
-                continue;
-            }
-            let place = match *argument {
-                option if !known.contains(&option) => {
-                    let hint = names::hint(option, known.iter().copied());
-                    return Err(Error::Refused(format!("unknown option \"{option}\"{hint}")));
-                }
-                "--new-topic" => &mut asked.new_topic,
-                _ => &mut asked.topic,
-            };
-            let value = rest.next().filter(|value| !value.starts_with('-'));
-            let value = value.ok_or_else(|| Error::Refused(format!("{argument} wants a value")))?;
-            if place.replace((*value).to_owned()).is_some() {
-                return Err(Error::Refused(format!("{argument} is given twice")));
-            }
-        }
-        if asked.name.is_empty() {
-            return Err(Error::Refused("a name is missing".to_owned()));
-        }
-        Ok(asked)
-    }
-}
-
-/// A name in the forms that code has it in.
+/// A name in the forms that code uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Name {
-    /// `port_calls`.
+    /// As a module, `port_calls`.
     snake: String,
-    /// `PortCalls`.
+    /// As a type, `PortCalls`.
     camel: String,
-    /// `PORT_CALLS`.
+    /// As a constant, `PORT_CALLS`.
     upper: String,
-    /// One of them: `PortCall`.
+    /// The singular as a type, `PortCall`.
     one: String,
 }
 
 impl Name {
-    /// Reads the name of a new `what`, of which there are `known`.
+    /// Checks the name of a new `what`. `known` are the existing names.
     fn new(what: &str, given: &str, known: &[&str]) -> Result<Self, Error> {
         let refused = |reason: &str| {
             let hint = names::hint(given, known.iter().copied());
@@ -137,16 +91,16 @@ impl Name {
         let parts: Vec<&str> = given.split('_').collect();
         let is_word = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
         if !parts.iter().all(is_word) || !given.starts_with(|c: char| c.is_ascii_lowercase()) {
-            return refused("it takes lower-case letters, digits and single underscores, a letter first");
+            return refused("use lower-case letters, digits and single underscores, a letter first");
         }
         if given.len() > NAME_CHARS_MAX {
             return refused(&format!("it has more than {NAME_CHARS_MAX} characters"));
         }
-        if KEYWORDS.contains(&given) {
-            return refused("it is a word of the language");
+        if syn::parse_str::<syn::Ident>(given).is_err() {
+            return refused("it is a keyword of Rust");
         }
         if known.contains(&given) {
-            return Err(Error::Refused(format!("{what} named \"{given}\" is there already")));
+            return Err(Error::Refused(format!("{what} named \"{given}\" exists already")));
         }
         let camel: String = parts.iter().map(|part| capitalised(part)).collect();
         let one = match camel.strip_suffix("ies") {
@@ -156,12 +110,13 @@ impl Name {
         Ok(Self { snake: given.to_owned(), camel, upper: given.to_uppercase(), one })
     }
 
-    /// The type of one of them, called otherwise where another type is called so already.
+    /// Returns the name of the record's type. It gets a suffix if a template imports a type of the same name.
     fn record(&self) -> String {
         if TYPES.contains(&self.one.as_str()) { format!("{}Record", self.one) } else { self.one.clone() }
     }
 
-    /// The type of the whole thing, likewise: `role` is put behind its name where that is one of `taken`, too.
+    /// Returns the name of the service's or upstream's type. It gets the suffix `role` if a template imports a type of the same name, or if
+    /// the name is in `taken`.
     fn whole(&self, role: &str, taken: &[&str]) -> String {
         let is_taken = |name: &&str| *name == self.camel;
         if TYPES.iter().chain(taken).any(is_taken) { format!("{}{role}", self.camel) } else { self.camel.clone() }
@@ -173,7 +128,7 @@ fn capitalised(word: &str) -> String {
     first.to_uppercase() + rest
 }
 
-/// The modules of a folder: files and folders below it, by name.
+/// Lists the modules of a folder: its files and folders, by name.
 fn modules<'a>(tree: &'a Tree, folder: &str) -> Vec<&'a str> {
     let name = |path: &'a str| path.strip_prefix(folder).map(|rest| rest.split('/').next().unwrap_or(rest).trim_end_matches(".rs"));
     let mut names: Vec<&str> = tree.files().filter_map(|(path, _)| name(path)).collect();
@@ -181,34 +136,34 @@ fn modules<'a>(tree: &'a Tree, folder: &str) -> Vec<&'a str> {
     names
 }
 
-/// The topic of facts that is asked for.
+/// Finds a topic of facts by its name.
 fn topic_of_facts(tree: &Tree, name: &str) -> Result<Topic, Error> {
-    let topics = rooms::topics_in_order(tree)?;
+    let topics = layout::topics_in_order(tree)?;
     let facts = || topics.iter().filter(|topic| topic.kind == "Facts");
     facts().find(|topic| topic.name == name).cloned().ok_or_else(|| {
         let hint = names::hint(name, facts().map(|topic| topic.name.as_str()));
         let known: Vec<&str> = facts().map(|topic| topic.name.as_str()).collect();
-        Error::Refused(format!("\"{name}\" is none of the topics of facts ({}){hint}", known.join(", ")))
+        Error::Refused(format!("\"{name}\" is not a topic of facts ({}){hint}", known.join(", ")))
     })
 }
 
-/// A template with its marks replaced: `@name@` by the value of `name`.
+/// Fills a template: replaces each placeholder `@name@` by the value of `name`.
 fn filled(template: &str, values: &[(&str, &str)]) -> String {
-    values.iter().fold(template.to_owned(), |text, (mark, value)| text.replace(&format!("@{mark}@"), value))
+    values.iter().fold(template.to_owned(), |text, (name, value)| text.replace(&format!("@{name}@"), value))
 }
 
-/// Names in braces as rustfmt orders them.
+/// Joins names in braces, in the order of rustfmt.
 fn braced(names: &[&str]) -> String {
     let mut names = names.to_vec();
     names.sort_unstable();
     format!("{{{}}}", names.join(", "))
 }
 
-/// The topics that are there, with a new one where THE LIST will have it; and the one that then comes next.
+/// Returns the topics with a new one inserted in the order of THE LIST, and the topic that follows it.
 fn with_topic(tree: &Tree, new: &Topic) -> Result<(Vec<Topic>, Option<Topic>), Error> {
-    let mut all = rooms::topics_in_order(tree)?;
+    let mut all = layout::topics_in_order(tree)?;
     if all.iter().any(|topic| topic.name == new.name || topic.constant == new.constant) {
-        return Err(Error::Refused(format!("topic \"{}\" is there already", new.name)));
+        return Err(Error::Refused(format!("topic \"{}\" exists already", new.name)));
     }
     let is_like = |topic: &Topic| topic.kind == new.kind && topic.private == new.private;
     let at = match all.iter().position(|topic| is_like(topic) && topic.name > new.name) {
@@ -220,8 +175,8 @@ fn with_topic(tree: &Tree, new: &Topic) -> Result<(Vec<Topic>, Option<Topic>), E
     Ok((all, next))
 }
 
-/// Adds a topic to its list, with its schema and its rows.
-fn add_topic(plan: &mut crate::tree::Plan<'_>, tree: &Tree, new: &Topic, words: &str, rows: [&str; 2]) -> Result<(), Error> {
+/// Adds a topic: its constant, its place in THE LIST, its schema and its rows in the documents.
+fn add_topic(plan: &mut crate::tree::Plan<'_>, tree: &Tree, new: &Topic, comment: &str, rows: [&str; 2]) -> Result<(), Error> {
     let (all, next) = with_topic(tree, new)?;
     let order: Vec<&str> = all.iter().map(|topic| topic.name.as_str()).collect();
     let constant = format!(
@@ -232,17 +187,17 @@ fn add_topic(plan: &mut crate::tree::Plan<'_>, tree: &Tree, new: &Topic, words: 
         if new.kind == "Facts" { 4 } else { 1 }
     );
     let place = |items: &[&str]| next.as_ref().and_then(|next| items.iter().position(|item| *item == next.constant)).unwrap_or(items.len());
-    plan.edit(rooms::TOPICS.0, |text| {
+    plan.edit(layout::TOPICS.0, |text| {
         let is_next = |line: &str| next.as_ref().is_some_and(|next| line.starts_with(&format!("pub const {}: Topic ", next.constant)));
-        let with = crate::edit::lines_before(text, &[words, &constant], is_next, |line| line.contains(": Topic = Topic {"))?;
-        crate::edit::item(&with, rooms::TOPICS.1, &new.constant, place)
+        let with = crate::edit::lines_before(text, &[comment, &constant], is_next, |line| line.contains(": Topic = Topic {"))?;
+        crate::edit::item(&with, layout::TOPICS.1, &new.constant, place)
     })?;
-    plan.edit(rooms::SCHEMAS.0, |text| {
+    plan.edit(layout::SCHEMAS.0, |text| {
         let item = format!("SchemaText {{ topic: \"{0}\", json: include_str!(\"../avro/{0}.avsc\") }}", new.name);
         let is_next = |item: &&str| next.as_ref().is_some_and(|next| item.contains(&format!("topic: \"{}\"", next.name)));
-        crate::edit::item(text, rooms::SCHEMAS.1, &item, |items| items.iter().position(is_next).unwrap_or(items.len()))
+        crate::edit::item(text, layout::SCHEMAS.1, &item, |items| items.iter().position(is_next).unwrap_or(items.len()))
     })?;
-    for ((path, _), row) in rooms::TOPIC_PAGES.iter().zip(rows) {
+    for ((path, _), row) in layout::TOPIC_PAGES.iter().zip(rows) {
         plan.edit(path, |text| crate::edit::row(text, &new.name, row, &order))?;
     }
     Ok(())
@@ -252,7 +207,7 @@ fn add_topic(plan: &mut crate::tree::Plan<'_>, tree: &Tree, new: &Topic, words: 
 mod tests {
     use super::*;
 
-    /// Proves that names are read in all their forms, and that bad and known ones are refused with the nearest.
+    /// Proves that names are converted to all forms, and that invalid and existing names are refused with the nearest known one.
     #[test]
     fn name_forms() {
         let name = Name::new("a service", "port_calls", &[]).unwrap();
@@ -268,35 +223,17 @@ mod tests {
             assert!(refusal(bad).contains("lower-case letters"), "{bad:?}: {}", refusal(bad));
         }
         assert!(refusal("Fsis").ends_with(", did you mean \"fsis\"?"));
-        assert!(refusal("match").contains("word of the language") && refusal(&"a".repeat(33)).contains("more than 32"));
-        assert_eq!(refusal("cpsc"), "an upstream named \"cpsc\" is there already");
+        assert!(refusal("match").contains("keyword of Rust") && refusal(&"a".repeat(33)).contains("more than 32"));
+        assert_eq!(refusal("cpsc"), "an upstream named \"cpsc\" exists already");
     }
 
-    /// Proves that arguments are one name and known options, in any order.
+    /// Proves that a new topic is inserted among those of its kind, and that the following topic is returned.
     #[test]
-    fn arguments() {
-        let read = |arguments: &[&str]| Asked::read(arguments, &["--topic", "--new-topic"]).map_err(|error| error.to_string());
-        let wanted = Asked { name: "x".to_owned(), topic: Some("recalls".to_owned()), new_topic: None };
-        assert_eq!((read(&["x", "--topic", "recalls"]), read(&["--topic", "recalls", "x"])), (Ok(wanted.clone()), Ok(wanted)));
-        assert!(read(&["x", "--topc", "y"]).unwrap_err().ends_with("did you mean \"--topic\"?"));
-        for (bad, reason) in [
-            (&["x", "y"][..], "two names"),
-            (&["--topic", "x"], "a name is missing"),
-            (&["x", "--topic"], "wants a value"),
-            (&["x", "--topic", "--new-topic"], "wants a value"),
-            (&["x", "--topic", "a", "--topic", "b"], "given twice"),
-        ] {
-            assert!(read(bad).unwrap_err().contains(reason), "{bad:?}");
-        }
-    }
-
-    /// Proves that a new topic comes among those like it, and says which comes next.
-    #[test]
-    fn topics_have_a_place() {
+    fn topics_are_inserted_in_order() {
         let text = "pub const B: Topic = Topic { name: \"b\", kind: TopicKind::Facts, partitions: 4, private: false };\n\
             pub const P: Topic = Topic { name: \"a\", kind: TopicKind::Commands, partitions: 1, private: true };\n\
             pub const ALL: &[Topic] = &[B, P];\n";
-        let tree = Tree::of(&[(rooms::TOPICS.0, text)]);
+        let tree = Tree::of(&[(layout::TOPICS.0, text)]);
         let topic =
             |name: &str| Topic { constant: name.to_uppercase(), name: name.to_owned(), kind: "Facts".to_owned(), private: false, line: 0 };
         let order = |name: &str| with_topic(&tree, &topic(name)).unwrap().0.into_iter().map(|topic| topic.name).collect::<Vec<_>>();

@@ -1,42 +1,41 @@
-//! A new service of plain records: its rows, its schema, its fold, its answers, and its place in every list. It works as written: one
-//! record a fact, found by its door.
+//! Plans a new service: its rows, schema, fold and operations, and its entry in every list. It works without changes: one record per fact,
+//! filtered by stream.
 
-use super::{Asked, Name, add_topic, braced, filled, modules, topic_of_facts};
-use crate::rooms::{self, Topic};
+use super::{Name, add_topic, braced, filled, modules, topic_of_facts};
+use crate::layout::{self, Topic};
 use crate::tree::{Plan, Tree};
 use crate::{Error, edit};
 
-/// The record and its tables.
+/// The template of the record and its tables.
 const VIEW: &str = include_str!("../../templates/service/view.rs.txt");
-/// The schema of its changes.
+/// The template of the schema of its changes.
 const SCHEMA: &str = include_str!("../../templates/service/schema.avsc");
-/// What a fact means for it.
+/// The template of the fold.
 const FOLD: &str = include_str!("../../templates/service/fold.rs.txt");
-/// What readers ask of it, one file each.
-const ANSWERS: &[(&str, &str)] = &[
+/// The templates of its operations, one file each.
+const OPERATIONS: &[(&str, &str)] = &[
     ("mod", include_str!("../../templates/service/mod.rs.txt")),
     ("records", include_str!("../../templates/service/records.rs.txt")),
     ("filter", include_str!("../../templates/service/filter.rs.txt")),
     ("changes_since", include_str!("../../templates/service/changes_since.rs.txt")),
 ];
 
-/// The files that a new service takes.
+/// Plans the files of a new service that reads the facts of `topic`.
 ///
 /// # Errors
-/// When the name or the topic cannot be, or a file cannot be added to.
-pub fn service<'a>(tree: &'a Tree, asked: &Asked) -> Result<Plan<'a>, Error> {
+/// When the name is invalid or taken, the topic does not exist, or a file cannot be extended.
+pub fn service<'a>(tree: &'a Tree, name: &str, topic: &str) -> Result<Plan<'a>, Error> {
     let known =
         [modules(tree, "schemas/src/views/"), modules(tree, "projector/src/services/"), modules(tree, "api/src/services/")].concat();
-    let name = Name::new("a service", &asked.name, &known)?;
-    let wanted = asked.topic.as_deref().ok_or_else(|| Error::Refused("of which facts? --topic TOPIC".to_owned()))?;
-    let facts = topic_of_facts(tree, wanted)?;
-    let kinds = rooms::kinds(tree.must(rooms::KINDS)?);
+    let name = Name::new("a service", name, &known)?;
+    let facts = topic_of_facts(tree, topic)?;
+    let kinds = layout::kinds(tree.must(layout::KINDS)?);
     let kind = kinds.iter().find(|kind| kind.constant == facts.constant);
-    let kind = kind.ok_or_else(|| Error::Form { path: rooms::KINDS.to_owned(), reason: format!("holds no kind of {}", facts.name) })?;
+    let kind = kind.ok_or_else(|| Error::Form { path: layout::KINDS.to_owned(), reason: format!("has no kind of {}", facts.name) })?;
     let record = name.record();
     let whole = name.whole("Service", &[&record]);
     if tree.files().any(|(path, text)| path.ends_with(".avsc") && text.contains(&format!("\"name\": \"{record}Change\""))) {
-        return Err(Error::Refused(format!("another service's changes are called {record}Change already")));
+        return Err(Error::Refused(format!("another service's schema is named {record}Change already")));
     }
     let mut uses = [
         format!("use schemas::views::{}::{};", name.snake, braced(&[&record, "TABLES"])),
@@ -63,7 +62,7 @@ pub fn service<'a>(tree: &'a Tree, asked: &Asked) -> Result<Plan<'a>, Error> {
     plan.create(format!("schemas/src/views/{}.rs", name.snake), filled(VIEW, &values))?;
     plan.create(format!("schemas/avro/changes.{}.avsc", name.snake), filled(SCHEMA, &values))?;
     plan.create(format!("projector/src/services/{}.rs", name.snake), filled(FOLD, &values))?;
-    for (file, text) in ANSWERS {
+    for (file, text) in OPERATIONS {
         plan.create(format!("api/src/services/{}/{file}.rs", name.snake), filled(text, &values))?;
     }
     tables(&mut plan, tree, &name)?;
@@ -78,7 +77,7 @@ pub fn service<'a>(tree: &'a Tree, asked: &Asked) -> Result<Plan<'a>, Error> {
     Ok(plan)
 }
 
-/// The definitions of its tables as a person sees them: those of another service of records, under its name.
+/// Adds the CQL definitions of its tables: those of another service of the same form, with its own name.
 fn tables(plan: &mut Plan<'_>, tree: &Tree, name: &Name) -> Result<(), Error> {
     let is_of = |text: &str, view: &str| text.starts_with(&format!("-- View {view}:"));
     let of_terms = |(path, text): (&str, &str)| {
@@ -86,7 +85,7 @@ fn tables(plan: &mut Plan<'_>, tree: &Tree, name: &Name) -> Result<(), Error> {
         is_of(text, view).then(|| view.to_owned())
     };
     let model = tree.files().find_map(of_terms);
-    let model = model.ok_or_else(|| Error::Form { path: "schemas/cql".to_owned(), reason: "holds no service of records".to_owned() })?;
+    let model = model.ok_or_else(|| Error::Form { path: "schemas/cql".to_owned(), reason: "has no service of records".to_owned() })?;
     for (path, text) in tree.files().filter(|(_, text)| is_of(text, &model)) {
         let Some(table) = path.strip_prefix("schemas/cql/").and_then(|file| file.strip_prefix(model.as_str())) else { continue };
         let text = text.replacen(&format!("-- View {model}:"), &format!("-- View {}:", name.snake), 1);
@@ -96,22 +95,22 @@ fn tables(plan: &mut Plan<'_>, tree: &Tree, name: &Name) -> Result<(), Error> {
     Ok(())
 }
 
-/// Its place in every list.
+/// Adds the service to every list.
 fn lists(plan: &mut Plan<'_>, name: &Name, whole: &str) -> Result<(), Error> {
     let module = format!("pub mod {};", name.snake);
-    let place = |items: &[&str]| items.iter().filter(|item| rooms::module(item) < name.snake.as_str()).count();
-    plan.edit(rooms::VIEWS.0, |text| {
+    let place = |items: &[&str]| items.iter().filter(|item| layout::module(item) < name.snake.as_str()).count();
+    plan.edit(layout::VIEWS.0, |text| {
         let item = format!("{}::TABLES.view", name.snake);
-        let with = edit::line(text, &module, super::upstream::module_line)?;
-        edit::item(&with, rooms::VIEWS.1, &item, place)
+        let with = edit::line(text, &module, edit::module_line)?;
+        edit::item(&with, layout::VIEWS.1, &item, place)
     })?;
-    plan.edit(rooms::FOLDS, |text| {
-        let with = edit::line(text, &module, super::upstream::module_line)?;
-        edit::line(&with, &format!("        $act!($crate::services::{}::{whole});", name.snake), rooms::fold)
+    plan.edit(layout::FOLDS, |text| {
+        let with = edit::line(text, &module, edit::module_line)?;
+        edit::line(&with, &format!("        $act!($crate::services::{}::{whole});", name.snake), layout::fold)
     })?;
-    plan.edit(rooms::SERVICES.0, |text| {
-        let with = edit::line(text, &module, super::upstream::module_line)?;
-        edit::item(&with, rooms::SERVICES.1, &format!("{}::service()", name.snake), place)
+    plan.edit(layout::SERVICES.0, |text| {
+        let with = edit::line(text, &module, edit::module_line)?;
+        edit::item(&with, layout::SERVICES.1, &format!("{}::service()", name.snake), place)
     })?;
-    plan.edit(rooms::SETTINGS, |text| edit::section(text, "services", &name.snake, &[("enabled", "true"), ("base_url", "\"\"")]))
+    plan.edit(layout::SETTINGS, |text| edit::section(text, "services", &name.snake, &[("enabled", "true"), ("base_url", "\"\"")]))
 }

@@ -1,11 +1,12 @@
-//! Facts flow one way, and the crates depend so. What may depend on what stands here and nowhere else; a new crate is given its place here
-//! first.
+//! The dependencies between crates: facts flow one way, and so do the dependencies. This file is the only list of what may depend on what;
+//! a new crate is added here first.
 
 use super::Finding;
 use crate::Error;
 use crate::tree::Tree;
 
-/// Every crate of ours: its folder, its name, and those of ours that it may depend on. The binary and the bench programs wire all together.
+/// Every crate of the workspace: its folder, its name, and the other crates that it may depend on. The binary and the benchmarks may depend
+/// on all of them.
 const CRATES: &[(&str, &str, &[&str])] = &[
     ("", "highwater", &["api", "event-log", "ingest", "projector", "schemas", "simulator", "upstreams", "view-store"]),
     ("api/", "api", &["event-log", "schemas", "upstreams", "view-store"]),
@@ -20,7 +21,7 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("tests/simulator/", "simulator", &["schemas"]),
     ("xtask/", "xtask", &[]),
 ];
-/// What any crate's tests may use beside.
+/// Crates that the tests of every crate may use in addition.
 const OF_TESTS: &[&str] = &["engines"];
 
 pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
@@ -29,13 +30,15 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
         let Some(folder) = path.strip_suffix("Cargo.toml").filter(|folder| folder.is_empty() || folder.ends_with('/')) else { continue };
         match CRATES.iter().find(|(known, ..)| *known == folder) {
             Some((_, name, allowed)) => findings.extend(of_one(path, text, name, allowed)),
-            None => findings.push(Finding::new(path, 1, "a crate without a place: say in xtask/src/tidy/arrows.rs what it may depend on")),
+            None => {
+                findings.push(Finding::new(path, 1, "an unknown crate: list it in xtask/src/tidy/arrows.rs with what it may depend on"))
+            }
         }
     }
     for (folder, name, _) in CRATES {
         let path = format!("{folder}Cargo.toml");
         if !tree.must(&path)?.contains(&format!("name = \"{name}\"")) {
-            findings.push(Finding::new(&path, 1, format!("is not called {name}")));
+            findings.push(Finding::new(&path, 1, format!("is not named {name}")));
         }
     }
     Ok(findings)
@@ -61,19 +64,19 @@ fn of_one(path: &str, text: &str, name: &str, allowed: &[&str]) -> Vec<Finding> 
 mod tests {
     use super::*;
 
-    /// Proves that a step backwards is found, tests' own included, and that what is not ours is passed over.
+    /// Proves that a forbidden dependency is found, in tests too, and that crates from elsewhere are ignored.
     #[test]
-    fn steps_backwards() {
+    fn forbidden_dependencies() {
         let text = "[dependencies]\nschemas.workspace = true\nserde.workspace = true\napi = { path = \"x\" }\n\n\
             [dev-dependencies]\nengines.workspace = true\nprojector.workspace = true\n\n[workspace.dependencies]\napi = { path = \"api\" }\n";
         let found = of_one("ingest/log/Cargo.toml", text, "event-log", &["schemas"]);
         assert_eq!(found.iter().map(|finding| finding.line).collect::<Vec<_>>(), [4, 8]);
-        assert!(found[0].words.contains("must not depend on api"));
+        assert!(found[0].message.contains("must not depend on api"));
     }
 
-    /// Proves that no crate may, by way of others, depend on itself.
+    /// Proves that the list has no circle of dependencies.
     #[test]
-    fn no_way_round() {
+    fn no_circle_of_crates() {
         fn reaches(from: &str, to: &str) -> bool {
             let (.., next) = CRATES.iter().find(|(_, name, _)| *name == from).unwrap();
             next.iter().any(|next| *next == to || reaches(next, to))

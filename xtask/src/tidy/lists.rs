@@ -1,52 +1,52 @@
-//! THE LISTs are in order, and a name that stands in one has its rooms: an upstream its settings, tests and fixtures, a service the same
-//! name in every room.
+//! THE LISTs are sorted, and every listed name has its files: an upstream has settings, tests and fixtures, a service has files of its name in
+//! every crate.
 
 use super::Finding;
 use crate::Error;
-use crate::rooms::{self, Topic};
+use crate::layout::{self, Topic};
 use crate::tree::Tree;
 
 pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
-    let upstreams = listed(tree, rooms::UPSTREAMS)?;
-    let services = listed(tree, rooms::SERVICES)?;
-    let views = listed(tree, rooms::VIEWS)?;
-    let folds = lines(tree.must(rooms::FOLDS)?, rooms::fold);
-    let kinds = lines(tree.must(rooms::KINDS)?, rooms::kind_module);
+    let upstreams = listed(tree, layout::UPSTREAMS)?;
+    let services = listed(tree, layout::SERVICES)?;
+    let views = listed(tree, layout::VIEWS)?;
+    let folds = lines(tree.must(layout::FOLDS)?, layout::fold);
+    let kinds = lines(tree.must(layout::KINDS)?, layout::kind_module);
     for (path, names) in [
-        (rooms::UPSTREAMS.0, upstreams.as_slice()),
-        (rooms::SERVICES.0, &services),
-        (rooms::VIEWS.0, &views),
-        (rooms::FOLDS, &folds),
-        (rooms::KINDS, &kinds),
+        (layout::UPSTREAMS.0, upstreams.as_slice()),
+        (layout::SERVICES.0, &services),
+        (layout::VIEWS.0, &views),
+        (layout::FOLDS, &folds),
+        (layout::KINDS, &kinds),
     ] {
         findings.extend(in_order(path, names));
     }
     if folds.iter().map(|(_, name)| *name).ne(views.iter().map(|(_, name)| *name)) {
         let line = views.first().map_or(1, |(line, _)| *line);
-        findings.push(Finding::new(rooms::VIEWS.0, line, "the lists of views and folds differ"));
+        findings.push(Finding::new(layout::VIEWS.0, line, "the lists of views and folds differ"));
     }
     findings.extend(topics(tree, &kinds)?);
     findings.extend(settings(tree, "upstreams", &upstreams)?);
     findings.extend(settings(tree, "services", &services)?);
     for (line, name) in &upstreams {
-        for room in [format!("ingest/upstreams/tests/upstreams/{name}.rs"), format!("tests/fixtures/{name}")] {
-            findings.extend((!tree.has(&room)).then(|| Finding::new(rooms::UPSTREAMS.0, *line, format!("{name} has no {room}"))));
+        for file in [format!("ingest/upstreams/tests/upstreams/{name}.rs"), format!("tests/fixtures/{name}")] {
+            findings.extend((!tree.has(&file)).then(|| Finding::new(layout::UPSTREAMS.0, *line, format!("{name} has no {file}"))));
         }
     }
     for (line, name) in &services {
-        let rooms = [
+        let files = [
             format!("schemas/src/views/{name}.rs"),
             format!("schemas/avro/changes.{name}.avsc"),
             format!("schemas/cql/{name}.cql"),
             format!("api/src/services/{name}/mod.rs"),
         ];
-        for room in rooms {
-            findings.extend((!tree.has(&room)).then(|| Finding::new(rooms::SERVICES.0, *line, format!("{name} has no {room}"))));
+        for file in files {
+            findings.extend((!tree.has(&file)).then(|| Finding::new(layout::SERVICES.0, *line, format!("{name} has no {file}"))));
         }
         let fold = format!("projector/src/services/{name}");
         if !tree.has(&fold) && !tree.has(&format!("{fold}.rs")) {
-            findings.push(Finding::new(rooms::SERVICES.0, *line, format!("{name} has no {fold}.rs")));
+            findings.push(Finding::new(layout::SERVICES.0, *line, format!("{name} has no {fold}.rs")));
         }
     }
     Ok(findings)
@@ -56,66 +56,66 @@ fn form(path: &str, reason: impl Into<String>) -> Error {
     Error::Form { path: path.to_owned(), reason: reason.into() }
 }
 
-/// The modules of a list's items, each with its line.
+/// Returns the modules of a list's items, each with its line.
 fn listed<'a>(tree: &'a Tree, (path, head): (&str, &str)) -> Result<Vec<(usize, &'a str)>, Error> {
-    let list = rooms::list(tree.must(path)?, head).map_err(|reason| form(path, reason))?;
-    Ok(list.items().map(|(line, item)| (line, rooms::module(item))).collect())
+    let list = layout::list(tree.must(path)?, head).map_err(|reason| form(path, reason))?;
+    Ok(list.items().map(|(line, item)| (line, layout::module(item))).collect())
 }
 
-/// The names that lines of a macro say, each with its line.
+/// Returns the names on the lines of a macro, each with its line.
 fn lines<'a>(text: &'a str, name: impl Fn(&'a str) -> Option<&'a str>) -> Vec<(usize, &'a str)> {
     text.lines().enumerate().filter_map(|(at, line)| Some((at + 1, name(line)?))).collect()
 }
 
 fn in_order(path: &str, names: &[(usize, &str)]) -> Vec<Finding> {
     let pairs = names.iter().zip(names.iter().skip(1)).filter(|((_, one), (_, next))| one >= next);
-    pairs.map(|((_, one), (line, next))| Finding::new(path, *line, format!("{next} stands after {one}"))).collect()
+    pairs.map(|((_, one), (line, next))| Finding::new(path, *line, format!("{next} is listed after {one}"))).collect()
 }
 
-/// Topics stand by what they hold, public before private, by their names; constants, schemas and kinds of facts as THE LIST has them.
+/// Topics are sorted by kind, public before private, and by name. Constants, schemas and kinds of facts are in the order of THE LIST.
 fn topics(tree: &Tree, kinds: &[(usize, &str)]) -> Result<Vec<Finding>, Error> {
-    let (text, all) = (tree.must(rooms::TOPICS.0)?, rooms::topics_in_order(tree)?);
+    let (text, all) = (tree.must(layout::TOPICS.0)?, layout::topics_in_order(tree)?);
     let mut findings = Vec::new();
     for (one, next) in all.iter().zip(all.iter().skip(1)) {
         let is_same = |one: &Topic, next: &Topic| (&one.kind, one.private) == (&next.kind, next.private);
         if is_same(one, next) && one.name >= next.name {
-            findings.push(Finding::new(rooms::TOPICS.0, next.line, format!("{} stands after {}", next.name, one.name)));
+            findings.push(Finding::new(layout::TOPICS.0, next.line, format!("{} is listed after {}", next.name, one.name)));
         }
     }
-    let constants = rooms::topics(text);
+    let constants = layout::topics(text);
     if let Some((constant, _)) = constants.iter().zip(&all).find(|(constant, listed)| constant != listed) {
-        findings.push(Finding::new(rooms::TOPICS.0, constant.line, format!("{} stands elsewhere in THE LIST", constant.constant)));
+        findings.push(Finding::new(layout::TOPICS.0, constant.line, format!("{} has another position in THE LIST", constant.constant)));
     }
     if constants.len() != all.len() {
-        findings.push(Finding::new(rooms::TOPICS.0, 1, "not every topic is in THE LIST"));
+        findings.push(Finding::new(layout::TOPICS.0, 1, "not every topic is in THE LIST"));
     }
-    let schemas = rooms::list(tree.must(rooms::SCHEMAS.0)?, rooms::SCHEMAS.1).map_err(|reason| form(rooms::SCHEMAS.0, reason))?;
+    let schemas = layout::list(tree.must(layout::SCHEMAS.0)?, layout::SCHEMAS.1).map_err(|reason| form(layout::SCHEMAS.0, reason))?;
     let mut schemas: Vec<(usize, &str)> =
         schemas.items().filter_map(|(line, item)| Some((line, item.split_once("topic: \"")?.1.split_once('"')?.0))).collect();
     // Older versions follow the current one.
     schemas.dedup_by(|next, one| next.1 == one.1);
     for ((line, schema), topic) in schemas.iter().zip(&all).filter(|((_, schema), topic)| *schema != topic.name) {
-        findings.push(Finding::new(rooms::SCHEMAS.0, *line, format!("{schema} stands where THE LIST of topics has {}", topic.name)));
+        findings.push(Finding::new(layout::SCHEMAS.0, *line, format!("{schema} is listed where THE LIST of topics has {}", topic.name)));
     }
     let facts: Vec<&Topic> = all.iter().filter(|topic| topic.kind == "Facts").collect();
     for (line, kind) in kinds.iter().filter(|(_, kind)| !facts.iter().any(|topic| topic.name == *kind)) {
-        findings.push(Finding::new(rooms::KINDS, *line, format!("{kind} is no topic of facts")));
+        findings.push(Finding::new(layout::KINDS, *line, format!("{kind} is not a topic of facts")));
     }
     for topic in facts.iter().filter(|topic| !kinds.iter().any(|(_, kind)| topic.name == *kind)) {
-        findings.push(Finding::new(rooms::TOPICS.0, topic.line, format!("{} has no kind in {}", topic.name, rooms::KINDS)));
+        findings.push(Finding::new(layout::TOPICS.0, topic.line, format!("{} has no kind in {}", topic.name, layout::KINDS)));
     }
     Ok(findings)
 }
 
-/// The sections of a group are those of its list, in order.
+/// The sections of a group in the settings are those of its list, in order.
 fn settings(tree: &Tree, group: &str, names: &[(usize, &str)]) -> Result<Vec<Finding>, Error> {
-    let sections = rooms::sections(tree.must(rooms::SETTINGS)?, group);
-    let mut findings = in_order(rooms::SETTINGS, &sections);
+    let sections = layout::sections(tree.must(layout::SETTINGS)?, group);
+    let mut findings = in_order(layout::SETTINGS, &sections);
     for (line, name) in sections.iter().filter(|(_, name)| !names.iter().any(|(_, known)| known == name)) {
-        findings.push(Finding::new(rooms::SETTINGS, *line, format!("{group}.{name} is in no list")));
+        findings.push(Finding::new(layout::SETTINGS, *line, format!("{group}.{name} is in no list")));
     }
     for (_, name) in names.iter().filter(|(_, name)| !sections.iter().any(|(_, known)| known == name)) {
-        findings.push(Finding::new(rooms::SETTINGS, 1, format!("has no [{group}.{name}]")));
+        findings.push(Finding::new(layout::SETTINGS, 1, format!("has no [{group}.{name}]")));
     }
     Ok(findings)
 }
@@ -133,7 +133,7 @@ mod tests {
         SchemaText { topic: \"x\", json: a!(\"x.v1\") },\n    SchemaText { topic: \"changes.s\", json: a!(\"s\") },\n];\n";
     const SETTINGS: &str = "[services.s]\n[upstreams.a]\n[upstreams.b]\n";
 
-    fn words(changes: &[(&str, &str)]) -> Vec<String> {
+    fn messages(changes: &[(&str, &str)]) -> Vec<String> {
         let mut files = vec![
             ("ingest/upstreams/src/lib.rs", UPSTREAMS),
             ("ingest/upstreams/tests/upstreams/a.rs", ""),
@@ -165,25 +165,28 @@ mod tests {
         check(&Tree::of(&files)).unwrap().iter().map(ToString::to_string).collect()
     }
 
-    /// Proves that lists in order are left alone, and that each disorder and each room that is missing is told with its line.
+    /// Proves that sorted lists pass, and that each wrong order and each missing file is reported with its line.
     #[test]
-    fn orders_and_rooms() {
-        assert_eq!(words(&[]), Vec::<String>::new());
+    fn order_and_files() {
+        assert_eq!(messages(&[]), Vec::<String>::new());
         let swapped = UPSTREAMS.replace("&a::A, &b::B", "\n    &b::B,\n    &a::A,\n");
-        assert_eq!(words(&[("ingest/upstreams/src/lib.rs", &swapped)]), ["ingest/upstreams/src/lib.rs:3: a stands after b"]);
-        assert_eq!(words(&[("tests/fixtures/b/x.json", "")]), ["ingest/upstreams/src/lib.rs:1: b has no tests/fixtures/b"]);
-        assert_eq!(words(&[("schemas/cql/s.cql", "")]), ["api/src/services/mod.rs:2: s has no schemas/cql/s.cql"]);
+        assert_eq!(messages(&[("ingest/upstreams/src/lib.rs", &swapped)]), ["ingest/upstreams/src/lib.rs:3: a is listed after b"]);
+        assert_eq!(messages(&[("tests/fixtures/b/x.json", "")]), ["ingest/upstreams/src/lib.rs:1: b has no tests/fixtures/b"]);
+        assert_eq!(messages(&[("schemas/cql/s.cql", "")]), ["api/src/services/mod.rs:2: s has no schemas/cql/s.cql"]);
         let settings = SETTINGS.replace("[upstreams.b]", "[upstreams.c]");
-        let found = words(&[("src/default.toml", &settings)]);
+        let found = messages(&[("src/default.toml", &settings)]);
         assert_eq!(found, ["src/default.toml:3: upstreams.c is in no list", "src/default.toml:1: has no [upstreams.b]"]);
-        let found = words(&[("projector/src/services/mod.rs", "        $act!($crate::services::t::T);\n")]);
+        let found = messages(&[("projector/src/services/mod.rs", "        $act!($crate::services::t::T);\n")]);
         assert_eq!(found, ["schemas/src/views/mod.rs:3: the lists of views and folds differ"]);
         let schemas = AVRO.replace("\"changes.s\"", "\"y\"");
-        assert_eq!(words(&[("schemas/src/avro.rs", &schemas)]), ["schemas/src/avro.rs:4: y stands where THE LIST of topics has changes.s"]);
-        let found = words(&[("schemas/src/facts/mod.rs", "kinds! {\n    Y(y::YFact) = Y;\n}\n")]);
+        assert_eq!(
+            messages(&[("schemas/src/avro.rs", &schemas)]),
+            ["schemas/src/avro.rs:4: y is listed where THE LIST of topics has changes.s"]
+        );
+        let found = messages(&[("schemas/src/facts/mod.rs", "kinds! {\n    Y(y::YFact) = Y;\n}\n")]);
         assert_eq!(
             found,
-            ["schemas/src/facts/mod.rs:2: y is no topic of facts", "schemas/src/topics.rs:1: x has no kind in schemas/src/facts/mod.rs"]
+            ["schemas/src/facts/mod.rs:2: y is not a topic of facts", "schemas/src/topics.rs:1: x has no kind in schemas/src/facts/mod.rs"]
         );
     }
 }

@@ -1,8 +1,12 @@
-//! What lints cannot hold: arrows between crates, the order of lists, pages, the form of sources, log words, and what must not be
-//! checked in. Each rule is one function of the whole tree; it says where it is broken and what to do.
+//! Rules that lints cannot check: dependencies between crates, circles of files, the order of lists, documents, the form of sources, log
+//! messages, retired words, and texts that must not be checked in. Each rule is a function of the whole tree. A finding says where the rule
+//! is broken and what to do.
 
 mod arrows;
 mod lists;
+mod messages;
+mod module_tree;
+mod modules;
 mod pages;
 mod rust;
 mod sleeps;
@@ -18,41 +22,43 @@ use crate::tree::Tree;
 /// A place where a rule is broken.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// The file, from the root on.
+    /// The path of the file from the root of the repository.
     pub path: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
-    pub words: String,
+    /// What is wrong, and what to do.
+    pub message: String,
 }
 
 impl Finding {
-    fn new(path: &str, line: usize, words: impl Into<String>) -> Self {
-        Self { path: path.to_owned(), line, words: words.into() }
+    fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, message: message.into() }
     }
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.path, self.line, self.words)
+        write!(f, "{}:{}: {}", self.path, self.line, self.message)
     }
 }
 
-/// All that is wrong, in the order of files and lines.
+/// Checks all rules. The findings are sorted by file and line.
 ///
 /// # Errors
-/// When a file that a rule is about is not there or cannot be read.
+/// When a file that a rule needs does not exist or cannot be parsed.
 pub fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let mut findings = arrows::check(tree)?;
     findings.extend(lists::check(tree)?);
+    findings.extend(modules::check(tree)?);
     findings.extend(pages::check(tree)?);
     findings.extend(sources::check(tree));
     findings.extend(texts::check(tree));
+    findings.extend(words::check(tree));
     findings.sort_unstable();
     Ok(findings)
 }
 
-/// The order of THE LISTs and that each of their names has its rooms, alone: what [`crate::new`] must leave true.
+/// Checks only the order of THE LISTs and the files of each listed name: the rules that [`crate::new`] must fulfil.
 ///
 /// # Errors
 /// As [`check`].
@@ -62,7 +68,7 @@ pub fn lists(tree: &Tree) -> Result<Vec<Finding>, Error> {
     Ok(findings)
 }
 
-/// The line of a place in a text, from 1.
+/// Returns the line of a byte offset in a text, from 1.
 fn line_of(text: &str, at: usize) -> usize {
     1 + text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count()
 }

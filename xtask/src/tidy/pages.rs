@@ -1,21 +1,21 @@
-//! What people read is there: a page for each public error, a row for each topic, a line of the map for each room.
+//! The documents are complete: a page for each public error code, a row for each topic, and a line for each folder in the map of the README.
 
 use std::collections::BTreeSet;
 
 use super::Finding;
 use crate::Error;
-use crate::rooms::{self, Topic};
+use crate::layout::{self, Topic};
 use crate::tree::Tree;
 
-/// Where the pages of public errors are.
+/// The folder with the pages of public errors.
 const CODE_PAGES: &str = "ops/docs/errors/";
-/// Where the map is, between a line that begins so and the end of its block.
+/// The file with the map, and how the first line of the map begins. The map ends with its code block.
 const MAP: (&str, &str) = ("README.md", "Cargo.toml ");
 
 pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let mut findings = codes(tree)?;
-    let topics = rooms::topics_in_order(tree)?;
-    for (path, with_private) in rooms::TOPIC_PAGES {
+    let topics = layout::topics_in_order(tree)?;
+    for (path, with_private) in layout::TOPIC_PAGES {
         let wanted: Vec<&Topic> = topics.iter().filter(|topic| *with_private || !topic.private).collect();
         findings.extend(rows(path, tree.must(path)?, &wanted, &topics));
     }
@@ -24,25 +24,25 @@ pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
 }
 
 fn codes(tree: &Tree) -> Result<Vec<Finding>, Error> {
-    let codes = rooms::codes(tree.must(rooms::CODES)?);
+    let codes = layout::codes(tree.must(layout::CODES)?);
     let mut findings: Vec<Finding> = Vec::new();
     for (line, code, _) in &codes {
         let page = format!("{CODE_PAGES}{code}.md");
-        findings.extend(tree.text(&page).is_none().then(|| Finding::new(rooms::CODES, *line, format!("{code} has no page {page}"))));
+        findings.extend(tree.text(&page).is_none().then(|| Finding::new(layout::CODES, *line, format!("{code} has no page {page}"))));
     }
     for ((.., one), (line, code, next)) in codes.iter().zip(codes.iter().skip(1)).filter(|((.., one), (.., next))| one > next) {
-        findings.push(Finding::new(rooms::CODES, *line, format!("{code} ({next}) stands after one of status {one}")));
+        findings.push(Finding::new(layout::CODES, *line, format!("{code} ({next}) is listed after one of status {one}")));
     }
     for (path, _) in tree.files() {
         let Some(code) = path.strip_prefix(CODE_PAGES).and_then(|name| name.strip_suffix(".md")) else { continue };
-        findings.extend((!codes.iter().any(|(_, known, _)| *known == code)).then(|| Finding::new(path, 1, "a page of no code")));
+        findings.extend((!codes.iter().any(|(_, known, _)| *known == code)).then(|| Finding::new(path, 1, "a page of an unknown code")));
     }
     Ok(findings)
 }
 
-/// The rows of a table of topics are those wanted, in the order of THE LIST.
+/// Checks that a table of topics has the wanted rows in the order of THE LIST.
 fn rows(path: &str, text: &str, wanted: &[&Topic], all: &[Topic]) -> Vec<Finding> {
-    let named = |(at, line)| Some((at + 1, rooms::row_name(line)?));
+    let named = |(at, line)| Some((at + 1, layout::row_name(line)?));
     let rows: Vec<(usize, &str)> =
         text.lines().enumerate().filter_map(named).filter(|(_, name)| all.iter().any(|topic| topic.name == *name)).collect();
     let mut findings = Vec::new();
@@ -54,16 +54,16 @@ fn rows(path: &str, text: &str, wanted: &[&Topic], all: &[Topic]) -> Vec<Finding
     }
     let rank = |name: &str| all.iter().position(|topic| topic.name == name);
     for ((_, one), (line, next)) in rows.iter().zip(rows.iter().skip(1)).filter(|((_, one), (_, next))| rank(one) >= rank(next)) {
-        findings.push(Finding::new(path, *line, format!("{next} stands after {one}")));
+        findings.push(Finding::new(path, *line, format!("{next} is listed after {one}")));
     }
     findings
 }
 
-/// Every folder at the root stands in the map.
+/// Checks that the map names every folder at the root.
 fn map(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let readme = tree.must(MAP.0)?;
     let begins = readme.lines().position(|line| line.starts_with(MAP.1));
-    let begins = begins.ok_or_else(|| Error::Form { path: MAP.0.to_owned(), reason: "holds no map".to_owned() })?;
+    let begins = begins.ok_or_else(|| Error::Form { path: MAP.0.to_owned(), reason: "has no map".to_owned() })?;
     let lines: Vec<&str> = readme.lines().skip(begins).take_while(|line| !line.starts_with("```")).collect();
     let folders: BTreeSet<&str> = tree.files().filter_map(|(path, _)| path.split_once('/')).map(|(folder, _)| folder).collect();
     let missing =
@@ -81,7 +81,7 @@ mod tests {
         pub const Y: Topic = Topic { name: \"y\", kind: TopicKind::Commands, partitions: 1, private: true };\n\
         pub const ALL: &[Topic] = &[X, Y];\n";
 
-    fn words(changes: &[(&str, &str)]) -> Vec<String> {
+    fn messages(changes: &[(&str, &str)]) -> Vec<String> {
         let mut files = vec![
             ("README.md", "```\nCargo.toml  it\nschemas/  words\nops/   all\n```\nrest\n"),
             ("schemas/src/error_code.rs", CODES),
@@ -98,30 +98,27 @@ mod tests {
         check(&Tree::of(&files)).unwrap().iter().map(ToString::to_string).collect()
     }
 
-    /// Proves that a page, a row or a line of the map too few or too many is told.
+    /// Proves that a missing or additional page, row or line of the map is reported.
     #[test]
     fn pages_rows_and_map() {
-        assert_eq!(words(&[]), Vec::<String>::new());
+        assert_eq!(messages(&[]), Vec::<String>::new());
         let more = CODES.replace("404", "403").replace("\"a-b\", 400", "\"d\", 409");
         assert_eq!(
-            words(&[("schemas/src/error_code.rs", &more)]),
+            messages(&[("schemas/src/error_code.rs", &more)]),
             [
                 "schemas/src/error_code.rs:1: d has no page ops/docs/errors/d.md",
-                "schemas/src/error_code.rs:2: c (403) stands after one of status 409",
-                "ops/docs/errors/a-b.md:1: a page of no code",
+                "schemas/src/error_code.rs:2: c (403) is listed after one of status 409",
+                "ops/docs/errors/a-b.md:1: a page of an unknown code",
             ]
         );
         assert_eq!(
-            words(&[("ops/docs/contributing/architecture.md", "| `y` | 1 |\n| `x` | 1 |\n")]),
-            ["ops/docs/contributing/architecture.md:2: x stands after y"]
+            messages(&[("ops/docs/contributing/architecture.md", "| `y` | 1 |\n| `x` | 1 |\n")]),
+            ["ops/docs/contributing/architecture.md:2: x is listed after y"]
         );
         assert_eq!(
-            words(&[("ops/docs/reference/topics.md", "| `y` | 1 |\n")]),
-            [
-                "ops/docs/reference/topics.md:1: has no row for topic x",
-                "ops/docs/reference/topics.md:1: y is private and not for this page"
-            ]
+            messages(&[("ops/docs/reference/topics.md", "| `y` | 1 |\n")]),
+            ["ops/docs/reference/topics.md:1: has no row for topic x", "ops/docs/reference/topics.md:1: y is private and not for this page"]
         );
-        assert_eq!(words(&[("new/src/x.rs", "")]), ["README.md:2: the map does not name new/"]);
+        assert_eq!(messages(&[("new/src/x.rs", "")]), ["README.md:2: the map does not name new/"]);
     }
 }

@@ -1,14 +1,14 @@
-//! Rust source without its comments and the insides of its literals, so that words are looked for in code alone. No parser: it knows
-//! comments, strings and characters, and nothing else.
+//! A Rust source with its comments and the content of its literals blanked, so that rules search only the code. It also works on sources that
+//! do not parse.
 
 use std::ops::Range;
 
-/// A source with its comments and literals blanked out.
+/// A source whose comments and literals are blanked.
 #[derive(Debug, Default)]
 pub(super) struct Code {
-    /// As long as the source, line for line; quotation marks stay.
+    /// The code, with the same length and lines as the source. Quotation marks remain.
     pub(super) text: String,
-    /// The insides of string literals, in order.
+    /// The byte ranges of the contents of string literals, in order.
     pub(super) strings: Vec<Range<usize>>,
 }
 
@@ -20,16 +20,16 @@ impl Code {
         while at < reader.bytes.len() {
             at = reader.step(at);
         }
-        // Whole literals are blanked, so that what is left is UTF-8; should it not be, nothing is found in it.
+        // Literals are blanked as a whole, so the result is valid UTF-8.
         Self { text: String::from_utf8(reader.out).unwrap_or_default(), strings: reader.strings }
     }
 
-    /// The first string literal that begins at or after a place.
+    /// Returns the first string literal that begins at or after a byte offset.
     pub(super) fn string_after(&self, at: usize) -> Option<&Range<usize>> {
         self.strings.get(self.strings.partition_point(|range| range.start < at))
     }
 
-    /// Every place where a word stands in the code by itself: not as a part of a longer word.
+    /// Returns the byte offset of every whole word in the code.
     pub(super) fn words<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
         let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
         let bytes = self.text.as_bytes();
@@ -39,7 +39,7 @@ impl Code {
             .filter(move |at| !is_part(at.checked_sub(1).and_then(|before| bytes.get(before))) && !is_part(bytes.get(at + word.len())))
     }
 
-    /// Where what was opened just before a place is closed.
+    /// Returns the offset of the bracket that closes the one just before `after`.
     pub(super) fn close(&self, after: usize) -> usize {
         let mut depth = 1;
         let rest = self.text.get(after..).unwrap_or_default();
@@ -66,7 +66,7 @@ impl Reader<'_> {
         self.bytes.get(at..).unwrap_or_default()
     }
 
-    /// Takes in what begins at a place; answers where the next begins.
+    /// Reads the token at an offset. Returns the offset after it.
     fn step(&mut self, at: usize) -> usize {
         match self.byte(at) {
             b'/' if self.byte(at + 1) == b'/' => {
@@ -107,33 +107,33 @@ impl Reader<'_> {
         self.blank(at..end.min(self.bytes.len()))
     }
 
-    /// A string whose inside begins at a place.
+    /// Reads a string whose content begins at an offset.
     fn string(&mut self, at: usize) -> usize {
         let mut end = at;
         while end < self.bytes.len() && self.byte(end) != b'"' {
             end += if self.byte(end) == b'\\' { 2 } else { 1 };
         }
-        self.keep(at, end.min(self.bytes.len()), 1)
+        self.blank_string(at, end.min(self.bytes.len()), 1)
     }
 
     fn raw_string(&mut self, at: usize, hashes: usize) -> usize {
         let is_end = |at: usize| self.byte(at) == b'"' && (1..=hashes).all(|more| self.byte(at + more) == b'#');
         let end = (at..self.bytes.len()).find(|at| is_end(*at)).unwrap_or(self.bytes.len());
-        self.keep(at, end, 1 + hashes)
+        self.blank_string(at, end, 1 + hashes)
     }
 
-    fn keep(&mut self, at: usize, end: usize, mark: usize) -> usize {
+    fn blank_string(&mut self, at: usize, end: usize, closing_bytes: usize) -> usize {
         self.strings.push(at..end);
-        self.blank(at..end) + mark
+        self.blank(at..end) + closing_bytes
     }
 
-    /// A character, or the quote of a lifetime or label.
+    /// Reads a character literal, or the quote of a lifetime or label.
     fn character(&mut self, at: usize) -> usize {
         if self.byte(at + 1) == b'\\' {
             let end = at + 3 + self.rest(at + 3).iter().position(|byte| *byte == b'\'').unwrap_or(0);
             return self.blank(at + 1..end) + 1;
         }
-        // One character of any length, and a quote behind it.
+        // One character of any length, followed by a quote.
         let length = 1 + self.rest(at + 2).iter().take_while(|byte| **byte & 0xc0 == 0x80).count();
         if self.byte(at + 1 + length) == b'\'' { self.blank(at + 1..at + 1 + length) + 1 } else { at + 1 }
     }
@@ -143,23 +143,23 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    /// Proves that only code is left, at its place, and that every literal's inside is known.
+    /// Proves that only code remains, at the same offsets, and that the content of every literal is known.
     #[test]
     fn code_alone() {
         let source = "a /* x /* \" */ y */ b // c\n\"d\\\"e\" r#\"f \"g\" \"# br\"h\" 'i' '\\'' '\\u{e9}' 'é' &'l m b'\"' r#n 'o: loop";
         let code = Code::of(source);
         assert_eq!(code.text.len(), source.len());
-        let left: Vec<&str> = code.text.split_whitespace().collect();
+        let remaining: Vec<&str> = code.text.split_whitespace().collect();
         let wanted = [
             "a", "b", "\"", "\"", "r#\"", "\"#", "br\"", "\"", "'", "'", "'", "'", "'", "'", "'", "'", "&'l", "m", "b'", "'", "r#n", "'o:",
         ];
-        assert_eq!(left, [&wanted[..], &["loop"]].concat());
+        assert_eq!(remaining, [&wanted[..], &["loop"]].concat());
         let strings: Vec<&str> = code.strings.iter().map(|range| &source[range.clone()]).collect();
         assert_eq!(strings, ["d\\\"e", "f \"g\" ", "h"]);
         assert_eq!(code.string_after(code.strings[0].start + 1), Some(&code.strings[1]));
     }
 
-    /// Proves that words are found whole, and brackets' ends past others.
+    /// Proves that only whole words are found, and the closing bracket after nested ones.
     #[test]
     fn words_and_brackets() {
         let code = Code::of("sleep(a(b), [c]) asleep sleeper sleep");
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(Code::of("(").close(1), 1);
     }
 
-    /// Proves that a source cut anywhere is read to its end.
+    /// Proves that a truncated source is read to its end.
     #[test]
     fn cut_sources() {
         let source = "fn x() { \"a\\\"\" r##\"b\"## 'c' '\\n' /* d */ } // é";

@@ -1,19 +1,19 @@
-//! No test sleeps in place of a condition. It may between two looks (in a loop), while the clock stands (`start_paused`), and for as long
-//! as a fault that it plays lasts (`self.lasts`).
+//! No test sleeps instead of waiting for a condition. A test may sleep in a loop that checks a condition, with a paused clock
+//! (`start_paused`), and for the duration of a fault that it causes (`self.lasts`).
 
 use super::rust::Code;
 use super::{Finding, line_of};
 
-/// Where sleeps of tests may stand, by the blocks around them.
+/// The kind of a block, which decides whether a test may sleep in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
-    /// A function; whether its clock stands.
+    /// A function, and whether its clock is paused.
     Function { paused: bool },
-    /// Something that is done again.
+    /// A loop.
     Loop,
     /// A module of tests.
     Tests,
-    /// Any other.
+    /// Any other block.
     Other,
 }
 
@@ -29,8 +29,8 @@ pub(super) fn check(path: &str, text: &str, code: &Code) -> Vec<Finding> {
     let mut sleeps = sleeps.into_iter().peekable();
     let (mut blocks, mut head, mut findings) = (Vec::new(), 0, Vec::new());
     for (at, byte) in code.text.bytes().enumerate() {
-        if sleeps.next_if_eq(&at).is_some() && (is_of_tests(path) || blocks.contains(&Block::Tests)) && !may_stand(code, at, &blocks) {
-            findings.push(Finding::new(path, line_of(text, at), "a test waits for a condition, not for a while"));
+        if sleeps.next_if_eq(&at).is_some() && (is_of_tests(path) || blocks.contains(&Block::Tests)) && !is_allowed(code, at, &blocks) {
+            findings.push(Finding::new(path, line_of(text, at), "a test must wait for a condition instead of sleeping"));
         }
         match byte {
             b'{' => {
@@ -48,9 +48,9 @@ pub(super) fn check(path: &str, text: &str, code: &Code) -> Vec<Finding> {
     findings
 }
 
-/// Whether all of a file is of tests.
+/// Whether a whole file is test code.
 fn is_of_tests(path: &str) -> bool {
-    // The crates below tests/ are programs and servers, but for their own tests.
+    // The crates below tests/ are programs and servers, except for their own tests.
     let is_crate = ["tests/bench/src/", "tests/engines/src/", "tests/simulator/src/"].iter().any(|folder| path.starts_with(folder));
     let file = path.rsplit('/').next().unwrap_or_default();
     ["tests.rs", "testing.rs"].contains(&file)
@@ -59,13 +59,13 @@ fn is_of_tests(path: &str) -> bool {
         || (!is_crate && (path.starts_with("tests/") || path.contains("/tests/")))
 }
 
-fn may_stand(code: &Code, at: usize, blocks: &[Block]) -> bool {
+fn is_allowed(code: &Code, at: usize, blocks: &[Block]) -> bool {
     let around = blocks.iter().rev().find(|block| !matches!(block, Block::Other));
     let open = at + code.text.get(at..).and_then(|rest| rest.find('(')).unwrap_or(0) + 1;
     matches!(around, Some(Block::Loop | Block::Function { paused: true })) || code.text.get(open..code.close(open)) == Some("self.lasts")
 }
 
-/// What the words before a brace open.
+/// Returns the kind of the block that the code before a brace opens.
 fn kind(head: &str) -> Block {
     let has = |word: &str| head.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word);
     if has("fn") {
@@ -87,7 +87,7 @@ mod tests {
         check(path, text, &Code::of(text)).iter().map(|finding| finding.line).collect()
     }
 
-    /// Proves that a sleep is told in tests alone, and there only where nothing is looked at between.
+    /// Proves that a sleep is reported only in tests, and there only outside of loops.
     #[test]
     fn sleeps_in_tests() {
         let bare = "#[test]\nfn x() {\n    thread::sleep(D);\n    let y = || { sleep_until(d) };\n}\n";
@@ -101,7 +101,7 @@ mod tests {
 
     /// Proves where a test may sleep.
     #[test]
-    fn sleeps_that_may_stand() {
+    fn allowed_sleeps() {
         let path = "tests/scenarios/x.rs";
         for may in [
             "fn until() { loop { if look() { return; } sleep(D); } }",

@@ -1,12 +1,12 @@
-//! The form of every Rust source: it says what it is for, is no longer than a person reads at once, and holds nothing unfinished.
+//! The form of every Rust source: it begins with a module comment, has a limited length, and contains nothing unfinished.
 
 use super::rust::Code;
-use super::{Finding, line_of, sleeps, words};
+use super::{Finding, line_of, messages, sleeps};
 use crate::tree::Tree;
 
-/// Lines that a source may have. Split a longer one by what it does, not in the middle.
+/// The most lines of a source. Split a longer one by responsibility.
 const LINES_MAX: usize = 650;
-/// Macros that say that something is not finished or was looked at.
+/// Macros for unfinished code and for debugging.
 const UNFINISHED: &[&str] = &["todo", "unimplemented", "dbg"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -18,7 +18,7 @@ fn of_one(path: &str, text: &str) -> Vec<Finding> {
     let code = Code::of(text);
     let mut findings = Vec::new();
     if !text.starts_with("//!") {
-        findings.push(Finding::new(path, 1, "does not begin with //! words: what it is for and what it promises"));
+        findings.push(Finding::new(path, 1, "does not begin with a //! comment: what it is for and what it guarantees"));
     }
     let lines = text.lines().count();
     if lines > LINES_MAX {
@@ -26,14 +26,14 @@ fn of_one(path: &str, text: &str) -> Vec<Finding> {
     }
     for name in UNFINISHED {
         let found = code.words(name).filter(|at| code.text.get(at + name.len()..).is_some_and(|rest| rest.starts_with('!')));
-        findings.extend(found.map(|at| Finding::new(path, line_of(text, at), format!("{name}! is not for what is checked in"))));
+        findings.extend(found.map(|at| Finding::new(path, line_of(text, at), format!("{name}! must not be checked in"))));
     }
     let ignored = code.words("ignore").filter(|at| code.text.get(..*at).is_some_and(|before| before.ends_with("#[")));
-    findings.extend(
-        ignored.map(|at| Finding::new(path, line_of(text, at), "no test is ignored: assert what it does today and say why that is wrong")),
-    );
+    findings.extend(ignored.map(|at| {
+        Finding::new(path, line_of(text, at), "tests must not be ignored: assert the current behaviour and say why it is wrong")
+    }));
     findings.extend(sleeps::check(path, text, &code));
-    findings.extend(words::check(path, text, &code));
+    findings.extend(messages::check(path, text, &code));
     findings
 }
 
@@ -42,14 +42,14 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<(usize, String)> {
-        of_one("a/src/x.rs", text).into_iter().map(|finding| (finding.line, finding.words)).collect()
+        of_one("a/src/x.rs", text).into_iter().map(|finding| (finding.line, finding.message)).collect()
     }
 
-    /// Proves that a source without words, one that is too long, and what is unfinished are told, and that the same in texts is not.
+    /// Proves that a missing comment, too many lines and unfinished code are reported, and that the same words in literals are not.
     #[test]
     fn forms() {
         assert!(found("//! X.\nfn x() { log(\"todo!() #[ignore]\"); } // dbg!(x)\n").is_empty());
-        assert!(found("use x;\n")[0].1.starts_with("does not begin with //!"));
+        assert!(found("use x;\n")[0].1.starts_with("does not begin with a //! comment"));
         let long = format!("//! X.\n{}", "\n".repeat(LINES_MAX));
         assert_eq!(found(&long)[0].0, LINES_MAX + 1);
         assert!(found(&long[..long.len() - 1]).is_empty());

@@ -1,6 +1,6 @@
-//! The one thread that writes: it takes all appends that wait, writes them as one batch of the store, syncs once, answers all.
+//! The only thread that writes. It takes all waiting appends, writes them as one batch of the store, syncs once, and answers all of them.
 //!
-//! A commit takes as long as a sync, and what arrives meanwhile becomes the next commit; so no timer is needed to form groups.
+//! A commit takes as long as a sync, and the appends that arrive meanwhile form the next commit. Group commit therefore needs no timer.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -10,46 +10,47 @@ use fjall::{Database, PersistMode};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::ends::{Ends, EndsFile};
-use super::open::guarded;
 use super::packed::{self, Encoded, Packer};
-use super::{Caps, Options, Shared, Stopped};
+use super::store_error::catch_panic;
+use super::{Options, PackLimits, Shared, Stopped};
 use crate::Error;
 
-/// How long nothing must arrive before the ends file is synced, and after how many commits it is synced anyway.
+/// The `ends` file is synced after this time without appends, and after this many commits in any case.
 const IDLE: Duration = Duration::from_secs(1);
 const COMMITS_PER_ENDS_SYNC: u32 = 256;
 
-/// How long `close` waits for tables to be written; what is not written then is in the journal.
+/// How often `close` checks whether all tables are written, and how many times. Records that are not in tables by then remain in the
+/// journal.
 const FLUSH_POLL: Duration = Duration::from_millis(2);
 const FLUSH_POLLS_MAX: u32 = 10_000;
 
-/// One append call.
+/// The records of one append call.
 pub(super) struct Job {
-    /// Per partition (index in `Shared::places`), its records in order.
+    /// The records of each partition (by its index in `Shared::partitions`), in order.
     pub(super) chunks: Vec<(usize, Encoded)>,
     pub(super) byte_count: usize,
-    /// Gets the offset of each chunk's first record.
+    /// Receives the offset of each chunk's first record.
     pub(super) answer: oneshot::Sender<Result<Vec<u64>, Error>>,
     pub(super) _permit: OwnedSemaphorePermit,
 }
 
-/// What the committer is asked.
+/// A request to the committer.
 pub(super) enum Work {
-    /// Append.
+    /// Append records.
     Append(Job),
-    /// Flush, sync, answer and end.
+    /// Flush to tables, sync, answer and stop.
     Close(oneshot::Sender<Result<(), Error>>),
-    /// End.
-    Leave,
+    /// Stop without flushing.
+    Stop,
 }
 
-/// The committer's own state.
+/// The state of the committer thread.
 pub(super) struct Committer {
     db: Database,
     ends_file: EndsFile,
     ends: Ends,
     shared: Arc<Shared>,
-    caps: Caps,
+    limits: PackLimits,
     commit_bytes_max: usize,
     commits_unsynced: u32,
 }
@@ -57,14 +58,14 @@ pub(super) struct Committer {
 impl Committer {
     pub(super) fn new(db: Database, ends_file: EndsFile, shared: Arc<Shared>, options: &Options) -> Self {
         let ends = shared
-            .places
+            .partitions
             .iter()
-            .map(|place| ((place.topic.name.to_owned(), u32::from(place.partition)), place.readable.borrow().end))
+            .map(|state| ((state.topic.name.to_owned(), u32::from(state.partition)), state.readable.borrow().end))
             .collect();
-        Self { db, ends_file, ends, shared, caps: options.caps(), commit_bytes_max: options.commit_bytes_max, commits_unsynced: 0 }
+        Self { db, ends_file, ends, shared, limits: options.limits(), commit_bytes_max: options.commit_bytes_max, commits_unsynced: 0 }
     }
 
-    /// Works until it is told to end, nobody can ask any more, or a commit fails.
+    /// Runs until it is asked to stop, all senders are gone, or a commit fails.
     pub(super) fn run(mut self, inbox: &Receiver<Work>) {
         let mut next = None;
         loop {
@@ -99,17 +100,17 @@ impl Committer {
                     if let Err(Err(error)) = answer.send(result) {
                         tracing::error!(
                             error = &error as &dyn std::error::Error,
-                            "closing the log failed, and nobody waits for the answer"
+                            "closing the log failed and no caller waits for the result"
                         );
                     }
                     break;
                 }
-                Work::Leave => break,
+                Work::Stop => break,
             }
         }
         self.shared.stop(Stopped::Closed);
         self.sync_ends();
-        // Those who still wait learn it because their answer's sender is dropped with the inbox.
+        // Callers that still wait get an error, because the sender of their answer is dropped with the inbox.
     }
 
     fn wait(&mut self, inbox: &Receiver<Work>) -> Option<Work> {
@@ -123,29 +124,29 @@ impl Committer {
         inbox.recv().ok()
     }
 
-    /// Writes and answers; false if the log must stop.
+    /// Writes the jobs and answers them. Returns false if the log must stop.
     fn commit(&mut self, jobs: Vec<Job>) -> bool {
         match self.write(&jobs) {
             Ok((bases, grown)) => {
-                for (place, end) in &grown {
-                    if let Some(place) = self.shared.places.get(*place) {
-                        self.ends.insert((place.topic.name.to_owned(), u32::from(place.partition)), *end);
+                for (state, end) in &grown {
+                    if let Some(state) = self.shared.partitions.get(*state) {
+                        self.ends.insert((state.topic.name.to_owned(), u32::from(state.partition)), *end);
                     }
                 }
-                // Before the answers: what was acknowledged must be in the file, or its loss would not be noticed.
+                // The `ends` file is written before the answers: it must cover every acknowledged record, or a loss would not be noticed.
                 if let Err(error) = self.ends_file.write(&self.ends, false) {
                     tracing::warn!(
                         error = &error as &dyn std::error::Error,
                         "the ends file cannot be written; a loss of later records would not be noticed"
                     );
                 }
-                for (place, end) in grown {
-                    if let Some(place) = self.shared.places.get(place) {
-                        place.readable.send_modify(|readable| readable.end = end);
+                for (state, end) in grown {
+                    if let Some(state) = self.shared.partitions.get(state) {
+                        state.readable.send_modify(|readable| readable.end = end);
                     }
                 }
                 for (job, bases) in jobs.into_iter().zip(bases) {
-                    // The appender may have gone; its records stay.
+                    // The appender may have been cancelled; its records are appended all the same.
                     let _ = job.answer.send(Ok(bases));
                 }
                 self.commits_unsynced += 1;
@@ -155,7 +156,7 @@ impl Committer {
                 true
             }
             Err(error) => {
-                tracing::error!(error = &error as &dyn std::error::Error, "a commit failed; the log takes no more records");
+                tracing::error!(error = &error as &dyn std::error::Error, "a commit failed; the log accepts no more records");
                 self.shared.stop(Stopped::Failed(Arc::new(error)));
                 for job in jobs {
                     let _ = job.answer.send(Err(self.shared.stopped_error()));
@@ -165,7 +166,7 @@ impl Committer {
         }
     }
 
-    /// Writes one batch and syncs. Answers the first offset of each job's chunks, and the new ends by place.
+    /// Writes one batch and syncs it. Returns the first offset of each job's chunks, and the new end of each partition by its index.
     #[expect(clippy::type_complexity, reason = "two lists that live for four lines")]
     fn write(&self, jobs: &[Job]) -> Result<(Vec<Vec<u64>>, Vec<(usize, u64)>), fjall::Error> {
         let mut packers: Vec<(usize, Packer)> = Vec::new();
@@ -174,35 +175,35 @@ impl Committer {
         for job in jobs {
             let mut job_bases = Vec::with_capacity(job.chunks.len());
             for (index, encoded) in &job.chunks {
-                let Some(place) = self.shared.places.get(*index) else { continue };
+                let Some(state) = self.shared.partitions.get(*index) else { continue };
                 let at = match packers.iter().position(|(other, _)| other == index) {
                     Some(at) => at,
                     None => {
-                        let end = place.readable.borrow().end;
-                        packers.push((*index, Packer::new(place.topic.name, place.partition, end, self.caps)));
+                        let end = state.readable.borrow().end;
+                        packers.push((*index, Packer::new(state.topic.name, state.partition, end, self.limits)));
                         packers.len() - 1
                     }
                 };
                 let packer = &mut packers[at].1;
                 job_bases.push(packer.end());
-                packer.push(encoded, |base, value| batch.insert(&place.keyspace, packed::key(place.partition, base), value));
+                packer.push(encoded, |base, value| batch.insert(&state.keyspace, packed::key(state.partition, base), value));
             }
             bases.push(job_bases);
         }
         let mut grown = Vec::with_capacity(packers.len());
         for (index, mut packer) in packers {
-            let Some(place) = self.shared.places.get(index) else { continue };
-            packer.finish(|base, value| batch.insert(&place.keyspace, packed::key(place.partition, base), value));
+            let Some(state) = self.shared.partitions.get(index) else { continue };
+            packer.finish(|base, value| batch.insert(&state.keyspace, packed::key(state.partition, base), value));
             grown.push((index, packer.end()));
         }
-        guarded(|| batch.commit())?;
+        catch_panic(|| batch.commit())?;
         Ok((bases, grown))
     }
 
-    /// Moves what is in memory into tables, so that the next open has little to replay.
+    /// Moves the write buffers into tables, so that the next open has little to replay.
     fn flush(&mut self) -> Result<(), Error> {
-        let result = guarded(|| {
-            let mut keyspaces: Vec<&fjall::Keyspace> = self.shared.places.iter().map(|place| &place.keyspace).collect();
+        let result = catch_panic(|| {
+            let mut keyspaces: Vec<&fjall::Keyspace> = self.shared.partitions.iter().map(|state| &state.keyspace).collect();
             keyspaces.dedup_by_key(|keyspace| keyspace.id());
             self.db.persist(PersistMode::SyncAll)?;
             for keyspace in &keyspaces {
@@ -215,7 +216,7 @@ impl Committer {
                     break;
                 }
                 std::thread::sleep(FLUSH_POLL);
-                // Fails once a background writer has failed: it would be waited for in vain.
+                // Fails if a background writer has failed; otherwise this would wait for it forever.
                 self.db.persist(PersistMode::Buffer)?;
             }
             self.db.persist(PersistMode::SyncAll)?;
@@ -228,7 +229,7 @@ impl Committer {
         }
         self.sync_ends();
         result.map(|_| ()).map_err(|error| Error::Unavailable {
-            what: "the log cannot be flushed; what it acknowledged is in its journal".to_owned(),
+            what: "the log cannot be flushed; the acknowledged records are in its journal".to_owned(),
             source: Some(Box::new(error)),
         })
     }

@@ -1,13 +1,14 @@
-//! The file `ends`: up to which offset each partition was acknowledged.
+//! The file `ends`: the end offset up to which each partition was acknowledged.
 //!
-//! The store cuts its journal at the first entry it cannot parse, and takes the rest for a write that never finished. If a byte in
-//! the middle rots, acknowledged records vanish that way and nothing tells. This file tells: it is written after each commit was
-//! synced and before it is answered, so what it names must be in the store. It is not synced with each commit, which would cost a second sync;
-//! after a power cut it may thus be some commits behind and then proves less, but it never names what was not durable.
+//! The store cuts its journal at the first entry that it cannot parse and treats the rest as an unfinished write. If a byte in the middle
+//! of the journal is damaged, acknowledged records would be lost without an error. This file makes the loss visible. It is written after
+//! each commit is synced and before the commit is answered, so the store must contain everything up to these offsets. It is not synced with
+//! each commit, which would cost a second sync. After a power cut it may therefore be some commits behind, but it never names records that
+//! are not durable.
 //!
-//! It also says whether the log was flushed at its close, so that nothing depends on the journal any more.
+//! It also records whether the log was flushed when it was closed, so that nothing depends on the journal.
 //!
-//! Two slots of equal size are written in turn, each with a generation and a checksum: a torn write leaves the other one.
+//! Two slots of equal size are written alternately, each with a generation and a checksum. A torn write damages only one of them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,10 +18,10 @@ use std::path::{Path, PathBuf};
 const MAGIC: &[u8; 8] = b"hwends\x00\x01";
 const SLOT_BYTES_UNIT: usize = 4096;
 
-/// Topic and partition to the offset after the last acknowledged record.
+/// The offset after the last acknowledged record, by topic and partition.
 pub(super) type Ends = BTreeMap<(String, u32), u64>;
 
-/// The open file.
+/// The opened `ends` file.
 #[derive(Debug)]
 pub(super) struct EndsFile {
     file: File,
@@ -28,17 +29,17 @@ pub(super) struct EndsFile {
     generation: u64,
 }
 
-/// What `read` found.
+/// The result of reading the file.
 pub(super) enum Found {
-    /// There is no such file.
+    /// The file does not exist.
     Nothing,
-    /// The newer of the slots that are whole, and whether the log was flushed then.
+    /// The newer of the intact slots, and whether the log was flushed then.
     Ends(Ends, bool),
-    /// There is a file, but neither slot is whole.
+    /// The file exists, but both slots are damaged.
     Damaged,
 }
 
-/// Where the file is.
+/// Returns the path of the file in the log's directory.
 pub(super) fn path(dir: &Path) -> PathBuf {
     dir.join("ends")
 }
@@ -58,7 +59,7 @@ pub(super) fn read(dir: &Path) -> io::Result<Found> {
 }
 
 impl EndsFile {
-    /// Replaces the file, in one step, by one that names `ends`, and opens it. Everything is synced.
+    /// Replaces the file atomically with one that names `ends`, and opens it. Everything is synced.
     pub(super) fn create(dir: &Path, ends: &Ends) -> io::Result<Self> {
         let slot = encode(1, false, ends);
         let slot_bytes = slot.len().next_multiple_of(SLOT_BYTES_UNIT);
@@ -70,24 +71,24 @@ impl EndsFile {
         file.write_all(&bytes)?;
         file.sync_all()?;
         fs::rename(&fresh, path(dir))?;
-        // A rename is durable once the directory is.
+        // A rename is durable once its directory is synced.
         File::open(dir)?.sync_all()?;
         Ok(Self { file, slot_bytes, generation: 1 })
     }
 
-    /// Writes `ends` (the same partitions as at `create`) over the older slot. Not synced.
+    /// Writes `ends` over the older slot. The partitions must be those given to `create`. Does not sync.
     pub(super) fn write(&mut self, ends: &Ends, is_flushed: bool) -> io::Result<()> {
         self.generation += 1;
         let slot = encode(self.generation, is_flushed, ends);
         if slot.len() > self.slot_bytes {
-            return Err(io::Error::other("the ends do not fit their slot"));
+            return Err(io::Error::other("the end offsets do not fit into their slot"));
         }
         let at = if self.generation.is_multiple_of(2) { self.slot_bytes } else { 0 };
         self.file.seek(SeekFrom::Start(at as u64))?;
         self.file.write_all(&slot)
     }
 
-    /// Syncs what was written.
+    /// Syncs the file.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
@@ -155,7 +156,7 @@ mod tests {
         }
     }
 
-    /// Proves that the newest ends are read, that damage to one slot falls back to the other, and that damage to both is told.
+    /// Proves that the newest slot is read, that damage to one slot falls back to the other, and that damage to both is reported.
     #[test]
     fn newest_whole_slot_counts() {
         let dir = tempfile::tempdir().unwrap();

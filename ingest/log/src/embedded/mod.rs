@@ -1,20 +1,22 @@
-//! The log that lives in the data directory, on the store fjall. [README.md](README.md) tells one record's whole way.
+//! The log in the data directory, stored with fjall. [README.md](README.md) follows one record through it.
 //!
-//! Promises, beside those of [`EventLog`]:
+//! Guarantees, in addition to those of [`EventLog`]:
 //! - One `append` is atomic over all its partitions, also across a crash.
-//! - `open` never panics, whatever the files hold, and never answers with less than was acknowledged: it fails and says what is missing.
-//! - A read answers the bytes that were appended or [`Error::Damaged`].
-//! - After a commit that failed nothing is appended any more, because it is unknown what of it is durable; reading goes on.
+//! - `open` never panics, whatever the files contain, and never opens a log with fewer records than were acknowledged. It fails with an
+//!   error that names what is missing.
+//! - A read returns the bytes that were appended, or [`Error::Damaged`].
+//! - After a failed commit every append fails, because it is unknown which of its records are durable. Reads continue.
 //!
-//! Left out on purpose: deletion and compaction by key (a log keeps everything) and more than one process on one directory.
+//! Not provided: deletion and compaction (the log is append-only), and more than one process per directory.
 
 mod committer;
 mod ends;
-mod keep;
+mod journal_backup;
 mod open;
 mod packed;
 mod precheck;
 mod read;
+mod store_error;
 
 use std::path::Path;
 use std::sync::mpsc::Sender;
@@ -28,30 +30,31 @@ use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::{Append, Error, EventLog, Stored};
 use committer::{Job, Work};
-use packed::{Caps, Encoded, Packed};
+use packed::{Encoded, PackLimits, Packed};
 
-/// What the log may use, and which topics it has.
+/// Limits of the log, and its topics.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The topics; [`topics::ALL`] but in tests. One that is no longer named keeps its records.
+    /// The topics; [`topics::ALL`] except in tests. A topic that is no longer named keeps its records.
     pub topics: &'static [Topic],
-    /// The largest record taken, in bytes of its key, value and headers; at most 256 MiB.
+    /// The largest record accepted, in bytes of its key, value and headers; at most 256 MiB.
     pub record_bytes_max: usize,
-    /// The store's cache, in bytes.
+    /// The size of the store's cache, in bytes.
     pub cache_bytes: u64,
-    /// The store's journals on disk, in bytes; at least 64 MiB. They are replayed at open after a crash.
+    /// The largest size of the store's journals on disk, in bytes; at least 64 MiB. They are replayed when the log is opened after a crash.
     pub journal_bytes_max: u64,
-    /// A topic's write buffer in memory, in bytes, before it is written to a table; what a topic was made with stays.
+    /// The size of a topic's write buffer in memory, in bytes. When it is full it is written to a table. The size is fixed when the topic
+    /// is created.
     pub memtable_bytes: u64,
-    /// The files the store keeps open; at least 10.
+    /// How many files the store keeps open; at least 10.
     pub files_open_max: usize,
-    /// Encoded records that wait for the committer, in bytes; appends beyond wait their turn. At most 4 GiB.
+    /// How many bytes of encoded records may wait for the committer; further appends wait. At most 4 GiB.
     pub queue_bytes_max: usize,
-    /// Encoded records written with one sync, in bytes; one larger append is still written at once.
+    /// How many bytes of encoded records are written with one sync. A single larger append is still written in one commit.
     pub commit_bytes_max: usize,
-    /// Encoded records in one packed value, in bytes; at most 256 MiB.
+    /// The largest packed value, in bytes of encoded records; at most 256 MiB.
     pub packed_bytes_max: usize,
-    /// Records in one packed value.
+    /// The most records in one packed value.
     pub packed_records_max: usize,
 }
 
@@ -74,70 +77,70 @@ impl Default for Options {
 }
 
 impl Options {
-    fn caps(&self) -> Caps {
-        Caps { bytes_max: self.packed_bytes_max, records_max: self.packed_records_max.max(1) }
+    fn limits(&self) -> PackLimits {
+        PackLimits { bytes_max: self.packed_bytes_max, records_max: self.packed_records_max.max(1) }
     }
 }
 
-/// How far a partition can be read, and whether that can still change.
+/// How far a partition can be read, and whether more can be appended.
 #[derive(Clone, Copy, Debug, Default)]
 struct Readable {
     end: u64,
     is_final: bool,
 }
 
-/// One partition.
-struct Place {
+/// The state of one partition.
+struct PartitionState {
     topic: &'static Topic,
     partition: u16,
     keyspace: fjall::Keyspace,
     readable: watch::Sender<Readable>,
-    /// The value a reader stopped in the middle of, so that the next page need not load and check it again.
+    /// The packed value in which the last read stopped, so that the next page does not load and check it again.
     unfinished: Mutex<Option<Packed>>,
 }
 
-/// Why nothing can be appended any more.
+/// Why appends are refused.
 enum Stopped {
     Closed,
     Failed(Arc<fjall::Error>),
 }
 
-/// What callers and the committer share.
+/// State that callers and the committer share.
 struct Shared {
     /// All partitions of all topics, in the order of `topics`.
-    places: Vec<Place>,
-    /// Per topic, where its partitions begin in `places`.
+    partitions: Vec<PartitionState>,
+    /// For each topic, the index of its first partition in `partitions`.
     firsts: Vec<(&'static str, usize)>,
     stopped: OnceLock<Stopped>,
 }
 
 impl Shared {
-    fn place_index(&self, topic: &'static Topic, partition: u32) -> Result<usize, Error> {
+    fn partition_index(&self, topic: &'static Topic, partition: u32) -> Result<usize, Error> {
         let first = self.firsts.iter().find(|(name, _)| *name == topic.name).map(|(_, first)| *first);
         let index = first.and_then(|first| first.checked_add(usize::try_from(partition).ok()?));
         index
-            .filter(|index| self.places.get(*index).is_some_and(|place| place.topic.name == topic.name))
+            .filter(|index| self.partitions.get(*index).is_some_and(|state| state.topic.name == topic.name))
             .ok_or(Error::NoPartition { topic: topic.name, partition })
     }
 
-    fn place(&self, topic: &'static Topic, partition: u32) -> Result<&Place, Error> {
-        let index = self.place_index(topic, partition)?;
-        self.places.get(index).ok_or(Error::NoPartition { topic: topic.name, partition })
+    fn state(&self, topic: &'static Topic, partition: u32) -> Result<&PartitionState, Error> {
+        let index = self.partition_index(topic, partition)?;
+        self.partitions.get(index).ok_or(Error::NoPartition { topic: topic.name, partition })
     }
 
-    /// No append succeeds from here on, and nobody waits for one.
+    /// Refuses all later appends and ends all waits.
     fn stop(&self, why: Stopped) {
-        // The first reason is the true one.
+        // The first reason is the cause; later ones are consequences.
         let _ = self.stopped.set(why);
-        for place in &self.places {
-            place.readable.send_modify(|readable| readable.is_final = true);
+        for state in &self.partitions {
+            state.readable.send_modify(|readable| readable.is_final = true);
         }
     }
 
     fn stopped_error(&self) -> Error {
         match self.stopped.get() {
             Some(Stopped::Failed(source)) => Error::Unavailable {
-                what: "the log takes no more records, because a commit failed and it is unknown what of it is durable; start again"
+                what: "the log accepts no more records, because a commit failed and it is unknown which of its records are durable; restart the process"
                     .to_owned(),
                 source: Some(Box::new(Arc::clone(source))),
             },
@@ -146,23 +149,23 @@ impl Shared {
     }
 }
 
-/// An [`EventLog`] in a directory of this machine, for one process.
+/// An [`EventLog`] in a local directory, for one process.
 pub struct EmbeddedLog {
     shared: Arc<Shared>,
     record_bytes_max: usize,
     queue_bytes_max: usize,
-    /// Holds back appends when `queue_bytes_max` encoded bytes wait.
+    /// Makes appends wait while `queue_bytes_max` encoded bytes are waiting for the committer.
     queue: Arc<Semaphore>,
     work: Sender<Work>,
     committer: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl EmbeddedLog {
-    /// Opens the log in `dir`, or makes it. Blocks while it replays what a crash left in the journal.
+    /// Opens the log in `dir`, or creates it. Blocks while it replays the journal after a crash.
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the directory cannot be used, another process has it open, or the store cannot read its files;
-    /// [`Error::Damaged`] when acknowledged records are missing or the last ones of a partition are broken.
+    /// [`Error::Damaged`] when acknowledged records are missing or the last records of a partition are damaged.
     pub fn open(dir: &Path, options: Options) -> Result<Arc<Self>, Error> {
         let opened = open::open(dir, &options)?;
         let shared = Arc::new(opened.shared);
@@ -183,7 +186,7 @@ impl EmbeddedLog {
         }))
     }
 
-    /// The most bytes of key, value and headers that a record may have.
+    /// The largest number of bytes of key, value and headers that a record may have.
     #[must_use]
     pub fn record_bytes_max(&self) -> usize {
         self.record_bytes_max
@@ -196,7 +199,7 @@ impl EventLog for EmbeddedLog {
         if self.shared.stopped.get().is_some() {
             return Err(self.shared.stopped_error());
         }
-        // Encoded here, not by the committer, so that appenders share the processors.
+        // Records are encoded by the appenders and not by the committer, so that the work is spread over all cores.
         let mut chunks: Vec<(usize, Encoded)> = Vec::new();
         let mut order = Vec::with_capacity(batch.len());
         for Append { topic, partition, record } in &batch {
@@ -204,11 +207,11 @@ impl EventLog for EmbeddedLog {
             if bytes > self.record_bytes_max {
                 return Err(Error::TooLarge { bytes, bytes_max: self.record_bytes_max });
             }
-            let place = self.shared.place_index(topic, *partition)?;
-            let chunk = match chunks.iter().position(|(other, _)| *other == place) {
+            let index = self.shared.partition_index(topic, *partition)?;
+            let chunk = match chunks.iter().position(|(other, _)| *other == index) {
                 Some(chunk) => chunk,
                 None => {
-                    chunks.push((place, Encoded::default()));
+                    chunks.push((index, Encoded::default()));
                     chunks.len() - 1
                 }
             };
@@ -240,15 +243,15 @@ impl EventLog for EmbeddedLog {
         records_max: usize,
         bytes_max: usize,
     ) -> Result<Vec<Stored>, Error> {
-        read::read(self.shared.place(topic, partition)?, from.0, records_max, bytes_max)
+        read::read(self.shared.state(topic, partition)?, from.0, records_max, bytes_max)
     }
 
     async fn end(&self, topic: &'static Topic, partition: u32) -> Result<LogOffset, Error> {
-        Ok(LogOffset(self.shared.place(topic, partition)?.readable.borrow().end))
+        Ok(LogOffset(self.shared.state(topic, partition)?.readable.borrow().end))
     }
 
     async fn wait_past(&self, topic: &'static Topic, partition: u32, end: LogOffset) -> Result<(), Error> {
-        let mut readable = self.shared.place(topic, partition)?.readable.subscribe();
+        let mut readable = self.shared.state(topic, partition)?.readable.subscribe();
         match readable.wait_for(|readable| readable.end > end.0 || readable.is_final).await {
             Ok(readable) if readable.end > end.0 => Ok(()),
             _ => Err(self.shared.stopped_error()),
@@ -257,7 +260,7 @@ impl EventLog for EmbeddedLog {
 
     async fn close(&self) -> Result<(), Error> {
         let (answer, answered) = oneshot::channel();
-        // Whoever closed it before has waited for the end, or the committer failed: nothing is left to do.
+        // If it was closed before, that call has waited for the committer; if the committer failed, nothing is left to flush.
         if self.work.send(Work::Close(answer)).is_err() {
             return Ok(());
         }
@@ -266,10 +269,10 @@ impl EventLog for EmbeddedLog {
 }
 
 impl Drop for EmbeddedLog {
-    /// Waits for the committer, so that the directory can be opened again right after. Nothing is flushed: the next `open` replays the journal.
+    /// Waits for the committer, so that the directory can be opened again at once. Nothing is flushed: the next `open` replays the journal.
     fn drop(&mut self) {
         let thread = self.committer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let _ = self.work.send(Work::Leave);
+        let _ = self.work.send(Work::Stop);
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the log's committer thread panicked");
         }
@@ -281,7 +284,7 @@ mod tests {
     use super::*;
     use crate::Record;
 
-    /// Proves that after a failed commit appends and waits fail with its cause, while what was acknowledged stays readable.
+    /// Proves that after a failed commit appends and waits fail with its cause, while acknowledged records can still be read.
     #[tokio::test]
     async fn failure_stops_appends_only() {
         let dir = tempfile::tempdir().unwrap();

@@ -8,9 +8,9 @@
 //! header: name length | value length | name | value                  (lengths and numbers are LEB128)
 //! ```
 //!
-//! The head's checksum covers topic, partition and base too: a value that turns up in another place is damage, as is a
-//! changed byte. Decoding copies no key or value; it cuts them from the value's own bytes, which therefore stay in memory
-//! for as long as one record of them does.
+//! The checksum of the head also covers topic, partition and base offset, so a value under a wrong key counts as damaged, as does any
+//! changed byte. Decoding copies no key or value: it slices the bytes of the packed value, which stay in memory as long as one of its
+//! records does.
 
 use std::ops::Range;
 
@@ -22,12 +22,12 @@ use crate::{Headers, Record};
 const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 21;
 
-/// The bytes of a record that count towards limits: key, value and headers.
+/// Returns the bytes of a record that count towards limits: key, value and headers.
 pub(super) fn record_bytes(record: &Record) -> usize {
     record.key.len() + record.value.len() + record.headers.bytes().len()
 }
 
-/// The store's key of the value that begins at `base`.
+/// Returns the store's key of the packed value that begins at `base`.
 pub(super) fn key(partition: u16, base: u64) -> [u8; 10] {
     let mut out = [0; 10];
     out[..2].copy_from_slice(&partition.to_be_bytes());
@@ -35,13 +35,13 @@ pub(super) fn key(partition: u16, base: u64) -> [u8; 10] {
     out
 }
 
-/// The base offset that a key of the store names; `None` if it is no key of this partition.
+/// Reads the base offset from a key of the store; `None` if the key does not belong to this partition.
 pub(super) fn base_of(partition: u16, key: &[u8]) -> Option<u64> {
     let base = key.strip_prefix(&partition.to_be_bytes())?;
     Some(u64::from_be_bytes(base.try_into().ok()?))
 }
 
-/// Encoded records of one append call that go to one partition, before they have offsets.
+/// Encoded records of one append call for one partition, before offsets are assigned.
 #[derive(Debug, Default)]
 pub(super) struct Encoded {
     bytes: Vec<u8>,
@@ -49,7 +49,7 @@ pub(super) struct Encoded {
 }
 
 impl Encoded {
-    /// Adds a record.
+    /// Encodes and adds a record.
     pub(super) fn push(&mut self, record: &Record) {
         let out = &mut self.bytes;
         out.extend_from_slice(&record.at_ms.to_be_bytes());
@@ -62,54 +62,54 @@ impl Encoded {
         self.ends.push(out.len());
     }
 
-    /// How many records it holds.
+    /// Returns the number of records.
     pub(super) fn count(&self) -> usize {
         self.ends.len()
     }
 
-    /// How many bytes they take.
+    /// Returns the number of bytes.
     pub(super) fn byte_count(&self) -> usize {
         self.bytes.len()
     }
 }
 
-/// How much one packed value may hold; a single record may be larger.
+/// The limits of one packed value. A single record may exceed them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Caps {
+pub(super) struct PackLimits {
     pub(super) bytes_max: usize,
     pub(super) records_max: usize,
 }
 
-/// Collects the records of one partition into values.
+/// Packs the records of one partition into values.
 #[derive(Debug)]
 pub(super) struct Packer<'a> {
-    caps: Caps,
+    limits: PackLimits,
     topic: &'static str,
     partition: u16,
-    /// The offset of the first record of the value being filled.
+    /// The offset of the first record in the value that is being filled.
     base: u64,
     records: Vec<&'a [u8]>,
     byte_count: usize,
 }
 
 impl<'a> Packer<'a> {
-    /// Starts at the partition's end.
-    pub(super) fn new(topic: &'static str, partition: u16, end: u64, caps: Caps) -> Self {
-        Self { caps, topic, partition, base: end, records: Vec::new(), byte_count: 0 }
+    /// Starts packing at the partition's end.
+    pub(super) fn new(topic: &'static str, partition: u16, end: u64, limits: PackLimits) -> Self {
+        Self { limits, topic, partition, base: end, records: Vec::new(), byte_count: 0 }
     }
 
-    /// The offset of the next record.
+    /// Returns the offset of the next record.
     pub(super) fn end(&self) -> u64 {
         self.base + self.records.len() as u64
     }
 
-    /// Adds records, handing each value that is full to `sink` with its base offset.
+    /// Adds records. Passes each full value to `sink` with its base offset.
     pub(super) fn push(&mut self, encoded: &'a Encoded, mut sink: impl FnMut(u64, Vec<u8>)) {
         let mut from = 0;
         for end in &encoded.ends {
             let record = &encoded.bytes[from..*end];
             from = *end;
-            let is_full = self.records.len() >= self.caps.records_max || self.byte_count + record.len() > self.caps.bytes_max;
+            let is_full = self.records.len() >= self.limits.records_max || self.byte_count + record.len() > self.limits.bytes_max;
             if is_full && !self.records.is_empty() {
                 self.finish(&mut sink);
             }
@@ -118,7 +118,7 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// Hands over what is left, if anything.
+    /// Passes the last, partly filled value to `sink`, if there is one.
     pub(super) fn finish(&mut self, mut sink: impl FnMut(u64, Vec<u8>)) {
         if self.records.is_empty() {
             return;
@@ -150,7 +150,7 @@ impl<'a> Packer<'a> {
     }
 }
 
-/// A packed value whose checksums were right. Cheap to clone.
+/// A packed value whose checksums match. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Packed {
     base: u64,
@@ -159,39 +159,39 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    /// Checks a value that the store holds for `base`; the error says what is wrong with it.
+    /// Checks the value that the store holds for `base`. The error says what is wrong.
     pub(super) fn open(topic: &str, partition: u16, base: u64, bytes: Bytes) -> Result<Self, &'static str> {
-        let Some(head) = bytes.get(..HEAD_BYTES) else { return Err("a packed value is too short") };
+        let Some(head) = bytes.get(..HEAD_BYTES) else { return Err("the packed value is too short") };
         let number = |range: Range<usize>| head[range].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
         if head[0] != VERSION {
-            return Err("a packed value has an unknown version");
+            return Err("the packed value has an unknown version");
         }
         if number(17..HEAD_BYTES) != u64::from(head_crc(topic, partition, &head[..17])) || number(9..17) != base {
-            return Err("the head of a packed value does not match its checksum or its place");
+            return Err("the head of the packed value does not match its checksum or its key");
         }
         if number(5..9) != u64::from(crc32fast::hash(&bytes[HEAD_BYTES..])) {
-            return Err("the body of a packed value does not match its checksum");
+            return Err("the body of the packed value does not match its checksum");
         }
         let count = usize::try_from(number(1..5)).unwrap_or(usize::MAX);
         if count == 0 || count > (bytes.len() - HEAD_BYTES) / 4 || base.checked_add(count as u64).is_none() {
-            return Err("a packed value names a wrong number of records");
+            return Err("the packed value has a wrong record count");
         }
         Ok(Self { base, count, bytes })
     }
 
-    /// The offset of its first record.
+    /// Returns the offset of the first record.
     pub(super) fn base(&self) -> u64 {
         self.base
     }
 
-    /// The offset after its last record.
+    /// Returns the offset after the last record.
     pub(super) fn end(&self) -> u64 {
         self.base + self.count as u64
     }
 
-    /// Decodes the record at an offset from `base()` to below `end()`.
+    /// Decodes the record at an offset in `base()..end()`.
     pub(super) fn record(&self, offset: u64) -> Result<Record, &'static str> {
-        self.decode(offset).ok_or("a record of a packed value cannot be decoded")
+        self.decode(offset).ok_or("a record of the packed value cannot be decoded")
     }
 
     fn decode(&self, offset: u64) -> Option<Record> {
@@ -213,7 +213,7 @@ impl Packed {
     }
 }
 
-/// Cuts pieces off the front of a record, never past its end.
+/// Slices parts from the front of a record, never beyond its end.
 struct Cut<'a> {
     bytes: &'a Bytes,
     at: usize,
@@ -247,7 +247,7 @@ fn head_crc(topic: &str, partition: u16, head: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    const CAPS: Caps = Caps { bytes_max: 4096, records_max: 5 };
+    const LIMITS: PackLimits = PackLimits { bytes_max: 4096, records_max: 5 };
 
     fn record(i: usize) -> Record {
         Record {
@@ -261,7 +261,7 @@ mod tests {
     fn pack(records: &[Record], end: u64) -> Vec<(u64, Vec<u8>)> {
         let mut encoded = Encoded::default();
         records.iter().for_each(|record| encoded.push(record));
-        let mut packer = Packer::new("t", 3, end, CAPS);
+        let mut packer = Packer::new("t", 3, end, LIMITS);
         let mut values = Vec::new();
         packer.push(&encoded, |base, value| values.push((base, value)));
         packer.finish(|base, value| values.push((base, value)));
@@ -269,7 +269,7 @@ mod tests {
         values
     }
 
-    /// Proves that records come back as they went in, over several values, without a gap between them.
+    /// Proves that records read back unchanged over several values, without a gap between them.
     #[test]
     fn records_survive_packing() {
         let records: Vec<Record> = (0..23).map(record).collect();
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!(next, 123);
     }
 
-    /// Proves that no value exceeds the caps, and that a record above the byte cap stands alone.
+    /// Proves that no value exceeds the limits, and that a record above the byte limit gets a value of its own.
     #[test]
     fn caps_hold() {
         let large = Record { value: Bytes::from(vec![1; 10_000]), ..Record::default() };
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(bases, [0, 1, 2, 7]);
     }
 
-    /// Proves that every single flipped bit, every truncation and every wrong place is noticed.
+    /// Proves that every flipped bit, every truncation and every wrong key is noticed.
     #[test]
     fn damage_is_noticed() {
         let records: Vec<Record> = (0..4).map(record).collect();

@@ -1,21 +1,21 @@
-//! The checks before the store may touch its files.
+//! The checks before the store may change its files.
 //!
-//! The store trusts some of its files more than they deserve. It takes a directory without its version file for a new one; it deletes a
-//! keyspace without the file `current`; it reads a manifest without comparing it with the checksum that `current` holds, deletes the tables that a
-//! damaged manifest does not name, and asks for as much memory as a damaged length says. So these files are checked here, read only.
+//! The store relies on some of its files without verifying them. It treats a directory without the file `version` as new. It deletes a
+//! keyspace without the file `current`. It does not compare a manifest with the checksum in `current`, deletes tables that a damaged
+//! manifest does not name, and allocates as much memory as a damaged length says. So these files are checked here, without changing them.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use super::open::{locked, unavailable};
+use super::store_error::{locked, unavailable};
 use crate::Error;
 
-/// Checks the store's directory; `was_used` says that a log was opened in it before. Clears away a creation that a crash cut short, because
-/// the store refuses both files it then finds and files it then misses.
+/// Checks the store's directory. `was_used` tells whether a log was opened there before. Removes a creation that a crash interrupted,
+/// because the store refuses a partly created directory.
 pub(super) fn check(store: &Path, was_used: bool) -> Result<(), Error> {
     let failed = |error: io::Error| unavailable(format!("the log's directory {} cannot be used", store.display()), error);
-    // Held until this returns: a running log changes the files that are compared here.
+    // The lock is held until this function returns, because a running log changes the files that are compared here.
     let lock = File::options().create(true).append(true).open(store.join("lock")).map_err(failed)?;
     match lock.try_lock() {
         Ok(()) => {}
@@ -27,7 +27,7 @@ pub(super) fn check(store: &Path, was_used: bool) -> Result<(), Error> {
     if fs::metadata(&version).is_ok_and(|version| version.len() > 0) {
         return keyspaces.iter().try_for_each(|keyspace| check_manifest(keyspace));
     }
-    // The store makes its own keyspace, 0, at creation; others are made for topics.
+    // The store creates keyspace 0 itself; the others belong to topics.
     if was_used || keyspaces.iter().any(|keyspace| !keyspace.ends_with("0")) {
         return Err(broken(&version, "is missing or empty although the log was in use"));
     }
@@ -41,8 +41,8 @@ pub(super) fn check(store: &Path, was_used: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Compares a keyspace's manifest with the checksum kept for it in `current`: manifest number u64, xxh3 u128 (little endian), one byte that names the
-/// kind of checksum.
+/// Compares a keyspace's manifest with the checksum in `current`. The file `current` holds the manifest number (u64) and its xxh3 checksum
+/// (u128), both little endian, and one byte for the kind of checksum.
 fn check_manifest(keyspace: &Path) -> Result<(), Error> {
     if !keyspace.is_dir() {
         return Ok(());
@@ -73,18 +73,18 @@ fn check_manifest(keyspace: &Path) -> Result<(), Error> {
     let manifest = keyspace.join(format!("v{}", u64::from_le_bytes(*number)));
     let bytes = fs::read(&manifest).map_err(failed(&manifest))?;
     if xxhash_rust::xxh3::xxh3_128(&bytes) != u128::from_le_bytes(*checksum) {
-        return Err(broken(&manifest, "does not match its checksum in the file current beside it"));
+        return Err(broken(&manifest, "does not match its checksum in the file current"));
     }
     Ok(())
 }
 
-/// The size of the store's journals.
+/// Returns the total size of the store's journals in bytes.
 pub(super) fn journal_bytes(store: &Path) -> io::Result<u64> {
     let journals = entries(store)?.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "jnl"));
     journals.map(|path| fs::metadata(path).map(|journal| journal.len())).sum()
 }
 
-/// The paths in a directory; none if there is no directory.
+/// Lists the paths in a directory; none if the directory does not exist.
 fn entries(dir: &Path) -> io::Result<Vec<std::path::PathBuf>> {
     match fs::read_dir(dir) {
         Ok(entries) => entries.map(|entry| entry.map(|entry| entry.path())).collect(),

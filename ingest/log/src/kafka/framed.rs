@@ -1,13 +1,13 @@
-//! Values as readers of Kafka know them from schema registries: a zero byte, the schema's id there, the datum.
+//! The schema-registry framing of values: a zero byte, the schema id, and the Avro datum.
 //!
 //! ```text
-//! inside:    C3 01 | fingerprint, 8 bytes | datum           everywhere in this program
-//! on Kafka:  00    | id, 4 bytes          | datum           where values are framed by a registry
+//! engine:    C3 01 | fingerprint, 8 bytes | datum           everywhere in this program
+//! Kafka:     00    | id, 4 bytes          | datum           with a schema registry
 //! ```
 //!
-//! Promises: only the frame differs, so hashes of datums, offsets and all that follows from values are the same in either framing;
-//! a topic with values in both reads on; a schema that a newer version registered is asked for once; what was framed by a registry and
-//! cannot be told from it is an error that names the record, never passed over.
+//! Guarantees: only the framing differs, so content hashes, offsets and all derived data are equal with and without a registry. A topic may
+//! contain values of both framings. A schema that a newer version registered is requested once. A value with an unknown schema is an error
+//! that names the record; it is never skipped.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -21,35 +21,34 @@ use schemas::topics::Topic;
 use super::registry::{self, Registry};
 use crate::{Append, Error, EventLog, Stored};
 
-/// How values are framed on Kafka.
+/// The framing of values on Kafka.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Framing {
-    /// As inside.
+    /// The engine's own framing, without a registry.
     #[default]
     SingleObject,
-    /// By a registry.
+    /// Confluent framing with a schema registry.
     Confluent,
 }
 
-/// A log whose values are, or were, framed by a registry.
+/// A log whose values have, or had, the framing of a schema registry.
 pub struct FramedLog {
     log: Arc<dyn EventLog>,
     framing: Framing,
     registry: Option<Registry>,
-    /// What is registered: by schema for writing, by id for reading.
+    /// The known schemas: ids by schema for writing, schemas by id for reading.
     ids: HashMap<Fingerprint, u32>,
     schemas: RwLock<HashMap<u32, Fingerprint>>,
 }
 
 impl FramedLog {
-    /// Around a log without a registry: values that were framed by one are refused with the reason.
+    /// Wraps a log without a registry. Values that have registry framing are refused with an error that names the setting.
     #[must_use]
     pub fn unregistered(log: Arc<dyn EventLog>) -> Arc<Self> {
         Arc::new(Self { log, framing: Framing::SingleObject, registry: None, ids: HashMap::new(), schemas: RwLock::default() })
     }
 
-    /// Around a log with a registry, in which every version of every topic's schema is registered under the topic's name with
-    /// `prefix` before it and `-value` behind.
+    /// Wraps a log with a registry. Registers every version of every topic's schema under the subject `{prefix}{topic}-value`.
     ///
     /// # Errors
     /// When the registry does not answer or refuses a schema.
@@ -64,7 +63,7 @@ impl FramedLog {
         let (mut ids, mut schemas) = (HashMap::new(), HashMap::new());
         for topic in topics {
             let subject = format!("{prefix}{}-value", topic.name);
-            // Older ones first, so that a subject's versions ascend.
+            // Older versions first, so that the versions of a subject ascend.
             for text in avro::ALL.iter().rev().filter(|text| text.topic == topic.name) {
                 let Some(fingerprint) = text.fingerprint() else { continue };
                 let id = registry.register(&subject, text.json).await?;
@@ -72,18 +71,18 @@ impl FramedLog {
                 schemas.insert(id, fingerprint);
             }
         }
-        tracing::info!(url = registry.url(), schemas = ids.len(), "schemas are registered");
+        tracing::info!(url = registry.url(), schemas = ids.len(), "schemas registered");
         Ok(Arc::new(Self { log, framing, registry: Some(registry), ids, schemas: RwLock::new(schemas) }))
     }
 
-    /// As it stands on Kafka.
+    /// Converts a value to its framing on Kafka.
     fn outside(&self, value: &Bytes) -> Option<Bytes> {
         let (fingerprint, datum) = avro::split(value)?;
         let id = self.ids.get(&fingerprint)?;
         Some([&[0], &id.to_be_bytes()[..], datum].concat().into())
     }
 
-    /// As it stands inside; `None` if the value is not framed by a registry, or none of ours.
+    /// Converts a value to the engine's framing; `None` if the value has no registry framing or is not one of our records.
     async fn inside(&self, topic: &'static Topic, partition: u32, stored: &Stored) -> Result<Option<Bytes>, Error> {
         let record = &stored.record;
         let Some((id, datum)) = record.value.strip_prefix(&[0]).and_then(|rest| rest.split_first_chunk::<4>()) else { return Ok(None) };
@@ -94,7 +93,7 @@ impl FramedLog {
         let known = self.schemas.read().unwrap_or_else(PoisonError::into_inner).get(&id).copied();
         let fingerprint = match known {
             Some(fingerprint) => fingerprint,
-            None => self.learn(id).await.map_err(|(reason, source)| Error::Unavailable {
+            None => self.fetch_schema(id).await.map_err(|(reason, source)| Error::Unavailable {
                 what: format!("the schema {id} of {}/{partition} offset {} is not known: {reason}", topic.name, stored.offset.0),
                 source,
             })?,
@@ -107,16 +106,18 @@ impl FramedLog {
         Ok(Some(avro::joined(&fingerprint, datum).into()))
     }
 
-    /// Asks for a schema that this version did not register.
-    async fn learn(&self, id: u32) -> Result<Fingerprint, (String, Cause)> {
+    /// Requests a schema that this version did not register.
+    async fn fetch_schema(&self, id: u32) -> Result<Fingerprint, (String, Cause)> {
         let Some(registry) = &self.registry else {
-            return Err(("it was framed by a schema registry; name it in avro.registry_url".to_owned(), None));
+            return Err(("it has the framing of a schema registry; set avro.registry_url".to_owned(), None));
         };
-        let found = registry.schema(id).await.map_err(|error| ("the registry was asked".to_owned(), Some(Box::new(error) as Box<_>)))?;
-        let json = found.ok_or_else(|| (format!("the registry at {} has none of that id", registry.url()), None))?;
-        let fingerprint = avro::learn(&json).map_err(|error| ("what the registry has is no schema".to_owned(), Some(error.into())))?;
+        let found =
+            registry.schema(id).await.map_err(|error| ("the registry did not return it".to_owned(), Some(Box::new(error) as Box<_>)))?;
+        let json = found.ok_or_else(|| (format!("the registry at {} has no schema with that id", registry.url()), None))?;
+        let fingerprint =
+            avro::learn(&json).map_err(|error| ("the registry returned something that is not a schema".to_owned(), Some(error.into())))?;
         self.schemas.write().unwrap_or_else(PoisonError::into_inner).insert(id, fingerprint);
-        tracing::info!(id, "a schema of another version was learnt");
+        tracing::info!(id, "loaded a schema of another version");
         Ok(fingerprint)
     }
 }
@@ -150,7 +151,7 @@ impl EventLog for FramedLog {
             match self.inside(topic, partition, stored).await {
                 Ok(Some(value)) => stored.record.value = value,
                 Ok(None) => {}
-                // What was read before it is kept; the next read begins with it.
+                // Records before the error are returned; the next read starts at the error.
                 Err(_) if at > 0 => {
                     records.truncate(at);
                     break;

@@ -1,16 +1,18 @@
-//! The log on Apache Kafka, or any broker that speaks its protocol. [README.md](README.md) tells one record's whole way.
+//! The log on Apache Kafka or another broker with the same protocol. [README.md](README.md) follows one record through it.
 //!
-//! Promises, beside those of [`EventLog`]:
-//! - "Durable" is what the broker means by `acks=all`: every in-sync replica has the record.
-//! - Topics are made with their partitions, never expire and are never compacted; one that is otherwise is refused at open.
-//! - An append whose answer was lost fails, and may stand in the log all the same; what repeats does not chain.
-//! - Read positions belong to the callers. No consumer group is ever joined.
+//! Guarantees, in addition to those of [`EventLog`]:
+//! - "Durable" means `acks=all`: every in-sync replica has the record.
+//! - Topics are created with their number of partitions, without expiry and compaction. A topic with other settings is refused when the log
+//!   is opened.
+//! - An append whose acknowledgement was lost returns an error, although its records may be in the log. Duplicates do not chain.
+//! - Callers store their read positions themselves. No consumer group is joined.
 
-mod ask;
 mod connect;
 mod fetch;
 mod framed;
+mod metadata;
 mod publish;
+mod records;
 pub mod registry;
 mod settings;
 mod tail;
@@ -25,35 +27,35 @@ use schemas::position::LogOffset;
 use schemas::topics::Topic;
 use tokio::sync::watch;
 
-use self::ask::Asker;
 use self::fetch::Fetchers;
 pub use self::framed::{FramedLog, Framing};
+use self::metadata::MetadataClient;
 use self::publish::Publisher;
 pub use self::settings::Options;
-use self::settings::{Told, failed};
+use self::settings::{ConnectionState, failed};
 use self::tail::Tail;
 use crate::{Append, Error, EventLog, Stored};
 
-/// How long a call waits for a broker that does not answer.
+/// How long a call waits for a broker that does not respond.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
-/// How long the question whether they answer at all waits.
+/// How long the readiness check waits for a broker.
 const READY_MAX: Duration = Duration::from_secs(2);
 
-/// Before a client is replaced that was lately made, and before it is told anew what to follow.
-const ANEW_PAUSE: Duration = Duration::from_secs(1);
+/// The pause before a client that was created recently is replaced, and before its subscriptions are assigned again.
+const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
 
-/// One partition.
-struct Place {
+/// The state of one partition.
+struct PartitionState {
     topic: &'static Topic,
     partition: u32,
     /// The topic's name on the broker.
     name: Arc<str>,
-    /// The highest end known: acknowledged, seen or asked for.
+    /// The highest known end offset: acknowledged, read or requested.
     end: watch::Sender<u64>,
 }
 
-impl Place {
-    /// Takes in that the partition ends at `end` at least.
+impl PartitionState {
+    /// Records that the partition's end is `end` or higher.
     fn raise_end(&self, end: u64) {
         self.end.send_if_modified(|known| {
             let is_higher = end > *known;
@@ -67,23 +69,23 @@ impl Place {
     }
 }
 
-/// What all parts share.
+/// State that all parts of the log share.
 struct Shared {
     options: Options,
     /// All partitions of all topics, in the order of `options.topics`.
-    places: Vec<Place>,
+    partitions: Vec<PartitionState>,
     closed: watch::Sender<bool>,
 }
 
 impl Shared {
-    fn place_index(&self, topic: &'static Topic, partition: u32) -> Result<usize, Error> {
-        let found = self.places.iter().position(|place| place.topic.name == topic.name && place.partition == partition);
+    fn partition_index(&self, topic: &'static Topic, partition: u32) -> Result<usize, Error> {
+        let found = self.partitions.iter().position(|state| state.topic.name == topic.name && state.partition == partition);
         found.ok_or(Error::NoPartition { topic: topic.name, partition })
     }
 
-    /// A new client that reads or asks.
-    fn consumer(&self) -> Result<BaseConsumer<Told>, Error> {
-        let made = self.options.consumer().create_with_context(Told::default());
+    /// Creates a consumer client.
+    fn consumer(&self) -> Result<BaseConsumer<ConnectionState>, Error> {
+        let made = self.options.consumer().create_with_context(ConnectionState::default());
         made.map_err(|error| failed(&self.options, "the consumer cannot be made", Some(error)))
     }
 
@@ -92,51 +94,51 @@ impl Shared {
     }
 }
 
-/// A log on Kafka.
+/// An [`EventLog`] on Kafka.
 pub struct KafkaLog {
     shared: Arc<Shared>,
     publisher: Publisher,
-    asker: Arc<Asker>,
+    metadata: Arc<MetadataClient>,
     tail: Tail,
     fetchers: Fetchers,
 }
 
 impl KafkaLog {
-    /// Connects, makes the topics that are missing, and checks those that are there.
+    /// Connects, creates missing topics, and checks existing ones.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if no broker answers, credentials are refused, or a topic is not as it must be; the reason says which.
+    /// [`Error::Unavailable`] if no broker answers, the credentials are refused, or a topic has wrong settings; the text says which.
     pub async fn open(options: Options) -> Result<Arc<Self>, Error> {
-        connect::reach(&options).await?;
+        connect::wait_for_broker(&options).await?;
         topics::make(&options).await?;
-        let mut places = Vec::new();
+        let mut partitions = Vec::new();
         for topic in options.topics {
             let name: Arc<str> = options.name_of(topic).into();
             for partition in 0..topic.partitions {
-                places.push(Place { topic, partition, name: Arc::clone(&name), end: watch::Sender::new(0) });
+                partitions.push(PartitionState { topic, partition, name: Arc::clone(&name), end: watch::Sender::new(0) });
             }
         }
-        let shared = Arc::new(Shared { options, places, closed: watch::Sender::new(false) });
+        let shared = Arc::new(Shared { options, partitions, closed: watch::Sender::new(false) });
         let publisher = Publisher::new(&shared)?;
-        let asker = Asker::new(&shared)?;
-        let tail = Tail::start(&shared, &asker)?;
+        let metadata = MetadataClient::new(&shared)?;
+        let tail = Tail::start(&shared, &metadata)?;
         let fetchers = Fetchers::new(&shared);
-        Ok(Arc::new(Self { shared, publisher, asker, tail, fetchers }))
+        Ok(Arc::new(Self { shared, publisher, metadata, tail, fetchers }))
     }
 
-    fn place(&self, topic: &'static Topic, partition: u32) -> Result<(usize, &Place), Error> {
-        let index = self.shared.place_index(topic, partition)?;
-        let place = self.shared.places.get(index).ok_or(Error::NoPartition { topic: topic.name, partition })?;
-        Ok((index, place))
+    fn state(&self, topic: &'static Topic, partition: u32) -> Result<(usize, &PartitionState), Error> {
+        let index = self.shared.partition_index(topic, partition)?;
+        let state = self.shared.partitions.get(index).ok_or(Error::NoPartition { topic: topic.name, partition })?;
+        Ok((index, state))
     }
 
-    /// The partition's end, as the broker says it now.
-    async fn ask_end(&self, index: usize) -> Result<u64, Error> {
-        let end = self.asker.end(index).await?;
-        if let Some(place) = self.shared.places.get(index) {
-            place.raise_end(end);
-            // An acknowledged record is there, whatever an older answer says.
-            return Ok(end.max(*place.end.borrow()));
+    /// Asks the broker for the partition's current end.
+    async fn fetch_end(&self, index: usize) -> Result<u64, Error> {
+        let end = self.metadata.end(index).await?;
+        if let Some(state) = self.shared.partitions.get(index) {
+            state.raise_end(end);
+            // An acknowledged record counts, even if the broker's answer is older.
+            return Ok(end.max(*state.end.borrow()));
         }
         Ok(end)
     }
@@ -156,16 +158,16 @@ impl EventLog for KafkaLog {
         records_max: usize,
         bytes_max: usize,
     ) -> Result<Vec<Stored>, Error> {
-        let (index, place) = self.place(topic, partition)?;
+        let (index, state) = self.state(topic, partition)?;
         self.tail.follow(index).await?;
-        let mut end = *place.end.borrow();
+        let mut end = *state.end.borrow();
         if from.0 >= end {
-            end = self.ask_end(index).await?;
+            end = self.fetch_end(index).await?;
         }
         if from.0 >= end || records_max == 0 {
             return Ok(Vec::new());
         }
-        let limits = fetch::Limits { from: from.0, end, records_max, bytes_max };
+        let limits = records::Limits { from: from.0, end, records_max, bytes_max };
         let tailed = tokio::time::timeout(ANSWER_MAX, self.tail.read(index, limits)).await;
         match tailed.map_err(|_| failed(&self.shared.options, "reading the newest records: none came", None))?? {
             Some(records) => Ok(records),
@@ -174,14 +176,14 @@ impl EventLog for KafkaLog {
     }
 
     async fn end(&self, topic: &'static Topic, partition: u32) -> Result<LogOffset, Error> {
-        let (index, _) = self.place(topic, partition)?;
-        self.ask_end(index).await.map(LogOffset)
+        let (index, _) = self.state(topic, partition)?;
+        self.fetch_end(index).await.map(LogOffset)
     }
 
     async fn wait_past(&self, topic: &'static Topic, partition: u32, end: LogOffset) -> Result<(), Error> {
-        let (index, place) = self.place(topic, partition)?;
+        let (index, state) = self.state(topic, partition)?;
         self.tail.follow(index).await?;
-        let (mut known, mut closed) = (place.end.subscribe(), self.shared.closed.subscribe());
+        let (mut known, mut closed) = (state.end.subscribe(), self.shared.closed.subscribe());
         tokio::select! {
             _ = known.wait_for(|known| *known > end.0) => Ok(()),
             _ = closed.wait_for(|closed| *closed) => Err(self.shared.closed()),
@@ -192,7 +194,7 @@ impl EventLog for KafkaLog {
         if *self.shared.closed.borrow() {
             return Err(self.shared.closed());
         }
-        self.asker.brokers().await
+        self.metadata.brokers().await
     }
 
     async fn close(&self) -> Result<(), Error> {

@@ -1,4 +1,4 @@
-//! Appending: an idempotent producer, replaced when the broker has fenced it off, and when it has lost its brokers.
+//! Appends records with an idempotent producer. The producer is replaced when the broker has fenced it or it has lost its brokers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,18 +10,18 @@ use rdkafka::util::Timeout;
 use schemas::position::LogOffset;
 use tokio::sync::Semaphore;
 
-use super::settings::{Told, failed};
+use super::settings::{ConnectionState, failed};
 use super::{ANSWER_MAX, Shared};
 use crate::{Append, Error, Record};
 
-/// What a record needs in the queue beside its bytes.
+/// The bytes that a record needs in the queue in addition to its content.
 const RECORD_OVERHEAD_BYTES: usize = 256;
 
-/// The appending half.
+/// The producing side of the log.
 pub(super) struct Publisher {
     shared: Arc<Shared>,
-    producer: Mutex<(FutureProducer<Told>, Told)>,
-    /// Bytes that may still be put on their way.
+    producer: Mutex<(FutureProducer<ConnectionState>, ConnectionState)>,
+    /// How many bytes may still be queued.
     room: Arc<Semaphore>,
 }
 
@@ -34,9 +34,9 @@ impl Publisher {
     pub(super) async fn append(&self, batch: Vec<Append>) -> Result<Vec<LogOffset>, Error> {
         let options = &self.shared.options;
         let mut bytes = 0;
-        let mut places = Vec::with_capacity(batch.len());
+        let mut partitions = Vec::with_capacity(batch.len());
         for append in &batch {
-            places.push(self.shared.place_index(append.topic, append.partition)?);
+            partitions.push(self.shared.partition_index(append.topic, append.partition)?);
             let size = size_of(&append.record);
             if size > options.record_bytes_max {
                 return Err(Error::TooLarge { bytes: size, bytes_max: options.record_bytes_max });
@@ -46,46 +46,46 @@ impl Publisher {
         if *self.shared.closed.borrow() {
             return Err(self.shared.closed());
         }
-        // A batch larger than the whole room takes all of it.
+        // A batch larger than the whole queue takes all of it.
         let permits = u32::try_from(bytes.min(options.queue_bytes_max)).unwrap_or(u32::MAX);
         let room = Arc::clone(&self.room).acquire_many_owned(permits).await.map_err(|_| self.shared.closed())?;
         self.replace_if_over(false)?;
-        let (deliveries, refused) = match self.send(&batch, &places) {
+        let (deliveries, refused) = match self.send(&batch, &partitions) {
             Ok(deliveries) => (deliveries, None),
             Err((deliveries, error)) => (deliveries, Some(error)),
         };
         let shared = Arc::clone(&self.shared);
-        // In a task of its own: what an appender gives up waiting for is still on its way, and takes room.
+        // Runs as a separate task: after its caller is cancelled, the batch is still being sent and takes queue space.
         let acknowledged = tokio::spawn(async move {
             let mut acknowledged = Vec::with_capacity(deliveries.len());
             let mut lost: Option<(usize, KafkaError)> = refused.map(|error| (deliveries.len(), error));
-            for (turn, (delivery, place)) in deliveries.into_iter().zip(&places).enumerate() {
+            for (index, (delivery, state)) in deliveries.into_iter().zip(&partitions).enumerate() {
                 match delivery.await {
                     Ok(Ok(delivery)) => {
                         let offset = LogOffset(u64::try_from(delivery.offset).unwrap_or(0));
-                        if let Some(place) = shared.places.get(*place) {
-                            place.raise_end(offset.next().0);
+                        if let Some(state) = shared.partitions.get(*state) {
+                            state.raise_end(offset.next().0);
                         }
                         acknowledged.push(offset);
                     }
-                    Ok(Err((error, _))) => lost = Some(lost.unwrap_or((turn, error))),
-                    Err(_) => lost = Some(lost.unwrap_or((turn, KafkaError::Canceled))),
+                    Ok(Err((error, _))) => lost = Some(lost.unwrap_or((index, error))),
+                    Err(_) => lost = Some(lost.unwrap_or((index, KafkaError::Canceled))),
                 }
             }
             drop(room);
             (acknowledged, lost)
         });
         let (offsets, lost) = acknowledged.await.map_err(|_| failed(options, "an append was interrupted", None))?;
-        let Some((turn, error)) = lost else { return Ok(offsets) };
+        let Some((index, error)) = lost else { return Ok(offsets) };
         self.replace_if_over(true)?;
-        Err(self.unacknowledged(&batch, offsets.len(), turn, error))
+        Err(self.unacknowledged(&batch, offsets.len(), index, error))
     }
 
-    /// What is wrong when a batch was not acknowledged whole. `turn` is the place in it of the record that failed with `error`.
-    fn unacknowledged(&self, batch: &[Append], acknowledged: usize, turn: usize, error: KafkaError) -> Error {
+    /// Builds the error of a batch that was not acknowledged completely. `index` is the index of the record that failed with `error`.
+    fn unacknowledged(&self, batch: &[Append], acknowledged: usize, index: usize, error: KafkaError) -> Error {
         let mut what = format!("{} of {} records were not acknowledged", batch.len() - acknowledged, batch.len());
         if matches!(error.rdkafka_error_code(), Some(RDKafkaErrorCode::MessageSizeTooLarge | RDKafkaErrorCode::InvalidMessageSize))
-            && let Some(append) = batch.get(turn)
+            && let Some(append) = batch.get(index)
         {
             let (name, bytes_max) = (self.shared.options.name_of(append.topic), self.shared.options.batch_bytes_max());
             what = format!(
@@ -96,20 +96,20 @@ impl Publisher {
         failed(&self.shared.options, &what, Some(error))
     }
 
-    /// Puts a batch on its way, in order; on a refusal, what was taken so far comes with it.
-    fn send(&self, batch: &[Append], places: &[usize]) -> Result<Vec<DeliveryFuture>, (Vec<DeliveryFuture>, KafkaError)> {
-        // One batch at a time: its records stay together in their partitions.
-        let (producer, _) = &*self.held();
+    /// Sends a batch in order. If the client refuses a record, the records sent so far are returned with the error.
+    fn send(&self, batch: &[Append], partitions: &[usize]) -> Result<Vec<DeliveryFuture>, (Vec<DeliveryFuture>, KafkaError)> {
+        // Batches are sent one at a time, so that the records of a batch stay together in their partitions.
+        let (producer, _) = &*self.lock();
         let mut deliveries = Vec::with_capacity(batch.len());
-        for (append, place) in batch.iter().zip(places) {
-            let Some(place) = self.shared.places.get(*place) else { continue };
+        for (append, state) in batch.iter().zip(partitions) {
+            let Some(state) = self.shared.partitions.get(*state) else { continue };
             let Record { key, value, headers, at_ms } = &append.record;
             let mut owned = OwnedHeaders::new_with_capacity(headers.count());
             for (name, value) in headers.iter() {
                 owned = owned.insert(Header { key: name, value: Some(value) });
             }
-            let record: FutureRecord<'_, [u8], [u8]> = FutureRecord::to(&place.name)
-                .partition(place.partition_i32())
+            let record: FutureRecord<'_, [u8], [u8]> = FutureRecord::to(&state.name)
+                .partition(state.partition_i32())
                 .key(&key[..])
                 .payload(&value[..])
                 .timestamp(*at_ms)
@@ -122,26 +122,27 @@ impl Publisher {
         Ok(deliveries)
     }
 
-    fn held(&self) -> MutexGuard<'_, (FutureProducer<Told>, Told)> {
+    fn lock(&self) -> MutexGuard<'_, (FutureProducer<ConnectionState>, ConnectionState)> {
         self.producer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A fatal error (fenced off, out of sequence) ends a producer for good: the next append begins with a new one. So does the loss of all
-    /// brokers, but what is on its way may still find them: until an append failed it is waited for.
+    /// Replaces a producer that cannot be used any more. A fatal error (fenced, out of sequence) ends a producer. So does the loss of all
+    /// brokers, but records in flight may still reach them, so the producer is replaced only after an append failed or when nothing is in
+    /// flight.
     fn replace_if_over(&self, has_failed: bool) -> Result<(), Error> {
-        let mut held = self.held();
-        let (current, told) = &*held;
+        let mut held = self.lock();
+        let (current, connection) = &*held;
         let fatal = current.client().fatal_error();
-        if fatal.is_some() || (told.is_lost() && (has_failed || current.in_flight_count() == 0)) {
-            tracing::warn!(?fatal, "the producer is replaced");
+        if fatal.is_some() || (connection.is_lost() && (has_failed || current.in_flight_count() == 0)) {
+            tracing::warn!(?fatal, "replacing the producer");
             *held = producer(&self.shared)?;
         }
         Ok(())
     }
 
-    /// Waits for what is on its way.
+    /// Waits until all sent records are acknowledged.
     pub(super) async fn close(&self) -> Result<(), Error> {
-        let producer = self.held().0.clone();
+        let producer = self.lock().0.clone();
         let flushed = tokio::task::spawn_blocking(move || producer.flush(Timeout::After(ANSWER_MAX))).await;
         match flushed {
             Ok(Ok(())) => Ok(()),
@@ -151,10 +152,10 @@ impl Publisher {
     }
 }
 
-fn producer(shared: &Shared) -> Result<(FutureProducer<Told>, Told), Error> {
-    let told = Told::default();
-    let made = shared.options.producer().create_with_context(told.clone());
-    Ok((made.map_err(|error| failed(&shared.options, "the producer cannot be made", Some(error)))?, told))
+fn producer(shared: &Shared) -> Result<(FutureProducer<ConnectionState>, ConnectionState), Error> {
+    let connection = ConnectionState::default();
+    let made = shared.options.producer().create_with_context(connection.clone());
+    Ok((made.map_err(|error| failed(&shared.options, "the producer cannot be made", Some(error)))?, connection))
 }
 
 fn size_of(record: &Record) -> usize {

@@ -1,8 +1,8 @@
-//! A schema registry, by the part of Confluent's HTTP interface that others offer too: registering a schema under a subject, and
-//! looking one up by id.
+//! A client for a schema registry, limited to the part of Confluent's HTTP API that other registries share: register a schema under a
+//! subject, and look up a schema by id.
 //!
-//! Promises: an answer within [`ANSWER_MAX`] or an error; never more bytes than [`ANSWER_BYTES_MAX`]; no redirect is followed, so that
-//! credentials go nowhere else; no credential is in an error or a log.
+//! Guarantees: each call ends within [`ANSWER_MAX`] with a result or an error and reads at most [`ANSWER_BYTES_MAX`] bytes. Redirects are
+//! not followed, so credentials go to no other host. No credential appears in an error or a log.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,23 +10,23 @@ use std::time::Duration;
 use reqwest::{Client, RequestBuilder, StatusCode, Url};
 use serde::{Deserialize, Serialize};
 
-/// To open a connection.
+/// The timeout for opening a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// From the request to the end of its answer.
+/// The timeout for a request and its complete answer.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
-/// The largest answer taken.
+/// The largest answer accepted, in bytes.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
-/// How much of the registry's own words an error shows.
-const WORDS_MAX: usize = 400;
-/// The media type of its requests and answers.
+/// How many characters of the registry's own message an error shows.
+const MESSAGE_CHARS_MAX: usize = 400;
+/// The media type of requests and answers.
 const MEDIA_TYPE: &str = "application/vnd.schemaregistry.v1+json";
 
-/// Where a registry is, and who asks.
+/// The address of a registry and its credentials.
 #[derive(Clone)]
 pub struct Options {
-    /// `http://host:port` or `https://…`, with a path where it has one.
+    /// `http://host:port` or `https://…`, with an optional path.
     pub url: String,
-    /// Name and password, if it wants any. Never shown.
+    /// User name and password, if the registry requires them. Never shown.
     pub credentials: Option<(String, String)>,
 }
 
@@ -36,68 +36,68 @@ impl fmt::Debug for Options {
     }
 }
 
-/// An address as it may be shown: what stands before an `@` may be a password.
+/// Removes user information from an address before it is shown, because it may contain a password.
 fn without_user(url: &str) -> &str {
     url.rsplit('@').next().unwrap_or_default()
 }
 
-/// Why a registry gave no id or no schema.
+/// Why the registry returned no id or no schema.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The address is none.
-    #[error("\"{0}\" is no http or https address of a schema registry (without name and password, which have settings of their own)")]
+    /// The address is not valid.
+    #[error("\"{0}\" is not an http or https address of a schema registry (user name and password have their own settings)")]
     Address(String),
-    /// The client cannot be made: most often, the machine has no certificates.
-    #[error("no http client can be made")]
+    /// The HTTP client cannot be built; most often because the machine has no root certificates.
+    #[error("the http client cannot be built")]
     Client(#[source] reqwest::Error),
-    /// Nobody answers there, or not in time.
+    /// The registry does not answer, or not in time.
     #[error("the schema registry at {url} does not answer")]
     Unreachable {
-        /// The registry.
+        /// The address of the registry.
         url: String,
         /// Why.
         #[source]
         source: reqwest::Error,
     },
-    /// The credentials are missing or refused.
+    /// The credentials are missing or were refused.
     #[error("the schema registry at {url} refuses the credentials (status {status}): avro.registry_username, avro.registry_password")]
     Credentials {
-        /// The registry.
+        /// The address of the registry.
         url: String,
         /// 401 or 403.
         status: u16,
     },
-    /// The schema does not go with those that the subject has.
+    /// The schema is not compatible with the earlier versions of its subject.
     #[error("the schema registry at {url} refuses the schema of {subject} as incompatible with those before it: {words}")]
     Incompatible {
-        /// The registry.
+        /// The address of the registry.
         url: String,
         /// The subject.
         subject: String,
-        /// Its reason.
+        /// The registry's reason.
         words: String,
     },
-    /// Another status.
+    /// The registry answered with an error status.
     #[error("the schema registry at {url} answered {what} with status {status}: {words}")]
     Status {
-        /// The registry.
+        /// The address of the registry.
         url: String,
-        /// What was asked.
+        /// The request.
         what: String,
         /// The status.
         status: u16,
-        /// What it said.
+        /// The registry's message.
         words: String,
     },
-    /// The answer is too large or not what the interface says.
-    #[error("the schema registry at {url} answered {what} with something else: {reason}")]
+    /// The answer is too large or not valid.
+    #[error("the schema registry at {url} gave an unexpected response to {what}: {reason}")]
     Answer {
-        /// The registry.
+        /// The address of the registry.
         url: String,
-        /// What was asked.
+        /// The request.
         what: String,
-        /// What is wrong.
+        /// What is wrong with the answer.
         reason: String,
     },
 }
@@ -115,12 +115,12 @@ struct Registered {
 #[derive(Deserialize)]
 struct Found {
     schema: String,
-    /// Absent for Avro.
+    /// Absent for Avro schemas.
     #[serde(default, rename = "schemaType")]
     schema_type: Option<String>,
 }
 
-/// What it says of a failure.
+/// The body of an error answer.
 #[derive(Default, Deserialize)]
 struct Refusal {
     #[serde(default)]
@@ -142,7 +142,7 @@ impl Registry {
         if !matches!(base.scheme(), "http" | "https") || base.host().is_none() || !is_plain {
             return Err(wrong());
         }
-        // Installed twice is an error that says it is installed already, which is all we want.
+        // A second installation fails because a provider is installed already, which is fine.
         drop(rustls::crypto::ring::default_provider().install_default());
         let mut client = Client::builder()
             .no_proxy()
@@ -151,7 +151,7 @@ impl Registry {
             .timeout(ANSWER_MAX)
             .redirect(reqwest::redirect::Policy::none());
         if base.scheme() == "http" {
-            // Speaks no TLS, so it trusts nobody, and works on a machine that has no certificates.
+            // Without TLS no root certificates are needed, so this works on a machine that has none.
             let trusts_nobody =
                 rustls::ClientConfig::builder().with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth();
             client = client.tls_backend_preconfigured(trusts_nobody);
@@ -160,16 +160,16 @@ impl Registry {
         Ok(Self { client, base, credentials: options.credentials })
     }
 
-    /// Its address.
+    /// Returns the registry's address.
     pub(super) fn url(&self) -> &str {
         self.base.as_str()
     }
 
-    /// The id of a schema under a subject, which is registered if it is not.
+    /// Returns the id of a schema under a subject. Registers the schema if necessary.
     pub(super) async fn register(&self, subject: &str, schema: &str) -> Result<u32, Error> {
         let path = format!("subjects/{subject}/versions");
         let what = format!("POST /{path}");
-        let body = serde_json::to_vec(&Registering { schema }).map_err(|error| self.odd(&what, error))?;
+        let body = serde_json::to_vec(&Registering { schema }).map_err(|error| self.unexpected_response(&what, error))?;
         let request = self.client.post(self.at(&path)?).header("content-type", MEDIA_TYPE).body(body);
         let (status, body) = self.send(request, &what).await?;
         match status {
@@ -177,14 +177,14 @@ impl Registry {
                 let (url, subject) = (self.url().to_owned(), subject.to_owned());
                 Err(Error::Incompatible { url, subject, words: words(&body) })
             }
-            status if status.is_success() => {
-                serde_json::from_slice::<Registered>(&body).map(|registered| registered.id).map_err(|error| self.odd(&what, error))
-            }
+            status if status.is_success() => serde_json::from_slice::<Registered>(&body)
+                .map(|registered| registered.id)
+                .map_err(|error| self.unexpected_response(&what, error)),
             status => Err(self.status(&what, status, &body)),
         }
     }
 
-    /// The Avro schema of an id; `None` if it has none.
+    /// Returns the Avro schema with an id; `None` if the registry does not have it.
     pub(super) async fn schema(&self, id: u32) -> Result<Option<String>, Error> {
         let path = format!("schemas/ids/{id}");
         let what = format!("GET /{path}");
@@ -192,7 +192,7 @@ impl Registry {
         match status {
             StatusCode::NOT_FOUND => Ok(None),
             status if status.is_success() => {
-                let found: Found = serde_json::from_slice(&body).map_err(|error| self.odd(&what, error))?;
+                let found: Found = serde_json::from_slice(&body).map_err(|error| self.unexpected_response(&what, error))?;
                 Ok(found.schema_type.is_none_or(|schema_type| schema_type == "AVRO").then_some(found.schema))
             }
             status => Err(self.status(&what, status, &body)),
@@ -200,7 +200,7 @@ impl Registry {
     }
 
     fn at(&self, path: &str) -> Result<Url, Error> {
-        Url::parse(&format!("{}/{path}", self.url().trim_end_matches('/'))).map_err(|error| self.odd(path, error))
+        Url::parse(&format!("{}/{path}", self.url().trim_end_matches('/'))).map_err(|error| self.unexpected_response(path, error))
     }
 
     async fn send(&self, request: RequestBuilder, what: &str) -> Result<(StatusCode, Vec<u8>), Error> {
@@ -218,14 +218,14 @@ impl Registry {
         let mut body = Vec::new();
         while let Some(piece) = answer.chunk().await.map_err(unreachable)? {
             if body.len() + piece.len() > ANSWER_BYTES_MAX {
-                return Err(self.odd(what, format!("over {ANSWER_BYTES_MAX} bytes")));
+                return Err(self.unexpected_response(what, format!("over {ANSWER_BYTES_MAX} bytes")));
             }
             body.extend_from_slice(&piece);
         }
         Ok((status, body))
     }
 
-    fn odd(&self, what: &str, reason: impl fmt::Display) -> Error {
+    fn unexpected_response(&self, what: &str, reason: impl fmt::Display) -> Error {
         Error::Answer { url: self.url().to_owned(), what: what.to_owned(), reason: reason.to_string() }
     }
 
@@ -234,9 +234,9 @@ impl Registry {
     }
 }
 
-/// What a refusal says, in short.
+/// Extracts a short message from an error answer.
 fn words(body: &[u8]) -> String {
     let refusal: Refusal = serde_json::from_slice(body).unwrap_or_default();
     let words = if refusal.message.is_empty() { String::from_utf8_lossy(body).into_owned() } else { refusal.message };
-    words.chars().filter(|sign| !sign.is_control()).take(WORDS_MAX).collect()
+    words.chars().filter(|sign| !sign.is_control()).take(MESSAGE_CHARS_MAX).collect()
 }

@@ -1,4 +1,4 @@
-//! What the log is told about the brokers, and the client settings that its promises need.
+//! Settings of the Kafka connection, and the client properties that the log's guarantees need.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,35 +13,35 @@ use schemas::topics::{self, Topic};
 use crate::Error;
 
 const MIB: usize = 1024 * 1024;
-/// What a batch may have beside its one record.
+/// The bytes that a batch may need in addition to its single record.
 const BATCH_OVERHEAD_BYTES: usize = 64 * 1024;
 
-/// Where the brokers are, how they are spoken to, and how topics are made.
+/// The brokers, how to connect to them, and how topics are created.
 #[derive(Clone)]
 pub struct Options {
-    /// `host:port,…` of some brokers.
+    /// Some of the brokers, `host:port,…`.
     pub brokers: String,
-    /// The topics; [`topics::ALL`] but in tests.
+    /// The topics; [`topics::ALL`] except in tests.
     pub topics: &'static [Topic],
-    /// What the topics' names on the broker begin with, so that several engines share a cluster; mostly nothing.
+    /// A prefix of all topic names on the broker, so that several engines can share a cluster; usually empty.
     pub prefix: String,
-    /// Copies of each partition that a new topic gets.
+    /// The replication factor of new topics.
     pub replication: i32,
-    /// Copies that must have a record before it is acknowledged.
+    /// How many replicas must have a record before it is acknowledged (`min.insync.replicas`).
     pub in_sync_min: i32,
-    /// The largest record taken, in bytes of its key, value and headers.
+    /// The largest record accepted, in bytes of its key, value and headers.
     pub record_bytes_max: usize,
-    /// Records on their way to the brokers, in bytes; appends beyond wait their turn. At most 4 GiB.
+    /// How many bytes of records may be in flight to the brokers; further appends wait. At most 4 GiB.
     pub queue_bytes_max: usize,
-    /// The newest records kept in memory for readers that follow, over all partitions, in bytes.
+    /// How many bytes of the newest records are cached in memory for readers that keep up, over all partitions.
     pub tail_bytes_max: usize,
-    /// Client properties for TLS and SASL, by librdkafka's names (`security.protocol`, `sasl.mechanism`, `sasl.username`,
-    /// `sasl.password`, `ssl.ca.location` …). Never shown.
+    /// Client properties for TLS and SASL with librdkafka's names (`security.protocol`, `sasl.mechanism`, `sasl.username`, `sasl.password`,
+    /// `ssl.ca.location` …). Never shown.
     pub security: Vec<(String, String)>,
 }
 
 impl Options {
-    /// Brokers without TLS or SASL, one copy of each topic.
+    /// Settings without TLS and SASL, and with a replication factor of 1.
     #[must_use]
     pub fn new(brokers: &str) -> Self {
         Self {
@@ -57,18 +57,18 @@ impl Options {
         }
     }
 
-    /// The name of a topic on the broker.
+    /// Returns the name of a topic on the broker.
     #[must_use]
     pub fn name_of(&self, topic: &Topic) -> String {
         format!("{}{}", self.prefix, topic.name)
     }
 
-    /// The largest batch that the broker must take.
+    /// Returns the largest batch that the broker must accept, in bytes.
     pub(super) fn batch_bytes_max(&self) -> usize {
         self.record_bytes_max + BATCH_OVERHEAD_BYTES
     }
 
-    /// What every client is told; enough for making and checking topics.
+    /// Returns the properties of every client. They are sufficient for creating and checking topics.
     #[must_use]
     pub fn client(&self) -> ClientConfig {
         let mut config = ClientConfig::new();
@@ -77,7 +77,7 @@ impl Options {
             .set("bootstrap.servers", &self.brokers)
             .set("client.id", "highwater")
             .set("allow.auto.create.topics", "false")
-            // A broker that comes back is soon found again.
+            // Reconnects quickly to a broker that returns.
             .set("reconnect.backoff.ms", "50")
             .set("reconnect.backoff.max.ms", "1000")
             .set("socket.keepalive.enable", "true")
@@ -88,7 +88,7 @@ impl Options {
         config
     }
 
-    /// For appending: idempotent, so that a retry neither repeats nor reorders.
+    /// Returns the producer properties. The producer is idempotent, so a retry neither duplicates nor reorders records.
     #[must_use]
     pub fn producer(&self) -> ClientConfig {
         let mut config = self.client();
@@ -96,19 +96,19 @@ impl Options {
             .set("enable.idempotence", "true")
             .set("acks", "all")
             .set("compression.type", "lz4")
-            // The batches are ours: waiting for more would only delay them.
+            // Records arrive as batches already; waiting for more would only delay them.
             .set("linger.ms", "1")
             .set("batch.num.messages", "10000")
             .set("message.max.bytes", self.batch_bytes_max().to_string())
-            // The queue is bounded by `queue_bytes_max`, before records reach it.
+            // The queue is limited by `queue_bytes_max` before records reach the client.
             .set("queue.buffering.max.messages", "0")
             .set("queue.buffering.max.kbytes", "2097151")
-            // Beyond, the answer is unknown and the append fails.
+            // After this time the result is unknown and the append fails.
             .set("delivery.timeout.ms", "20000");
         config
     }
 
-    /// For reading: no group, positions are ours, a position that is gone is an error.
+    /// Returns the consumer properties: no consumer group, no committed offsets, and an error for an offset that does not exist.
     #[must_use]
     pub fn consumer(&self) -> ClientConfig {
         let mut config = self.client();
@@ -128,23 +128,23 @@ impl Options {
     }
 }
 
-/// What the client says of itself goes to our log; that it lost all its brokers is kept.
+/// Logs the reports of a client, and remembers whether it lost all its brokers.
 ///
-/// Such a client may stay so for good: a broker that was away for longer than its session may name no brokers at all, at which librdkafka
-/// forgets even those of its settings (its issue 5301). So its owner makes a new one.
+/// Such a client may never recover: a broker that was unreachable for longer than its session may return an empty broker list, and
+/// librdkafka then forgets its configured brokers too (its issue 5301). The owner of the client then creates a new one.
 #[derive(Clone, Default)]
-pub(super) struct Told {
+pub(super) struct ConnectionState {
     is_lost: Arc<AtomicBool>,
 }
 
-impl Told {
-    /// Whether the client has once lost all its brokers.
+impl ConnectionState {
+    /// Whether the client has lost all its brokers at some time.
     pub(super) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Relaxed)
     }
 }
 
-impl ClientContext for Told {
+impl ClientContext for ConnectionState {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         match level {
             RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical | RDKafkaLogLevel::Error => {
@@ -162,9 +162,9 @@ impl ClientContext for Told {
     }
 }
 
-impl ConsumerContext for Told {}
+impl ConsumerContext for ConnectionState {}
 
-/// An error of the client, with what was tried.
+/// Builds the error of a failed client call; `what` describes the call.
 pub(super) fn failed(options: &Options, what: &str, source: Option<KafkaError>) -> Error {
     let what = format!("kafka at {}: {what}", options.brokers);
     Error::Unavailable { what, source: source.map(|source| Box::new(source) as Box<dyn std::error::Error + Send + Sync>) }

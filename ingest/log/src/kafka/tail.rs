@@ -1,5 +1,5 @@
-//! The newest records: one consumer follows every partition that somebody reads, and keeps what came last, so that all readers
-//! of this process share one fetch, and waiting costs the broker nothing.
+//! A cache of the newest records. One consumer follows every partition that is read in this process, so that all readers share one fetch
+//! and waiting costs the broker nothing.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -15,20 +15,20 @@ use rdkafka::types::RDKafkaErrorCode;
 use schemas::position::LogOffset;
 use tokio::sync::{OnceCell, watch};
 
-use super::ask::Asker;
-use super::fetch::{Limits, stored};
-use super::settings::{Told, failed};
-use super::{ANEW_PAUSE, Shared};
+use super::metadata::MetadataClient;
+use super::records::{Limits, assignment, stored};
+use super::settings::{ConnectionState, failed};
+use super::{RECONNECT_PAUSE, Shared};
 use crate::{Error, Stored};
 
-/// How soon the thread sees that the log was closed.
+/// How soon the thread notices that the log was closed.
 const POLL: Duration = Duration::from_millis(100);
-/// How long records that are acknowledged may be on their way here.
-const ON_THEIR_WAY_MAX: Duration = Duration::from_secs(5);
-/// What one partition may keep at least.
+/// How long acknowledged records may take to arrive here.
+const ARRIVAL_DELAY_MAX: Duration = Duration::from_secs(5);
+/// The minimum cache size of one partition, in bytes.
 const PARTITION_BYTES_MIN: usize = 1024 * 1024;
 
-/// The newest records of one partition: all from `first` to before `next`.
+/// The newest records of one partition: all from offset `first` up to, but not including, `next`.
 #[derive(Default)]
 struct Ring {
     first: u64,
@@ -43,7 +43,7 @@ impl Ring {
             return;
         }
         if record.offset.0 > self.next {
-            // Offsets are dense: what is missing could not be read. Those who want it fetch it, and hear why.
+            // Offsets have no gaps, so the missing records could not be read. A reader that needs them fetches them and gets the error.
             self.records.clear();
             self.bytes = 0;
             self.first = record.offset.0;
@@ -66,7 +66,7 @@ fn size_of(stored: &Stored) -> usize {
 
 struct Slot {
     ring: Mutex<Ring>,
-    /// The offset after the last record that came.
+    /// The offset after the last record that arrived.
     seen: watch::Sender<u64>,
     followed: OnceCell<()>,
 }
@@ -77,32 +77,32 @@ impl Slot {
     }
 }
 
-/// The client, and the places that it was told to follow, by index.
+/// The consumer, and the partitions that it follows, by index.
 struct Following {
-    consumer: Arc<BaseConsumer<Told>>,
-    places: Vec<usize>,
+    consumer: Arc<BaseConsumer<ConnectionState>>,
+    partitions: Vec<usize>,
 }
 
-fn held(following: &Mutex<Following>) -> MutexGuard<'_, Following> {
+fn lock(following: &Mutex<Following>) -> MutexGuard<'_, Following> {
     following.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The follower of all partitions.
+/// Follows all partitions that are read.
 pub(super) struct Tail {
     shared: Arc<Shared>,
-    asker: Arc<Asker>,
-    /// One for each of the shared places.
+    metadata: Arc<MetadataClient>,
+    /// One entry per partition of the shared state.
     slots: Arc<Vec<Slot>>,
-    /// Held while the client is told what to follow.
+    /// Locked while the consumer's assignment changes.
     following: Arc<Mutex<Following>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Tail {
-    pub(super) fn start(shared: &Arc<Shared>, asker: &Arc<Asker>) -> Result<Self, Error> {
+    pub(super) fn start(shared: &Arc<Shared>, metadata: &Arc<MetadataClient>) -> Result<Self, Error> {
         let slot = || Slot { ring: Mutex::default(), seen: watch::Sender::new(0), followed: OnceCell::new() };
-        let slots: Arc<Vec<Slot>> = Arc::new(shared.places.iter().map(|_| slot()).collect());
-        let following = Arc::new(Mutex::new(Following { consumer: Arc::new(shared.consumer()?), places: Vec::new() }));
+        let slots: Arc<Vec<Slot>> = Arc::new(shared.partitions.iter().map(|_| slot()).collect());
+        let following = Arc::new(Mutex::new(Following { consumer: Arc::new(shared.consumer()?), partitions: Vec::new() }));
         let taking = {
             let (shared, slots, following) = (Arc::clone(shared), Arc::clone(&slots), Arc::clone(&following));
             move || follow(&shared, &slots, &following)
@@ -110,37 +110,39 @@ impl Tail {
         let thread = std::thread::Builder::new().name("kafka-tail".to_owned()).spawn(taking);
         let thread =
             thread.map_err(|error| Error::Unavailable { what: "a thread cannot be started".to_owned(), source: Some(Box::new(error)) })?;
-        Ok(Self { shared: Arc::clone(shared), asker: Arc::clone(asker), slots, following, thread: Mutex::new(Some(thread)) })
+        Ok(Self { shared: Arc::clone(shared), metadata: Arc::clone(metadata), slots, following, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Follows a partition from its end on, unless it is followed already.
+    /// Starts following a partition from its end, unless it is followed already.
     pub(super) async fn follow(&self, index: usize) -> Result<(), Error> {
-        let (Some(slot), Some(place)) = (self.slots.get(index), self.shared.places.get(index)) else { return Ok(()) };
+        let (Some(slot), Some(state)) = (self.slots.get(index), self.shared.partitions.get(index)) else { return Ok(()) };
         let begin = async || {
-            let end = self.asker.end(index).await?;
-            place.raise_end(end);
+            let end = self.metadata.end(index).await?;
+            state.raise_end(end);
             {
                 let mut ring = slot.ring();
                 (ring.first, ring.next) = (end, end);
             }
             slot.seen.send_replace(end);
             let wrong =
-                |error| failed(&self.shared.options, &format!("{}/{} cannot be followed", place.name, place.partition), Some(error));
-            let mut following = held(&self.following);
-            list(&place.name, place.partition_i32(), end).and_then(|list| following.consumer.incremental_assign(&list)).map_err(wrong)?;
-            following.places.push(index);
+                |error| failed(&self.shared.options, &format!("{}/{} cannot be followed", state.name, state.partition), Some(error));
+            let mut following = lock(&self.following);
+            assignment(&state.name, state.partition_i32(), end)
+                .and_then(|list| following.consumer.incremental_assign(&list))
+                .map_err(wrong)?;
+            following.partitions.push(index);
             Ok(())
         };
         slot.followed.get_or_try_init(begin).await?;
         Ok(())
     }
 
-    /// The records asked for, if they are among the newest; waits for those that are acknowledged and still on their way here. `None` if
-    /// they are older, or do not come: whoever fetches them hears why.
+    /// Returns the requested records if they are among the newest. Waits for records that are acknowledged and have not arrived yet.
+    /// Returns `None` if the records are older or do not arrive; the caller then fetches them and gets the reason.
     pub(super) async fn read(&self, index: usize, limits: Limits) -> Result<Option<Vec<Stored>>, Error> {
         let Some(slot) = self.slots.get(index) else { return Ok(None) };
         let (mut seen, mut closed) = (slot.seen.subscribe(), self.shared.closed.subscribe());
-        let mut late = pin!(tokio::time::sleep(ON_THEIR_WAY_MAX));
+        let mut late = pin!(tokio::time::sleep(ARRIVAL_DELAY_MAX));
         loop {
             let next = {
                 let ring = slot.ring();
@@ -162,7 +164,7 @@ impl Tail {
         }
     }
 
-    /// Ends following.
+    /// Stops following.
     pub(super) async fn stop(&self) {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
@@ -171,63 +173,58 @@ impl Tail {
     }
 }
 
-/// One partition from an offset on.
-pub(super) fn list(name: &str, partition: i32, from: u64) -> Result<TopicPartitionList, KafkaError> {
-    let mut list = TopicPartitionList::with_capacity(1);
-    list.add_partition_offset(name, partition, Offset::Offset(i64::try_from(from).unwrap_or(i64::MAX)))?;
-    Ok(list)
-}
-
-/// Tells the client anew to follow all that it was told to follow, each partition from where it stands; a new client, if this one is lost.
-fn follow_anew(shared: &Shared, slots: &[Slot], following: &Mutex<Following>) -> Arc<BaseConsumer<Told>> {
-    // Not at once: what the broker does not know now it may not know for a while.
-    std::thread::sleep(ANEW_PAUSE);
-    let mut following = held(following);
+/// Assigns all followed partitions again, each at its next offset. Replaces the consumer first if it has lost its brokers.
+fn restart_following(shared: &Shared, slots: &[Slot], following: &Mutex<Following>) -> Arc<BaseConsumer<ConnectionState>> {
+    // Waits first: a broker that does not know a partition now may not know it for a while.
+    std::thread::sleep(RECONNECT_PAUSE);
+    let mut following = lock(following);
     if following.consumer.context().is_lost() {
         match shared.consumer() {
             Ok(consumer) => following.consumer = Arc::new(consumer),
-            Err(error) => tracing::warn!(%error, "following topics"),
+            Err(error) => tracing::warn!(%error, "following topics failed, will retry"),
         }
     }
     let mut all = TopicPartitionList::new();
-    let added =
-        following.places.iter().filter_map(|index| shared.places.get(*index).zip(slots.get(*index))).try_for_each(|(place, slot)| {
+    let added = following.partitions.iter().filter_map(|index| shared.partitions.get(*index).zip(slots.get(*index))).try_for_each(
+        |(state, slot)| {
             let next = Offset::Offset(i64::try_from(slot.ring().next).unwrap_or(i64::MAX));
-            all.add_partition_offset(&place.name, place.partition_i32(), next)
-        });
+            all.add_partition_offset(&state.name, state.partition_i32(), next)
+        },
+    );
     if let Err(error) = added.and_then(|()| following.consumer.assign(&all)) {
-        tracing::warn!(%error, "topics cannot be followed anew");
+        tracing::warn!(%error, "topics cannot be followed again, will retry");
     }
     Arc::clone(&following.consumer)
 }
 
-/// The thread: takes records until the log is closed.
+/// The thread: caches records until the log is closed.
 fn follow(shared: &Shared, slots: &[Slot], following: &Mutex<Following>) {
-    let bytes_max = (shared.options.tail_bytes_max / shared.places.len().max(1)).max(PARTITION_BYTES_MIN);
-    let mut consumer = Arc::clone(&held(following).consumer);
+    let bytes_max = (shared.options.tail_bytes_max / shared.partitions.len().max(1)).max(PARTITION_BYTES_MIN);
+    let mut consumer = Arc::clone(&lock(following).consumer);
     while !*shared.closed.borrow() {
         if consumer.context().is_lost() {
-            consumer = follow_anew(shared, slots, following);
+            consumer = restart_following(shared, slots, following);
         }
         let message = match consumer.poll(POLL) {
             None => continue,
             Some(Err(error)) => {
-                tracing::warn!(%error, "following topics");
-                // A partition whose offset the broker did not know is no longer followed by the client; from all else it recovers.
+                tracing::warn!(%error, "following topics failed, will retry");
+                // The client stops following a partition when the broker does not know the offset. It recovers from all other errors by
+                // itself.
                 if matches!(error, KafkaError::MessageConsumption(RDKafkaErrorCode::AutoOffsetReset | RDKafkaErrorCode::OffsetOutOfRange)) {
-                    consumer = follow_anew(shared, slots, following);
+                    consumer = restart_following(shared, slots, following);
                 }
                 continue;
             }
             Some(Ok(message)) => message,
         };
-        let is_of = |place: &super::Place| *place.name == *message.topic() && place.partition_i32() == message.partition();
-        let Some(index) = shared.places.iter().position(is_of) else { continue };
-        let (Some(place), Some(slot)) = (shared.places.get(index), slots.get(index)) else { continue };
+        let is_of = |state: &super::PartitionState| *state.name == *message.topic() && state.partition_i32() == message.partition();
+        let Some(index) = shared.partitions.iter().position(is_of) else { continue };
+        let (Some(state), Some(slot)) = (shared.partitions.get(index), slots.get(index)) else { continue };
         let record = stored(&message);
         let LogOffset(next) = record.offset.next();
         slot.ring().push(record, bytes_max);
-        place.raise_end(next);
+        state.raise_end(next);
         slot.seen.send_replace(next);
     }
 }

@@ -1,4 +1,4 @@
-//! Topics as they must be: made where they are missing, checked where they are there.
+//! Creates missing topics and checks the settings of existing ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,17 +6,19 @@ use std::time::Duration;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
 use rdkafka::types::RDKafkaErrorCode;
 
-use super::settings::{Options, Told, failed};
+use super::settings::{ConnectionState, Options, failed};
 use crate::Error;
 
 const ANSWER_MAX: Duration = Duration::from_secs(15);
 
-/// Makes the topics that are missing, then checks all of them.
+/// Creates the missing topics, then checks all of them.
 pub(super) async fn make(options: &Options) -> Result<(), Error> {
-    let admin: AdminClient<Told> =
-        options.client().create_with_context(Told::default()).map_err(|error| failed(options, "the client cannot be made", Some(error)))?;
+    let admin: AdminClient<ConnectionState> = options
+        .client()
+        .create_with_context(ConnectionState::default())
+        .map_err(|error| failed(options, "the client cannot be made", Some(error)))?;
     let admin = Arc::new(admin);
-    let asked = AdminOptions::new().request_timeout(Some(ANSWER_MAX)).operation_timeout(Some(ANSWER_MAX));
+    let requested = AdminOptions::new().request_timeout(Some(ANSWER_MAX)).operation_timeout(Some(ANSWER_MAX));
     let names: Vec<String> = options.topics.iter().map(|topic| options.name_of(topic)).collect();
     let (in_sync_min, batch_bytes_max) = (options.in_sync_min.to_string(), options.batch_bytes_max().to_string());
     let wanted: Vec<NewTopic<'_>> = options
@@ -32,34 +34,34 @@ pub(super) async fn make(options: &Options) -> Result<(), Error> {
                 .set("min.insync.replicas", &in_sync_min)
                 .set("max.message.bytes", &batch_bytes_max)
                 .set("message.timestamp.type", "CreateTime")
-                // Times are the appender's, and some of them lie far off.
+                // Times come from the appender, and some are far from the broker's clock.
                 .set("message.timestamp.after.max.ms", "9223372036854775807");
-            // With a single copy, "acknowledged" can mean synced at least.
+            // With a single replica, at least every append is synced.
             if options.replication == 1 { topic.set("flush.messages", "1") } else { topic }
         })
         .collect();
-    let made = admin.create_topics(&wanted, &asked).await.map_err(|error| failed(options, "topics cannot be made", Some(error)))?;
+    let made = admin.create_topics(&wanted, &requested).await.map_err(|error| failed(options, "topics cannot be made", Some(error)))?;
     for result in made {
         match result {
-            Ok(name) => tracing::info!(topic = name, "a topic was made"),
+            Ok(name) => tracing::info!(topic = name, "topic created"),
             Err((_, RDKafkaErrorCode::TopicAlreadyExists)) => {}
             Err((name, code)) => return Err(failed(options, &format!("topic {name} cannot be made: {code}"), None)),
         }
     }
     check_partitions(options, &admin, &names).await?;
-    check_settings(options, &admin, &names, &asked).await
+    check_settings(options, &admin, &names, &requested).await
 }
 
-/// A topic with another number of partitions would put keys where nobody looks for them.
-async fn check_partitions(options: &Options, admin: &Arc<AdminClient<Told>>, names: &[String]) -> Result<(), Error> {
+/// Checks the number of partitions. With a different number, keys would be in partitions where no reader expects them.
+async fn check_partitions(options: &Options, admin: &Arc<AdminClient<ConnectionState>>, names: &[String]) -> Result<(), Error> {
     for (topic, name) in options.topics.iter().zip(names) {
-        // What was just made may not have reached the broker that is asked.
+        // A topic that was just created may be unknown to the asked broker for a moment.
         let mut found = 0;
         for _ in 0..50 {
-            let (admin, asked) = (Arc::clone(admin), name.clone());
+            let (admin, requested) = (Arc::clone(admin), name.clone());
             let looked_up = move || {
-                let metadata = admin.inner().fetch_metadata(Some(&asked), ANSWER_MAX)?;
-                Ok(metadata.topics().iter().find(|found| found.name() == asked).map_or(0, |found| found.partitions().len()))
+                let metadata = admin.inner().fetch_metadata(Some(&requested), ANSWER_MAX)?;
+                Ok(metadata.topics().iter().find(|found| found.name() == requested).map_or(0, |found| found.partitions().len()))
             };
             found = tokio::task::spawn_blocking(looked_up)
                 .await
@@ -72,7 +74,7 @@ async fn check_partitions(options: &Options, admin: &Arc<AdminClient<Told>>, nam
         }
         if found != topic.partitions as usize {
             let what = format!(
-                "topic {name} has {found} partitions, not {}: another program made it, or another version; take another [kafka] topic_prefix, or copy it by `highwater export`",
+                "topic {name} has {found} partitions, not {}: another program or version created it; choose another [kafka] topic_prefix, or copy it by `highwater export`",
                 topic.partitions
             );
             return Err(failed(options, &what, None));
@@ -81,15 +83,20 @@ async fn check_partitions(options: &Options, admin: &Arc<AdminClient<Told>>, nam
     Ok(())
 }
 
-async fn check_settings(options: &Options, admin: &AdminClient<Told>, names: &[String], asked: &AdminOptions) -> Result<(), Error> {
+async fn check_settings(
+    options: &Options,
+    admin: &AdminClient<ConnectionState>,
+    names: &[String],
+    requested: &AdminOptions,
+) -> Result<(), Error> {
     let resources: Vec<ResourceSpecifier<'_>> = names.iter().map(|name| ResourceSpecifier::Topic(name)).collect();
     let described =
-        admin.describe_configs(&resources, asked).await.map_err(|error| failed(options, "topics cannot be looked up", Some(error)))?;
+        admin.describe_configs(&resources, requested).await.map_err(|error| failed(options, "topics cannot be looked up", Some(error)))?;
     for (result, name) in described.into_iter().zip(names) {
         let found = result.map_err(|code| failed(options, &format!("the settings of topic {name} cannot be read: {code}"), None))?;
         let value = |key: &str| found.get(key).and_then(|entry| entry.value.as_deref()).unwrap_or_default();
         let wrong = |key: &str, must: &str| {
-            failed(options, &format!("topic {name} has {key}={}, but must have {must}: a log keeps everything", value(key)), None)
+            failed(options, &format!("topic {name} has {key}={}, but must have {must}: records must never be deleted", value(key)), None)
         };
         if value("cleanup.policy") != "delete" {
             return Err(wrong("cleanup.policy", "delete"));
@@ -101,7 +108,7 @@ async fn check_settings(options: &Options, admin: &AdminClient<Told>, names: &[S
         }
         if value("max.message.bytes").parse::<usize>().is_ok_and(|bytes| bytes < options.batch_bytes_max()) {
             let what = format!(
-                "topic {name} refuses records over {} bytes; it must take {}",
+                "topic {name} refuses records over {} bytes; it must accept {}",
                 value("max.message.bytes"),
                 options.batch_bytes_max()
             );

@@ -1,4 +1,4 @@
-//! The file: an Avro object container of records, compressed with snappy because that one checks its blocks.
+//! The archive file: an Avro object container of records, compressed with snappy because that codec checks each block.
 
 use std::io::{BufReader, Read, Write};
 use std::sync::LazyLock;
@@ -15,20 +15,20 @@ use serde_avro_fast::ser::{SerError, SerializerConfig};
 use super::{BATCH_BYTES, BATCH_RECORDS, Ends, Error};
 use crate::{Headers, Record, Stored};
 
-/// `None` would be a bug in this crate; a test writes with it.
+/// The schema of a record. `None` would be a bug in this crate; a test writes with the schema.
 static SCHEMA: LazyLock<Option<Schema>> = LazyLock::new(|| include_str!("record.avsc").parse().ok());
-/// Bytes of a block before it is compressed.
+/// The size of a block before compression, in bytes.
 const BLOCK_BYTES: u32 = 256 * 1024;
 
-/// What stands in the container's header beside the schema.
+/// The metadata in the container's header, in addition to the schema.
 #[derive(Serialize, Deserialize)]
 struct Metadata {
-    /// [`Ends`] as JSON.
+    /// The end offsets ([`Ends`]) as JSON.
     #[serde(rename = "highwater.ends")]
     ends: String,
 }
 
-/// Bytes as Avro's bytes.
+/// Serializes bytes as the Avro type `bytes`.
 struct Raw<T>(T);
 
 impl Serialize for Raw<&[u8]> {
@@ -73,13 +73,13 @@ struct Row<S, B> {
     at_ms: i64,
 }
 
-/// A file being written.
-pub(super) struct Archiving<W: Write> {
+/// Writes an archive file.
+pub(super) struct ArchiveWriter<W: Write> {
     writer: Writer<'static, 'static, W>,
 }
 
-impl<W: Write> Archiving<W> {
-    /// Begins a file that is to hold all below `ends`.
+impl<W: Write> ArchiveWriter<W> {
+    /// Starts an archive of all records below `ends`.
     pub(super) fn new(ends: &Ends, out: W) -> Result<Self, Error> {
         let wrong = |reason: String| Error::Write(<SerError as serde::ser::Error>::custom(reason));
         let schema = SCHEMA.as_ref().ok_or_else(|| wrong("its schema does not parse".to_owned()))?;
@@ -89,7 +89,7 @@ impl<W: Write> Archiving<W> {
         Ok(Self { writer: builder.build_with_user_metadata(out, metadata).map_err(Error::Write)? })
     }
 
-    /// Adds a record.
+    /// Writes one record.
     pub(super) fn push(&mut self, topic: &str, partition: u32, stored: &Stored) -> Result<(), Error> {
         let Record { key, value, headers, at_ms } = &stored.record;
         let row = Row {
@@ -104,38 +104,38 @@ impl<W: Write> Archiving<W> {
         self.writer.serialize(row).map_err(Error::Write)
     }
 
-    /// Writes what is buffered.
+    /// Flushes the last block.
     pub(super) fn finish(self) -> Result<(), Error> {
         self.writer.into_inner().map(|_| ()).map_err(Error::Write)
     }
 }
 
-/// Records of one partition that follow each other.
+/// Consecutive records of one partition.
 pub(super) struct Chunk {
     pub(super) topic: &'static Topic,
     pub(super) partition: u32,
-    /// The offset of the first one.
+    /// The offset of the first record.
     pub(super) first: u64,
     pub(super) records: Vec<Record>,
 }
 
-/// A file, opened: its header is read and fits the topics of this version.
+/// An opened archive file whose header was read and fits the topics of this version.
 pub struct Archive {
     file: String,
     ends: Ends,
     reader: Reader<ReaderRead<BufReader<Box<dyn Read + Send>>>>,
-    /// The record that ended the last chunk and begins the next.
+    /// The record that ended the last chunk, which begins the next one.
     ahead: Option<Row<String, Vec<u8>>>,
     is_read: bool,
-    /// The next offset of each partition.
+    /// The expected next offset of each partition.
     next: Vec<(&'static Topic, u32, u64)>,
 }
 
 impl Archive {
-    /// Reads a file's header; `file` names it in errors. Blocks.
+    /// Reads the header of an archive file; `file` is its name in errors. Blocks.
     ///
     /// # Errors
-    /// When it is no file of records, or one of topics that this version does not have.
+    /// When it is not an archive file, or names a topic that this version does not have.
     pub fn open(file: &str, from: Box<dyn Read + Send>) -> Result<Self, Error> {
         let no_archive = |reason: String| Error::NoArchive { file: file.to_owned(), reason };
         let from = ReaderRead::new(BufReader::with_capacity(1 << 20, from));
@@ -155,16 +155,16 @@ impl Archive {
         Ok(Self { file: file.to_owned(), ends, reader, ahead: None, is_read: false, next })
     }
 
-    /// What it holds, by its header.
+    /// The end offsets that the header promises.
     #[must_use]
     pub fn ends(&self) -> &Ends {
         &self.ends
     }
 
-    /// The next records; `None` after the last, once all that the header names have come. Blocks.
+    /// Reads the next records. Returns `None` after the last one, once every record that the header names was read. Blocks.
     pub(super) fn next_chunk(&mut self) -> Result<Option<Chunk>, Error> {
         let Some(row) = self.ahead.take().map_or_else(|| self.next_row(), |row| Ok(Some(row)))? else {
-            return self.whole().map(|()| None);
+            return self.check_complete().map(|()| None);
         };
         let (topic, partition, first) = self.take_offset(&row)?;
         let (mut bytes, mut records) = (0, Vec::new());
@@ -196,7 +196,7 @@ impl Archive {
         Ok(row)
     }
 
-    /// Passes a row's place, which must be the next one of its partition.
+    /// Checks that a row's offset is the next one of its partition, and advances.
     fn take_offset(&mut self, row: &Row<String, Vec<u8>>) -> Result<(&'static Topic, u32, u64), Error> {
         let place = self
             .next
@@ -214,7 +214,7 @@ impl Archive {
         Ok((topic, partition, expected))
     }
 
-    fn whole(&self) -> Result<(), Error> {
+    fn check_complete(&self) -> Result<(), Error> {
         for (topic, partition, found) in &self.next {
             let expected = self.ends.of(topic.name, *partition);
             if *found != expected {

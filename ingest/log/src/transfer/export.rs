@@ -1,4 +1,4 @@
-//! From a log to a file.
+//! Exports topics from a log to an archive file.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,27 +6,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use schemas::position::LogOffset;
 use schemas::topics::Topic;
 
-use super::archive::Archiving;
+use super::archive::ArchiveWriter;
 use super::{BATCH_BYTES, BATCH_RECORDS, Ends, Error};
 use crate::EventLog;
 
-/// Looks at the ends until two in a row agree.
-const LOOKS_MAX: usize = 50;
+/// How many times the end offsets are read at most until two consecutive reads agree.
+const END_READS_MAX: usize = 50;
 
-/// Writes all records of some topics to `write` in pieces, until it answers false. `progress` is told how many are written, of how many.
+/// Writes all records of some topics. `write` gets the archive in pieces and returns false to stop. `progress` is called with the number of
+/// records written so far and the total.
 ///
 /// # Errors
-/// When the log fails, or is appended to without a pause.
+/// When the log fails, or when other processes append to it without a pause.
 pub async fn export(
     log: &dyn EventLog,
     topics: &[&'static Topic],
     mut progress: impl FnMut(u64, u64) + Send,
     write: &mut (dyn FnMut(&[u8]) -> bool + Send),
 ) -> Result<(), Error> {
-    let ends = still(log, topics).await?;
+    let ends = stable_ends(log, topics).await?;
     let (mut done, total) = (0, ends.records());
     let is_closed = AtomicBool::new(false);
-    let mut archive = Archiving::new(&ends, Out { write, is_closed: &is_closed })?;
+    let mut archive = ArchiveWriter::new(&ends, Out { write, is_closed: &is_closed })?;
     for topic in topics {
         for partition in 0..topic.partitions {
             let (mut from, end) = (LogOffset(0), LogOffset(ends.of(topic.name, partition)));
@@ -52,10 +53,10 @@ pub async fn export(
     archive.finish()
 }
 
-/// The ends as they stood at one instant: they were the same before and after it.
-async fn still(log: &dyn EventLog, topics: &[&'static Topic]) -> Result<Ends, Error> {
+/// Reads the end offsets of one instant: two consecutive reads returned the same.
+async fn stable_ends(log: &dyn EventLog, topics: &[&'static Topic]) -> Result<Ends, Error> {
     let mut before = ends(log, topics).await?;
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..END_READS_MAX {
         let after = ends(log, topics).await?;
         if before == after {
             return Ok(after);
@@ -77,7 +78,7 @@ async fn ends(log: &dyn EventLog, topics: &[&'static Topic]) -> Result<Ends, Err
     Ok(ends)
 }
 
-/// Writes to somebody who may have gone away, which is no error.
+/// A writer that ends quietly when its reader has gone away.
 struct Out<'a> {
     write: &'a mut (dyn FnMut(&[u8]) -> bool + Send),
     is_closed: &'a AtomicBool,

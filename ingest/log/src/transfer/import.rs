@@ -1,4 +1,4 @@
-//! From files to a log.
+//! Imports archive files into a log.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use super::archive::{Archive, Chunk};
 use super::{BATCH_BYTES, BATCH_RECORDS, Ends, Error};
 use crate::{Append, EventLog, Headers, Record};
 
-/// Chunks that are read ahead.
+/// How many chunks are read ahead.
 const CHUNKS_AHEAD: usize = 2;
 
-/// What came of an import.
+/// The result of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Records appended.
     pub appended: u64,
-    /// Records that were there already, and the same.
+    /// Records that the log already had, with the same bytes.
     pub passed: u64,
 }
 
@@ -50,7 +50,7 @@ struct Event {
     ends: BTreeMap<String, Vec<i64>>,
 }
 
-/// Where the log must end once the imports that began are whole; `None` if all have ended.
+/// Returns the end offsets that the log must reach before all started imports are complete; `None` if no import is unfinished.
 ///
 /// # Errors
 /// When the log fails.
@@ -62,7 +62,7 @@ pub async fn unfinished(log: &dyn EventLog) -> Result<Option<Ends>, crate::Error
         let Some(last) = batch.last() else { break };
         from = last.offset.next();
         for stored in &batch {
-            // What is no event of ours says nothing.
+            // Records without a known event are ignored.
             let Ok(event) = avro::decode::<Event>(IMPORTS.name, &stored.record.value) else { continue };
             match event.event {
                 Step::Began => wanted.get_or_insert_default().raise(&Ends(event.ends)),
@@ -73,11 +73,11 @@ pub async fn unfinished(log: &dyn EventLog) -> Result<Option<Ends>, crate::Error
     Ok(wanted)
 }
 
-/// Appends what the files hold and the log does not, at the offsets that it has there. `at_ms` is when; `progress` is told how many
-/// records are passed or appended, of how many.
+/// Appends the records of the archives that the log does not have yet, at the offsets that they have in the archive. `at_ms` is the current
+/// time. `progress` is called with the number of records compared or appended so far and the total.
 ///
 /// # Errors
-/// When a file is broken or does not fit what the log has; what was appended before stays, and the import can be run again.
+/// When an archive is damaged or contradicts the log. Records that were appended before the error remain, and the import can be repeated.
 pub async fn import(
     log: &dyn EventLog,
     archives: Vec<Archive>,
@@ -87,8 +87,8 @@ pub async fn import(
     let mut ends = Ends::default();
     archives.iter().for_each(|archive| ends.raise(archive.ends()));
     let total = archives.iter().map(|archive| archive.ends().records()).sum();
-    let mut importing = Importing { log, at_ms, wanted: unfinished(log).await?, ends, outcome: Outcome::default() };
-    let mut chunks = reading(archives)?;
+    let mut importing = Importer { log, at_ms, wanted: unfinished(log).await?, ends, outcome: Outcome::default() };
+    let mut chunks = spawn_reader(archives)?;
     while let Some(chunk) = chunks.recv().await {
         importing.take(chunk?).await?;
         progress(importing.outcome.appended + importing.outcome.passed, total);
@@ -96,8 +96,8 @@ pub async fn import(
     importing.finish().await
 }
 
-/// Reads files on a thread of its own: a pipe may wait for long.
-fn reading(archives: Vec<Archive>) -> Result<mpsc::Receiver<Result<Chunk, Error>>, Error> {
+/// Reads the archives on a separate thread, because a pipe may block for a long time.
+fn spawn_reader(archives: Vec<Archive>) -> Result<mpsc::Receiver<Result<Chunk, Error>>, Error> {
     let (sender, chunks) = mpsc::channel(CHUNKS_AHEAD);
     let read = move || {
         for mut archive in archives {
@@ -116,26 +116,26 @@ fn reading(archives: Vec<Archive>) -> Result<mpsc::Receiver<Result<Chunk, Error>
     Ok(chunks)
 }
 
-struct Importing<'a> {
+struct Importer<'a> {
     log: &'a dyn EventLog,
     at_ms: i64,
-    /// What imports that have not ended want.
+    /// The end offsets that unfinished imports need.
     wanted: Option<Ends>,
-    /// What this one wants.
+    /// The end offsets that this import needs.
     ends: Ends,
     outcome: Outcome,
 }
 
-impl Importing<'_> {
+impl Importer<'_> {
     async fn take(&mut self, chunk: Chunk) -> Result<(), Error> {
         let Chunk { topic, partition, first, mut records } = chunk;
         let end = self.log.end(topic, partition).await?.0;
         if first > end {
-            // The file is dense, so somebody else's log is shorter than what was just written to it.
+            // Archives have no gaps, so if the log is shorter now, another process replaced it.
             return Err(Error::Displaced { topic: topic.name, partition, expected: first, found: end });
         }
         let fresh = records.split_off(usize::try_from(end - first).unwrap_or(usize::MAX).min(records.len()));
-        self.pass(&Chunk { topic, partition, first, records }).await?;
+        self.compare(&Chunk { topic, partition, first, records }).await?;
         if fresh.is_empty() {
             return Ok(());
         }
@@ -156,8 +156,8 @@ impl Importing<'_> {
         Ok(())
     }
 
-    /// Compares records with those that the log has at their offsets.
-    async fn pass(&mut self, chunk: &Chunk) -> Result<(), Error> {
+    /// Compares records with the records of the log at the same offsets.
+    async fn compare(&mut self, chunk: &Chunk) -> Result<(), Error> {
         let Chunk { topic, partition, first, records } = chunk;
         let mut passed = 0;
         while let Some(wanted) = records.get(passed..).filter(|wanted| !wanted.is_empty()) {
@@ -177,7 +177,7 @@ impl Importing<'_> {
         Ok(())
     }
 
-    /// Says in the log that it is not whole, before the first record makes it so.
+    /// Appends the event that marks the log as incomplete, before the first imported record.
     async fn begin(&mut self) -> Result<(), Error> {
         let is_said = self.wanted.as_ref().is_some_and(|wanted| {
             let mut both = wanted.clone();
@@ -185,13 +185,13 @@ impl Importing<'_> {
             both == *wanted
         });
         if !is_said {
-            self.note(Step::Began).await?;
+            self.append_event(Step::Began).await?;
             self.wanted.get_or_insert_default().raise(&self.ends);
         }
         Ok(())
     }
 
-    /// Says that it is whole, if something said that it is not.
+    /// Appends the event that marks the log as complete, if one marked it as incomplete.
     async fn finish(self) -> Result<Outcome, Error> {
         let Some(wanted) = &self.wanted else { return Ok(self.outcome) };
         for topic in topics::ALL {
@@ -202,11 +202,11 @@ impl Importing<'_> {
                 }
             }
         }
-        self.note(Step::Ended).await?;
+        self.append_event(Step::Ended).await?;
         Ok(self.outcome)
     }
 
-    async fn note(&self, event: Step) -> Result<(), Error> {
+    async fn append_event(&self, event: Step) -> Result<(), Error> {
         let ends = if event == Step::Began { self.ends.0.clone() } else { BTreeMap::new() };
         let mut encoder = Encoder::new(IMPORTS.name).map_err(Error::Note)?;
         let value = encoder.encode(&Event { event, at: self.at_ms, ends }).map_err(Error::Note)?;
@@ -218,7 +218,7 @@ impl Importing<'_> {
     }
 }
 
-/// The bytes that count towards a log's limit.
+/// The bytes of a record that count towards the log's limit.
 fn size_of(record: &Record) -> usize {
     record.key.len() + record.value.len() + record.headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>()
 }

@@ -1,18 +1,19 @@
-//! Moving topics from one log to another: every record as it stands, at the same offsets.
+//! Moves topics from one log to another with every record unchanged and at the same offset.
 //!
 //! ```text
 //! log A -> export -> file (Avro object container) -> import -> log B
 //! ```
 //!
-//! Promises:
-//! - A file holds each of its partitions from offset 0 on, up to where it stood at one instant, what does not chain included; its
-//!   header says how many records those are, so that a file that was cut is known.
-//! - An import appends what is missing and passes what is there already and the same: one that was cut is run again. It stops
-//!   before anything that would stand at another offset or differ.
-//! - From an import's first record until its last one, the topic `imports` says so ([`unfinished`]): nobody may go by a log that has
-//!   changes without the facts that they name, or decide for facts whose changes are still to come.
+//! Guarantees:
+//! - An archive holds each of its partitions from offset 0 up to its end at one instant, including records that do not chain. The header
+//!   names the number of records, so that a truncated archive is noticed.
+//! - An import appends the records that are missing and skips those that are already there and equal. An interrupted import can be
+//!   repeated. It stops before it would append a record at another offset or one that differs.
+//! - From the first to the last record of an import, the topic `imports` marks the log as incomplete ([`unfinished`]). No process may use a
+//!   log that has changes without the facts that they name, or decide on facts whose changes are still missing.
 //!
-//! Left out on purpose: keeping others from appending meanwhile. A log cannot; whoever imports holds all leases and stops the rest.
+//! Not provided: preventing other processes from appending during an import. A log cannot do that. The importing process holds all leases,
+//! and the operator stops the other processes.
 
 mod archive;
 mod export;
@@ -27,24 +28,24 @@ pub use self::archive::Archive;
 pub use self::export::export;
 pub use self::import::{Outcome, import, unfinished};
 
-/// Records handled at once.
+/// How many records are processed at once.
 const BATCH_RECORDS: usize = 1_000;
-/// Bytes of keys and values handled at once.
+/// How many bytes of keys and values are processed at once.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// The topics that can be moved, in the order of a file: changes first, so that whoever goes by half a copy in spite of all finds
-/// what was decided before what it could decide anew.
+/// The topics that can be moved, in the order in which an archive holds them. Changes come first: a process that uses an incomplete copy by
+/// mistake then finds existing decisions instead of deciding again.
 pub fn topics() -> impl Iterator<Item = &'static Topic> + Clone {
     let of = |is_of: fn(TopicKind) -> bool| topics::ALL.iter().filter(move |topic| is_of(topic.kind));
     of(|kind| kind == TopicKind::Changes).chain(of(|kind| !matches!(kind, TopicKind::Changes | TopicKind::Imports)))
 }
 
-/// Where each partition of some topics ends.
+/// The end offset of each partition of some topics.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ends(BTreeMap<String, Vec<i64>>);
 
 impl Ends {
-    /// How many records are below them.
+    /// The total number of records below these offsets.
     #[must_use]
     pub fn records(&self) -> u64 {
         self.0.values().flatten().map(|end| u64::try_from(*end).unwrap_or(0)).sum()
@@ -55,7 +56,7 @@ impl Ends {
         end.and_then(|end| u64::try_from(*end).ok()).unwrap_or(0)
     }
 
-    /// Takes in others: the further end counts.
+    /// Merges other end offsets; the higher one counts.
     fn raise(&mut self, others: &Self) {
         for (topic, others) in &others.0 {
             let ends = self.0.entry(topic.clone()).or_default();
@@ -67,45 +68,45 @@ impl Ends {
     }
 }
 
-/// Why records were not moved.
+/// Why topics were not moved.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A log does not answer or refuses.
+    /// A log failed.
     #[error(transparent)]
     Log(#[from] crate::Error),
-    /// The log changed during every look at its ends.
+    /// The end offsets changed between every two reads.
     #[error("the log is being appended to: stop the ingestors, so that the file is of one instant")]
     Moving,
-    /// The file cannot be written.
+    /// The archive cannot be written.
     #[error("the records cannot be written")]
     Write(#[source] serde_avro_fast::ser::SerError),
-    /// The file cannot be opened, is no container, or is one of something else.
-    #[error("{file} is no file of records: {reason}")]
+    /// The file cannot be opened or is not an archive of records.
+    #[error("{file} is not an archive of records: {reason}")]
     NoArchive {
         /// The file.
         file: String,
         /// What is wrong.
         reason: String,
     },
-    /// A part of the file cannot be read.
+    /// A part of the archive cannot be read.
     #[error("{file} is damaged")]
     DamagedFile {
         /// The file.
         file: String,
-        /// In which way.
+        /// How it is damaged.
         #[source]
         source: serde_avro_fast::de::DeError,
     },
-    /// The file names a topic that this version does not have, or has otherwise.
+    /// The archive names a topic that this version does not have, or one with another number of partitions.
     #[error("{file}: {reason}")]
     Topic {
         /// The file.
         file: String,
-        /// What does not fit.
+        /// What does not match.
         reason: String,
     },
-    /// A record of a partition is not where the one before ends.
+    /// The records of a partition are not consecutive.
     #[error("{file} has offset {found} of {topic}/{partition} where {expected} must come")]
     Hole {
         /// The file.
@@ -114,13 +115,13 @@ pub enum Error {
         topic: &'static str,
         /// The partition.
         partition: u32,
-        /// The next offset.
+        /// The expected offset.
         expected: u64,
-        /// The one that came.
+        /// The offset that was found.
         found: i64,
     },
-    /// The file ends before what its header promises.
-    #[error("{file} was cut: it ends at offset {found} of {topic}/{partition}, and was written up to {expected}")]
+    /// The archive ends before the offsets that its header names.
+    #[error("{file} is truncated: it ends at offset {found} of {topic}/{partition}, and was written up to {expected}")]
     Cut {
         /// The file.
         file: String,
@@ -128,61 +129,61 @@ pub enum Error {
         topic: &'static str,
         /// The partition.
         partition: u32,
-        /// Where it should end.
+        /// The offset at which it should end.
         expected: u64,
-        /// Where it ends.
+        /// The offset at which it ends.
         found: u64,
     },
-    /// Another record stands at that offset of the log.
+    /// The log has a different record at that offset.
     #[error("the log has another record at {topic}/{partition} offset {offset}: this is another log; nothing was appended after it")]
     Differs {
         /// The topic.
         topic: &'static str,
         /// The partition.
         partition: u32,
-        /// Where.
+        /// The offset.
         offset: u64,
     },
-    /// A record is larger than the log takes.
+    /// A record is larger than the log accepts.
     #[error("the record at {topic}/{partition} offset {offset} is too large for the log")]
     TooLarge {
         /// The topic.
         topic: &'static str,
         /// The partition.
         partition: u32,
-        /// Where.
+        /// The offset.
         offset: u64,
-        /// The sizes.
+        /// Both sizes.
         #[source]
         source: crate::Error,
     },
-    /// A record came to stand elsewhere.
+    /// A record was appended at another offset than in the archive.
     #[error(
-        "another process appended to {topic}/{partition} meanwhile, so that offset {expected} came to stand at {found}: empty this log, stop whoever appends, and import again"
+        "another process appended to {topic}/{partition} meanwhile, so the record of offset {expected} got offset {found}: empty this log, stop the other processes, and import again"
     )]
     Displaced {
         /// The topic.
         topic: &'static str,
         /// The partition.
         partition: u32,
-        /// Where it belongs.
+        /// The offset in the archive.
         expected: u64,
-        /// Where it stands.
+        /// The offset in the log.
         found: u64,
     },
-    /// An import that began before is still not whole.
-    #[error("{topic}/{partition} ends at offset {end}, and an import that began wanted it up to {wanted}: import its files, too")]
+    /// An earlier import is still unfinished.
+    #[error("{topic}/{partition} ends at offset {end}, but an unfinished import needs it up to {wanted}: import its archives too")]
     Unfinished {
         /// The topic.
         topic: String,
         /// The partition.
         partition: u32,
-        /// Where it ends.
+        /// The current end.
         end: u64,
-        /// Where it should.
+        /// The end that the unfinished import needs.
         wanted: u64,
     },
-    /// What is written about imports cannot be encoded.
-    #[error("the import cannot be noted in the log")]
+    /// The event that marks an import cannot be encoded.
+    #[error("the import cannot be recorded in the log")]
     Note(#[source] schemas::avro::Error),
 }

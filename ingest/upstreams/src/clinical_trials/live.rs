@@ -1,4 +1,4 @@
-//! Trials by words and class of sponsor, asked now.
+//! Live search for trials by keyword and sponsor class.
 
 use jiff::civil::Date;
 use schemas::facts::FactData;
@@ -6,13 +6,13 @@ use schemas::facts::FactData;
 use super::{FIELDS, FILTER, ORIGIN, Study, observe, read as envelope};
 use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::json::Records;
-use crate::{Answer, Door, Request, UpstreamError, json};
+use crate::{Answer, Request, Stream, UpstreamError, json};
 
-/// Trials that have all words, those changed last first.
+/// Requests trials that contain all words, latest update first.
 pub(crate) fn request(keyword: &str, class: &str, limit: usize) -> Request {
     let mut query = form_urlencoded::Serializer::new(String::new());
     if !keyword.is_empty() {
-        // In quotes a word is no operator of the registry's language.
+        // In quotes a word is not an operator of the registry's query language.
         let words = keyword.split_whitespace().map(|word| format!("\"{}\"", word.replace(['"', '\\'], " ").trim()));
         query.append_pair("query.term", &words.collect::<Vec<_>>().join(" AND "));
     }
@@ -29,9 +29,9 @@ pub(crate) fn request(keyword: &str, class: &str, limit: usize) -> Request {
     }
 }
 
-pub(crate) fn read(door: &Door, answer: &Answer, today: Date) -> Result<Vec<FactData>, UpstreamError> {
+pub(crate) fn read(stream: &Stream, answer: &Answer, today: Date) -> Result<Vec<FactData>, UpstreamError> {
     let body = json::body_text(&answer.body, &mut Vec::new());
-    let studies = envelope(door.name, &body)?.studies.ok_or_else(|| json::later(door.name, "an answer without studies"))?;
-    let (trials, _) = Records::of_list(studies).map(door.name, &[], |study: &Study<'_>| observe(door, study, today))?;
+    let studies = envelope(stream.name, &body)?.studies.ok_or_else(|| json::later(stream.name, "an answer without studies"))?;
+    let (trials, _) = Records::of_list(studies).map(stream.name, &[], |study: &Study<'_>| observe(stream, study, today))?;
     Ok(trials.into_iter().map(|trial| trial.data).collect())
 }

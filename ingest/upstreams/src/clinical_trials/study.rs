@@ -1,4 +1,4 @@
-//! What the registry says of a study, and the record that it becomes.
+//! The registry's format of a study, and its mapping to a record.
 
 use jiff::civil::Date;
 use schemas::facts::FactData;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::ORIGIN;
 use crate::json::{Field, Part};
-use crate::{Door, Observation, text, us_states};
+use crate::{Observation, Stream, text, us_states};
 
 const TITLE_CHARS_MAX: usize = 600;
 const NAME_CHARS_MAX: usize = 200;
@@ -18,13 +18,13 @@ const LIST_MAX: usize = 100;
 const COLLABORATORS_MAX: usize = 50;
 const COUNTRIES_MAX: usize = 250;
 const INSTITUTIONS_MAX: usize = 400;
-/// The country whose states are told.
+/// The country whose states are stored.
 const UNITED_STATES: &str = "United States";
 
-/// Whether a study holds what every study does.
+/// A check whether a study has a required field.
 pub(super) type Holds = fn(&Study<'_>) -> bool;
 
-/// What every study holds.
+/// The fields that every study has.
 pub(super) const EXPECTED: &[(&str, Holds)] = &[
     ("protocolSection", |study| study.protocol_section.is_object()),
     ("identificationModule.nctId", |study| study.sections().identification.nct_id.is_text()),
@@ -36,7 +36,7 @@ pub(super) const EXPECTED: &[(&str, Holds)] = &[
     ("sponsorCollaboratorsModule.leadSponsor", |study| study.sections().sponsors.lead_sponsor.is_object()),
 ];
 
-/// A study as the registry has it.
+/// A study in the registry's format.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Study<'a> {
@@ -45,7 +45,7 @@ pub(super) struct Study<'a> {
 }
 
 impl<'a> Study<'a> {
-    /// The day of its last posted update.
+    /// The date of its last posted update.
     pub(super) fn updated(&self) -> Option<Date> {
         text::date(self.sections().status.last_update_post_date_struct.object::<Moment<'_>>().date.text())
     }
@@ -86,7 +86,7 @@ struct Protocol<'a> {
     contacts_locations_module: Part<'a>,
 }
 
-/// The modules of a study that are read; one that is absent says nothing.
+/// The modules of a study that are mapped. An absent module is empty.
 struct Sections<'a> {
     identification: Identification<'a>,
     status: Status<'a>,
@@ -154,7 +154,7 @@ struct Sponsors<'a> {
     collaborators: Part<'a>,
 }
 
-/// A sponsor, or something that is tried.
+/// A sponsor, or an intervention.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Named<'a> {
@@ -227,8 +227,8 @@ struct Location<'a> {
     country: Field<'a>,
 }
 
-/// The record of a study; else its number, and why it is none.
-pub(super) fn observe(door: &Door, study: &Study<'_>, today: Date) -> Result<Observation, (String, String)> {
+/// Maps a study to a record. The error is its number and the reason.
+pub(super) fn observe(stream: &Stream, study: &Study<'_>, today: Date) -> Result<Observation, (String, String)> {
     let Sections { identification, status, sponsors, description, conditions, design, arms, locations } = study.sections();
     let number = identification.nct_id.text().trim().to_owned();
     if !is_nct(&number) {
@@ -248,7 +248,7 @@ pub(super) fn observe(door: &Door, study: &Study<'_>, today: Date) -> Result<Obs
     let in_states = |site: &&Location<'_>| site.country.text().trim().eq_ignore_ascii_case(UNITED_STATES);
     let interventions: Vec<Named<'_>> = arms.interventions.list();
     let data = TrialFact {
-        door: door.name.to_owned(),
+        stream: stream.name.to_owned(),
         url: format!("{ORIGIN}/study/{number}"),
         official_title: if official_title == title { String::new() } else { official_title },
         title,
@@ -270,7 +270,7 @@ pub(super) fn observe(door: &Door, study: &Study<'_>, today: Date) -> Result<Obs
         first_posted: posted(status.study_first_post_date_struct),
         results_posted: posted(status.results_first_post_date_struct),
         updated: posted(status.last_update_post_date_struct),
-        enrollment: enrollment.count.whole().filter(|count| *count >= 0),
+        enrollment: enrollment.count.integer().filter(|count| *count >= 0),
         enrollment_type: plain(&enrollment.kind, 40),
         conditions: listed(&conditions.conditions),
         keywords: listed(&conditions.keywords),
@@ -288,20 +288,20 @@ pub(super) fn observe(door: &Door, study: &Study<'_>, today: Date) -> Result<Obs
         aliases: distinct(aliases.iter().cloned(), LIST_MAX),
         number,
     };
-    let replaces = data.aliases.iter().map(|alias| format!("{}/{alias}", door.name)).collect();
-    Ok(Observation { key: format!("{}/{}", door.name, data.number), data: FactData::Trial(Box::new(data)), replaces })
+    let replaces = data.aliases.iter().map(|alias| format!("{}/{alias}", stream.name)).collect();
+    Ok(Observation { key: format!("{}/{}", stream.name, data.number), data: FactData::Trial(Box::new(data)), replaces })
 }
 
 fn is_nct(text: &str) -> bool {
     text.strip_prefix("NCT").is_some_and(|digits| digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// A field's text, its Markdown escapes undone (`\[rHGG\]` is `[rHGG]`).
+/// Returns the text of a field without Markdown escapes (`\[rHGG\]` becomes `[rHGG]`).
 fn plain(field: &Field<'_>, chars_max: usize) -> String {
     text::cut(text::clean(&unescaped(field.text())), chars_max)
 }
 
-/// The text without the backslashes that stand before a sign.
+/// Removes the backslashes before punctuation.
 fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut signs = text.chars().peekable();
@@ -315,14 +315,14 @@ fn unescaped(text: &str) -> String {
     out
 }
 
-/// The texts of a list, in their order.
+/// Returns the texts of a list in their order.
 fn listed(field: &Field<'_>) -> Vec<String> {
     let one = std::slice::from_ref(field);
     let all = if let Field::List(list) = field { list.as_slice() } else { one };
     all.iter().map(|text| plain(text, NAME_CHARS_MAX)).filter(|text| !text.is_empty()).take(LIST_MAX).collect()
 }
 
-/// What holds something, sorted, each once.
+/// Returns the distinct non-empty texts, sorted.
 fn distinct(texts: impl Iterator<Item = String>, texts_max: usize) -> Vec<String> {
     let mut texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
     texts.sort();
@@ -331,7 +331,7 @@ fn distinct(texts: impl Iterator<Item = String>, texts_max: usize) -> Vec<String
     texts
 }
 
-/// `N/A` where phases do not apply; two of them joined; empty where none is named, which is not the same.
+/// Returns the phase: `N/A` where phases do not apply, two phases joined, or empty where none is given, which is something else.
 fn phase(phases: &Field<'_>) -> String {
     match listed(phases).as_slice() {
         [one] if one == "NA" => "N/A".to_owned(),
@@ -339,7 +339,7 @@ fn phase(phases: &Field<'_>) -> String {
     }
 }
 
-/// A date as precise as it is given, day or month, and whether it is actual. A date that cannot be true is left out.
+/// Returns a date with its precision (day or month), and whether it is actual. An implausible date is dropped.
 fn moment(part: Part<'_>, today: Date) -> (String, String) {
     let Moment { date, kind } = part.object();
     let text = date.text().trim();
@@ -352,24 +352,24 @@ fn moment(part: Part<'_>, today: Date) -> (String, String) {
     }
 }
 
-/// The state's two letters; its name where that is not known.
+/// Returns the state's two letters, or its name if they are unknown.
 fn state(field: &Field<'_>) -> String {
     let name = plain(field, FACILITY_CHARS_MAX);
     us_states::letters(&name).map_or(name, str::to_owned)
 }
 
-/// The names of the sites. Where there are too many, those in the United States stay.
+/// Returns the names of the sites. If there are too many, those in the United States take precedence.
 fn institutions(sites: &[Location<'_>], in_states: impl Fn(&&Location<'_>) -> bool) -> Vec<String> {
     let name = |site: &Location<'_>| plain(&site.facility, FACILITY_CHARS_MAX);
     let near = distinct(sites.iter().filter(|site| in_states(site)).map(name), INSTITUTIONS_MAX);
     let mut all = distinct(sites.iter().map(name), usize::MAX);
-    let (mut kept, mut free) = (0, INSTITUTIONS_MAX);
+    let (mut chosen, mut free) = (0, INSTITUTIONS_MAX);
     if all.len() > INSTITUTIONS_MAX {
         free -= near.len();
         all.retain(|name| {
             let is_near = near.binary_search(name).is_ok();
-            kept += usize::from(!is_near);
-            is_near || kept <= free
+            chosen += usize::from(!is_near);
+            is_near || chosen <= free
         });
     }
     all
@@ -379,13 +379,13 @@ fn institutions(sites: &[Location<'_>], in_states: impl Fn(&&Location<'_>) -> bo
 mod tests {
     use super::*;
 
-    /// Proves that only the backslashes before a sign go.
+    /// Proves that only backslashes before punctuation are removed.
     #[test]
     fn escapes_are_undone() {
         assert_eq!(unescaped(r"Growth Hormone \[rHGG\] \\ 5 \> 3 \n C:\temp\"), r"Growth Hormone [rHGG] \ 5 > 3 \n C:\temp\");
     }
 
-    /// Proves that a long list of sites keeps those in the United States, and that the others fill what is left.
+    /// Proves that a long list of sites prefers those in the United States and fills the remaining places with others.
     #[test]
     fn many_sites_are_cut() {
         let site = |facility: String, country: &'static str| Location {

@@ -1,7 +1,8 @@
-//! `edgar.current`: the feed of the latest filings, an entry for each party of a filing.
+//! `edgar.current`: the feed of the latest filings, with one entry per party of a filing.
 //!
-//! An entry's id is that of its filing, so entries are told apart by filing and party. The feed moves while it is read: the next page begins
-//! before the last filing of this one, whose parties may go on there. It is read until a page shows nothing new.
+//! All entries of a filing have the same id, so entries are distinguished by filing and party. The feed moves while it is read. The next
+//! page therefore begins before the last filing of this page, whose parties may continue there. Reading stops at a page without new
+//! entries.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -9,23 +10,23 @@ use jiff::civil::Date;
 use schemas::facts::filings::{FilingFact, has_items};
 use serde::{Deserialize, Serialize};
 
-use super::{ORIGIN, WALL, accession, cik, filing, form, is_page, item, observed};
+use super::{BACK_OFF, ORIGIN, accession, cik, filing, form, is_page, item, observed};
 use crate::drift::Tally;
 use crate::xml::{self, Element};
-use crate::{Answer, Door, Observation, Page, Reject, Request, UpstreamError, json, text};
+use crate::{Answer, Observation, Page, Reject, Request, Stream, UpstreamError, json, text};
 
-/// Entries asked for at once; the feed gives no more.
+/// How many entries a request asks for; the feed's maximum.
 const ENTRIES: usize = 100;
-/// The feed fails far behind its beginning, and is there for speed.
+/// The feed fails far from its start, and only its start is needed.
 const START_MAX: usize = 4_000;
-/// What a filer may be in a filing.
+/// The roles of a filer in a filing.
 const ROLES: &[&str] = &["Filed by", "Filer", "Issuer", "Reporting", "Subject"];
 
-/// Where a run is.
+/// The position of a sync run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Cursor {
     start: usize,
-    /// The keys that the page before showed, until it is looked up which of them were known.
+    /// The keys of the page before, until it is known which of them are new.
     pub(super) seen: Vec<String>,
 }
 
@@ -33,25 +34,25 @@ impl Cursor {
     pub(super) fn request(&self) -> Request {
         Request {
             origin: ORIGIN.to_owned(),
-            // A type is compared by its beginning only (4 finds 424B2 as well), so that none is asked for.
+            // The feed compares a type by its prefix only (4 matches 424B2 too), so no type is requested.
             path: format!("/cgi-bin/browse-edgar?action=getcurrent&type=&owner=include&count={ENTRIES}&start={}&output=atom", self.start),
             body: None,
             headers: Vec::new(),
             accepts_statuses: &[],
             media_types: &["application/atom+xml", "application/xml", "text/xml"],
             conditional: false,
-            wall: Some(&WALL),
+            back_off: Some(&BACK_OFF),
         }
     }
 
-    /// Nowhere, when the page before showed nothing new.
+    /// Empty when the page before showed nothing new.
     pub(super) fn narrow(self, known: &HashSet<String>) -> Option<Self> {
         let is_old = !self.seen.is_empty() && self.seen.iter().all(|key| known.contains(key));
         (!is_old).then(|| Self { seen: Vec::new(), ..self })
     }
 }
 
-/// An entry as read: what its parties have in common, and its party.
+/// A parsed entry: the fields that its parties share, and its party.
 struct Entry {
     accession: String,
     fact: FilingFact,
@@ -66,21 +67,21 @@ const EXPECTED: &[(&str, Holds)] = &[
     ("summary", |entry| entry.child("summary").is_some_and(|summary| summary.raw_text().contains("Filed"))),
 ];
 
-pub(super) fn map(door: &Door, cursor: &Cursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+pub(super) fn map(stream: &Stream, cursor: &Cursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
     let source = xml::decoded(&answer.body);
     if is_page(&source) {
-        return Err(json::later(door.name, "a page instead of the feed"));
+        return Err(json::later(stream.name, "a page instead of the feed"));
     }
-    let feed = Element::parse(&source).map_err(|reason| json::later(door.name, format!("not the feed: {reason}")))?;
+    let feed = Element::parse(&source).map_err(|reason| json::later(stream.name, format!("not the feed: {reason}")))?;
     if feed.name != "feed" {
-        return Err(json::later(door.name, format!("{} instead of feed", text::cut(feed.name, 40))));
+        return Err(json::later(stream.name, format!("{} instead of feed", text::cut(feed.name, 40))));
     }
     let (mut entries, mut rejects, mut count): (Vec<Entry>, Vec<Reject>, usize) = (Vec::new(), Vec::new(), 0);
     let mut tally = Tally::new(EXPECTED);
     for element in feed.all("entry") {
         count += 1;
         tally.take(Some(element));
-        match read(door, element, today) {
+        match read(stream, element, today) {
             Ok(entry) => entries.push(entry),
             Err(field) => {
                 let reference = text::cut(element.text("title"), 100);
@@ -89,19 +90,19 @@ pub(super) fn map(door: &Door, cursor: &Cursor, answer: &Answer, today: Date) ->
             }
         }
     }
-    tally.check(door.name)?;
+    tally.check(stream.name)?;
     let last = entries.last().map(|entry| entry.accession.clone());
     let of_last = entries.iter().rev().take_while(|entry| Some(&entry.accession) == last.as_ref()).count();
     let step = if of_last < count { count - of_last } else { count };
-    let observations = joined(door, entries);
+    let observations = joined(stream, entries);
     let start = cursor.start + step;
     let seen = observations.iter().map(|observation| observation.key.clone()).collect();
     let next = (step > 0 && start < START_MAX).then(|| json::write_cursor(Cursor { start, seen }));
     Ok(Page { observations, rejects, next, ..Page::default() })
 }
 
-/// One record for each filing and party, with all that the party is.
-fn joined(door: &Door, entries: Vec<Entry>) -> Vec<Observation> {
+/// Builds one record per filing and party, with all roles of the party.
+fn joined(stream: &Stream, entries: Vec<Entry>) -> Vec<Observation> {
     let mut facts: Vec<FilingFact> = Vec::with_capacity(entries.len());
     let mut places: HashMap<String, usize> = HashMap::with_capacity(entries.len());
     for Entry { fact, .. } in entries {
@@ -114,13 +115,13 @@ fn joined(door: &Door, entries: Vec<Entry>) -> Vec<Observation> {
             None => facts.push(fact),
         }
     }
-    facts.into_iter().map(|fact| observed(door, fact)).collect()
+    facts.into_iter().map(|fact| observed(stream, fact)).collect()
 }
 
-/// An entry's filing and party, or the field that it lacks.
-fn read(door: &Door, entry: &Element, today: Date) -> Result<Entry, &'static str> {
+/// Parses an entry's filing and party. The error is the missing field.
+fn read(stream: &Stream, entry: &Element, today: Date) -> Result<Entry, &'static str> {
     let kind = form(entry.child("category").ok_or("category")?.attribute("term")).ok_or("category")?;
-    // Escaped once more than the feed's own escaping says.
+    // The text is escaped once more than the feed declares.
     let summary = entry.child("summary").ok_or("summary")?.raw_text();
     let id = entry.text("id");
     let named = id.rsplit_once("accession-number=").map(|(_, number)| number).or_else(|| behind(summary, "AccNo:"));
@@ -130,7 +131,7 @@ fn read(door: &Door, entry: &Element, today: Date) -> Result<Entry, &'static str
     let (name, number, role) = party(&title, &kind);
     let link = entry.all("link").map(|link| link.attribute("href")).find_map(|href| href.split("/data/").nth(1)?.split('/').next());
     let number = number.or(link).and_then(cik).ok_or("title")?;
-    let mut fact = filing(door, &accession, number, kind, name, filed);
+    let mut fact = filing(stream, &accession, number, kind, name, filed);
     fact.roles = role.iter().map(|role| (*role).to_owned()).collect();
     if has_items(&fact.form) {
         fact.items = items(summary);
@@ -138,7 +139,7 @@ fn read(door: &Door, entry: &Element, today: Date) -> Result<Entry, &'static str
     Ok(Entry { accession, fact })
 }
 
-/// The word behind a label of the summary, whatever tags stand between.
+/// Returns the word after a label of the summary, whatever tags are between them.
 fn behind<'a>(summary: &'a str, label: &str) -> Option<&'a str> {
     let (_, rest) = summary.split_once(label)?;
     let rest = rest.trim_start();
@@ -146,7 +147,7 @@ fn behind<'a>(summary: &'a str, label: &str) -> Option<&'a str> {
     rest.split_whitespace().next()
 }
 
-/// The items that a summary lists, each on a line of its own, in their order.
+/// Returns the items that a summary lists, one per line, in their order.
 fn items(summary: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for line in summary.split("<br") {
@@ -159,7 +160,8 @@ fn items(summary: &str) -> Vec<String> {
     out
 }
 
-/// Name, number and role of a title: `FORM - NAME (0000736012) (Issuer)`. Read from its end, as names hold parentheses and dashes, too.
+/// Splits a title, `FORM - NAME (0000736012) (Issuer)`, into name, number and role. Parsed from its end, because names contain parentheses
+/// and dashes.
 fn party<'a>(title: &'a str, kind: &str) -> (&'a str, Option<&'a str>, Option<&'static str>) {
     let (rest, last) = parenthesis(title);
     let role = last.and_then(|last| ROLES.iter().copied().find(|role| role.eq_ignore_ascii_case(last)));
@@ -176,7 +178,7 @@ fn party<'a>(title: &'a str, kind: &str) -> (&'a str, Option<&'a str>, Option<&'
     (name.trim(), number, role)
 }
 
-/// A text without the parenthesis at its end, and what stands in that.
+/// Splits a text into the part before its last parenthesis and the content of that parenthesis.
 fn parenthesis(text: &str) -> (&str, Option<&str>) {
     let text = text.trim_end();
     match text.strip_suffix(')').and_then(|inner| inner.rsplit_once('(')) {
@@ -189,7 +191,7 @@ fn parenthesis(text: &str) -> (&str, Option<&str>) {
 mod tests {
     use super::*;
 
-    /// Proves that titles are read from their end.
+    /// Proves that titles are parsed from their end.
     #[test]
     fn reads_titles() {
         for (title, kind, name, number, role) in [
@@ -209,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Proves that items are those of lines, once each, and that what is no code of an 8-K is none.
+    /// Proves that items are read line by line, once each, and that unknown codes are skipped.
     #[test]
     fn reads_items() {
         let summary = "<b>Filed:</b> 2026-01-12\n<br>Item 8.01: Other Events\n<br/>Item 9.01: x\n<br />Item 8.01: y<br>Item 3C.1: z\n<br>no Item 5.02";

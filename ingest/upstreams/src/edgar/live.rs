@@ -1,4 +1,4 @@
-//! Filings by form and days, and those of one filer, asked now.
+//! Live search for filings by form and date, and for the filings of one filer.
 
 use std::collections::HashSet;
 
@@ -8,16 +8,16 @@ use schemas::facts::filings::FilingFact;
 use serde::Deserialize;
 
 use super::submissions::{self, Filer};
-use super::{WALL, accession, cik, declared, filing, form, is_missing, item};
+use super::{BACK_OFF, accession, cik, declared, filing, form, is_missing, item};
 use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::json::{self, Field, Object, Part};
-use crate::{Answer, Door, Request, Settings, UpstreamError, text};
+use crate::{Answer, Request, Settings, Stream, UpstreamError, text};
 
 const ORIGIN: &str = "https://efts.sec.gov";
 
-/// One page of the full-text search, which goes back to 2001.
-pub(crate) fn search(door: &Door, settings: &Settings, forms: &[String], start: Date, end: Date) -> Result<Request, UpstreamError> {
-    declared(door, settings)?;
+/// Requests one page of the full-text search, which goes back to 2001.
+pub(crate) fn search(stream: &Stream, settings: &Settings, forms: &[String], start: Date, end: Date) -> Result<Request, UpstreamError> {
+    declared(stream, settings)?;
     let mut query = form_urlencoded::Serializer::new(String::new());
     query.append_pair("q", "");
     if !forms.is_empty() {
@@ -29,14 +29,14 @@ pub(crate) fn search(door: &Door, settings: &Settings, forms: &[String], start: 
         path: format!("/LATEST/search-index?{}", query.finish()),
         headers: vec![("accept", "application/json".to_owned())],
         media_types: JSON_MEDIA_TYPES,
-        wall: Some(&WALL),
+        back_off: Some(&BACK_OFF),
         ..Request::default()
     })
 }
 
-/// The list of one filer.
-pub(crate) fn company(door: &Door, settings: &Settings, cik: &str) -> Result<Request, UpstreamError> {
-    declared(door, settings)?;
+/// Requests the filings of one filer.
+pub(crate) fn company(stream: &Stream, settings: &Settings, cik: &str) -> Result<Request, UpstreamError> {
+    declared(stream, settings)?;
     Ok(submissions::request(cik))
 }
 
@@ -80,11 +80,11 @@ struct Source<'a> {
     items: Field<'a>,
 }
 
-/// The filings of a page, each once for its first filer: the search finds documents, and a filing has many.
-pub(crate) fn found(door: &Door, answer: &Answer, today: Date) -> Result<Vec<FactData>, UpstreamError> {
+/// Reads the filings of a search page, each once for its first filer. The search finds documents, and a filing has many.
+pub(crate) fn found(stream: &Stream, answer: &Answer, today: Date) -> Result<Vec<FactData>, UpstreamError> {
     let body = json::body_text(&answer.body, &mut Vec::new());
-    let found: Found<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(door.name, &body, &error))?;
-    let hits = found.hits.0.filter(|hits| hits.hits.is_list()).ok_or_else(|| json::later(door.name, "an answer without hits"))?;
+    let found: Found<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
+    let hits = found.hits.0.filter(|hits| hits.hits.is_list()).ok_or_else(|| json::later(stream.name, "an answer without hits"))?;
     let (mut seen, mut out) = (HashSet::new(), Vec::new());
     for hit in hits.hits.list::<Hit<'_>>() {
         let source: Source<'_> = hit.source.object();
@@ -98,24 +98,24 @@ pub(crate) fn found(door: &Door, answer: &Answer, today: Date) -> Result<Vec<Fac
             let company = names.first().map(|name| name_of(name)).unwrap_or_default();
             let items = source.items.list().iter().filter_map(|code| item(code)).map(str::to_owned).collect();
             let report_date = text::plausible_date(source.period_ending.text(), today);
-            let fact = FilingFact { items, report_date, ..filing(door, number, cik, kind, company, filed) };
+            let fact = FilingFact { items, report_date, ..filing(stream, number, cik, kind, company, filed) };
             out.push(FactData::Filing(Box::new(fact)));
         }
     }
     Ok(out)
 }
 
-/// The filings of a filer's list, newest first.
-pub(crate) fn listed(door: &Door, answer: &Answer, cik: &str, today: Date) -> Result<Vec<FactData>, UpstreamError> {
-    if is_missing(door.name, answer)? {
+/// Reads the filings of a filer, newest first.
+pub(crate) fn listed(stream: &Stream, answer: &Answer, cik: &str, today: Date) -> Result<Vec<FactData>, UpstreamError> {
+    if is_missing(stream.name, answer)? {
         return Ok(Vec::new());
     }
     let body = json::body_text(&answer.body, &mut Vec::new());
-    let filer: Filer<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(door.name, &body, &error))?;
-    Ok(filer.page(door, Some(cik), Date::MIN, today, |_| true)?.observations.into_iter().map(|filing| filing.data).collect())
+    let filer: Filer<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
+    Ok(filer.page(stream, Some(cik), Date::MIN, today, |_| true)?.observations.into_iter().map(|filing| filing.data).collect())
 }
 
-/// `APPLE INC  (AAPL)  (CIK 0000320193)`: the name alone.
+/// Extracts the name from `APPLE INC  (AAPL)  (CIK 0000320193)`.
 fn name_of(display: &str) -> &str {
     let name = display.rsplit_once("(CIK ").map_or(display, |(name, _)| name).trim_end();
     let is_ticker = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || b"-., ".contains(&byte));
@@ -131,10 +131,10 @@ mod tests {
     use crate::Upstream;
     use crate::edgar::Edgar;
 
-    /// Proves that a filing with several documents is found once, with its filer's name and items, and that what is no answer is refused.
+    /// Proves that a filing with several documents is found once, with its filer's name and items, and that an invalid answer is refused.
     #[test]
     fn found_once() {
-        let door = Edgar.manifest().doors.iter().find(|door| door.name == "edgar.submissions").unwrap();
+        let stream = Edgar.manifest().streams.iter().find(|stream| stream.name == "edgar.submissions").unwrap();
         let hit = |file: &str| {
             serde_json::json!({"_id": format!("0000320193-26-000001:{file}"), "_source": {
                 "adsh": "0000320193-26-000001", "form": "8-K", "file_date": "2026-11-20", "period_ending": "2026-11-19",
@@ -142,10 +142,10 @@ mod tests {
         };
         let body = serde_json::json!({"hits": {"total": {"value": 3}, "hits": [hit("a.htm"), hit("b.htm"), {"_source": {"adsh": "x"}}]}});
         let answer = |body: String| Answer { status: 200, link: None, body: body.into() };
-        let facts = found(door, &answer(body.to_string()), date(2026, 11, 21)).unwrap();
+        let facts = found(stream, &answer(body.to_string()), date(2026, 11, 21)).unwrap();
         let [FactData::Filing(filing)] = facts.as_slice() else { panic!("{facts:?}") };
         assert_eq!((filing.company.as_str(), filing.items.len(), filing.filing_date.as_str()), ("ACME INC", 2, "2026-11-20"));
-        assert!(found(door, &answer("{}".into()), date(2026, 11, 21)).is_err());
-        assert!(found(door, &answer("<html>".into()), date(2026, 11, 21)).is_err());
+        assert!(found(stream, &answer("{}".into()), date(2026, 11, 21)).is_err());
+        assert!(found(stream, &answer("<html>".into()), date(2026, 11, 21)).is_err());
     }
 }

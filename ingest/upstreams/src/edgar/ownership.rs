@@ -1,8 +1,8 @@
-//! `edgar.ownership`: the trades of each filing of form 3, 4 or 5 (section 16), from the one file that its index names.
+//! `edgar.ownership`: the trades of each filing of form 3, 4 or 5 (section 16), from the file that the index names.
 //!
-//! That file is the whole submission, with the XML of the form in it, so that no list of its documents need be asked for. A trade belongs to
-//! the issuer that the XML names, whosever row of the index led there. A filing that holds no trade gives one record that says so. What
-//! amends a filing stands beside it.
+//! That file is the complete submission including the form's XML, so no list of documents is needed. A trade belongs to the issuer that the
+//! XML names, whichever filer's index row led to the file. A filing without trades gives one record that says so. An amendment is an
+//! additional record next to the amended filing.
 
 use jiff::civil::Date;
 use schemas::facts::FactData;
@@ -10,26 +10,26 @@ use schemas::facts::insider_trades::{InsiderTradeFact, Owner};
 
 use super::{OWNERSHIP, accession, cik, cik_of, file, is_missing, walk};
 use crate::xml::{self, Element};
-use crate::{Answer, Door, Observation, Page, Reject, Request, UpstreamError, json, text};
+use crate::{Answer, Observation, Page, Reject, Request, Stream, UpstreamError, json, text};
 
 /// The forms that report ownership.
 const FORMS: &[&str] = &["3", "3/A", "4", "4/A", "5", "5/A"];
-/// The tables, each with its rows' element and its name in our keys.
+/// The tables: the XML element of their rows and their name in our keys.
 const TABLES: &[(&str, &str, &str)] =
     &[("nonDerivativeTable", "nonDerivativeTransaction", "nonDerivative"), ("derivativeTable", "derivativeTransaction", "derivative")];
 const NONE: &str = "none";
-/// What stands in a symbol's place where there is none.
+/// Placeholders for a missing ticker symbol.
 const NO_SYMBOLS: &[&str] = &["NONE", "N/A", "NA", "-", "--", "NOT APPLICABLE"];
-/// Longest number that is read.
+/// The longest number accepted, in characters.
 const DECIMAL_BYTES_MAX: usize = 40;
 const NAME_CHARS_MAX: usize = 200;
 const WORDS_CHARS_MAX: usize = 500;
-/// Owners kept of one filing; the regulator's own form takes ten.
+/// How many owners of one filing are stored; the regulator's form allows ten.
 const OWNERS_MAX: usize = 100;
-/// Bytes of a submission without the form that are kept.
+/// How many bytes of a submission without the form are stored.
 const RAW_BYTES_MAX: usize = 64 << 10;
 
-/// Of a filing that has been read, one of these keys stands.
+/// If a filing has been read, one of these keys exists.
 pub(super) fn first_keys(accession: &str) -> Vec<String> {
     let first = TABLES.iter().map(|(_, _, name)| key(accession, name, 1));
     first.chain([key(accession, NONE, 0)]).collect()
@@ -44,49 +44,49 @@ pub(super) fn request(pair: &str) -> Request {
     file(format!("/Archives/edgar/data/{}/{number}.txt", cik_of(pair).trim_start_matches('0')))
 }
 
-pub(super) fn map(door: &Door, cursor: walk::Cursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+pub(super) fn map(stream: &Stream, cursor: walk::Cursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
     let text = xml::decoded(&answer.body);
     let is_form = answer.status == 200 && text.contains("<ownershipDocument");
     if cursor.pending.is_empty() && !is_form {
-        return cursor.list(door, answer, today, true, |row| FORMS.contains(&row.form.as_str()));
+        return cursor.list(stream, answer, today, true, |row| FORMS.contains(&row.form.as_str()));
     }
     let day = cursor.day;
-    let asked = cursor.pending.first().and_then(|pair| pair.split('/').next()).map(str::to_owned);
+    let requested = cursor.pending.first().and_then(|pair| pair.split('/').next()).map(str::to_owned);
     let next = if cursor.pending.is_empty() { None } else { cursor.advance().map(json::write_cursor) };
-    if is_missing(door.name, answer)? {
-        let warnings = vec![format!("the filing {} is not there", asked.unwrap_or_default())];
+    if is_missing(stream.name, answer)? {
+        let warnings = vec![format!("the filing {} is not there", requested.unwrap_or_default())];
         return Ok(Page { next, warnings, ..Page::default() });
     }
     if super::is_page(&text) {
-        return Err(json::later(door.name, "a page instead of a filing"));
+        return Err(json::later(stream.name, "a page instead of a filing"));
     }
-    let mut page = Submission::of(&text, asked, day, today).page(door);
+    let mut page = Submission::of(&text, requested, day, today).page(stream);
     page.next = next;
     Ok(page)
 }
 
-/// A filing's file.
+/// Builds the request for a filing's file.
 struct Submission<'a> {
     accession: Option<String>,
     filed: Date,
-    /// The XML of the form; `None` when there is none or it does not end.
+    /// Returns the XML of the form; `None` when it is missing or incomplete.
     form: Option<&'a str>,
     text: &'a str,
     today: Date,
 }
 
 impl<'a> Submission<'a> {
-    fn of(text: &'a str, asked: Option<String>, day: Date, today: Date) -> Self {
+    fn of(text: &'a str, requested: Option<String>, day: Date, today: Date) -> Self {
         let begin = text.find("<ownershipDocument").unwrap_or(text.len());
         let (head, body) = text.split_at(begin);
         let end = body.find("</ownershipDocument>").map(|at| at + "</ownershipDocument>".len());
         let labelled = |label: &str| head.split_once(label).and_then(|(_, rest)| rest.split_whitespace().next());
         let own = labelled("ACCESSION NUMBER:").and_then(accession).map(str::to_owned);
         let filed = labelled("FILED AS OF DATE:").and_then(text::date).filter(|day| text::is_plausible(*day, today)).unwrap_or(day);
-        Self { accession: asked.or(own), filed, form: end.and_then(|end| body.get(..end)), text, today }
+        Self { accession: requested.or(own), filed, form: end.and_then(|end| body.get(..end)), text, today }
     }
 
-    /// What can be mapped again by itself: the form behind the two lines of the header that count.
+    /// Returns the part that can be mapped again: the form and the two relevant lines of the header.
     fn raw(&self) -> Vec<u8> {
         let number = self.accession.as_deref().unwrap_or_default();
         let filed = self.filed.strftime("%Y%m%d");
@@ -94,13 +94,13 @@ impl<'a> Submission<'a> {
         format!("ACCESSION NUMBER: {number}\nFILED AS OF DATE: {filed}\n{form}").into_bytes()
     }
 
-    fn page(&self, door: &Door) -> Page {
+    fn page(&self, stream: &Stream) -> Page {
         let reject = |reference: &str, reason: String| Reject { reference: reference.to_owned(), reason, raw: self.raw() };
         let Some(number) = self.accession.as_deref() else {
             return Page { rejects: vec![reject("a filing", "ACCESSION NUMBER is absent".to_owned())], ..Page::default() };
         };
         let read = match self.form {
-            Some(form) => Element::parse(form).and_then(|form| self.common(door, number, &form).map(|common| (form, common))),
+            Some(form) => Element::parse(form).and_then(|form| self.common(stream, number, &form).map(|common| (form, common))),
             None => Err("ownershipDocument is absent or does not end".to_owned()),
         };
         let (form, common) = match read {
@@ -127,26 +127,26 @@ impl<'a> Submission<'a> {
         page
     }
 
-    /// What all rows of a form have in common.
-    fn common(&self, door: &Door, accession: &str, form: &Element) -> Result<InsiderTradeFact, String> {
+    /// Reads the fields that all rows of a form share.
+    fn common(&self, stream: &Stream, accession: &str, form: &Element) -> Result<InsiderTradeFact, String> {
         let kind = form.text("documentType");
         if !FORMS.contains(&kind.as_str()) {
             return Err(format!("documentType is {:?}", text::cut(kind, 40)));
         }
         let owners: Vec<Owner> = form.all("reportingOwner").take(OWNERS_MAX).filter_map(owner).collect();
         if owners.is_empty() {
-            return Err("rptOwnerCik is absent or no number".to_owned());
+            return Err("rptOwnerCik is absent or not a number".to_owned());
         }
         let symbol = value(form, "issuer/issuerTradingSymbol").to_uppercase();
         Ok(InsiderTradeFact {
-            door: door.name.to_owned(),
+            stream: stream.name.to_owned(),
             accession: accession.to_owned(),
             amendment: kind.ends_with("/A"),
             form: kind,
             filing_date: self.filed.to_string(),
             original_date: text::plausible_date(&value(form, "dateOfOriginalSubmission"), self.today),
             period_of_report: text::plausible_date(&value(form, "periodOfReport"), self.today),
-            issuer_cik: cik(&value(form, "issuer/issuerCik")).ok_or("issuerCik is absent or no number")?,
+            issuer_cik: cik(&value(form, "issuer/issuerCik")).ok_or("issuerCik is absent or not a number")?,
             issuer_name: text::cut(value(form, "issuer/issuerName"), NAME_CHARS_MAX),
             issuer_symbol: if NO_SYMBOLS.contains(&symbol.as_str()) { String::new() } else { text::cut(symbol, 40) },
             owners,
@@ -164,7 +164,7 @@ impl<'a> Submission<'a> {
         if day.is_empty() && !date.is_empty() {
             return Err(format!("transactionDate is {:?}", text::cut(date, 40)));
         }
-        // A row may lack its coding altogether; it is a row of transactions all the same.
+        // A row may have no transaction coding; it still counts as a transaction.
         let code = value(row, "transactionCoding/transactionCode");
         if code.len() > 2 || !code.bytes().all(|byte| byte.is_ascii_uppercase()) {
             return Err(format!("transactionCode is {:?}", text::cut(code, 40)));
@@ -204,18 +204,18 @@ fn owner(owner: &Element) -> Option<Owner> {
     })
 }
 
-/// The value at a path, which stands in an element of its own or directly; empty where there is only a footnote.
+/// Returns the value at a path, which may be in a nested `value` element; empty where there is only a footnote.
 fn value(element: &Element, path: &str) -> String {
     let Some(found) = element.at(path) else { return String::new() };
     if found.child("value").is_some() { found.text("value") } else { text::clean(found.raw_text()) }
 }
 
-/// A flag: `1` or `true`; absent is not set.
+/// Reads a flag: `1` or `true`; an absent flag is false.
 fn flag(element: &Element, path: &str) -> bool {
     matches!(value(element, path).to_ascii_lowercase().as_str(), "1" | "true" | "y")
 }
 
-/// A decimal number as published, without separators; empty when there is none.
+/// Reads a decimal number as published, without thousands separators; empty when there is none.
 fn decimal(element: &Element, path: &str) -> Result<String, String> {
     let text = value(element, path);
     let plain = text.strip_prefix('$').unwrap_or(&text).replace(',', "");

@@ -1,18 +1,18 @@
-//! `edgar.submissions`: the items of 8-Ks that the feed did not show, from the list of their filer's filings.
+//! `edgar.submissions`: the items of 8-Ks that the feed missed, from the list of their filer's filings.
 //!
-//! The list is made of columns of the same length, newest first. Its `recent` part goes back far beyond any window, so older pages are not
-//! asked for. The time of acceptance is left out on purpose: it has changed its meaning for filings that had long been made.
+//! The list consists of columns of equal length, newest first. Its `recent` part goes back far beyond any window, so older pages are not
+//! requested. The acceptance time is not stored on purpose: its meaning changed for filings that were made long before.
 
 use jiff::civil::Date;
 use schemas::facts::filings::{FilingFact, has_items};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{DATA_ORIGIN, WALL, accession, cik, cik_of, filing, form, is_missing, item, observed, walk};
+use super::{BACK_OFF, DATA_ORIGIN, accession, cik, cik_of, filing, form, is_missing, item, observed, walk};
 use crate::json::{self, Field};
-use crate::{Answer, Door, Page, Reject, Request, UpstreamError, drift, text};
+use crate::{Answer, Page, Reject, Request, Stream, UpstreamError, drift, text};
 
-/// A list cannot have more columns that count than this many rows.
+/// The longest list accepted, in rows.
 const ROWS_MAX: usize = 100_000;
 
 pub(super) fn request(next: &str) -> Request {
@@ -24,25 +24,25 @@ pub(super) fn request(next: &str) -> Request {
         accepts_statuses: &[404],
         media_types: &["application/json", "text/json", "application/xml", "text/xml", "text/plain", "application/octet-stream"],
         conditional: false,
-        wall: Some(&WALL),
+        back_off: Some(&BACK_OFF),
     }
 }
 
-pub(super) fn map(door: &Door, cursor: walk::Cursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+pub(super) fn map(stream: &Stream, cursor: walk::Cursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
     let body = String::from_utf8_lossy(&answer.body);
     let is_list = answer.status == 200 && body.trim_start().starts_with('{');
     if cursor.pending.is_empty() && !is_list {
-        return cursor.list(door, answer, today, false, |row| has_items(&row.form));
+        return cursor.list(stream, answer, today, false, |row| has_items(&row.form));
     }
     let from = cursor.from;
-    let asked = cursor.pending.first().map(|next| cik_of(next).to_owned());
+    let requested = cursor.pending.first().map(|next| cik_of(next).to_owned());
     let next = if cursor.pending.is_empty() { None } else { cursor.advance().map(json::write_cursor) };
-    if is_missing(door.name, answer)? {
-        let warnings = vec![format!("there is no list of filings of {}", asked.unwrap_or_default())];
+    if is_missing(stream.name, answer)? {
+        let warnings = vec![format!("there is no list of filings of {}", requested.unwrap_or_default())];
         return Ok(Page { next, warnings, ..Page::default() });
     }
-    let filer: Filer<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(door.name, &body, &error))?;
-    Ok(Page { next, ..filer.page(door, asked.as_deref(), from, today, has_items)? })
+    let filer: Filer<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
+    Ok(Page { next, ..filer.page(stream, requested.as_deref(), from, today, has_items)? })
 }
 
 #[derive(Deserialize)]
@@ -61,7 +61,7 @@ struct Filings<'a> {
     recent: Columns<'a>,
 }
 
-/// The columns that count; new ones come and are passed over.
+/// The relevant columns; unknown ones are ignored.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Columns<'a> {
@@ -80,11 +80,11 @@ struct Columns<'a> {
 }
 
 impl Filer<'_> {
-    /// The filings since a day whose form is wanted.
+    /// Returns the filings since a day that have a wanted form.
     pub(super) fn page(
         &self,
-        door: &Door,
-        asked: Option<&str>,
+        stream: &Stream,
+        requested: Option<&str>,
         from: Date,
         today: Date,
         is_wanted: impl Fn(&str) -> bool,
@@ -93,12 +93,12 @@ impl Filer<'_> {
         let columns = &self.filings.recent;
         let rows = columns.accession_number.len();
         let whole = |reason: String| Reject {
-            reference: asked.unwrap_or("a list of filings").to_owned(),
+            reference: requested.unwrap_or("a list of filings").to_owned(),
             reason,
             raw: json!({"cik": self.cik.text(), "name": self.name.text()}).to_string().into_bytes(),
         };
-        // Padded or not: both have been sent.
-        let Some(cik) = cik(self.cik.text()).filter(|cik| asked.is_none_or(|asked| asked == cik)) else {
+        // The number is sent with or without leading zeros.
+        let Some(cik) = cik(self.cik.text()).filter(|cik| requested.is_none_or(|requested| requested == cik)) else {
             page.rejects.push(whole(format!("cik is {:?}", text::cut(self.cik.clean(), 40))));
             return Ok(page);
         };
@@ -137,17 +137,17 @@ impl Filer<'_> {
                 items,
                 report_date: text::plausible_date(&value(&columns.report_date), today),
                 primary_document: document(&value(&columns.primary_document)),
-                ..filing(door, number, cik.clone(), kind, self.name.text(), filed)
+                ..filing(stream, number, cik.clone(), kind, self.name.text(), filed)
             };
-            page.observations.push(observed(door, fact));
+            page.observations.push(observed(stream, fact));
         }
         for (field, missing) in missing {
-            drift::share(door.name, field, missing, rows)?;
+            drift::share(stream.name, field, missing, rows)?;
         }
         Ok(page)
     }
 
-    /// A list of one filing.
+    /// A list with one filing.
     fn one(&self, columns: &serde_json::Value) -> serde_json::Value {
         json!({"cik": self.cik.text(), "name": self.name.text(), "filings": {"recent": columns}})
     }
@@ -167,7 +167,7 @@ impl Columns<'_> {
     }
 }
 
-/// A document's file name: those of forms in XML are named in the folder of their style.
+/// Returns the file name of a document. XML forms are listed under the folder of their style sheet.
 fn document(name: &str) -> String {
     let plain = match name.split_once('/') {
         Some((folder, plain)) if folder.starts_with("xsl") => plain,

@@ -1,7 +1,7 @@
-//! What `edgar.ownership` and `edgar.submissions` share: the index of each business day names filings, and what is not known of them yet is
-//! asked for one by one.
+//! The part that `edgar.ownership` and `edgar.submissions` share: the index of each business day names filings, and those that are not
+//! known yet are requested one by one.
 //!
-//! The cursor holds at most [`PENDING_MAX`] of them. When they are done, the index of the same day is read again from there on.
+//! The cursor holds at most [`PENDING_MAX`] of them. When they are done, the index of the same day is read again from that position.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use super::{business_day, is_missing, master, next_business_day, through};
-use crate::{Answer, Door, Page, UpstreamError, json, xml};
+use crate::{Answer, Page, Stream, UpstreamError, json, xml};
 
-/// What a cursor may hold that is to be asked for.
+/// How many pending requests a cursor may hold.
 pub(super) const PENDING_MAX: usize = 100;
 
-/// Where a run is.
+/// The position of a sync run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Cursor {
     /// The first day.
@@ -24,13 +24,13 @@ pub(super) struct Cursor {
     pub(super) day: Date,
     /// The last day to read.
     to: Date,
-    /// The last day that is complete.
+    /// The last complete day.
     through: Date,
-    /// The pair up to which the day's index has been taken; empty when all of it has.
+    /// The last pair of the day's index that was taken; empty when the whole index was taken.
     after: String,
-    /// The pairs (`accession/cik`) were just listed: which of them are known is not yet looked up.
+    /// Whether the pairs (`accession/cik`) were just listed, so that it is still unknown which of them are new.
     fresh: bool,
-    /// What is to be asked for now.
+    /// The pairs to request now.
     pub(super) pending: Vec<String>,
 }
 
@@ -41,33 +41,33 @@ impl Cursor {
         Self { from, day: from, to, through, after: String::new(), fresh: false, pending: Vec::new() }
     }
 
-    /// The pairs just listed.
+    /// The pairs that were just listed.
     pub(super) fn listed(&self) -> impl Iterator<Item = &str> {
         self.pending.iter().filter(|_| self.fresh).map(String::as_str)
     }
 
-    /// What was just listed, without what is known: as much as a cursor may hold.
+    /// Removes the known pairs from the listed ones, and keeps as many as a cursor may hold.
     pub(super) fn narrow(mut self, is_known: impl Fn(&str) -> bool, one_for: impl Fn(&str) -> String) -> Option<Self> {
         if !self.fresh {
             return Some(self);
         }
         self.fresh = false;
-        let mut asked = BTreeSet::new();
+        let mut requested = BTreeSet::new();
         for pair in std::mem::take(&mut self.pending) {
             if is_known(&pair) {
                 continue;
             }
-            asked.insert(one_for(&pair));
-            if asked.len() == PENDING_MAX {
+            requested.insert(one_for(&pair));
+            if requested.len() == PENDING_MAX {
                 self.after = pair;
                 break;
             }
         }
-        self.pending = asked.into_iter().collect();
+        self.pending = requested.into_iter().collect();
         if self.pending.is_empty() { self.after_day() } else { Some(self) }
     }
 
-    /// Where to go on after what was asked for first.
+    /// Determines the cursor after the first pending request.
     pub(super) fn advance(mut self) -> Option<Self> {
         if !self.pending.is_empty() {
             self.pending.remove(0);
@@ -75,7 +75,7 @@ impl Cursor {
         if self.pending.is_empty() { self.after_day() } else { Some(self) }
     }
 
-    /// Where to go on when nothing is pending: at the same index, or the next day's.
+    /// Determines the cursor when nothing is pending: the same index, or that of the next day.
     fn after_day(mut self) -> Option<Self> {
         self.fresh = false;
         if self.after.is_empty() {
@@ -84,18 +84,18 @@ impl Cursor {
         Some(self)
     }
 
-    /// The page of an index: nothing but what to ask for next.
+    /// Builds the page of an index, which has no records and only names the next requests.
     pub(super) fn list(
         mut self,
-        door: &Door,
+        stream: &Stream,
         answer: &Answer,
         today: Date,
         one_a_filing: bool,
         is_wanted: impl Fn(&master::Row<'_>) -> bool,
     ) -> Result<Page, UpstreamError> {
-        if !is_missing(door.name, answer)? {
+        if !is_missing(stream.name, answer)? {
             let text = xml::decoded(&answer.body);
-            let rows = master::read(door.name, &text, today, |row| is_wanted(row))?.rows;
+            let rows = master::read(stream.name, &text, today, |row| is_wanted(row))?.rows;
             let pairs: BTreeSet<String> = rows.into_iter().map(|row| format!("{}/{}", row.accession, row.cik)).collect();
             let mut pairs: Vec<String> = pairs.into_iter().collect();
             if one_a_filing {
@@ -103,13 +103,13 @@ impl Cursor {
             }
             pairs.retain(|pair| *pair > self.after);
             self.pending = pairs;
-            // Counts only when the run ends, and then all that is pending is done.
+            // This counts only at the end of the run, when nothing is pending.
             self.through = through(self.day, self.to);
         }
         self.after.clear();
         let through = Some(self.through);
         let next = if self.pending.is_empty() { self.after_day() } else { Some(Self { fresh: true, ..self }) };
-        // Rows that cannot be read are put aside by the door that reads indexes for their own sake.
+        // Rows that cannot be parsed are rejected by the stream `edgar.index`.
         Ok(Page { next: next.map(json::write_cursor), through, ..Page::default() })
     }
 }

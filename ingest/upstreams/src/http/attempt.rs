@@ -1,4 +1,4 @@
-//! One request and its retries: what is sent, what counts as an answer, and how long to wait before the next attempt.
+//! One HTTP request with its retries: builds the request, classifies the answer, and determines the pause before the next attempt.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,29 +12,29 @@ use schemas::clock::Clock;
 use url::Url;
 
 use super::{FetchError, Fetched, Inner, Limits, Validators, count, shown};
-use crate::upstream::{Answer, Door, Request, Wall};
+use crate::upstream::{Answer, BackOffRule, Request, Stream};
 
-/// So much of a page is looked through for the marks of a wall.
+/// How many bytes of a page are searched for the markers of a block page.
 const PAGE_BYTES_MAX: usize = 64 << 10;
 
-/// The longest pause that an upstream can ask for with `Retry-After`: a longer one, whatever its size, counts as this one.
+/// The longest pause accepted from `Retry-After`; a longer one is shortened to this.
 pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// Why one attempt brought nothing.
+/// Why one attempt failed.
 enum Failure {
     Status {
         status: u16,
         retry_after: Option<Duration>,
     },
-    /// The upstream wants to be left alone, in its own way of saying so.
-    Wall {
+    /// The upstream requested to back off in its own way, for example with a block page.
+    BackOff {
         status: u16,
         pause: Duration,
     },
     Redirect {
         status: u16,
     },
-    NotWhatWasAsked {
+    UnexpectedContent {
         got: String,
     },
     TooLarge,
@@ -43,40 +43,40 @@ enum Failure {
 }
 
 impl Failure {
-    /// Whether asking again may help.
+    /// Whether a retry may succeed.
     fn is_passing(&self) -> bool {
         match self {
             Self::Status { status, .. } => matches!(status, 408 | 429 | 500..=599),
-            Self::NotWhatWasAsked { .. } | Self::TooSlow | Self::Connection(_) => true,
-            Self::Wall { .. } | Self::Redirect { .. } | Self::TooLarge => false,
+            Self::UnexpectedContent { .. } | Self::TooSlow | Self::Connection(_) => true,
+            Self::BackOff { .. } | Self::Redirect { .. } | Self::TooLarge => false,
         }
     }
 
-    fn into_error(self, at: String, attempts: u32, door: &Door) -> FetchError {
+    fn into_error(self, at: String, attempts: u32, stream: &Stream) -> FetchError {
         match self {
             Self::Status { status, .. } => FetchError::Status { at, status, attempts },
-            Self::Wall { status, pause } => FetchError::Later { at, status, pause },
+            Self::BackOff { status, pause } => FetchError::Later { at, status, pause },
             Self::Redirect { status } => FetchError::Redirect { at, status },
-            Self::NotWhatWasAsked { got } => FetchError::NotWhatWasAsked { at, got, attempts },
-            Self::TooLarge => FetchError::TooLarge { at, bytes_max: door.answer_bytes_max },
-            Self::TooSlow => FetchError::TooSlow { at, after: door.answer_timeout, attempts },
+            Self::UnexpectedContent { got } => FetchError::UnexpectedContent { at, got, attempts },
+            Self::TooLarge => FetchError::TooLarge { at, bytes_max: stream.answer_bytes_max },
+            Self::TooSlow => FetchError::TooSlow { at, after: stream.answer_timeout, attempts },
             Self::Connection(source) => FetchError::Connection { at, attempts, source },
         }
     }
 }
 
 impl Inner {
-    pub(super) async fn fetch(&self, door: &Door, request: &Request, validators: Option<&Validators>) -> Result<Fetched, FetchError> {
+    pub(super) async fn fetch(&self, stream: &Stream, request: &Request, validators: Option<&Validators>) -> Result<Fetched, FetchError> {
         let url = self.url(request)?;
         let headers = headers(request, validators, &url)?;
         let host = url.origin().ascii_serialization();
-        let (mut attempts, mut odd_attempts, mut waited) = (0, 0, Duration::ZERO);
+        let (mut attempts, mut unexpected_attempts, mut waited) = (0, 0, Duration::ZERO);
         loop {
-            let mut turn = self.pace.turn(&host).await;
+            let mut permit = self.pace.permit(&host).await;
             attempts += 1;
             count(&self.stats.requests, 1);
-            let attempt = self.attempt(door, request, &url, headers.clone(), validators.is_some());
-            let failure = match tokio::time::timeout(door.answer_timeout, attempt).await {
+            let attempt = self.attempt(stream, request, &url, headers.clone(), validators.is_some());
+            let failure = match tokio::time::timeout(stream.answer_timeout, attempt).await {
                 Ok(Ok(fetched)) => return Ok(fetched),
                 Ok(Err(failure)) => failure,
                 Err(_elapsed) => Failure::TooSlow,
@@ -84,29 +84,36 @@ impl Inner {
             if let Failure::Status { status, retry_after: Some(pause) } = failure
                 && failure.is_passing()
             {
-                turn.hold_off(pause.min(self.limits.pause_max));
+                permit.pause(pause.min(self.limits.pause_max));
                 if waited + pause > self.limits.pause_max {
                     return Err(FetchError::Later { at: shown(&url), status, pause });
                 }
             }
-            if let Failure::Wall { pause, .. } = failure {
-                turn.hold_off(pause.min(self.limits.pause_max));
+            if let Failure::BackOff { pause, .. } = failure {
+                permit.pause(pause.min(self.limits.pause_max));
             }
-            drop(turn);
-            odd_attempts += u32::from(matches!(failure, Failure::NotWhatWasAsked { .. }));
-            if !failure.is_passing() || attempts >= self.limits.attempts_max || odd_attempts >= self.limits.odd_attempts_max {
-                return Err(failure.into_error(shown(&url), attempts, door));
+            drop(permit);
+            unexpected_attempts += u32::from(matches!(failure, Failure::UnexpectedContent { .. }));
+            if !failure.is_passing() || attempts >= self.limits.attempts_max || unexpected_attempts >= self.limits.unexpected_attempts_max {
+                return Err(failure.into_error(shown(&url), attempts, stream));
             }
-            let asked = if let Failure::Status { retry_after, .. } = failure { retry_after } else { None };
-            let pause = asked.unwrap_or_default() + jittered(backoff_bound(&self.limits, attempts));
+            let requested = if let Failure::Status { retry_after, .. } = failure { retry_after } else { None };
+            let pause = requested.unwrap_or_default() + jittered(backoff_bound(&self.limits, attempts));
             waited += pause;
             count(&self.stats.retries, 1);
-            tracing::debug!(door = door.name, attempts, pause_ms = pause.as_millis(), "asking again");
+            tracing::debug!(stream = stream.name, attempts, pause_ms = pause.as_millis(), "request failed, will retry");
             tokio::time::sleep(pause).await;
         }
     }
 
-    async fn attempt(&self, door: &Door, request: &Request, url: &Url, headers: HeaderMap, conditional: bool) -> Result<Fetched, Failure> {
+    async fn attempt(
+        &self,
+        stream: &Stream,
+        request: &Request,
+        url: &Url,
+        headers: HeaderMap,
+        conditional: bool,
+    ) -> Result<Fetched, Failure> {
         let asking = match &request.body {
             Some(body) => self.library.post(url.clone()).body(body.clone()),
             None => self.library.get(url.clone()),
@@ -114,7 +121,7 @@ impl Inner {
         let response = asking.headers(headers).send().await.map_err(connection)?;
         let status = response.status();
         if request.body.is_some() && response.url() != url {
-            // Most redirects make a GET of a POST: what came then answers a question that was not asked.
+            // Most redirects turn a POST into a GET, whose answer would belong to another request.
             return Err(Failure::Redirect { status: status.as_u16() });
         }
         if status == StatusCode::NOT_MODIFIED && conditional {
@@ -129,12 +136,12 @@ impl Inner {
             verdict if is_accepted && verdict != Verdict::Refused => verdict,
             _ => {
                 let retry_after = retry_after(response.headers());
-                if let Some(pause) = self.wall(door, request, response).await {
-                    return Err(Failure::Wall { status: status.as_u16(), pause: pause.max(retry_after.unwrap_or_default()) });
+                if let Some(pause) = self.back_off(stream, request, response).await {
+                    return Err(Failure::BackOff { status: status.as_u16(), pause: pause.max(retry_after.unwrap_or_default()) });
                 }
-                // A page of words under an accepted status other than 200 says what the status says, not what the door would say.
+                // An HTML page under an accepted status other than 200 carries the meaning of the status, not of the stream.
                 return Err(match status {
-                    StatusCode::OK => Failure::NotWhatWasAsked { got: media_type },
+                    StatusCode::OK => Failure::UnexpectedContent { got: media_type },
                     status => Failure::Status { status: status.as_u16(), retry_after },
                 });
             }
@@ -142,37 +149,37 @@ impl Inner {
         let text = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let validators = Validators { etag: text(ETAG), last_modified: text(LAST_MODIFIED) };
         let link = text(LINK);
-        let body = self.body(door, response).await?;
-        if let Some(wall) = request.wall.filter(|wall| is_marked(&body, wall)) {
-            return Err(Failure::Wall { status: status.as_u16(), pause: wall.pause });
+        let body = self.body(stream, response).await?;
+        if let Some(rule) = request.back_off.filter(|rule| has_marker(&body, rule)) {
+            return Err(Failure::BackOff { status: status.as_u16(), pause: rule.pause });
         }
         if verdict == Verdict::ByFirstByte && first_byte(&body) == Some(b'<') {
-            return Err(Failure::NotWhatWasAsked { got: format!("markup as {media_type:?}") });
+            return Err(Failure::UnexpectedContent { got: format!("markup as {media_type:?}") });
         }
         Ok(Fetched::Answer { answer: Answer { status: status.as_u16(), link, body }, validators })
     }
 
-    /// The pause that an answer which is none asks for in the upstream's own way.
-    async fn wall(&self, door: &Door, request: &Request, response: Response) -> Option<Duration> {
-        let wall = request.wall?;
-        if wall.statuses.contains(&response.status().as_u16()) {
-            return Some(wall.pause);
+    /// Returns the pause that an answer asks for in the upstream's own way.
+    async fn back_off(&self, stream: &Stream, request: &Request, response: Response) -> Option<Duration> {
+        let rule = request.back_off?;
+        if rule.statuses.contains(&response.status().as_u16()) {
+            return Some(rule.pause);
         }
-        // A page that cannot be read whole is none that can be told.
-        let body = self.body(door, response).await.ok()?;
-        is_marked(&body, wall).then_some(wall.pause)
+        // A page that cannot be read completely is not recognised.
+        let body = self.body(stream, response).await.ok()?;
+        has_marker(&body, rule).then_some(rule.pause)
     }
 
-    async fn body(&self, door: &Door, mut response: Response) -> Result<Bytes, Failure> {
-        // The length is that of the body as sent, known only when it is not compressed; then it spares reading in vain.
+    async fn body(&self, stream: &Stream, mut response: Response) -> Result<Bytes, Failure> {
+        // The length is that of the encoded body and known only without compression; then it avoids reading a body that is too large.
         let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
-        if announced.is_some_and(|length| length > door.answer_bytes_max) {
+        if announced.is_some_and(|length| length > stream.answer_bytes_max) {
             return Err(Failure::TooLarge);
         }
         let mut body = BytesMut::with_capacity(announced.unwrap_or(0));
         while let Some(piece) = response.chunk().await.map_err(connection)? {
             count(&self.stats.bytes, piece.len() as u64);
-            if body.len() + piece.len() > door.answer_bytes_max {
+            if body.len() + piece.len() > stream.answer_bytes_max {
                 return Err(Failure::TooLarge);
             }
             body.extend_from_slice(&piece);
@@ -181,8 +188,8 @@ impl Inner {
     }
 }
 
-/// Whether a body is a page of HTML that has one of the wall's marks.
-fn is_marked(body: &[u8], wall: &Wall) -> bool {
+/// Whether a body is an HTML page with one of the back-off markers.
+fn has_marker(body: &[u8], rule: &BackOffRule) -> bool {
     let at = body.iter().position(|byte| *byte == b'<').unwrap_or(body.len());
     let page = body.get(at..).unwrap_or_default();
     let page = page.get(..PAGE_BYTES_MAX).unwrap_or(page);
@@ -191,7 +198,7 @@ fn is_marked(body: &[u8], wall: &Wall) -> bool {
         return false;
     }
     let page = String::from_utf8_lossy(page);
-    wall.marks.iter().any(|mark| page.contains(mark))
+    rule.markers.iter().any(|mark| page.contains(mark))
 }
 
 fn connection(error: reqwest::Error) -> Failure {
@@ -204,7 +211,7 @@ fn headers(request: &Request, validators: Option<&Validators>, url: &Url) -> Res
         let fault = |source| FetchError::Header { at: shown(url), name: name.to_owned(), source };
         let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| fault(None))?;
         let mut value = HeaderValue::from_str(value).map_err(|source| fault(Some(source)))?;
-        // Keys travel in headers as well; marked so, no debug output shows them.
+        // API keys are sent in headers too; marked as sensitive, they do not appear in debug output.
         value.set_sensitive(true);
         headers.insert(key, value);
         Ok(())
@@ -227,22 +234,23 @@ fn headers(request: &Request, validators: Option<&Validators>, url: &Url) -> Res
     Ok(headers)
 }
 
-/// What the media type alone says of a body.
+/// What the media type alone says about a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is what was asked for.
+    /// It is the requested type.
     Taken,
-    /// The type says nothing; the first byte decides.
+    /// The type is generic; the first byte decides.
     ByFirstByte,
-    /// It is something else.
+    /// It is another type.
     Refused,
 }
 
-pub(super) fn verdict(media_type: &str, asked: &[&str]) -> Verdict {
-    if asked.iter().any(|one| one.eq_ignore_ascii_case(media_type)) {
-        // Walls have been seen that label their page as JSON, and no JSON begins as a page does. A door that takes markup as well
-        // reads it by itself.
-        let json = asked.iter().any(|one| one.ends_with("json")) && !asked.iter().any(|one| one.ends_with("xml") || one.ends_with("html"));
+pub(super) fn verdict(media_type: &str, requested: &[&str]) -> Verdict {
+    if requested.iter().any(|one| one.eq_ignore_ascii_case(media_type)) {
+        // Some block pages are labelled as JSON, but JSON never begins like a page. A stream that also accepts markup distinguishes them
+        // itself.
+        let json =
+            requested.iter().any(|one| one.ends_with("json")) && !requested.iter().any(|one| one.ends_with("xml") || one.ends_with("html"));
         return if json { Verdict::ByFirstByte } else { Verdict::Taken };
     }
     match media_type {
@@ -251,24 +259,24 @@ pub(super) fn verdict(media_type: &str, asked: &[&str]) -> Verdict {
     }
 }
 
-/// The media type without parameters, in lower case; empty when there is none.
+/// Returns the media type without parameters, in lower case; empty when there is none.
 fn essence(headers: &HeaderMap) -> String {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     value.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
 }
 
-/// The first byte that is neither white space nor part of a byte order mark.
+/// Returns the first byte that is neither white space nor part of a byte order mark.
 fn first_byte(body: &[u8]) -> Option<u8> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     body.iter().copied().find(|byte| !byte.is_ascii_whitespace())
 }
 
-/// The pause that `Retry-After` asks for, at most [`RETRY_AFTER_MAX`]: seconds, or a date, which is compared with the answer's own `Date`
-/// where it has one, since the two clocks may differ. `None` for a value that is neither.
+/// Reads the pause of `Retry-After`, at most [`RETRY_AFTER_MAX`]: seconds, or a date. A date is compared with the answer's own `Date` if it
+/// has one, because the two clocks may differ. `None` for any other value.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
-        // Digits that no number of ours holds still ask for a long pause.
+        // A number too large for our types still asks for a long pause.
         return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)).min(RETRY_AFTER_MAX));
     }
     let until = httpdate::parse_http_date(value).ok()?;
@@ -277,13 +285,13 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(until.duration_since(now).unwrap_or_default().min(RETRY_AFTER_MAX))
 }
 
-/// The bound of the pause after that many attempts.
+/// Returns the upper bound of the pause after that many attempts.
 pub(super) fn backoff_bound(limits: &Limits, attempts: u32) -> Duration {
     let doublings = attempts.saturating_sub(1).min(16);
     limits.backoff_first.saturating_mul(1 << doublings).min(limits.backoff_max)
 }
 
-/// Anything from nothing to the bound, so that clients that failed together do not come back together.
+/// Picks a random pause up to the bound, so that clients which failed together do not retry together.
 fn jittered(bound: Duration) -> Duration {
     bound.mul_f64(rand::random::<f64>())
 }

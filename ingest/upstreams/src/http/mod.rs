@@ -1,9 +1,10 @@
-//! The only client of the upstreams: waits its turn, asks, asks again when that may help, and gives back a whole answer or an error.
+//! The only HTTP client of the upstreams. It respects the rate limit, sends requests, retries where that may help, and returns a complete
+//! answer or an error.
 //!
-//! Promises: never more than the configured requests a second to a host and one at a time; never off the origin that was asked;
-//! never more bytes, time or waiting than the limits below; no query string in an error, since keys travel there.
+//! Guarantees: never more than the configured requests per second to a host, and one at a time. It never leaves the origin of the request,
+//! and never exceeds the limits of bytes, time and pauses below. Errors contain no query string, because API keys are sent there.
 //!
-//! It leaves out on purpose: cookies, proxies of the environment, caches, and any reading of an answer beyond its first byte.
+//! Not provided: cookies, proxies from the environment, caches, and any parsing of an answer beyond its first byte.
 
 mod attempt;
 mod pace;
@@ -18,31 +19,31 @@ use reqwest::header::InvalidHeaderValue;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::upstream::{Answer, Door, Request, Settings};
+use crate::upstream::{Answer, Request, Settings, Stream};
 use pace::Pace;
 
-/// The limits of every client. Tests shorten them.
+/// The limits of a client. Tests shorten them.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
-    /// How often one request is sent at most.
+    /// How many times one request is sent at most.
     attempts_max: u32,
-    /// How often at most when something else than what was asked came: a wall that stands three times stands longer.
-    odd_attempts_max: u32,
-    /// The first pause is chance between nothing and this; the bound doubles each time.
+    /// How many times it is sent when the answer has an unexpected type. A block page that was seen three times will not go away soon.
+    unexpected_attempts_max: u32,
+    /// The first pause is random between zero and this; the bound doubles with each attempt.
     backoff_first: Duration,
-    /// The bound stops growing here.
+    /// The bound stops growing at this value.
     backoff_max: Duration,
-    /// Longest sum of pauses of one request; who must wait longer comes back in another run.
+    /// The longest total pause of one request. If a longer pause is needed, the next sync run tries again.
     pause_max: Duration,
-    /// To open a connection.
+    /// The timeout for opening a connection.
     connect_timeout: Duration,
-    /// Between two pieces of an answer.
+    /// The timeout between two chunks of an answer.
     idle_timeout: Duration,
 }
 
 const LIMITS: Limits = Limits {
     attempts_max: 5,
-    odd_attempts_max: 3,
+    unexpected_attempts_max: 3,
     backoff_first: Duration::from_millis(500),
     backoff_max: Duration::from_secs(60),
     pause_max: Duration::from_secs(600),
@@ -50,14 +51,14 @@ const LIMITS: Limits = Limits {
     idle_timeout: Duration::from_secs(30),
 };
 
-/// For a reader who waits: one attempt, and whoever must wait hears so at once.
+/// The limits for a live query with a waiting user: a single attempt, and an immediate error if the upstream asks for a pause.
 const LOOK_UP_LIMITS: Limits =
-    Limits { attempts_max: 1, odd_attempts_max: 1, pause_max: Duration::ZERO, connect_timeout: Duration::from_secs(5), ..LIMITS };
+    Limits { attempts_max: 1, unexpected_attempts_max: 1, pause_max: Duration::ZERO, connect_timeout: Duration::from_secs(5), ..LIMITS };
 
 /// How many redirects within the origin one attempt follows.
 const REDIRECTS_MAX: usize = 3;
 
-/// What an answer said of its version, to be sent back with the next request for the same.
+/// The HTTP validators of an answer, which are sent with the next conditional request for the same path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Validators {
@@ -67,135 +68,135 @@ pub struct Validators {
     pub last_modified: Option<String>,
 }
 
-/// What a request brought.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fetched {
-    /// A whole answer.
+    /// A complete answer.
     Answer {
         /// The answer.
         answer: Answer,
-        /// To be kept for the next request for the same, if that is conditional.
+        /// The validators for the next conditional request.
         validators: Validators,
     },
-    /// The upstream says that nothing changed since the validators that were sent.
+    /// The upstream reports no change since the validators that were sent.
     NotModified,
 }
 
-/// Why a client could not be made.
+/// Why a client could not be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// `base_url` is no http or https URL. The value may hold a secret and is not shown.
-    #[error("base_url is no http or https url with a host")]
+    /// `base_url` is not an http or https URL. The value may hold a secret and is not shown.
+    #[error("base_url is not an http or https url with a host")]
     BaseUrl,
-    /// `user_agent` is empty or holds what no header may.
+    /// `user_agent` is empty or contains characters that a header cannot hold.
     #[error("user_agent {0:?} cannot be sent")]
     UserAgent(String),
     /// `requests_per_second` is not above zero.
     #[error("requests_per_second is {0}, must be above 0")]
     RequestsPerSecond(f64),
-    /// The library refused: most often, the machine has no certificates.
+    /// The HTTP library failed; most often because the machine has no root certificates.
     #[error("http client cannot be built")]
     Library(#[source] reqwest::Error),
 }
 
-/// Why a request brought nothing. All retries that make sense have been made by then.
+/// Why a request failed, after all retries that could help.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
-    /// The upstream asks to be left alone for longer than a request may wait. Nothing was taken; ask again after `pause`.
+    /// The upstream asks for a longer pause than a request may wait. Retry after `pause`.
     #[error("{at}: asked to wait {pause:?} (status {status})")]
     Later {
-        /// What was asked, without its query.
+        /// The requested address without its query.
         at: String,
         /// The status that came with it.
         status: u16,
-        /// From now on.
+        /// The pause, starting now.
         pause: Duration,
     },
-    /// A status that is no answer.
+    /// The answer has an error status.
     #[error("{at}: status {status} after {attempts} attempts")]
     Status {
-        /// What was asked, without its query.
+        /// The requested address without its query.
         at: String,
-        /// The last one.
+        /// The status of the last attempt.
         status: u16,
-        /// Requests sent.
+        /// How many times the request was sent.
         attempts: u32,
     },
-    /// A redirect that leads off the origin, or one too many.
+    /// A redirect to another origin, or too many redirects.
     #[error("{at}: redirect (status {status}) not followed")]
     Redirect {
-        /// What was asked, without its query.
+        /// The requested address without its query.
         at: String,
-        /// Its status.
+        /// The status of the redirect.
         status: u16,
     },
-    /// Something else than what was asked for: a bot wall's page where JSON should be.
+    /// The answer has an unexpected type, for example a block page instead of JSON.
     #[error("{at}: got {got} after {attempts} attempts")]
-    NotWhatWasAsked {
-        /// What was asked, without its query.
+    UnexpectedContent {
+        /// The requested address without its query.
         at: String,
-        /// Its media type, or what its first byte says.
+        /// The type of the answer, by its media type or its first byte.
         got: String,
-        /// Requests sent.
+        /// How many times the request was sent.
         attempts: u32,
     },
-    /// The answer is larger than the door's `answer_bytes_max`; reading stopped there.
+    /// The answer is larger than the stream's `answer_bytes_max`. Reading stopped there.
     #[error("{at}: answer above {bytes_max} bytes")]
     TooLarge {
-        /// What was asked, without its query.
+        /// The requested address without its query.
         at: String,
         /// The limit.
         bytes_max: usize,
     },
-    /// The answer was not whole within the door's `answer_timeout`.
-    #[error("{at}: no whole answer within {after:?}, {attempts} attempts")]
+    /// The answer was not complete within the stream's `answer_timeout`.
+    #[error("{at}: no complete answer within {after:?}, {attempts} attempts")]
     TooSlow {
-        /// What was asked, without its query.
+        /// The requested address without its query.
         at: String,
-        /// The limit of one attempt.
+        /// The timeout of one attempt.
         after: Duration,
-        /// Requests sent.
+        /// How many times the request was sent.
         attempts: u32,
     },
-    /// No connection, or it broke: name, certificate, reset, silence, a body that ends too early.
+    /// The connection could not be opened or broke: name resolution, certificate, reset, timeout, or a body that ended early.
     #[error("{at}: connection failed, {attempts} attempts")]
     Connection {
-        /// What was asked, without its query.
+        /// The requested address without its query.
         at: String,
-        /// Requests sent.
+        /// How many times the request was sent.
         attempts: u32,
-        /// The last failure; holds no URL.
+        /// The last error; it contains no URL.
         #[source]
         source: reqwest::Error,
     },
-    /// The origin is not https, and no `base_url` allows that.
+    /// The origin is not https, and no `base_url` permits that.
     #[error("{at}: not https")]
     NotHttps {
-        /// What was to be asked, without its query.
+        /// The requested address without its query.
         at: String,
     },
-    /// Origin and path of the request make no URL. A fault of the upstream's module.
-    #[error("{origin}: path of the request makes no url")]
+    /// Origin and path of the request do not form a URL. This is a bug of the upstream's module.
+    #[error("{origin}: origin and path do not form a url")]
     Url {
         /// The origin of the request.
         origin: String,
     },
-    /// A header of the request cannot be sent; its value is not shown.
+    /// A header of the request cannot be sent. Its value is not shown.
     #[error("{at}: header {name} cannot be sent")]
     Header {
-        /// What was to be asked, without its query.
+        /// The requested address without its query.
         at: String,
         /// The header's name.
         name: String,
-        /// What is wrong with its value, if that is wrong.
+        /// Why the value is invalid, if the value is the reason.
         #[source]
         source: Option<InvalidHeaderValue>,
     },
 }
 
-/// What a client and its clones did so far.
+/// Counters of a client and its clones.
 #[derive(Debug, Default)]
 pub struct FetchStats {
     requests: AtomicU64,
@@ -205,25 +206,25 @@ pub struct FetchStats {
 }
 
 impl FetchStats {
-    /// Requests sent, retries included.
+    /// Requests sent, including retries.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Requests that were sent again.
+    /// Retries sent.
     #[must_use]
     pub fn retries(&self) -> u64 {
         self.retries.load(Ordering::Relaxed)
     }
 
-    /// Bytes of bodies read, after decompression, of whole and broken answers.
+    /// Bytes of bodies read, after decompression, including incomplete answers.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Calls that ended in an error.
+    /// Calls that ended with an error.
     #[must_use]
     pub fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
@@ -234,7 +235,7 @@ fn count(counter: &AtomicU64, by: u64) {
     counter.fetch_add(by, Ordering::Relaxed);
 }
 
-/// The client of one upstream. Clones share connections, turns and counters.
+/// The HTTP client of one upstream. Clones share connections, rate limits and counters.
 #[derive(Clone, Debug)]
 pub struct Client {
     inner: Arc<Inner>,
@@ -250,18 +251,18 @@ struct Inner {
 }
 
 impl Client {
-    /// Makes the client of one upstream.
+    /// Builds the client of one upstream.
     ///
     /// # Errors
-    /// When a setting cannot be used, or the machine has no certificates to check https with.
+    /// When a setting is invalid, or the machine has no root certificates for https.
     pub fn new(settings: &Settings) -> Result<Self, BuildError> {
         Self::with_limits(settings, LIMITS)
     }
 
-    /// Makes a client for look-ups, which are made once or not at all.
+    /// Builds a client for live queries, which are not retried.
     ///
     /// # Errors
-    /// As [`Self::new`].
+    /// The same errors as [`Self::new`].
     pub fn for_look_ups(settings: &Settings) -> Result<Self, BuildError> {
         Self::with_limits(settings, LOOK_UP_LIMITS)
     }
@@ -272,7 +273,7 @@ impl Client {
         if settings.user_agent.trim().is_empty() || reqwest::header::HeaderValue::from_str(&settings.user_agent).is_err() {
             return Err(BuildError::UserAgent(settings.user_agent.clone()));
         }
-        // Installed twice is an error that says it is installed already, which is all we want.
+        // A second installation fails because a provider is installed already, which is fine.
         drop(rustls::crypto::ring::default_provider().install_default());
         let mut library = reqwest::Client::builder()
             .user_agent(&settings.user_agent)
@@ -284,13 +285,13 @@ impl Client {
             .read_timeout(limits.idle_timeout)
             .pool_max_idle_per_host(1)
             .redirect(reqwest::redirect::Policy::custom(|attempt| {
-                // Back to what was asked is a circle; of a POST it would make a GET of the same.
+                // A redirect back to the requested address is a cycle; for a POST it would become a GET of the same address.
                 let is_first = |first: &Url| first.origin() == attempt.url().origin() && first != attempt.url();
                 let within = attempt.previous().first().is_some_and(is_first);
                 if within && attempt.previous().len() <= REDIRECTS_MAX { attempt.follow() } else { attempt.stop() }
             }));
         if base_url.as_ref().is_some_and(|base| base.scheme() == "http") {
-            // Speaks no TLS, so it trusts nobody, and works on a machine that has no certificates.
+            // Without TLS no root certificates are needed, so this works on a machine that has none.
             let trusts_nobody =
                 rustls::ClientConfig::builder().with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth();
             library = library.tls_backend_preconfigured(trusts_nobody);
@@ -301,22 +302,22 @@ impl Client {
         Ok(Self { inner: Arc::new(Inner { library, base_url, pace, stats: FetchStats::default(), limits }) })
     }
 
-    /// What this client and its clones did so far.
+    /// Returns the counters of this client and its clones.
     #[must_use]
     pub fn stats(&self) -> &FetchStats {
         &self.inner.stats
     }
 
-    /// Sends a request until it is answered or asking again makes no sense, waiting in between. The validators are sent only
-    /// with a request that is conditional. Dropping the future gives up its turn.
+    /// Sends a request and retries while that may help, with pauses in between. Validators are sent only with a conditional request.
+    /// Dropping the future gives up its place in the rate limit.
     ///
     /// # Errors
-    /// See [`FetchError`]; the pauses that its retries took are over by then.
-    pub async fn fetch(&self, door: &Door, request: &Request, validators: Option<&Validators>) -> Result<Fetched, FetchError> {
-        let result = self.inner.fetch(door, request, validators.filter(|_| request.is_conditional())).await;
+    /// See [`FetchError`]. All pauses of retries have passed by then.
+    pub async fn fetch(&self, stream: &Stream, request: &Request, validators: Option<&Validators>) -> Result<Fetched, FetchError> {
+        let result = self.inner.fetch(stream, request, validators.filter(|_| request.is_conditional())).await;
         if let Err(error) = &result {
             count(&self.inner.stats.failures, 1);
-            tracing::debug!(door = door.name, error = %error, "fetch failed");
+            tracing::debug!(stream = stream.name, error = %error, "fetch failed");
         }
         result
     }
@@ -327,7 +328,7 @@ impl Inner {
         let fault = || FetchError::Url { origin: request.origin.clone() };
         let own = Url::parse(&request.origin).map_err(|_| fault())?;
         let base = self.base_url.as_ref().unwrap_or(&own);
-        // A path that does not begin with a slash could go on with the host's name.
+        // Without a leading slash the path could extend the host name.
         if !request.path.starts_with('/') {
             return Err(fault());
         }
@@ -351,7 +352,7 @@ fn base_url(text: &str) -> Result<Url, BuildError> {
     Ok(url)
 }
 
-/// Origin and path: what may be shown of a URL. User, password, query and fragment may be secrets.
+/// Returns origin and path: the parts of a URL that may be shown. User, password, query and fragment may hold secrets.
 fn shown(url: &Url) -> String {
     format!("{}{}", url.origin().ascii_serialization(), url.path())
 }

@@ -1,4 +1,4 @@
-//! The client against a server that says, word by word, what a test tells it to. Waits happen on tokio's paused clock.
+//! The HTTP client against a scripted server. Pauses run on tokio's paused clock.
 
 use std::io::{Cursor, Read, Write};
 use std::net::SocketAddr;
@@ -13,10 +13,10 @@ use super::attempt::{RETRY_AFTER_MAX, Verdict, backoff_bound, retry_after, verdi
 use bytes::Bytes;
 
 use super::*;
-use crate::upstream::Wall;
+use crate::upstream::BackOffRule;
 
 const JSON: &[&str] = &["application/json"];
-const DOOR: Door = Door {
+const STREAM: Stream = Stream {
     name: "test",
     topic: &schemas::topics::RECALLS,
     every: Duration::ZERO,
@@ -25,7 +25,7 @@ const DOOR: Door = Door {
     answer_timeout: Duration::from_secs(300),
 };
 
-/// One answer of the script: its bytes, and whether the connection then stays open in silence.
+/// One scripted answer: its bytes, and whether the connection then stays open without further data.
 #[derive(Clone)]
 struct Say {
     bytes: Vec<u8>,
@@ -50,7 +50,7 @@ fn raw(text: &str, hang: bool) -> Say {
     Say { bytes: text.as_bytes().to_vec(), hang }
 }
 
-/// A server with a script: one answer a request, the last one for ever; it keeps the heads and bodies it was sent.
+/// A scripted server: one answer per request, the last one repeated. It records the heads and bodies of the requests.
 struct Server {
     addr: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
@@ -62,9 +62,9 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addr = listener.local_addr().unwrap();
         let heads = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&heads);
+        let recorded = Arc::clone(&heads);
         let bodies = Arc::new(Mutex::new(Vec::new()));
-        let kept_bodies = Arc::clone(&bodies);
+        let recorded_bodies = Arc::clone(&bodies);
         tokio::spawn(async move {
             loop {
                 let (mut stream, _) = listener.accept().await.unwrap();
@@ -76,15 +76,15 @@ impl Server {
                 let length = head.to_ascii_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
                 let mut body = vec![0; length.unwrap_or(0)];
                 stream.read_exact(&mut body).await.unwrap();
-                kept_bodies.lock().unwrap().push(String::from_utf8(body).unwrap());
+                recorded_bodies.lock().unwrap().push(String::from_utf8(body).unwrap());
                 let number = {
-                    let mut kept = kept.lock().unwrap();
-                    kept.push(head);
-                    kept.len() - 1
+                    let mut recorded = recorded.lock().unwrap();
+                    recorded.push(head);
+                    recorded.len() - 1
                 };
                 let say = script[number.min(script.len() - 1)].clone();
                 tokio::spawn(async move {
-                    // The client may have gone away in the middle: that is what some tests prove.
+                    // The client may have closed the connection; some tests prove that.
                     drop(stream.write_all(&say.bytes).await);
                     if say.hang {
                         std::future::pending::<()>().await;
@@ -127,7 +127,7 @@ fn request() -> Request {
 }
 
 async fn get(client: &Client) -> Result<Fetched, FetchError> {
-    client.fetch(&DOOR, &request(), None).await
+    client.fetch(&STREAM, &request(), None).await
 }
 
 fn body(fetched: Fetched) -> Bytes {
@@ -137,7 +137,7 @@ fn body(fetched: Fetched) -> Bytes {
     }
 }
 
-/// The words of an error and of all its causes.
+/// The messages of an error and of all its causes.
 fn words(error: &FetchError) -> String {
     let mut out = format!("{error} {error:?}");
     let mut cause = std::error::Error::source(error);
@@ -148,7 +148,7 @@ fn words(error: &FetchError) -> String {
     out
 }
 
-/// A gzip member made of the deflate stream that a zip holds.
+/// Builds a gzip member from the deflate stream of a zip.
 fn gzipped(body: &[u8]) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
     writer.start_file("x", SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated)).unwrap();
@@ -162,7 +162,7 @@ fn gzipped(body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Proves that `base_url` replaces scheme and host, keeps its own path and the request's, and which headers are sent.
+/// Proves that `base_url` replaces scheme and host and that its own path and that of the request are joined, and which headers are sent.
 #[tokio::test]
 async fn base_url_replaces_the_host_and_keeps_the_path() {
     let mut answer = json("[1]");
@@ -173,7 +173,7 @@ async fn base_url_replaces_the_host_and_keeps_the_path() {
     let server = Server::start(vec![answer]).await;
     let mut request = request();
     request.headers = vec![("X-App-Token", "token".into())];
-    let fetched = server.client_under("/sim/").fetch(&DOOR, &request, None).await.unwrap();
+    let fetched = server.client_under("/sim/").fetch(&STREAM, &request, None).await.unwrap();
     let Fetched::Answer { answer, validators } = fetched else { panic!() };
     assert_eq!((answer.status, answer.link.as_deref(), &answer.body[..]), (200, Some("<next>; rel=\"next\""), &b"[1]"[..]));
     assert_eq!(validators, Validators { etag: Some("W/\"7\"".into()), last_modified: None });
@@ -189,9 +189,9 @@ async fn base_url_replaces_the_host_and_keeps_the_path() {
     }
 }
 
-/// Proves that 429 is asked again after the pause it names, and that the pauses are counted.
+/// Proves that a 429 is retried after its pause, and that pauses are counted.
 #[tokio::test(start_paused = true)]
-async fn too_many_requests_waits_as_told() {
+async fn too_many_requests_waits_for_the_requested_pause() {
     let server = Server::start(vec![say("429 Too Many Requests", &["retry-after: 7"], b""), json("[]")]).await;
     let client = server.client();
     let begun = Instant::now();
@@ -200,9 +200,9 @@ async fn too_many_requests_waits_as_told() {
     assert_eq!((client.stats().requests(), client.stats().retries(), client.stats().failures(), client.stats().bytes()), (2, 1, 0, 2));
 }
 
-/// Proves that 429 without a pause and 5xx are asked again, and given up after five attempts.
+/// Proves that a 429 without a pause and 5xx are retried, and given up after five attempts.
 #[tokio::test(start_paused = true)]
-async fn server_errors_are_asked_again_five_times() {
+async fn server_errors_are_retried_five_times() {
     let (busy, down) = (say("429 Too Many Requests", &[], b""), say("503 Service Unavailable", &[], b"<html>"));
     let server = Server::start(vec![busy, down.clone(), json("[]")]).await;
     assert_eq!(body(get(&server.client()).await.unwrap()), "[]");
@@ -213,7 +213,7 @@ async fn server_errors_are_asked_again_five_times() {
     assert_eq!((server.heads().len(), client.stats().failures()), (5, 1));
 }
 
-/// Proves that a pause beyond the limit is not waited for but handed up, in seconds and as a date.
+/// Proves that a pause beyond the limit is returned as an error instead of being waited for, in seconds and as a date.
 #[tokio::test(start_paused = true)]
 async fn long_pauses_are_handed_up() {
     let dated = ["date: Fri, 20 Nov 2026 12:00:00 GMT", "retry-after: Fri, 20 Nov 2026 13:00:00 GMT"];
@@ -226,38 +226,39 @@ async fn long_pauses_are_handed_up() {
     }
 }
 
-/// Proves that a refusal is not hammered.
+/// Proves that a refusal is not retried.
 #[tokio::test]
-async fn forbidden_is_asked_once() {
+async fn forbidden_is_not_retried() {
     let server = Server::start(vec![say("403 Forbidden", &["retry-after: 1"], b"")]).await;
     let error = get(&server.client()).await.unwrap_err();
     assert!(matches!(error, FetchError::Status { status: 403, attempts: 1, .. }), "{error:?}");
     assert_eq!(server.heads().len(), 1);
 }
 
-/// Proves that a page of markup is never an answer, by its type or by its first byte, and that it is asked again a few times.
+/// Proves that an HTML page is never accepted, by its type or by its first byte, and that it is retried a few times.
 #[tokio::test(start_paused = true)]
 async fn a_bot_wall_is_no_answer() {
-    let wall = b"\n <html>Access Denied</html>";
+    let rule = b"\n <html>Access Denied</html>";
     for headers in [&["content-type: text/html"][..], &["content-type: text/plain"], &["content-type: application/json"], &[]] {
-        let server = Server::start(vec![say("200 OK", headers, wall)]).await;
+        let server = Server::start(vec![say("200 OK", headers, rule)]).await;
         let error = get(&server.client()).await.unwrap_err();
-        assert!(matches!(error, FetchError::NotWhatWasAsked { attempts: 3, .. }), "{headers:?}: {error:?}");
-        let server = Server::start(vec![say("200 OK", headers, wall), json("[2]")]).await;
+        assert!(matches!(error, FetchError::UnexpectedContent { attempts: 3, .. }), "{headers:?}: {error:?}");
+        let server = Server::start(vec![say("200 OK", headers, rule), json("[2]")]).await;
         assert_eq!(body(get(&server.client()).await.unwrap()), "[2]");
     }
-    let (busy, page) = (say("503 Oh", &[], b""), say("200 OK", &["content-type: text/html"], wall));
+    let (busy, page) = (say("503 Oh", &[], b""), say("200 OK", &["content-type: text/html"], rule));
     let server = Server::start(vec![busy.clone(), busy, page.clone(), page, json("[4]")]).await;
     assert_eq!(body(get(&server.client()).await.unwrap()), "[4]", "walls are counted by themselves");
     let server = Server::start(vec![say("200 OK", &["content-type: text/plain"], b"[3]")]).await;
     assert_eq!(body(get(&server.client()).await.unwrap()), "[3]");
 }
 
-/// Proves that an upstream's own way of saying that it wants to be left alone is known by status and by page, is not asked again, and
-/// names its pause, or the longer one that came with it; and that what an accepted status brings is an answer all the same.
+/// Proves that an upstream's own back-off signal is recognised by status and by page, is not retried, and returns its pause or the longer
+/// one of `Retry-After`; and that a valid answer with such a status is accepted.
 #[tokio::test(start_paused = true)]
-async fn a_wall_is_left_alone() {
-    static WALL: Wall = Wall { statuses: &[403, 429], marks: &["Rate Threshold Exceeded"], pause: Duration::from_secs(660) };
+async fn a_block_page_backs_off() {
+    static BACK_OFF: BackOffRule =
+        BackOffRule { statuses: &[403, 429], markers: &["Rate Threshold Exceeded"], pause: Duration::from_secs(660) };
     const XML: &[&str] = &["text/plain", "application/xml"];
     let page = b"\xef\xbb\xbf\n<!DOCTYPE html PUBLIC \"x\">\n<title>Request Rate Threshold Exceeded</title>";
     let html = "content-type: text/html";
@@ -270,42 +271,42 @@ async fn a_wall_is_left_alone() {
         ("503 Service Unavailable", &[html], page, 660),
     ] {
         let server = Server::start(vec![say(status, headers, body)]).await;
-        let request = Request { wall: Some(&WALL), media_types: XML, accepts_statuses: &[403], ..request() };
-        let error = server.client().fetch(&DOOR, &request, None).await.unwrap_err();
+        let request = Request { back_off: Some(&BACK_OFF), media_types: XML, accepts_statuses: &[403], ..request() };
+        let error = server.client().fetch(&STREAM, &request, None).await.unwrap_err();
         assert!(matches!(error, FetchError::Later { pause, .. } if pause.as_secs() == pause_s), "{status} {headers:?}: {error:?}");
-        assert_eq!(server.heads().len(), 1, "{status} is asked once");
+        assert_eq!(server.heads().len(), 1, "{status} is requested once");
     }
     let nothing = say("403 Forbidden", &["content-type: application/xml"], b"<Error><Code>AccessDenied</Code></Error>");
     let quoting = say("200 OK", &["content-type: text/plain"], b"<SEC-DOCUMENT>\n<html>Rate Threshold Exceeded");
     let server = Server::start(vec![nothing, quoting, say("503 Oh", &[html], b"<html>File Unavailable"), json("[]")]).await;
-    let request = Request { wall: Some(&WALL), media_types: XML, accepts_statuses: &[403], ..request() };
+    let request = Request { back_off: Some(&BACK_OFF), media_types: XML, accepts_statuses: &[403], ..request() };
     let client = server.client();
     for expected in [403, 200] {
-        let Fetched::Answer { answer, .. } = client.fetch(&DOOR, &request, None).await.unwrap() else { panic!() };
+        let Fetched::Answer { answer, .. } = client.fetch(&STREAM, &request, None).await.unwrap() else { panic!() };
         assert_eq!(answer.status, expected);
     }
     let plain = Request { media_types: JSON, ..request };
-    assert_eq!(body(client.fetch(&DOOR, &plain, None).await.unwrap()), "[]", "an outage is no wall");
+    assert_eq!(body(client.fetch(&STREAM, &plain, None).await.unwrap()), "[]", "an outage is no rule");
 }
 
-/// Proves that accepted statuses are answers if they come as asked for, and that other statuses are none.
+/// Proves that accepted statuses are answers if their content has the expected type, and that other statuses are errors.
 #[tokio::test]
 async fn accepted_statuses_are_answers() {
     let nothing = say("404 Not Found", &["content-type: application/json"], b"{}");
     let server = Server::start(vec![nothing.clone(), say("404 Not Found", &["content-type: text/html"], b"<p>"), nothing]).await;
     let client = server.client();
     let accepting = Request { accepts_statuses: &[404], ..request() };
-    let Fetched::Answer { answer, .. } = client.fetch(&DOOR, &accepting, None).await.unwrap() else { panic!() };
+    let Fetched::Answer { answer, .. } = client.fetch(&STREAM, &accepting, None).await.unwrap() else { panic!() };
     assert_eq!((answer.status, &answer.body[..]), (404, &b"{}"[..]));
     for request in [accepting, request()] {
-        let error = client.fetch(&DOOR, &request, None).await.unwrap_err();
+        let error = client.fetch(&STREAM, &request, None).await.unwrap_err();
         assert!(matches!(error, FetchError::Status { status: 404, attempts: 1, .. }), "{error:?}");
     }
 }
 
-/// Proves that a body shorter than announced is never taken.
+/// Proves that a body shorter than announced is refused.
 #[tokio::test(start_paused = true)]
-async fn a_cut_body_is_asked_again() {
+async fn a_truncated_body_is_retried() {
     let cut = raw("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n[1,2]", false);
     let server = Server::start(vec![cut.clone(), json("[1,2,3]")]).await;
     assert_eq!(body(get(&server.client()).await.unwrap()), "[1,2,3]");
@@ -314,27 +315,27 @@ async fn a_cut_body_is_asked_again() {
     assert!(matches!(error, FetchError::Connection { attempts: 5, .. }), "{error:?}");
 }
 
-/// Proves that silence in the middle of a body ends an attempt, by the idle limit and by the limit of the whole answer.
+/// Proves that a stalled body ends an attempt, by the idle timeout and by the timeout of the whole answer.
 #[tokio::test(start_paused = true)]
 async fn a_silent_body_is_given_up() {
     let silent = raw("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n[1,2", true);
     let server = Server::start(vec![silent.clone(), json("[]")]).await;
     let begun = Instant::now();
     assert_eq!(body(get(&server.client()).await.unwrap()), "[]");
-    assert!(begun.elapsed() >= LIMITS.idle_timeout && begun.elapsed() < DOOR.answer_timeout, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() >= LIMITS.idle_timeout && begun.elapsed() < STREAM.answer_timeout, "{:?}", begun.elapsed());
 
     let server = Server::start(vec![silent]).await;
-    let hasty = Door { answer_timeout: Duration::from_secs(5), ..DOOR };
+    let hasty = Stream { answer_timeout: Duration::from_secs(5), ..STREAM };
     let error = server.client().fetch(&hasty, &request(), None).await.unwrap_err();
     assert!(matches!(error, FetchError::TooSlow { attempts: 5, .. }), "{error:?}");
 }
 
-/// Proves that reading stops at the limit: announced, streamed without length, and inflated from a small gzip.
+/// Proves that reading stops at the limit: announced, streamed without length, and decompressed from a small gzip.
 #[tokio::test]
 async fn answers_are_capped_after_decompression() {
-    let big = "[".repeat(DOOR.answer_bytes_max + 1);
+    let big = "[".repeat(STREAM.answer_bytes_max + 1);
     let bomb = gzipped("[".repeat(20_000_000).as_bytes());
-    assert!(bomb.len() < DOOR.answer_bytes_max);
+    assert!(bomb.len() < STREAM.answer_bytes_max);
     let unmeasured = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{big}");
     let script =
         vec![json(&big), raw(&unmeasured, false), say("200 OK", &["content-type: application/json", "content-encoding: gzip"], &bomb)];
@@ -343,12 +344,12 @@ async fn answers_are_capped_after_decompression() {
     for number in 1..=3 {
         let error = get(&client).await.unwrap_err();
         assert!(matches!(error, FetchError::TooLarge { bytes_max: 100_000, .. }), "{error:?}");
-        assert_eq!(server.heads().len(), number, "asked once");
+        assert_eq!(server.heads().len(), number, "requested once");
     }
     assert!(client.stats().bytes() < 1_000_000, "stopped early: {}", client.stats().bytes());
 }
 
-/// Proves that a gzip answer comes out inflated.
+/// Proves that a gzip answer is decompressed.
 #[tokio::test]
 async fn gzip_is_undone() {
     let server =
@@ -357,7 +358,7 @@ async fn gzip_is_undone() {
     assert_eq!(body(get(&server.client()).await.unwrap()), "[\"inflated\"]");
 }
 
-/// Proves that no redirect leads off the origin, that one within it is followed, and that a circle ends.
+/// Proves that no redirect leads to another origin, that one within the origin is followed, and that a cycle ends.
 #[tokio::test]
 async fn redirects_stay_on_the_origin() {
     let other = Server::start(vec![json("[\"stolen\"]")]).await;
@@ -378,29 +379,29 @@ async fn redirects_stay_on_the_origin() {
     assert_eq!(server.heads().len(), 1 + REDIRECTS_MAX);
 }
 
-/// Proves that validators go out with a conditional request only, and that 304 then says so.
+/// Proves that validators are sent only with a conditional request, and that a 304 is reported as unchanged.
 #[tokio::test]
 async fn unchanged_answers_are_not_sent_again() {
     let server = Server::start(vec![say("304 Not Modified", &[], b"")]).await;
     let client = server.client();
     let known = Validators { etag: Some("\"v1\"".into()), last_modified: Some("Fri, 20 Nov 2026 07:04:00 GMT".into()) };
     let conditional = Request { conditional: true, ..request() };
-    assert_eq!(client.fetch(&DOOR, &conditional, Some(&known)).await.unwrap(), Fetched::NotModified);
+    assert_eq!(client.fetch(&STREAM, &conditional, Some(&known)).await.unwrap(), Fetched::NotModified);
     let head = server.heads()[0].to_ascii_lowercase();
     assert!(head.contains("if-none-match: \"v1\"") && head.contains("if-modified-since: fri, 20 nov 2026 07:04:00 gmt"), "{head}");
-    let error = client.fetch(&DOOR, &request(), Some(&known)).await.unwrap_err();
+    let error = client.fetch(&STREAM, &request(), Some(&known)).await.unwrap_err();
     assert!(matches!(error, FetchError::Status { status: 304, .. }), "{error:?}");
     assert!(!server.heads()[1].contains("if-none-match"));
 }
 
-/// Proves that a request with a body is a POST of JSON below `base_url`, sent again whole after an error, and never conditional.
+/// Proves that a request with a body is a POST of JSON below `base_url`, is retried completely after an error, and is never conditional.
 #[tokio::test(start_paused = true)]
 async fn a_body_is_posted_and_posted_again() {
     let server = Server::start(vec![say("503 Service Unavailable", &[], b""), json("{}")]).await;
     let text = r#"{"criteria":{"pi_names":[{"any_name":"Ã"}]},"limit":500}"#;
     let post = Request { path: "/v2/projects/search".into(), body: Some(text.into()), conditional: true, ..request() };
     let known = Validators { etag: Some("\"v1\"".into()), last_modified: None };
-    assert_eq!(body(server.client_under("/sim").fetch(&DOOR, &post, Some(&known)).await.unwrap()), "{}");
+    assert_eq!(body(server.client_under("/sim").fetch(&STREAM, &post, Some(&known)).await.unwrap()), "{}");
     assert_eq!(server.bodies.lock().unwrap()[..], [text, text]);
     for head in server.heads() {
         let head = head.to_ascii_lowercase();
@@ -410,19 +411,19 @@ async fn a_body_is_posted_and_posted_again() {
     }
 }
 
-/// Proves that a redirect never makes another question of a POST: elsewhere, to itself, and with the method kept.
+/// Proves that a redirect of a POST is never followed: to another address, to itself, and with the method preserved.
 #[tokio::test]
 async fn a_redirected_post_is_no_answer() {
     let post = Request { path: "/search".into(), body: Some("{}".into()), ..request() };
     for (status, to) in [("302 Found", "/elsewhere"), ("303 See Other", "/search"), ("307 Temporary Redirect", "/elsewhere")] {
         let away = say(status, &[&format!("location: {to}")], b"");
         let server = Server::start(vec![away, json("[\"another\"]")]).await;
-        let error = server.client().fetch(&DOOR, &post, None).await.unwrap_err();
+        let error = server.client().fetch(&STREAM, &post, None).await.unwrap_err();
         assert!(matches!(error, FetchError::Redirect { .. }), "{status}: {error:?}");
     }
 }
 
-/// Proves that neither the query nor the user part of `base_url` shows in any error or its causes.
+/// Proves that neither the query nor the user part of `base_url` appears in any error or its causes.
 #[tokio::test(start_paused = true)]
 async fn errors_hold_no_secret() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -439,16 +440,16 @@ async fn errors_hold_no_secret() {
     }
     let mut request = request();
     request.headers = vec![("X-Api-Key", "hush\n".into())];
-    let error = down.client().fetch(&DOOR, &request, None).await.unwrap_err();
+    let error = down.client().fetch(&STREAM, &request, None).await.unwrap_err();
     assert!(matches!(error, FetchError::Header { .. }) && !words(&error).contains("hush"), "{}", words(&error));
 }
 
-/// Proves that plain http needs a `base_url` that says so, and that a path cannot change the host.
+/// Proves that plain http requires a `base_url` with http, and that a path cannot change the host.
 #[tokio::test]
-async fn only_https_and_only_the_host_asked() {
+async fn only_https_and_only_the_requested_host() {
     let client = Client::new(&settings(Some("http://127.0.0.1:1".into()))).unwrap();
     let request = Request { path: "@evil.example/".into(), ..request() };
-    assert!(matches!(client.fetch(&DOOR, &request, None).await.unwrap_err(), FetchError::Url { .. }));
+    assert!(matches!(client.fetch(&STREAM, &request, None).await.unwrap_err(), FetchError::Url { .. }));
     let plain = Inner {
         library: client.inner.library.clone(),
         base_url: None,
@@ -460,9 +461,9 @@ async fn only_https_and_only_the_host_asked() {
     assert!(matches!(plain.url(&request), Err(FetchError::NotHttps { .. })));
 }
 
-/// Proves that settings that cannot be used are refused by name.
+/// Proves that invalid settings are refused with their names.
 #[test]
-fn odd_settings_are_refused() {
+fn invalid_settings_are_refused() {
     let with = |change: fn(&mut Settings)| {
         let mut settings = settings(Some("http://127.0.0.1:1".into()));
         change(&mut settings);
@@ -481,7 +482,7 @@ fn backoff_doubles_to_its_bound() {
     assert_eq!(bounds, [500, 1000, 2000, 4000, 60_000, 60_000]);
 }
 
-/// Proves that `Retry-After` is read in both forms, that a date in the past means now, and that nonsense means nothing.
+/// Proves that `Retry-After` is parsed in both forms, that a date in the past means now, and that invalid values are ignored.
 #[test]
 fn retry_after_is_read_in_both_forms() {
     let read = |value: &str| {
@@ -496,7 +497,7 @@ fn retry_after_is_read_in_both_forms() {
     assert_eq!(read("soon"), None);
 }
 
-/// Proves that a `Retry-After` of any size is a pause of a day at most, or none, and that a request which meets it ends in order.
+/// Proves that a `Retry-After` of any size is a pause of a day at most, or none, and that a request which gets it ends normally.
 #[tokio::test(start_paused = true)]
 async fn extreme_retry_after_is_capped() {
     let nines = "9".repeat(5_000);
@@ -526,7 +527,7 @@ async fn extreme_retry_after_is_capped() {
     assert_eq!(read("Thu, 01 Jan 1970 00:00:00 GMT"), Some(Duration::ZERO));
 }
 
-/// Proves which media types are taken, looked into, and refused.
+/// Proves which media types are accepted, inspected, and refused.
 #[test]
 fn media_types_are_compared() {
     assert_eq!(verdict("application/zip", &["application/zip", "application/x-zip-compressed"]), Verdict::Taken);

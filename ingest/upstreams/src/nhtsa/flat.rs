@@ -1,9 +1,9 @@
-//! The flat files: one row for each campaign, make, model, year and component, tab separated, without a header.
+//! The flat files: one row per campaign, make, model, year and component, separated by tabs, without a header.
 //!
-//! Rows are grouped by campaign while they are unpacked; a campaign's texts are held once. The result does not depend on the
-//! order of rows, on rows that come twice, or on `RECORD_ID`, which is new in every build. Where rows of a campaign disagree:
-//! of texts the longest, then the smallest, is taken; of dates the earliest; of units the largest (`POTAFF` repeats the
-//! campaign's total and is never summed); a flag is set if one row sets it; the title has the first component in order.
+//! Rows are grouped by campaign while the file is unpacked, and the texts of a campaign are stored once. The result does not depend on the
+//! order of rows, on duplicate rows, or on `RECORD_ID`, which changes with every build of the file. Where rows of a campaign disagree: of
+//! texts the longest, then the smallest, is used; of dates the earliest; of units the largest (`POTAFF` repeats the campaign's total and is
+//! never summed). A flag is set if one row sets it. The title has the first component in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -13,21 +13,21 @@ use schemas::facts::FactData;
 use schemas::facts::recalls::RecallFact;
 
 use super::{FLAT_PRE_2010, SITE, campaign, manufacturers_number};
-use crate::{Answer, Door, Observation, Page, Reject, Request, UpstreamError, drift, json, text};
+use crate::{Answer, Observation, Page, Reject, Request, Stream, UpstreamError, drift, json, text};
 
 const ORIGIN: &str = "https://static.nhtsa.gov";
-/// The most that is unpacked; the larger file is about 290 MB.
+/// The most bytes that are unpacked; the larger file has about 290 MB.
 const UNPACKED_BYTES_MAX: u64 = 512 << 20;
-/// The longest row by the dictionary is 17,108 bytes.
+/// The longest row accepted, in bytes. By the data dictionary the longest one has 17,108.
 const LINE_BYTES_MAX: usize = 64 << 10;
-/// Columns were appended in 2007, 2008, 2020 and 2025: old copies have fewer than today's 29, later ones may have more.
+/// Columns were added in 2007, 2008, 2020 and 2025. Old copies have fewer than the current 29, later ones may have more.
 const COLUMNS: std::ops::RangeInclusive<usize> = 21..=40;
-/// More rows than this that cannot be read are no matter of single rows.
+/// If more rows than this cannot be parsed, the whole file is refused.
 const REJECTS_MAX: usize = 10_000;
 const VEHICLES_MAX: usize = 2_000;
 const MAKES_MAX: usize = 5;
 const PRODUCTS_CHARS_MAX: usize = 2_000;
-/// The agency's first campaigns; an earlier date is one of the file's sentinels.
+/// The agency's first campaigns; an earlier date is one of the file's placeholders.
 const YEAR_MIN: i16 = 1966;
 
 pub(super) fn request(file: &str, may_be_missing: bool) -> Request {
@@ -38,7 +38,7 @@ pub(super) fn request(file: &str, may_be_missing: bool) -> Request {
         headers: Vec::new(),
         accepts_statuses: if may_be_missing { &[404] } else { &[] },
         media_types: if may_be_missing {
-            // A missing file is told in XML or HTML.
+            // A missing file is reported as XML or HTML.
             &[
                 "application/zip",
                 "application/x-zip-compressed",
@@ -64,27 +64,28 @@ pub(super) fn request(file: &str, may_be_missing: bool) -> Request {
             ]
         },
         conditional: true,
-        wall: None,
+        back_off: None,
     }
 }
 
-pub(super) fn map(door: &Door, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
-    if answer.status == 404 && door.name == FLAT_PRE_2010 {
+pub(super) fn map(stream: &Stream, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+    if answer.status == 404 && stream.name == FLAT_PRE_2010 {
         let warnings = vec!["the file is not there any more (404): taken as empty".to_owned()];
         return Ok(Page { warnings, ..Page::default() });
     }
-    let mut file = File { door: door.name, today, campaigns: BTreeMap::new(), rejects: Vec::new(), lines: 0, counts: Counts::default() };
+    let mut file =
+        File { stream: stream.name, today, campaigns: BTreeMap::new(), rejects: Vec::new(), lines: 0, counts: Counts::default() };
     if answer.body.starts_with(b"PK") {
         unpack(&mut file, &answer.body)?;
     } else if is_rows(&answer.body) {
         file.read(&mut BufReader::new(&*answer.body).take(UNPACKED_BYTES_MAX))?;
     } else {
-        return Err(json::later(door.name, "neither a zip nor its rows"));
+        return Err(json::later(stream.name, "neither a zip nor its rows"));
     }
-    file.finish(door)
+    file.finish(stream)
 }
 
-/// Whether a body is the file itself: it begins with a number and a tab.
+/// Whether a body is the unpacked file: it begins with a number and a tab.
 fn is_rows(body: &[u8]) -> bool {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let digits = body.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -92,8 +93,8 @@ fn is_rows(body: &[u8]) -> bool {
 }
 
 fn unpack(file: &mut File, body: &[u8]) -> Result<(), UpstreamError> {
-    let door = file.door;
-    let broken = |error: zip::result::ZipError| json::later(door, format!("not a whole zip: {error}"));
+    let stream = file.stream;
+    let broken = |error: zip::result::ZipError| json::later(stream, format!("not a whole zip: {error}"));
     let mut archive = zip::ZipArchive::new(Cursor::new(body)).map_err(broken)?;
     let (mut budget, mut read_any) = (UNPACKED_BYTES_MAX, false);
     for index in 0..archive.len() {
@@ -106,10 +107,10 @@ fn unpack(file: &mut File, body: &[u8]) -> Result<(), UpstreamError> {
         budget = reader.limit();
         read_any = true;
     }
-    if read_any { Ok(()) } else { Err(json::later(door, "the zip holds no .txt")) }
+    if read_any { Ok(()) } else { Err(json::later(stream, "the zip holds no .txt")) }
 }
 
-/// How many rows lack what every row has.
+/// How many rows lack a field that every row has.
 #[derive(Default)]
 struct Counts {
     columns: usize,
@@ -121,7 +122,7 @@ struct Counts {
 }
 
 struct File {
-    door: &'static str,
+    stream: &'static str,
     today: Date,
     campaigns: BTreeMap<String, Campaign>,
     rejects: Vec<Reject>,
@@ -130,18 +131,18 @@ struct File {
 }
 
 impl File {
-    /// Reads rows to the end. Only `\n` ends one, as other line ends of Unicode occur in texts.
+    /// Reads all rows. Only `\n` ends a row, because other Unicode line ends occur in texts.
     fn read<R: BufRead>(&mut self, reader: &mut io::Take<R>) -> Result<(), UpstreamError> {
-        let door = self.door;
-        let broken = |error: io::Error| json::later(door, format!("not a whole file: {error}"));
+        let stream = self.stream;
+        let broken = |error: io::Error| json::later(stream, format!("not a whole file: {error}"));
         let mut line = Vec::with_capacity(8 << 10);
         loop {
             line.clear();
-            // One byte more than a row may have shows that it is too long, without holding all of it.
+            // Reads one byte more than a row may have, which shows a too long row without reading all of it.
             let read = reader.by_ref().take(LINE_BYTES_MAX as u64 + 1).read_until(b'\n', &mut line).map_err(broken)?;
             if reader.limit() == 0 {
                 let reason = format!("more than {UNPACKED_BYTES_MAX} bytes when unpacked");
-                return Err(UpstreamError::Stop { door, field: "body".to_owned(), reason });
+                return Err(UpstreamError::Stop { stream, field: "body".to_owned(), reason });
             }
             if read == 0 {
                 return Ok(());
@@ -173,7 +174,7 @@ impl File {
             }
             count += 1;
         }
-        // By position in the agency's dictionary, which counts from 1.
+        // By position in the agency's data dictionary, which counts from 1.
         let column = |number: usize| columns.get(number - 1).copied().unwrap_or_default();
         let raw = column(2).trim();
         if !COLUMNS.contains(&count) {
@@ -222,12 +223,12 @@ impl File {
         if self.rejects.len() > REJECTS_MAX {
             self.check()?;
             let reason = format!("{} of {} rows cannot be read", self.rejects.len(), self.lines);
-            return Err(UpstreamError::Stop { door: self.door, field: "row".to_owned(), reason });
+            return Err(UpstreamError::Stop { stream: self.stream, field: "row".to_owned(), reason });
         }
         Ok(())
     }
 
-    /// Whether columns have moved.
+    /// Checks whether columns have moved.
     fn check(&self) -> Result<(), UpstreamError> {
         let Counts { columns, campaign, make, manufacturer, date, defect } = self.counts;
         for (field, missing) in [
@@ -238,12 +239,12 @@ impl File {
             ("RCDATE", date),
             ("DESC_DEFECT", defect),
         ] {
-            drift::share(self.door, field, missing, self.lines)?;
+            drift::share(self.stream, field, missing, self.lines)?;
         }
         Ok(())
     }
 
-    fn finish(self, door: &Door) -> Result<Page, UpstreamError> {
+    fn finish(self, stream: &Stream) -> Result<Page, UpstreamError> {
         self.check()?;
         let mut warnings = Vec::new();
         if self.lines == 0 {
@@ -253,7 +254,7 @@ impl File {
         if cut > 0 {
             warnings.push(format!("{cut} campaigns have more than {VEHICLES_MAX} vehicles, of which the first in order were kept"));
         }
-        let observations = self.campaigns.into_iter().map(|(number, campaign)| campaign.observe(door, number)).collect();
+        let observations = self.campaigns.into_iter().map(|(number, campaign)| campaign.observe(stream, number)).collect();
         Ok(Page { observations, rejects: self.rejects, next: None, through: None, warnings })
     }
 }
@@ -297,7 +298,7 @@ impl Campaign {
         }
     }
 
-    fn observe(self, door: &Door, number: String) -> Observation {
+    fn observe(self, stream: &Stream, number: String) -> Observation {
         let manufacturer = text::clean(&self.manufacturer);
         let component = self.components.first().cloned().unwrap_or_default();
         let title = match (manufacturer.is_empty(), component.is_empty()) {
@@ -305,7 +306,7 @@ impl Campaign {
             _ => format!("{manufacturer}{component}"),
         };
         let product_type = product_type(&self.kind, &number);
-        // A vehicle's make and model say no more than that it is one; those of other things say what they are.
+        // Make and model of a vehicle do not describe the product further; those of other products do.
         let models = Some(self.models).filter(|_| product_type != "Vehicle").unwrap_or_default();
         let products = text::join_distinct(models.into_iter().chain(self.components), "; ");
         let mut brand = self.makes.iter().take(MAKES_MAX).cloned().collect::<Vec<_>>().join(" / ");
@@ -314,7 +315,7 @@ impl Campaign {
         }
         let hazard = if self.consequence.is_empty() { &self.defect } else { &self.consequence };
         let data = RecallFact {
-            door: door.name.to_owned(),
+            stream: stream.name.to_owned(),
             agency: "NHTSA".to_owned(),
             aliases: self.aliases.into_iter().collect(),
             lang: "en".to_owned(),
@@ -333,11 +334,12 @@ impl Campaign {
             number: number.clone(),
             ..RecallFact::default()
         };
-        Observation { key: format!("{}/{number}", door.name), data: FactData::Recall(Box::new(data)), replaces: Vec::new() }
+        Observation { key: format!("{}/{number}", stream.name), data: FactData::Recall(Box::new(data)), replaces: Vec::new() }
     }
 }
 
-/// The kind in the words of the agency's other door. Where the column is empty the letter in the number says it.
+/// Returns the kind of product in the terms of the agency's other stream. If the column is empty, the letter in the campaign number tells
+/// it.
 fn product_type<'a>(kind: &'a str, number: &str) -> &'a str {
     let letter = if kind.is_empty() { number.get(2..3).unwrap_or_default() } else { kind };
     match letter {
@@ -356,18 +358,18 @@ fn add(set: &mut BTreeSet<String>, value: &str) {
     }
 }
 
-/// Keeps the longer of two texts, or the smaller of two as long. Blank ones do not count.
-fn longest(kept: &mut String, value: &str) {
+/// Keeps the longer of two texts, or the smaller of two with equal length. Blank texts do not count.
+fn longest(current: &mut String, value: &str) {
     let value = value.trim();
-    if value.len() > kept.len() || (value.len() == kept.len() && value < kept.as_str()) {
-        value.clone_into(kept);
+    if value.len() > current.len() || (value.len() == current.len() && value < current.as_str()) {
+        value.clone_into(current);
     }
 }
 
-fn earliest(kept: Option<Date>, day: Option<Date>) -> Option<Date> {
-    match (kept, day) {
-        (Some(kept), Some(day)) => Some(kept.min(day)),
-        (kept, day) => kept.or(day),
+fn earliest(current: Option<Date>, day: Option<Date>) -> Option<Date> {
+    match (current, day) {
+        (Some(current), Some(day)) => Some(current.min(day)),
+        (current, day) => current.or(day),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The Socrata copy: one row a campaign, fields without a value left out.
+//! The Socrata copy: one row per campaign, without empty fields.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,12 @@ use serde::Deserialize;
 use super::{Cursor, SITE, campaign, manufacturers_number};
 use crate::cpsc::JSON_MEDIA_TYPES;
 use crate::json::{self, Field, Object, Records};
-use crate::{Answer, Door, Observation, Page, Request, Settings, UpstreamError, drift, text};
+use crate::{Answer, Observation, Page, Request, Settings, Stream, UpstreamError, drift, text};
 
 const ORIGIN: &str = "https://data.transportation.gov";
-/// Rows a page.
+/// Rows per page.
 const LIMIT: usize = 1_000;
-/// Endings that say how a firm is incorporated, without the marks around them.
+/// Legal forms at the end of a firm's name, without punctuation.
 const INCORPORATIONS: &[&str] = &["inc", "llc", "l.l.c", "incorporated"];
 
 pub(super) fn request(cursor: &Cursor, settings: &Settings) -> Request {
@@ -38,29 +38,29 @@ pub(super) fn request(cursor: &Cursor, settings: &Settings) -> Request {
         accepts_statuses: &[],
         media_types: JSON_MEDIA_TYPES,
         conditional: false,
-        wall: None,
+        back_off: None,
     }
 }
 
-pub(super) fn map(door: &Door, cursor: &Cursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
+pub(super) fn map(stream: &Stream, cursor: &Cursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
     let mut warnings = Vec::new();
     let body = json::body_text(&answer.body, &mut warnings);
     if body.trim_start().starts_with('{') {
-        return Err(json::later(door.name, "an object instead of rows"));
+        return Err(json::later(stream.name, "an object instead of rows"));
     }
-    let records = Records::of_array(door.name, &body)?;
+    let records = Records::of_array(stream.name, &body)?;
     let (mut first, mut outside) = (None, 0);
-    let (observations, rejects) = records.map(door.name, EXPECTED, |row: &Row<'_>| {
+    let (observations, rejects) = records.map(stream.name, EXPECTED, |row: &Row<'_>| {
         first.get_or_insert_with(|| row.nhtsa_id.clean());
         let is_before = |from| text::date(row.report_received_date.text()).is_some_and(|day| day < from);
         outside += usize::from(cursor.from.is_some_and(is_before));
-        observe(door, row, today)
+        observe(stream, row, today)
     })?;
-    warnings.extend(drift::outside(door.name, "$where", outside, records.len())?);
+    warnings.extend(drift::outside(stream.name, "$where", outside, records.len())?);
     let first = first.unwrap_or_default();
     if cursor.offset > 0 && !first.is_empty() && first == cursor.first {
         let reason = format!("ignored by the upstream: the page at {} begins like the one before, with {first}", cursor.offset);
-        return Err(UpstreamError::Stop { door: door.name, field: "$offset".to_owned(), reason });
+        return Err(UpstreamError::Stop { stream: stream.name, field: "$offset".to_owned(), reason });
     }
     let next = (records.len() >= LIMIT).then(|| Cursor { offset: cursor.offset.saturating_add(records.len()), first, ..cursor.clone() });
     Ok(Page { observations, rejects, next: next.map(json::write_cursor), through: None, warnings })
@@ -116,7 +116,7 @@ struct Link<'a> {
     url: Field<'a>,
 }
 
-fn observe(door: &Door, row: &Row<'_>, today: Date) -> Result<Observation, (String, String)> {
+fn observe(stream: &Stream, row: &Row<'_>, today: Date) -> Result<Observation, (String, String)> {
     let raw = row.nhtsa_id.clean();
     let Some(number) = campaign(&raw) else {
         return Err((text::cut(raw, 100), "nhtsa_id is absent or no campaign number".to_owned()));
@@ -130,7 +130,7 @@ fn observe(door: &Door, row: &Row<'_>, today: Date) -> Result<Observation, (Stri
     let hazard = Some(row.consequence_summary.clean()).filter(|text| !text.is_empty());
     let link = row.recall_link.0.as_ref().map(|link| text::https(link.url.text(), SITE)).filter(|url| !url.is_empty());
     let data = RecallFact {
-        door: door.name.to_owned(),
+        stream: stream.name.to_owned(),
         agency: "NHTSA".to_owned(),
         aliases: manufacturers_number(row.mfr_campaign_number.text()).into_iter().collect(),
         lang: "en".to_owned(),
@@ -148,10 +148,10 @@ fn observe(door: &Door, row: &Row<'_>, today: Date) -> Result<Observation, (Stri
         number: number.clone(),
         ..RecallFact::default()
     };
-    Ok(Observation { key: format!("{}/{number}", door.name), data: FactData::Recall(Box::new(data)), replaces: Vec::new() })
+    Ok(Observation { key: format!("{}/{number}", stream.name), data: FactData::Recall(Box::new(data)), replaces: Vec::new() })
 }
 
-/// `Mercedes-Benz USA, LLC` as `Mercedes-Benz USA`, `Chrysler (FCA US, LLC)` as `Chrysler (FCA US)`.
+/// Removes the legal form: `Mercedes-Benz USA, LLC` becomes `Mercedes-Benz USA`, `Chrysler (FCA US, LLC)` becomes `Chrysler (FCA US)`.
 fn without_incorporation(firm: &str) -> String {
     let (inner, close) = match firm.strip_suffix(')') {
         Some(inner) if inner.contains('(') => (inner, ")"),
@@ -169,7 +169,7 @@ fn without_incorporation(firm: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Proves that only the way of incorporation is taken from a firm's name.
+    /// Proves that only the legal form is removed from a firm's name.
     #[test]
     fn strips_incorporations() {
         for (firm, brand) in [

@@ -1,4 +1,4 @@
-//! Grants by words, asked now.
+//! Live search for grants by keyword.
 
 use jiff::civil::Date;
 use schemas::facts::FactData;
@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::{FIELDS, ORIGIN, Project, observe, read as envelope};
 use crate::cpsc::JSON_MEDIA_TYPES;
-use crate::{Answer, Door, Request, UpstreamError, json};
+use crate::{Answer, Request, Stream, UpstreamError, json};
 
-/// Grants whose title, abstract or terms have all words, the latest fiscal year first.
+/// Requests grants whose title, abstract or terms contain all words, latest fiscal year first.
 pub(crate) fn request(keyword: &str, limit: usize) -> Request {
     let text = json!({"operator": "and", "search_field": "projecttitle,abstracttext,terms", "search_text": keyword});
     let body = json!({
@@ -29,9 +29,9 @@ pub(crate) fn request(keyword: &str, limit: usize) -> Request {
     }
 }
 
-pub(crate) fn read(door: &Door, answer: &Answer, today: Date) -> Result<Vec<FactData>, UpstreamError> {
+pub(crate) fn read(stream: &Stream, answer: &Answer, today: Date) -> Result<Vec<FactData>, UpstreamError> {
     let body = json::body_text(&answer.body, &mut Vec::new());
-    let (_, records) = envelope(door.name, &body)?;
-    let (grants, _) = records.map(door.name, &[], |project: &Project<'_>| observe(door, project, today))?;
+    let (_, records) = envelope(stream.name, &body)?;
+    let (grants, _) = records.map(stream.name, &[], |project: &Project<'_>| observe(stream, project, today))?;
     Ok(grants.into_iter().map(|grant| grant.data).collect())
 }

@@ -1,4 +1,4 @@
-//! One award with all that is known of it.
+//! The details of one award.
 
 use jiff::ToSpan;
 use jiff::civil::Date;
@@ -9,11 +9,11 @@ use serde::Deserialize;
 use super::day;
 use super::parts::{self, DESCRIPTION_CHARS_MAX, Place};
 use crate::json::{Field, Object};
-use crate::{Door, Observation, text};
+use crate::{Observation, Stream, text};
 
-/// Awards that end within so many days are soon bid for again: then their actions are asked for, too.
+/// Awards that end within this many days will soon be tendered again; their actions are requested too.
 const SOON_DAYS: i64 = 548;
-/// Those that ended so many days ago may still be.
+/// Awards that ended within this many days may still be tendered again.
 const ENDED_DAYS: i64 = 180;
 
 #[derive(Default, Deserialize)]
@@ -129,18 +129,18 @@ struct Recipient<'a> {
 }
 
 impl Agency<'_> {
-    /// Name and code of the upper tier, and of the lower.
+    /// Name and code of the top-tier agency and of the subtier agency.
     fn tiers(&self) -> [(String, String); 2] {
         [&self.toptier_agency, &self.subtier_agency]
             .map(|tier| tier.0.as_ref().map(|tier| (tier.name.clean(), tier.code.clean())).unwrap_or_default())
     }
 }
 
-/// Maps an award; answers which field names it, and why not, where it cannot.
-pub(super) fn observe(door: &Door, award: &Detail<'_>) -> Result<Observation, (String, String)> {
+/// Maps an award. The error names the record and the reason.
+pub(super) fn observe(stream: &Stream, award: &Detail<'_>) -> Result<Observation, (String, String)> {
     let reference = award.generated_unique_award_id.text();
     let reject = |field: &'static str| move |reason: String| (text::cut(reference.to_owned(), 100), format!("{field}: {reason}"));
-    let mut fact = AwardFact { door: door.name.to_owned(), kind: kind::AWARD.to_owned(), ..AwardFact::default() };
+    let mut fact = AwardFact { stream: stream.name.to_owned(), kind: kind::AWARD.to_owned(), ..AwardFact::default() };
     parts::identify(&mut fact, reference).map_err(reject("generated_unique_award_id"))?;
     fact.amount_cents = parts::cents(&award.total_obligation).map_err(reject("total_obligation"))?;
     fact.outlays_cents = parts::cents(&award.total_outlay).map_err(reject("total_outlay"))?;
@@ -169,7 +169,7 @@ pub(super) fn observe(door: &Door, award: &Detail<'_>) -> Result<Observation, (S
         fact.recipient_id = recipient.recipient_hash.clean();
         fact.parent_recipient = recipient.parent_recipient_name.clean();
         fact.parent_recipient_uei = recipient.parent_recipient_uei.clean();
-        // Their order says nothing.
+        // Their order has no meaning.
         fact.business_categories = recipient.business_categories.list();
         fact.business_categories.sort_unstable();
         fact.business_categories.dedup();
@@ -186,11 +186,11 @@ pub(super) fn observe(door: &Door, award: &Detail<'_>) -> Result<Observation, (S
         fact.holders = contract.multiple_or_single_award_description.clean();
     }
     parts::place_of_performance(&mut fact, &award.place_of_performance);
-    let key = format!("{}/{}", door.name, fact.award_id);
+    let key = format!("{}/{}", stream.name, fact.award_id);
     Ok(Observation { key, data: FactData::Award(Box::new(fact)), replaces: Vec::new() })
 }
 
-/// Whether an award ends within the time in which it is bid for again. Of two ends the later counts.
+/// Whether an award ends within the days in which it is tendered again. Of two end dates the later one counts.
 pub(super) fn ends_soon(data: &FactData, today: Date) -> bool {
     let FactData::Award(award) = data else { return false };
     let end = text::date(&award.end).max(text::date(&award.potential_end));

@@ -1,4 +1,4 @@
-//! Awards, asked now.
+//! Live search for awards.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -7,10 +7,20 @@ use serde_json::json;
 
 use super::search::{AWARD_FIELDS, LIMIT, post};
 use super::{Content, Envelope, rows};
-use crate::live::AwardOrder;
-use crate::{Answer, Door, Request, UpstreamError, json};
+use crate::{Answer, Request, Stream, UpstreamError, json};
 
-/// One page of contracts with an action within some days.
+/// The order of awards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AwardOrder {
+    /// Latest action first.
+    Newest,
+    /// Largest amount first.
+    Largest,
+    /// Earliest end after a day first.
+    EndingAfter(Date),
+}
+
+/// Requests one page of contracts with an action within a range of dates.
 pub(crate) fn request(naics: &[String], recipient: &str, start: Date, end: Date, order: AwardOrder) -> Request {
     let mut filters = json!({
         "award_type_codes": ["A", "B", "C", "D"],
@@ -39,12 +49,12 @@ pub(crate) fn request(naics: &[String], recipient: &str, start: Date, end: Date,
     post("/api/v2/search/spending_by_award/".to_owned(), &body)
 }
 
-pub(crate) fn read(door: &Door, answer: &Answer) -> Result<Vec<FactData>, UpstreamError> {
+pub(crate) fn read(stream: &Stream, answer: &Answer) -> Result<Vec<FactData>, UpstreamError> {
     let body = json::body_text(&answer.body, &mut Vec::new());
-    let envelope = Envelope::read(door, answer.status, &body)?;
-    envelope.warnings(door)?;
+    let envelope = Envelope::read(stream, answer.status, &body)?;
+    envelope.warnings(stream)?;
     match envelope.content(&body) {
-        Content::Rows(list) => rows::awards(door, list),
-        _ => Err(json::later(door.name, "an answer without results")),
+        Content::Rows(list) => rows::awards(stream, list),
+        _ => Err(json::later(stream.name, "an answer without results")),
     }
 }

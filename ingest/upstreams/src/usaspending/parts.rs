@@ -1,4 +1,4 @@
-//! The parts that all records are made of: ids, amounts, codes with their words.
+//! The fields that all records share: ids, amounts, and codes with their descriptions.
 
 use schemas::facts::awards::AwardFact;
 use serde::de::Error;
@@ -9,14 +9,14 @@ use crate::json::{Field, Object};
 use crate::text;
 
 pub(super) const DESCRIPTION_CHARS_MAX: usize = 2_000;
-/// A longer id is none.
+/// A longer id is invalid.
 const ID_BYTES_MAX: usize = 200;
-/// What stands for a parent where there is none.
+/// The placeholder for a missing parent.
 const NONE: &str = "-NONE-";
-/// The largest amount in dollars that is taken: a thousand times the federal budget.
+/// The largest amount accepted, in dollars: a thousand times the federal budget.
 const DOLLARS_MAX: i64 = 10_000_000_000_000_000;
 
-/// Checks an award's id and fills in what it says: id, number, agencies, address.
+/// Checks an award's id and fills in the fields that it contains: id, number, agencies, address.
 pub(super) fn identify(fact: &mut AwardFact, id: &str) -> Result<(), String> {
     let id = id.trim();
     let fits = !id.is_empty() && id.len() <= ID_BYTES_MAX && !id.contains(|c: char| c.is_control() || c.is_whitespace());
@@ -44,8 +44,7 @@ pub(super) fn identify(fact: &mut AwardFact, id: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// An amount in dollars as cents, exactly; `None` where there is none. More digits than two behind the point are noise of sums and are
-/// rounded.
+/// Converts an amount in dollars to cents, exactly; `None` where there is none. Further digits are artefacts of summation and are rounded.
 pub(super) fn cents(field: &Field<'_>) -> Result<Option<i64>, String> {
     let text = field.text().trim();
     if text.is_empty() {
@@ -82,17 +81,17 @@ struct Pair<'a> {
     description: Field<'a>,
 }
 
-/// A code and its words, which come as an object, or the code alone.
+/// A code and its description, which come as an object, or the code alone.
 #[derive(Debug, Default)]
 pub(super) struct Coded {
-    /// Whether the record has it, if only as null.
+    /// Whether the record has it, at least as null.
     pub(super) is_there: bool,
     code: String,
     description: String,
 }
 
 impl Coded {
-    /// The code and its words.
+    /// Returns the code and its description.
     pub(super) fn cloned(&self) -> (String, String) {
         (self.code.clone(), self.description.clone())
     }
@@ -110,7 +109,7 @@ impl<'de> Deserialize<'de> for Coded {
     }
 }
 
-/// Where something is.
+/// A location.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Place<'a> {
@@ -146,7 +145,7 @@ pub(super) fn recipients_place(fact: &mut AwardFact, place: &Object<Place<'_>>) 
 mod tests {
     use super::*;
 
-    /// Proves that amounts are exact to the cent however they are written, and that what is no amount is none.
+    /// Proves that amounts are exact to the cent in every notation, and that other texts give none.
     #[test]
     fn amounts_are_exact() {
         for (text, expected) in [
@@ -179,7 +178,7 @@ mod tests {
         assert!(number("1e300").is_err() && number("\"x\"").is_err());
     }
 
-    /// Proves that an id is taken apart from behind, since a number may hold what divides, and that other ids are refused.
+    /// Proves that an id is split from its end, since a number may contain the separator, and that other ids are refused.
     #[test]
     fn ids_are_taken_apart() {
         let parts = |id: &str| {

@@ -1,4 +1,4 @@
-//! Rows of lists: awards and actions as the searches show them, and the actions of one award.
+//! Rows of lists: awards and actions from the searches, and the actions of one award.
 
 use std::collections::HashMap;
 
@@ -16,9 +16,9 @@ use super::slice::Read;
 use super::tie::Row;
 use super::{DETAILS, TRANSACTIONS, day};
 use crate::json::{Field, Object, Records};
-use crate::{Door, Observation, Page, UpstreamError, text};
+use crate::{Observation, Page, Stream, UpstreamError, text};
 
-/// What a list holds. Told by its first record, else by what was asked.
+/// The content of a list. It is recognised by its first record, or else by the request.
 enum Shape {
     /// Actions of any award, from the search.
     Actions,
@@ -46,7 +46,7 @@ struct Probe<'a> {
 }
 
 impl Shape {
-    fn of(door: &Door, cursor: &Cursor, list: &[&RawValue]) -> Self {
+    fn of(stream: &Stream, cursor: &Cursor, list: &[&RawValue]) -> Self {
         let probe = list.iter().find_map(|raw| serde_json::from_str::<Object<Probe<'_>>>(raw.get()).ok()?.0).unwrap_or_default();
         let has = |field: &Field<'_>| *field != Field::Absent;
         match &cursor.step {
@@ -55,33 +55,33 @@ impl Shape {
             _ if has(&probe.modification) || has(&probe.action_date) => Self::Actions,
             _ if has(&probe.award_amount) => Self::Awards,
             Step::Actions { .. } => Self::History,
-            _ if door.name == TRANSACTIONS => Self::Actions,
+            _ if stream.name == TRANSACTIONS => Self::Actions,
             _ => Self::Awards,
         }
     }
 }
 
-/// Maps a list; what it holds is put into the page.
-pub(super) fn read(door: &Door, cursor: &Cursor, list: Vec<&RawValue>, today: Date, page: &mut Page) -> Result<Read, UpstreamError> {
+/// Maps a list and adds its content to the page.
+pub(super) fn read(stream: &Stream, cursor: &Cursor, list: Vec<&RawValue>, today: Date, page: &mut Page) -> Result<Read, UpstreamError> {
     let mut read = Read { count: list.len(), ..Read::default() };
-    let shape = Shape::of(door, cursor, &list);
+    let shape = Shape::of(stream, cursor, &list);
     let records = Records::of_list(list);
     (page.observations, page.rejects) = match shape {
-        Shape::Actions => records.map(door.name, EXPECTED_OF_ACTIONS, |action: &Action<'_>| {
+        Shape::Actions => records.map(stream.name, EXPECTED_OF_ACTIONS, |action: &Action<'_>| {
             read.rows.push(action.row());
-            action.observe(door)
+            action.observe(stream)
         })?,
-        Shape::Awards => records.map(door.name, EXPECTED_OF_AWARDS, |award: &Award<'_>| {
+        Shape::Awards => records.map(stream.name, EXPECTED_OF_AWARDS, |award: &Award<'_>| {
             read.rows.push(award.row());
-            let observation = award.observe(door)?;
+            let observation = award.observe(stream)?;
             read.outside += usize::from(award.is_outside(cursor));
             Ok(observation)
         })?,
-        Shape::History => records.map(door.name, EXPECTED_OF_HISTORY, |action: &Past<'_>| action.observe(door))?,
-        Shape::Details => records.map(door.name, &[], |award: &Detail<'_>| detail::observe(door, award))?,
+        Shape::History => records.map(stream.name, EXPECTED_OF_HISTORY, |action: &Past<'_>| action.observe(stream))?,
+        Shape::Details => records.map(stream.name, &[], |award: &Detail<'_>| detail::observe(stream, award))?,
     };
-    if matches!(shape, Shape::Awards) && door.name == DETAILS {
-        // Here the search only says what to ask for.
+    if matches!(shape, Shape::Awards) && stream.name == DETAILS {
+        // For this stream the search only names the awards to request.
         read.ids = std::mem::take(&mut page.observations)
             .into_iter()
             .filter_map(|award| award.key.split_once('/').map(|(_, id)| id.to_owned()))
@@ -91,13 +91,13 @@ pub(super) fn read(door: &Door, cursor: &Cursor, list: Vec<&RawValue>, today: Da
     Ok(read)
 }
 
-/// The awards of a list, whatever was asked.
-pub(super) fn awards(door: &Door, list: Vec<&RawValue>) -> Result<Vec<FactData>, UpstreamError> {
-    let (awards, _) = Records::of_list(list).map(door.name, &[], |award: &Award<'_>| award.observe(door))?;
+/// Maps the awards of a list, for any request.
+pub(super) fn awards(stream: &Stream, list: Vec<&RawValue>) -> Result<Vec<FactData>, UpstreamError> {
+    let (awards, _) = Records::of_list(list).map(stream.name, &[], |award: &Award<'_>| award.observe(stream))?;
     Ok(awards.into_iter().map(|award| award.data).collect())
 }
 
-/// Says what is odd about a page's records; they are taken all the same.
+/// Adds warnings about unexpected records of a page; the records are accepted.
 fn remark(page: &mut Page, today: Date) {
     let mut known: HashMap<&str, &FactData> = HashMap::new();
     let (mut unlike, mut ahead) = (None, false);
@@ -117,17 +117,17 @@ fn is_amount(field: &Field<'_>) -> bool {
     matches!(field, Field::Number(_) | Field::Text(_))
 }
 
-/// What an action is named by.
+/// Builds the number that identifies an action.
 fn modification(field: &Field<'_>) -> Result<String, String> {
     let number = field.clean();
-    if number.is_empty() || number.len() > 60 || number.contains('/') { Err("is no number of an action".to_owned()) } else { Ok(number) }
+    if number.is_empty() || number.len() > 60 || number.contains('/') { Err("is not an action number".to_owned()) } else { Ok(number) }
 }
 
 fn reject<'a>(reference: &'a str, field: &'a str) -> impl FnOnce(String) -> (String, String) + 'a {
     move |reason| (text::cut(reference.to_owned(), 100), format!("{field}: {reason}"))
 }
 
-/// A short hash of what tells rows apart.
+/// Returns a short hash of the fields that distinguish rows.
 fn short_hash(parts: &[&Field<'_>]) -> String {
     let parts: Vec<&[u8]> = parts.iter().map(|part| part.text().as_bytes()).collect();
     hex(&Hash32::of_parts(&parts).0[..8])
@@ -138,7 +138,7 @@ type HoldsOfAction = fn(&Action<'_>) -> bool;
 const EXPECTED_OF_ACTIONS: &[(&str, HoldsOfAction)] = &[
     ("generated_internal_id", |action| action.generated_internal_id.is_text()),
     ("Award ID", |action| action.award_id.is_text()),
-    ("Mod", |action| action.modification.is_text() || action.modification.is_whole()),
+    ("Mod", |action| action.modification.is_text() || action.modification.is_integer()),
     ("Action Date", |action| action.action_date.is_text()),
     ("Transaction Amount", |action| is_amount(&action.amount)),
     ("Recipient Name", |action| action.recipient.is_text()),
@@ -199,9 +199,9 @@ impl Action<'_> {
         (self.award_id.text().to_owned(), short_hash(&said))
     }
 
-    fn observe(&self, door: &Door) -> Result<Observation, (String, String)> {
+    fn observe(&self, stream: &Stream) -> Result<Observation, (String, String)> {
         let reference = format!("{} {}", self.generated_internal_id.text(), self.modification.text());
-        let mut fact = AwardFact { door: door.name.to_owned(), kind: kind::ACTION.to_owned(), ..AwardFact::default() };
+        let mut fact = AwardFact { stream: stream.name.to_owned(), kind: kind::ACTION.to_owned(), ..AwardFact::default() };
         parts::identify(&mut fact, self.generated_internal_id.text()).map_err(reject(&reference, "generated_internal_id"))?;
         fact.modification = modification(&self.modification).map_err(reject(&reference, "Mod"))?;
         fact.action_cents = parts::cents(&self.amount).map_err(reject(&reference, "Transaction Amount"))?;
@@ -223,7 +223,7 @@ impl Action<'_> {
         (fact.psc, fact.psc_description) = self.psc.cloned();
         parts::recipients_place(&mut fact, &self.recipient_location);
         parts::place_of_performance(&mut fact, &self.place);
-        let key = format!("{}/{}/{}", door.name, fact.award_id, fact.modification);
+        let key = format!("{}/{}/{}", stream.name, fact.award_id, fact.modification);
         Ok(Observation { key, data: FactData::Award(Box::new(fact)), replaces: Vec::new() })
     }
 }
@@ -303,9 +303,9 @@ impl Award<'_> {
         text::date(by.text()).is_some_and(|day| day < cursor.slice.from || day > cursor.slice.to)
     }
 
-    fn observe(&self, door: &Door) -> Result<Observation, (String, String)> {
+    fn observe(&self, stream: &Stream) -> Result<Observation, (String, String)> {
         let reference = self.generated_internal_id.text();
-        let mut fact = AwardFact { door: door.name.to_owned(), kind: kind::AWARD.to_owned(), ..AwardFact::default() };
+        let mut fact = AwardFact { stream: stream.name.to_owned(), kind: kind::AWARD.to_owned(), ..AwardFact::default() };
         parts::identify(&mut fact, reference).map_err(reject(reference, "generated_internal_id"))?;
         fact.amount_cents = parts::cents(&self.amount).map_err(reject(reference, "Award Amount"))?;
         fact.outlays_cents = parts::cents(&self.outlays).map_err(reject(reference, "Total Outlays"))?;
@@ -327,7 +327,7 @@ impl Award<'_> {
         fact.end = Some(day(&self.end)).filter(|end| !end.is_empty()).unwrap_or_else(|| day(&self.last_order));
         fact.last_modified = day(&self.last_modified);
         parts::place_of_performance(&mut fact, &self.place);
-        let key = format!("{}/{}", door.name, fact.award_id);
+        let key = format!("{}/{}", stream.name, fact.award_id);
         Ok(Observation { key, data: FactData::Award(Box::new(fact)), replaces: Vec::new() })
     }
 }
@@ -337,11 +337,11 @@ type HoldsOfPast = fn(&Past<'_>) -> bool;
 const EXPECTED_OF_HISTORY: &[(&str, HoldsOfPast)] = &[
     ("id", |action| action.id.is_text()),
     ("action_date", |action| action.action_date.is_text()),
-    ("modification_number", |action| action.modification_number.is_text() || action.modification_number.is_whole()),
+    ("modification_number", |action| action.modification_number.is_text() || action.modification_number.is_integer()),
     ("federal_action_obligation", |action| is_amount(&action.federal_action_obligation)),
 ];
 
-/// An action in the list of one award's.
+/// An action in the list of one award.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Past<'a> {
@@ -364,7 +364,8 @@ struct Past<'a> {
 }
 
 impl Past<'_> {
-    /// The id of the award, and the last part of the action's own: `CONT_TX_{agency}_{parent agency}_{PIID}_{mod}_{parent PIID}_{number}`.
+    /// Splits an action's id, `CONT_TX_{agency}_{parent agency}_{PIID}_{mod}_{parent PIID}_{number}`, into the award's id and the action's
+    /// number.
     fn award_id(&self) -> Option<(String, String)> {
         let rest = self.id.text().trim().strip_prefix("CONT_TX_")?;
         let (agency, rest) = rest.split_once('_')?;
@@ -380,10 +381,10 @@ impl Past<'_> {
         Some((id, number.to_owned()))
     }
 
-    fn observe(&self, door: &Door) -> Result<Observation, (String, String)> {
+    fn observe(&self, stream: &Stream) -> Result<Observation, (String, String)> {
         let reference = self.id.text();
         let (id, number) = self.award_id().ok_or_else(|| "no id of an action (CONT_TX_…)".to_owned()).map_err(reject(reference, "id"))?;
-        let mut fact = AwardFact { door: door.name.to_owned(), kind: kind::ACTION.to_owned(), ..AwardFact::default() };
+        let mut fact = AwardFact { stream: stream.name.to_owned(), kind: kind::ACTION.to_owned(), ..AwardFact::default() };
         parts::identify(&mut fact, &id).map_err(reject(reference, "id"))?;
         fact.modification = modification(&self.modification_number).map_err(reject(reference, "modification_number"))?;
         fact.action_number = number;
@@ -393,7 +394,7 @@ impl Past<'_> {
         fact.award_type = self.type_description.clean();
         fact.award_type_code = self.type_code.clean();
         fact.description = text::cut(self.description.clean(), DESCRIPTION_CHARS_MAX);
-        let key = format!("{}/{}/{}/{}", door.name, fact.award_id, fact.modification, fact.action_number);
+        let key = format!("{}/{}/{}/{}", stream.name, fact.award_id, fact.modification, fact.action_number);
         Ok(Observation { key, data: FactData::Award(Box::new(fact)), replaces: Vec::new() })
     }
 }

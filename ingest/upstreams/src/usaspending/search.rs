@@ -1,4 +1,4 @@
-//! What is asked: the addresses and bodies of all requests.
+//! The addresses and bodies of all requests.
 
 use serde_json::{Value, json};
 
@@ -6,19 +6,19 @@ use super::plan::{By, Cursor, Group, Order, Rows, SECTORS, Step};
 use super::{DETAILS, ORIGIN, TRANSACTIONS};
 use crate::Request;
 
-/// Rows a page: the most the server gives.
+/// Rows per page: the server's maximum.
 pub(super) const LIMIT: usize = 100;
-/// Pages that can be asked for by number.
+/// The last page that can be requested by number.
 pub(super) const PAGES_MAX: u32 = 500;
-/// Awards a page whose details are asked for one by one: few, since all of them stand in the cursor.
+/// Awards per page when details are requested: few, because all of them are in the cursor.
 const DETAILS_LIMIT: usize = 10;
-/// Details are asked for of awards of at least so many dollars.
+/// Details are requested for awards of at least this many dollars.
 const DETAILS_DOLLARS_MIN: u64 = 5_000_000;
-/// Actions a page.
+/// Actions per page.
 const ACTIONS_LIMIT: usize = 5_000;
 
 const MEDIA_TYPES: &[&str] = &["application/json", "text/json"];
-/// Where a 404 is an answer, which may come as a page of words.
+/// Endpoints where a 404, which may be an HTML page, is a valid answer.
 const MEDIA_TYPES_OR_WORDS: &[&str] = &["application/json", "text/json", "text/html", "text/plain"];
 
 const ACTION_FIELDS: &[&str] = &[
@@ -38,7 +38,7 @@ const ACTION_FIELDS: &[&str] = &[
     "naics_description",
 ];
 
-/// Without those that have made the server fail: Awarding Agency Code, recipient_id, Contract Award Type, Total Outlays.
+/// Without the fields that have made the server fail: Awarding Agency Code, recipient_id, Contract Award Type, Total Outlays.
 pub(super) const AWARD_FIELDS: &[&str] = &[
     "Award ID",
     "Recipient Name",
@@ -57,15 +57,15 @@ pub(super) const AWARD_FIELDS: &[&str] = &[
     "Primary Place of Performance",
 ];
 
-/// The request at a cursor.
-pub(super) fn request(door: &str, cursor: &Cursor) -> Request {
-    let kind = if door == TRANSACTIONS { "transaction" } else { "award" };
+/// Builds the request at a cursor.
+pub(super) fn request(stream: &str, cursor: &Cursor) -> Request {
+    let kind = if stream == TRANSACTIONS { "transaction" } else { "award" };
     match &cursor.step {
         Step::Count => {
-            let body = json!({ "filters": filters(door, cursor) });
+            let body = json!({ "filters": filters(stream, cursor) });
             Request { media_types: MEDIA_TYPES_OR_WORDS, ..post(format!("/api/v2/search/spending_by_{kind}_count/"), &body) }
         }
-        Step::Rows(rows) => post(format!("/api/v2/search/spending_by_{kind}/"), &search(door, cursor, rows)),
+        Step::Rows(rows) => post(format!("/api/v2/search/spending_by_{kind}/"), &search(stream, cursor, rows)),
         Step::Award { ids, .. } => {
             let mut path = "/api/v2/awards/".to_owned();
             path.extend(
@@ -95,9 +95,9 @@ pub(super) fn post(path: String, body: &Value) -> Request {
     Request { path, body: Some(body.to_string()), ..ask() }
 }
 
-fn search(door: &str, cursor: &Cursor, rows: &Rows) -> Value {
+fn search(stream: &str, cursor: &Cursor, rows: &Rows) -> Value {
     let is_vehicles = cursor.slice.group == Group::Idvs;
-    let (fields, sort, limit): (Vec<&str>, _, _) = match door {
+    let (fields, sort, limit): (Vec<&str>, _, _) = match stream {
         TRANSACTIONS => (ACTION_FIELDS.to_vec(), "Award ID", LIMIT),
         DETAILS => (
             vec!["Award ID", "Award Amount", "Last Modified Date", "Recipient Name", "Awarding Agency", "NAICS"],
@@ -116,9 +116,9 @@ fn search(door: &str, cursor: &Cursor, rows: &Rows) -> Value {
     };
     let order = if rows.order == Order::Desc { "desc" } else { "asc" };
     let mut body = json!({
-        "filters": filters(door, cursor), "fields": fields, "sort": sort, "order": order, "limit": limit, "page": rows.page,
+        "filters": filters(stream, cursor), "fields": fields, "sort": sort, "order": order, "limit": limit, "page": rows.page,
     });
-    // Beyond the last page number; both, or the server refuses.
+    // Beyond the last numbered page; the server requires both.
     if let Some((id, value)) = rows.after.as_ref().filter(|_| rows.page > PAGES_MAX) {
         body["last_record_unique_id"] = json!(id);
         body["last_record_sort_value"] = json!(value);
@@ -126,7 +126,7 @@ fn search(door: &str, cursor: &Cursor, rows: &Rows) -> Value {
     body
 }
 
-fn filters(door: &str, cursor: &Cursor) -> Value {
+fn filters(stream: &str, cursor: &Cursor) -> Value {
     let slice = &cursor.slice;
     let by = match cursor.plan.first().map(|span| span.by) {
         Some(By::NewAwards) => "new_awards_only",
@@ -141,7 +141,7 @@ fn filters(door: &str, cursor: &Cursor) -> Value {
     if let Some(sector) = slice.sector {
         filters["naics_codes"] = SECTORS.get(sector).map_or_else(|| json!({"exclude": SECTORS}), |sector| json!({"require": [sector]}));
     }
-    if door == DETAILS {
+    if stream == DETAILS {
         filters["award_amounts"] = json!([{"lower_bound": DETAILS_DOLLARS_MIN}]);
     }
     filters

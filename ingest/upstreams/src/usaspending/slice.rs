@@ -1,38 +1,38 @@
-//! How a slice is read to its end: what is counted must come, or the run does not go on.
+//! Reads a slice completely: the run continues only when all counted rows were received.
 
 use super::plan::{Cursor, Group, Order, Rows, Step};
 use super::search::{LIMIT, PAGES_MAX};
 use super::tie::Row;
 use super::{Counts, Paging, outside};
-use crate::{Door, UpstreamError, json};
+use crate::{Stream, UpstreamError, json};
 
-/// A slice with more rows is cut, so that few pages can go wrong at once.
+/// A slice with more rows is split, so that an error affects few pages.
 const CUT_ABOVE: u64 = 20_000;
-/// Pages of one award's actions.
+/// The most pages of one award's actions.
 const ACTION_PAGES_MAX: u32 = 20;
 
-/// What a page of rows held.
+/// The content of a page of rows.
 #[derive(Debug, Default)]
 pub(super) struct Read {
-    /// All rows, also those that cannot be read.
+    /// The number of rows, including those that cannot be parsed.
     pub(super) count: usize,
-    /// Those that can, in order.
+    /// The rows that were parsed, in order.
     pub(super) rows: Vec<Row>,
-    /// How many of them lie outside the days asked for.
+    /// How many of them are outside the requested days.
     pub(super) outside: usize,
-    /// Awards to be asked for, one by one.
+    /// The awards whose details are to be requested.
     pub(super) ids: Vec<String>,
 }
 
-/// Where to go on after a slice was counted.
+/// Determines the cursor after a slice was counted.
 pub(super) fn counted(
-    door: &Door,
+    stream: &Stream,
     cursor: Cursor,
     counts: Counts<'_>,
     warnings: &mut Vec<String>,
 ) -> Result<Option<Cursor>, UpstreamError> {
     if cursor.step != Step::Count {
-        return Err(json::later(door.name, "counts instead of rows"));
+        return Err(json::later(stream.name, "counts instead of rows"));
     }
     let count = match cursor.slice.group {
         Group::Contracts => counts.contracts,
@@ -51,13 +51,13 @@ pub(super) fn counted(
     match cursor.clone().cut() {
         Some(part) => Ok(Some(part)),
         None if total <= u64::from(PAGES_MAX) * LIMIT as u64 => Ok(Some(cursor.first_page(Some(total)))),
-        None => Err(too_many(door, &cursor, &total.to_string())),
+        None => Err(too_many(stream, &cursor, &total.to_string())),
     }
 }
 
-/// Where to go on after a page of rows.
+/// Determines the cursor after a page of rows.
 pub(super) fn read(
-    door: &Door,
+    stream: &Stream,
     mut cursor: Cursor,
     paging: &Paging,
     read: Read,
@@ -65,7 +65,7 @@ pub(super) fn read(
 ) -> Result<Option<Cursor>, UpstreamError> {
     let mut rows = match cursor.step {
         Step::Rows(rows) => rows,
-        // Rows where a count was asked for are the first page of them.
+        // Rows in the answer to a count request are the first page of rows.
         Step::Count => Rows { page: 1, ..Rows::default() },
         Step::Award { .. } => return Ok(cursor.after_actions()),
         Step::Actions { ids, page, rows } => {
@@ -78,7 +78,7 @@ pub(super) fn read(
     rows.outside += read.outside;
     rows.seen += match (is_counted, rows.order) {
         (false, _) => read.count,
-        // A row that cannot be read is there all the same.
+        // A row that cannot be parsed still counts.
         (true, Order::Asc) => rows.ties.forwards(&read.rows) + (read.count - read.rows.len()),
         (true, Order::Desc) => rows.ties.backwards(&read.rows),
     };
@@ -90,20 +90,20 @@ pub(super) fn read(
     }
     rows.first = first;
     if rows.order == Order::Desc && rows.page == 1 && !is_more {
-        // One answer with the whole slice proves by itself that none is missing, whatever came of it before.
+        // A single answer with the whole slice proves that no row is missing.
         rows.seen = rows.seen.max(read.count);
     }
     cursor.step = Step::Rows(rows.clone());
-    warnings.extend(outside(door, &cursor)?);
+    warnings.extend(outside(stream, &cursor)?);
     if is_more {
         if rows.page >= PAGES_MAX {
-            // Transactions have no way beyond the last page that goes by number; awards have.
+            // Transactions cannot be paged beyond the last numbered page; awards can.
             if cursor.counts {
-                return cursor.clone().cut().map(Some).ok_or_else(|| too_many(door, &cursor, "more"));
+                return cursor.clone().cut().map(Some).ok_or_else(|| too_many(stream, &cursor, "more"));
             }
             if paging.after.is_none() {
                 let reason = format!("absent on page {}, beyond which there are no page numbers", rows.page);
-                return Err(UpstreamError::Stop { door: door.name, field: "page_metadata.last_record_unique_id".to_owned(), reason });
+                return Err(UpstreamError::Stop { stream: stream.name, field: "page_metadata.last_record_unique_id".to_owned(), reason });
             }
         }
         rows.after = paging.after.clone();
@@ -111,17 +111,17 @@ pub(super) fn read(
         return Ok(cursor.with_awards(read.ids, rows));
     }
     if let Some(total) = rows.total.filter(|total| (rows.seen as u64) < *total) {
-        return missing(door, cursor, rows, total, warnings).map(Some);
+        return missing(stream, cursor, rows, total, warnings).map(Some);
     }
     rows.page = 0;
     Ok(cursor.with_awards(read.ids, rows))
 }
 
-/// Whether a page follows this one.
-fn is_more(paging: &Paging, asked: u32, count: usize, warnings: &mut Vec<String>) -> bool {
+/// Whether another page follows.
+fn is_more(paging: &Paging, requested: u32, count: usize, warnings: &mut Vec<String>) -> bool {
     match paging.page {
         _ if !paging.has_next || count == 0 => false,
-        Some(page) if page != asked => {
+        Some(page) if page != requested => {
             warnings.push("another page came than was asked for: the server does not page".to_owned());
             false
         }
@@ -129,8 +129,8 @@ fn is_more(paging: &Paging, asked: u32, count: usize, warnings: &mut Vec<String>
     }
 }
 
-/// Where to go on when fewer rows came than there are: backwards, then in parts, then nowhere.
-fn missing(door: &Door, cursor: Cursor, rows: Rows, total: u64, warnings: &mut Vec<String>) -> Result<Cursor, UpstreamError> {
+/// Determines the cursor when rows are missing: read backwards, then split, then give up.
+fn missing(stream: &Stream, cursor: Cursor, rows: Rows, total: u64, warnings: &mut Vec<String>) -> Result<Cursor, UpstreamError> {
     let seen = rows.seen;
     if rows.order == Order::Asc {
         warnings.push("fewer rows came than are counted: a slice is read again backwards".to_owned());
@@ -142,11 +142,11 @@ fn missing(door: &Door, cursor: Cursor, rows: Rows, total: u64, warnings: &mut V
         warnings.push("fewer rows came than are counted, in both orders: a slice is read again in parts".to_owned());
         return Ok(part);
     }
-    Err(json::later(door.name, format!("{seen} rows of {from} to {to} came of {total} that are counted, in both orders")))
+    Err(json::later(stream.name, format!("{seen} rows of {from} to {to} came of {total} that are counted, in both orders")))
 }
 
-fn too_many(door: &Door, cursor: &Cursor, total: &str) -> UpstreamError {
+fn too_many(stream: &Stream, cursor: &Cursor, total: &str) -> UpstreamError {
     let rows = u64::from(PAGES_MAX) * LIMIT as u64;
     let reason = format!("{total} rows on {} in the finest slice there is; {rows} can be paged through", cursor.slice.from);
-    UpstreamError::Stop { door: door.name, field: "page".to_owned(), reason }
+    UpstreamError::Stop { stream: stream.name, field: "page".to_owned(), reason }
 }

@@ -1,31 +1,31 @@
-//! Which rows came before, in an order that does not say which of two equal rows stands first.
+//! Recognises repeated rows in a sort order that is not unique.
 //!
-//! Rows are sorted by award number alone, so only rows of one number can change places between two requests. A page can thus repeat, or
-//! pass over, only rows of a number that stands on both sides of its edge. Those are remembered, and no others.
+//! Rows are sorted by award number alone, so only rows of the same number can change places between two requests. A page can therefore
+//! repeat or skip only rows of a number that occurs on both sides of a page boundary. Only those rows are remembered.
 
 use serde::{Deserialize, Serialize};
 
-/// A row: the number it is sorted by, and a short hash of what it says.
+/// A row: its award number and a short hash of its content.
 pub(super) type Row = (String, String);
 
-/// More rows at edges than this are not remembered; then no reading backwards can prove that none is missing.
+/// The most rows that are remembered. With more, reading backwards cannot prove that no row is missing.
 const ROWS_MAX: usize = 4_000;
 
-/// Rows of one number.
+/// Rows of one award number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Tie {
     number: String,
     rows: Vec<String>,
 }
 
-/// The rows at the edges of the pages read so far.
+/// The rows at the boundaries of the pages read so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Ties {
-    /// The rows that share the number of the last one.
+    /// The rows with the same number as the last row.
     #[serde(skip_serializing_if = "Option::is_none")]
     last: Option<Tie>,
-    /// The rows whose number stands on both sides of an edge.
+    /// The rows whose number occurs on both sides of a boundary.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     edges: Vec<Tie>,
 }
@@ -35,11 +35,11 @@ impl Ties {
         self.last.is_none() && self.edges.is_empty()
     }
 
-    /// Takes in a page read forwards; answers how many of its rows had not come before.
+    /// Processes a page that was read forwards. Returns how many of its rows are new.
     pub(super) fn forwards(&mut self, rows: &[Row]) -> usize {
         let Some((last_number, _)) = rows.last() else { return 0 };
         let before = self.last.take().unwrap_or_default();
-        // Each row of the page before can come again once.
+        // Each row of the page before can repeat once.
         let mut repeatable = before.rows.clone();
         let mut new = 0;
         for (number, row) in rows {
@@ -61,7 +61,7 @@ impl Ties {
         new
     }
 
-    /// Takes in a page read backwards; answers how many of its rows the reading forwards had passed over.
+    /// Processes a page that was read backwards. Returns how many of its rows the forward pass had missed.
     pub(super) fn backwards(&mut self, rows: &[Row]) -> usize {
         let mut new = 0;
         for (number, row) in rows {
@@ -100,7 +100,8 @@ mod tests {
         rows.split_whitespace().map(|row| (row[..1].to_owned(), row.to_owned())).collect()
     }
 
-    /// Proves that a row which comes again behind an edge is not counted twice, and that the one it hid is found backwards, once.
+    /// Proves that a row repeated after a boundary is not counted twice, and that the row it displaced is found once when reading
+    /// backwards.
     #[test]
     fn a_hidden_row_is_missed_and_found() {
         let mut ties = Ties::default();

@@ -1,5 +1,5 @@
-//! Fixtures: pages in the true form of their upstream under `tests/fixtures/<upstream>/`, and beside each `<case>.expected.json`,
-//! what it must be mapped to. `HIGHWATER_BLESS=1` writes these files anew, to be read like code.
+//! Fixtures: pages in the real format of their upstream under `tests/fixtures/<upstream>/`, and for each the expected mapping in
+//! `<case>.expected.json`. `HIGHWATER_BLESS=1` writes the expected files; review them like code.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,43 +12,43 @@ use schemas::facts::recalls::RecallFact;
 use schemas::facts::trials::TrialFact;
 use schemas::position::UpstreamCursor;
 use serde_json::{Value, json};
-use upstreams::{Answer, Door, Observation, Page, Settings, Upstream, UpstreamError, Window, by_name};
+use upstreams::{Answer, Observation, Page, Settings, Stream, Upstream, UpstreamError, Window, by_name};
 
 /// The day on which all fixtures are read.
 pub(crate) const TODAY: Date = date(2026, 9, 30);
 
-/// The upstream and door of that name.
-pub(crate) fn door(name: &str) -> (&'static dyn Upstream, &'static Door) {
+/// Returns the upstream and stream with a name.
+pub(crate) fn stream(name: &str) -> (&'static dyn Upstream, &'static Stream) {
     let upstream = by_name(name.split('.').next().unwrap()).unwrap();
-    (upstream, upstream.manifest().doors.iter().find(|door| door.name == name).unwrap())
+    (upstream, upstream.manifest().streams.iter().find(|stream| stream.name == name).unwrap())
 }
 
-/// The days that fixtures are asked for.
+/// The window of the fixtures' requests.
 pub(crate) fn window() -> Window {
     Window { from: Some(date(2026, 1, 1)), to: TODAY }
 }
 
-/// Settings of who may ask any upstream.
+/// Settings that every upstream accepts.
 pub(crate) fn settings() -> Settings {
     Settings { user_agent: "Example Company ops@example.org".to_owned(), window_days: 7, ..Settings::default() }
 }
 
-/// The cursor of the first page for a window.
+/// Returns the cursor of the first page of a window.
 pub(crate) fn start(name: &str, window: &Window) -> UpstreamCursor {
-    let (upstream, door) = door(name);
-    upstream.start(door, window, &settings())
+    let (upstream, stream) = stream(name);
+    upstream.start(stream, window, &settings())
 }
 
-/// The path of the request at a cursor.
+/// Returns the path of the request at a cursor.
 pub(crate) fn path(name: &str, cursor: &UpstreamCursor) -> String {
-    let (upstream, door) = door(name);
-    upstream.request(door, cursor, &settings()).unwrap().path
+    let (upstream, stream) = stream(name);
+    upstream.request(stream, cursor, &settings()).unwrap().path
 }
 
-/// Maps a body as the answer to a cursor.
+/// Maps a body as the answer at a cursor.
 pub(crate) fn map_at(name: &str, cursor: &UpstreamCursor, answer: &Answer) -> Result<Page, UpstreamError> {
-    let (upstream, door) = door(name);
-    upstream.map(door, cursor, answer, TODAY)
+    let (upstream, stream) = stream(name);
+    upstream.map(stream, cursor, answer, TODAY)
 }
 
 /// Maps a body as the first answer of a run.
@@ -56,32 +56,32 @@ pub(crate) fn map(name: &str, body: impl Into<Bytes>) -> Result<Page, UpstreamEr
     map_at(name, &start(name, &window()), &ok(body))
 }
 
-/// A good answer.
+/// Builds a successful answer.
 pub(crate) fn ok(body: impl Into<Bytes>) -> Answer {
     Answer { status: 200, link: None, body: body.into() }
 }
 
-/// The record of an observation.
+/// Returns the recall of an observation.
 pub(crate) fn recall(observation: &Observation) -> &RecallFact {
     let FactData::Recall(fact) = &observation.data else { panic!("{observation:?}") };
     fact
 }
 
-/// The grant of an observation.
+/// Returns the grant of an observation.
 pub(crate) fn grant(observation: &Observation) -> &GrantFact {
     let FactData::Grant(fact) = &observation.data else { panic!("{observation:?}") };
     fact
 }
 
-/// The trial of an observation.
+/// Returns the trial of an observation.
 pub(crate) fn trial(observation: &Observation) -> &TrialFact {
     let FactData::Trial(fact) = &observation.data else { panic!("{observation:?}") };
     fact
 }
 
-/// Whether a record says what it is of: every part of its key says something, and numbers of filings and filers are whole.
-fn has_identity(door: &str, Observation { key, data, .. }: &Observation) -> bool {
-    let number = key.strip_prefix(door).and_then(|rest| rest.strip_prefix('/'));
+/// Whether a record has an identity: no part of its key is empty, and numbers of filings and filers are complete.
+fn has_identity(stream: &str, Observation { key, data, .. }: &Observation) -> bool {
+    let number = key.strip_prefix(stream).and_then(|rest| rest.strip_prefix('/'));
     let is_whole = match data {
         FactData::Filing(fact) => fact.accession.len() == 20 && fact.cik.len() == 10,
         FactData::InsiderTrade(fact) => fact.accession.len() == 20 && fact.issuer_cik.len() == 10,
@@ -90,12 +90,12 @@ fn has_identity(door: &str, Observation { key, data, .. }: &Observation) -> bool
     is_whole && number.is_some_and(|number| number.split('/').all(|part| !part.trim().is_empty()))
 }
 
-/// The record with that key.
+/// Returns the record with a key.
 pub(crate) fn with_key<'a>(page: &'a Page, key: &str) -> &'a RecallFact {
     recall(page.observations.iter().find(|observation| observation.key == key).unwrap_or_else(|| panic!("{key} in {page:?}")))
 }
 
-/// The paths to run a door from a window's first to its last page, each page answered by `answer`.
+/// Runs a stream over a window, with `answer` as the answer to each request. Returns the paths of all requests.
 pub(crate) fn walk(name: &str, window: &Window, mut answer: impl FnMut(&str) -> Answer) -> Vec<String> {
     let (mut cursor, mut paths) = (Some(start(name, window)), Vec::new());
     while let Some(at) = cursor {
@@ -111,7 +111,8 @@ pub(crate) fn folder(upstream: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures").join(upstream)
 }
 
-/// The fixtures of an upstream, sorted: name, door, answer. The name's beginning is the door, `404` or `403` at its end the status.
+/// Lists the fixtures of an upstream, sorted: name, stream, answer. The name begins with the stream; `404` or `403` at its end is the
+/// status.
 pub(crate) fn fixtures(upstream: &str) -> Vec<(String, String, Answer)> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder(upstream)).unwrap() {
@@ -121,34 +122,34 @@ pub(crate) fn fixtures(upstream: &str) -> Vec<(String, String, Answer)> {
             continue;
         }
         let case = file.split('.').next().unwrap().to_owned();
-        let door = by_name(upstream)
+        let stream = by_name(upstream)
             .unwrap()
             .manifest()
-            .doors
+            .streams
             .iter()
-            .map(|door| door.name)
+            .map(|stream| stream.name)
             .rev()
-            .find(|door| door.split_once('.').is_none_or(|(_, door)| case.starts_with(door)));
+            .find(|stream| stream.split_once('.').is_none_or(|(_, stream)| case.starts_with(stream)));
         let status = [403, 404].into_iter().find(|status| case.ends_with(&format!("_{status}"))).unwrap_or(200);
         let body = Bytes::from(fs::read(&path).unwrap());
-        all.push((case, door.unwrap().to_owned(), Answer { status, link: None, body }));
+        all.push((case, stream.unwrap().to_owned(), Answer { status, link: None, body }));
     }
     all.sort_by(|a, b| a.0.cmp(&b.0));
     assert!(!all.is_empty());
     all
 }
 
-/// One fixture mapped.
+/// Maps one fixture.
 pub(crate) fn fixture(upstream: &str, case: &str) -> Result<Page, UpstreamError> {
-    let (_, door, answer) = fixtures(upstream).into_iter().find(|(name, ..)| name == case).unwrap_or_else(|| panic!("fixture {case}"));
-    map_at(&door, &start(&door, &window()), &answer)
+    let (_, stream, answer) = fixtures(upstream).into_iter().find(|(name, ..)| name == case).unwrap_or_else(|| panic!("fixture {case}"));
+    map_at(&stream, &start(&stream, &window()), &answer)
 }
 
-/// Compares every fixture of an upstream with what is expected of it.
+/// Compares every fixture of an upstream with its expected result.
 pub(crate) fn check_all(upstream: &str) {
     let bless = std::env::var_os("HIGHWATER_BLESS").is_some();
-    for (case, door, answer) in fixtures(upstream) {
-        let got = describe(map_at(&door, &start(&door, &window()), &answer));
+    for (case, stream, answer) in fixtures(upstream) {
+        let got = describe(map_at(&stream, &start(&stream, &window()), &answer));
         let file = folder(upstream).join(format!("{case}.expected.json"));
         if bless {
             fs::write(&file, format!("{}\n", serde_json::to_string_pretty(&got).unwrap())).unwrap();
@@ -159,21 +160,21 @@ pub(crate) fn check_all(upstream: &str) {
     }
 }
 
-/// Maps every fixture of an upstream cut short and with flipped bits; each must give a page or an error.
+/// Maps every fixture of an upstream truncated and with flipped bits; each must give a page or an error.
 pub(crate) fn mutate_all(upstream: &str) {
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
     let mut draw = |below: usize| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(random >> 33).unwrap() % below
     };
-    for (case, door, answer) in fixtures(upstream) {
-        let cursor = start(&door, &window());
+    for (case, stream, answer) in fixtures(upstream) {
+        let cursor = start(&stream, &window());
         let try_body = |body: Vec<u8>| {
             let answer = Answer { body: Bytes::from(body), ..answer.clone() };
-            if let Ok(page) = map_at(&door, &cursor, &answer) {
+            if let Ok(page) = map_at(&stream, &cursor, &answer) {
                 for observation in page.observations {
-                    assert!(has_identity(&door, &observation), "{case}: {observation:?}");
-                    assert_eq!(serde_json::to_value(&observation.data).unwrap()["door"], *door, "{case}");
+                    assert!(has_identity(&stream, &observation), "{case}: {observation:?}");
+                    assert_eq!(stream_of(&observation.data), *stream, "{case}");
                 }
             }
         };
@@ -191,6 +192,13 @@ pub(crate) fn mutate_all(upstream: &str) {
     }
 }
 
+/// Returns the stream that a record names. Most kinds of facts store it in the field `door`.
+fn stream_of(data: &FactData) -> String {
+    let record = serde_json::to_value(data).unwrap();
+    let stream = record.get("door").or_else(|| record.get("stream"));
+    stream.and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
 fn describe(result: Result<Page, UpstreamError>) -> Value {
     let page = match result {
         Ok(page) => page,
@@ -199,7 +207,7 @@ fn describe(result: Result<Page, UpstreamError>) -> Value {
     };
     let observations = page.observations.iter().map(|observation| {
         let mut data = serde_json::to_value(&observation.data).unwrap();
-        // What says nothing is left out, to keep the files readable.
+        // Empty fields are omitted to make the files readable.
         data.as_object_mut().unwrap().retain(|_, value| ![json!(""), json!([]), json!(false), Value::Null].contains(value));
         json!({"key": observation.key, "data": data, "replaces": observation.replaces})
     });

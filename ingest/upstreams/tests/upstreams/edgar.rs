@@ -1,4 +1,4 @@
-//! The Securities and Exchange Commission: requests, walks, mapping, and the traps of its files.
+//! The Securities and Exchange Commission: requests, paging, mapping, and the special cases of its files.
 
 use std::collections::HashSet;
 
@@ -44,47 +44,47 @@ fn days(from: i8, to: i8) -> Window {
     Window { from: Some(date(2026, 9, from)), to: date(2026, 9, to) }
 }
 
-/// The cursor that is asked at instead of one, when those keys are known.
+/// Returns the cursor that replaces another one when the given keys are known.
 fn narrowed(name: &str, cursor: &UpstreamCursor, known: &[&str]) -> Option<UpstreamCursor> {
-    let (upstream, door) = door(name);
+    let (upstream, stream) = stream(name);
     let known: HashSet<String> = known.iter().map(|key| (*key).to_owned()).collect();
-    upstream.narrow(door, cursor, &known)
+    upstream.narrow(stream, cursor, &known)
 }
 
 fn depends_on(name: &str, cursor: &UpstreamCursor) -> Vec<String> {
-    let (upstream, door) = door(name);
-    upstream.depends_on(door, cursor)
+    let (upstream, stream) = stream(name);
+    upstream.depends_on(stream, cursor)
 }
 
-/// Proves that every fixture is mapped to what stands beside it.
+/// Proves that every fixture is mapped to its expected result.
 #[test]
 fn fixtures_give_what_is_expected() {
     check_all("edgar");
 }
 
-/// Proves that no damage to an answer makes the mapping panic or give records without identity.
+/// Proves that a damaged answer never makes the mapping panic or return records without identity.
 #[test]
 fn damage_gives_pages_or_errors() {
     mutate_all("edgar");
 }
 
-/// Proves that nobody asks the real hosts without a name and an address, and that each host is asked for its own.
+/// Proves that the real hosts require a name and an address in the user agent, and that each request goes to the right host.
 #[test]
-fn who_asks_says_so() {
+fn clients_identify_themselves() {
     for name in [CURRENT, INDEX, SUBMISSIONS, OWNERSHIP] {
-        let (upstream, door) = door(name);
+        let (upstream, stream) = stream(name);
         let start = start(name, &window());
         let nobody = Settings { user_agent: "highwater/0.1 (public record feeds)".into(), ..Settings::default() };
-        let error = upstream.request(door, &start, &nobody).unwrap_err();
+        let error = upstream.request(stream, &start, &nobody).unwrap_err();
         assert!(matches!(error, UpstreamError::Stop { field, .. } if field == "user_agent"), "{name}");
-        let beside = Settings { base_url: Some("http://127.0.0.1:1".into()), ..nobody };
-        assert!(upstream.request(door, &start, &beside).is_ok());
-        let request = upstream.request(door, &start, &settings()).unwrap();
-        assert_eq!((&*request.origin, request.wall.is_some(), request.conditional), ("https://www.sec.gov", true, false));
+        let with_base_url = Settings { base_url: Some("http://127.0.0.1:1".into()), ..nobody };
+        assert!(upstream.request(stream, &start, &with_base_url).is_ok());
+        let request = upstream.request(stream, &start, &settings()).unwrap();
+        assert_eq!((&*request.origin, request.back_off.is_some(), request.conditional), ("https://www.sec.gov", true, false));
     }
 }
 
-/// Proves that block pages are never taken for an index, a feed, a list or a filing, and what else is no answer.
+/// Proves that block pages are never accepted as an index, a feed, a list or a filing, and which other answers are invalid.
 #[test]
 fn pages_are_no_answers() {
     for case in [
@@ -105,7 +105,7 @@ fn pages_are_no_answers() {
     assert!(matches!(fixture("edgar", "index_columns_changed"), Err(UpstreamError::Stop { field, .. }) if field == "title"));
 }
 
-/// Proves that the daily indexes of business days are asked for, that one that is missing is none, and which day is complete then.
+/// Proves that the daily indexes of business days are requested, that a missing one is skipped, and which day is complete then.
 #[test]
 fn the_index_is_read_day_by_day() {
     let paths = walk(INDEX, &days(24, 29), |_| index(&[]));
@@ -126,8 +126,8 @@ fn the_index_is_read_day_by_day() {
     assert_eq!(page.through, Some(date(2026, 9, 23)), "nothing is complete yet");
 }
 
-/// Proves that a reading of everything reads the quarter's index in turns, which share its filings without overlap, whatever rows come
-/// meanwhile, and then the days; and that a missing quarter is left at once.
+/// Proves that a full read first reads the quarterly index in several passes, which share its filings without overlap even if rows are
+/// added meanwhile, and then the days; and that a missing quarter is skipped.
 #[test]
 fn the_quarter_heals() {
     let full = Window { from: None, to: date(2026, 10, 2) };
@@ -156,12 +156,12 @@ fn the_quarter_heals() {
     let all = keys.len();
     keys.dedup();
     assert_eq!((keys.len(), all), (500, 500));
-    // The year's first weeks look at the year before as well.
+    // In the first weeks of a year the year before is read too.
     let january = Window { from: None, to: date(2026, 1, 5) };
     assert_eq!(path(INDEX, &start(INDEX, &january)), "/Archives/edgar/full-index/2025/QTR4/master.idx");
 }
 
-/// Proves that daily and quarterly indexes, and those of fixed width, give the same record of the same filing.
+/// Proves that daily and quarterly indexes, and those with fixed widths, give the same record of the same filing.
 #[test]
 fn kinds_of_indexes_agree() {
     let key = "edgar.index/0000000012-26-000001/0000000012";
@@ -182,7 +182,7 @@ fn kinds_of_indexes_agree() {
     assert_eq!(filings(&fixture("edgar", "index_form_17_wide").unwrap())[4].form, "BD 310");
 }
 
-/// Proves that rows that have lost a column stop the door and name it, and that one bad row costs only itself.
+/// Proves that rows that have lost a column stop the stream with an error that names it, and that a single bad row is rejected alone.
 #[test]
 fn index_drift_names_the_field() {
     let good = "12|PIER CORP|8-K|20260101|edgar/data/12/0000000012-26-000001.txt";
@@ -201,9 +201,9 @@ fn index_drift_names_the_field() {
     }
 }
 
-/// Proves that the feed gives a record for each filing and party with all its roles, and items to 8-Ks alone.
+/// Proves that the feed gives one record per filing and party with all its roles, and items only for 8-Ks.
 #[test]
-fn the_feed_is_told_apart_by_filing_and_party() {
+fn feed_entries_are_distinguished_by_filing_and_party() {
     let page = fixture("edgar", "current_ordinary").unwrap();
     let facts = filings(&page);
     assert_eq!(facts.len(), 7);
@@ -220,8 +220,8 @@ fn the_feed_is_told_apart_by_filing_and_party() {
     assert!(of("0009000001-26-000004/0009000001").amendment);
 }
 
-/// Proves that the next page begins before a filing that may go on there, moves on in any case, and is not asked for when nothing of this
-/// page was new.
+/// Proves that the next page begins before a filing that may continue there, always advances, and is not requested when this page had
+/// nothing new.
 #[test]
 fn the_feed_is_read_until_nothing_is_new() {
     let starts = |case: &str| {
@@ -240,12 +240,12 @@ fn the_feed_is_read_until_nothing_is_new() {
     assert_eq!(narrowed(CURRENT, &next, &known), None);
     let on = narrowed(CURRENT, &next, &known[1..]).unwrap();
     assert_eq!((depends_on(CURRENT, &on).len(), path(CURRENT, &on)), (0, path(CURRENT, &next)));
-    // A feed that never ends is left.
+    // A feed that never ends is abandoned.
     let endless = ok(std::fs::read(folder("edgar").join("current_ordinary.xml")).unwrap());
     assert!(walk(CURRENT, &window(), |_| endless.clone()).len() < 800);
 }
 
-/// Proves that an index leads to the filings that are not known, once each, in parts that a cursor can hold, and on to the next day.
+/// Proves that an index leads to the unknown filings, once each, in parts that fit into a cursor, and then to the next day.
 #[test]
 fn ownership_walks_what_is_not_known() {
     let window = days(24, 25);
@@ -257,7 +257,7 @@ fn ownership_walks_what_is_not_known() {
     let nothing = ok("<SEC-DOCUMENT>");
     let mut known = vec!["edgar.ownership/0001683168-26-000003/none/0", "edgar.ownership/0001683168-26-000004/derivative/1"];
     for _ in 0..2 {
-        let (mut cursor, mut asked, mut indexes) = (Some(start(OWNERSHIP, &window)), Vec::new(), 0);
+        let (mut cursor, mut requested, mut indexes) = (Some(start(OWNERSHIP, &window)), Vec::new(), 0);
         while let Some(at) = cursor {
             assert!(at.0.len() < 6_000, "{}", at.0.len());
             let path = path(OWNERSHIP, &at);
@@ -269,42 +269,43 @@ fn ownership_walks_what_is_not_known() {
             if path.contains("daily-index") {
                 indexes += 1
             } else {
-                asked.push(path)
+                requested.push(path)
             }
             let next = map_at(OWNERSHIP, &at, &answer).unwrap().next;
             cursor =
                 next.and_then(|next| if depends_on(OWNERSHIP, &next).is_empty() { Some(next) } else { narrowed(OWNERSHIP, &next, &known) });
         }
-        assert_eq!(asked.len(), 250 - known.len());
-        assert_eq!(asked[0], format!("/Archives/edgar/data/12/0001683168-26-{:06}.txt", if known.len() == 2 { 0 } else { 7 }));
-        assert!(asked.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(requested.len(), 250 - known.len());
+        assert_eq!(requested[0], format!("/Archives/edgar/data/12/0001683168-26-{:06}.txt", if known.len() == 2 { 0 } else { 7 }));
+        assert!(requested.windows(2).all(|pair| pair[0] < pair[1]));
         assert_eq!(indexes, 4);
         known.extend([0, 1, 2, 5, 6].map(|n| &*format!("edgar.ownership/0001683168-26-{n:06}/nonDerivative/1").leak()));
     }
 }
 
-/// Proves that only 8-Ks of which no door knows the items lead to a list, one request a filer.
+/// Proves that only 8-Ks without known items lead to a list, with one request per filer.
 #[test]
-fn submissions_are_asked_once_a_filer() {
+fn submissions_are_requested_once_per_filer() {
     let page = fixture("edgar", "submissions_index").unwrap();
     let next = page.next.unwrap();
     assert_eq!(depends_on(SUBMISSIONS, &next).len(), 4);
     let on = narrowed(SUBMISSIONS, &next, &[]).unwrap();
     assert_eq!(path(SUBMISSIONS, &on), "/submissions/CIK0000000012.json");
-    let (upstream, door) = door(SUBMISSIONS);
-    assert_eq!(upstream.request(door, &on, &settings()).unwrap().origin, "https://data.sec.gov");
+    let (upstream, stream) = stream(SUBMISSIONS);
+    assert_eq!(upstream.request(stream, &on, &settings()).unwrap().origin, "https://data.sec.gov");
     let body = std::fs::read(folder("edgar").join("submissions_ordinary.json")).unwrap();
     let page = map_at(SUBMISSIONS, &on, &ok(body)).unwrap();
     assert_eq!(page.observations.len(), 2, "8-Ks of the window alone");
     assert!(path(SUBMISSIONS, &page.next.unwrap()).contains("daily-index"), "the filer's two filings need one request");
     let known = ["edgar.current/0000000012-26-000001/0000000012", "edgar.submissions/0000000012-26-000002/0000000012"];
     assert!(path(SUBMISSIONS, &narrowed(SUBMISSIONS, &next, &known).unwrap()).contains("20260901.idx"));
-    // A list of another filer is not taken for this one's.
+    // The list of another filer is refused.
     let other = std::fs::read(folder("edgar").join("submissions_no_filings.json")).unwrap();
     assert_eq!(map_at(SUBMISSIONS, &on, &ok(other)).unwrap().rejects.len(), 1);
 }
 
-/// Proves that a trade belongs to the issuer of the XML with all who report it, that holdings are none, and what a missing price is.
+/// Proves that a trade belongs to the issuer of the XML with all its reporters, that holdings are not trades, and how a missing price is
+/// mapped.
 #[test]
 fn trades_belong_to_the_issuer() {
     let page = fixture("edgar", "ownership_ordinary").unwrap();
@@ -322,8 +323,8 @@ fn trades_belong_to_the_issuer() {
     assert!(ada.director && ada.officer && ada.title == "Chief & Founder" && fund.ten_percent && !fund.other);
 }
 
-/// Proves that a filing without trades gives one record that says so, also an amendment, and that one whose first rows are bad is known to
-/// have been read.
+/// Proves that a filing without trades gives one record that says so, also for an amendment, and that a filing whose first rows are bad
+/// counts as read.
 #[test]
 fn a_filing_without_trades_is_known() {
     for (case, form, rejects) in
@@ -337,20 +338,20 @@ fn a_filing_without_trades_is_known() {
     }
 }
 
-/// Proves that what is put aside can be mapped again by itself, at every door.
+/// Proves that rejected records can be mapped again on their own, for every stream.
 #[test]
-fn rejects_can_be_taken_again() {
+fn rejected_records_can_be_mapped_again() {
     for case in ["index_bad_rows", "current_bad_entries", "submissions_bad_rows", "ownership_bad_values", "ownership_no_issuer"] {
         let name = format!("edgar.{}", case.split('_').next().unwrap());
-        let (upstream, door) = door(&name);
+        let (upstream, stream) = stream(&name);
         let rejects = fixture("edgar", case).unwrap().rejects;
         assert!(!rejects.is_empty(), "{case}");
         for reject in rejects {
-            let again = map(&name, upstream.single(door, &reject.raw)).unwrap();
+            let again = map(&name, upstream.single(stream, &reject.raw)).unwrap();
             assert!(again.rejects.iter().any(|again| again.reason == reject.reason), "{case}: {again:?}");
         }
     }
-    let (upstream, door) = door(INDEX);
+    let (upstream, stream) = stream(INDEX);
     let row = "12|PIER CORP|8-K|20260101|edgar/data/12/0000000012-26-000001.txt";
-    assert_eq!(map(INDEX, upstream.single(door, row.as_bytes())).unwrap().observations.len(), 1);
+    assert_eq!(map(INDEX, upstream.single(stream, row.as_bytes())).unwrap().observations.len(), 1);
 }

@@ -1,84 +1,84 @@
-//! The Food Safety and Inspection Service: request, mapping, and the traps of its service.
+//! The Food Safety and Inspection Service: request, mapping, and the special cases of its service.
 
 use serde_json::{Value, json};
 use upstreams::{UpstreamError, Window};
 
 use crate::common::*;
 
-const DOOR: &str = "fsis";
+const STREAM: &str = "fsis";
 
-/// Proves that every fixture is mapped to what stands beside it.
+/// Proves that every fixture is mapped to its expected result.
 #[test]
 fn fixtures_give_what_is_expected() {
-    check_all(DOOR);
+    check_all(STREAM);
 }
 
-/// Proves that no damage to an answer makes the mapping panic or give records without identity.
+/// Proves that a damaged answer never makes the mapping panic or return records without identity.
 #[test]
 fn damage_gives_pages_or_errors() {
-    mutate_all(DOOR);
+    mutate_all(STREAM);
 }
 
-/// Proves that a run is one request without parameters, since filters are ignored without a word.
+/// Proves that a run is one request without parameters, because filters are silently ignored.
 #[test]
 fn a_run_is_one_request() {
     for from in [None, window().from] {
-        assert_eq!(walk(DOOR, &Window { from, to: TODAY }, |_| ok("[]")), ["/fsis/api/recall/v/1"]);
+        assert_eq!(walk(STREAM, &Window { from, to: TODAY }, |_| ok("[]")), ["/fsis/api/recall/v/1"]);
     }
 }
 
-/// Proves that a bot wall's page or anything but records means later, never "no recalls".
+/// Proves that a block page or any answer other than records means "try later", never "no recalls".
 #[test]
 fn no_records_means_later() {
     for case in ["bot_wall", "json_but_no_array", "fault_object", "truncated"] {
-        assert!(matches!(fixture(DOOR, case), Err(UpstreamError::Later { .. })), "{case}");
+        assert!(matches!(fixture(STREAM, case), Err(UpstreamError::Later { .. })), "{case}");
     }
 }
 
-/// Proves that the change of June 2026 from texts to lists, titles as lists, a bare object and edits of white space alone
-/// change no record.
+/// Proves that the change of June 2026 from texts to lists, titles as lists, a single object, and changes of white space do not change a
+/// record.
 #[test]
 fn form_changes_change_no_record() {
-    let after = fixture(DOOR, "after_june_2026_lists").unwrap().observations;
+    let after = fixture(STREAM, "after_june_2026_lists").unwrap().observations;
     for case in ["before_june_2026_texts", "title_as_list", "single_object", "whitespace_edit"] {
-        assert_eq!(fixture(DOOR, case).unwrap().observations, after, "{case}");
+        assert_eq!(fixture(STREAM, case).unwrap().observations, after, "{case}");
     }
 }
 
-/// Proves that both languages are kept apart, and that allergens and pathogens named only in an English summary are hazards.
+/// Proves that both languages are separate records, and that allergens and pathogens named only in an English summary are hazards.
 #[test]
 fn languages_and_hazards() {
-    let page = fixture(DOOR, "ordinary").unwrap();
+    let page = fixture(STREAM, "ordinary").unwrap();
     assert_eq!(with_key(&page, "fsis/018-2026/en").hazard, "Misbranding; Unreported Allergens; milk; soy");
     assert_eq!(with_key(&page, "fsis/018-2026/es").hazard, "Misbranding; Unreported Allergens");
-    // Food that is only named, where nothing is undeclared, is no hazard.
+    // Food is not a hazard unless something is undeclared.
     assert_eq!(with_key(&page, "fsis/017-2026/en").hazard, "Product Contamination; Listeria; E. coli");
     assert_eq!(with_key(&page, "fsis/017-2026/en").brand, "Pier Meats LLC");
     assert_eq!(with_key(&page, "fsis/018-2026/en").brand, "Harbour Ravioli Corporation");
 }
 
-/// Proves that an alert says so, and that its title gives no brand.
+/// Proves that an alert is marked as one, and that its title gives no brand.
 #[test]
 fn an_alert_is_no_recall() {
-    let page = fixture(DOOR, "health_alert").unwrap();
+    let page = fixture(STREAM, "health_alert").unwrap();
     let alert = with_key(&page, "fsis/PHA-08082026-01/en");
     assert!(alert.alert && alert.brand.is_empty());
     assert_eq!(alert.url, "https://www.fsis.usda.gov/recalls");
 }
 
-/// Proves that of a number that occurs twice the later record is taken, in whichever order they come.
+/// Proves that of two records with the same number the later one is used, in either order.
 #[test]
 fn a_number_twice_gives_the_later_record() {
-    let page = fixture(DOOR, "number_twice").unwrap();
+    let page = fixture(STREAM, "number_twice").unwrap();
     assert_eq!((page.observations.len(), page.warnings.len()), (2, 2));
     assert_eq!(with_key(&page, "fsis/016-2026/en").status, "Closed Recall");
-    let mut records: Vec<Value> = serde_json::from_slice(&std::fs::read(folder(DOOR).join("number_twice.json")).unwrap()).unwrap();
+    let mut records: Vec<Value> = serde_json::from_slice(&std::fs::read(folder(STREAM).join("number_twice.json")).unwrap()).unwrap();
     records.reverse();
-    let reversed = map(DOOR, serde_json::to_vec(&records).unwrap()).unwrap();
+    let reversed = map(STREAM, serde_json::to_vec(&records).unwrap()).unwrap();
     assert_eq!(with_key(&reversed, "fsis/016-2026/en"), with_key(&page, "fsis/016-2026/en"));
 }
 
-/// Proves that a field that is gone, or is neither text nor list, on most records stops the door and is named.
+/// Proves that a field missing, or neither text nor list, on most records stops the stream with an error that names it.
 #[test]
 fn drift_names_the_field() {
     let record = |n: usize| {
@@ -86,6 +86,6 @@ fn drift_names_the_field() {
                "field_recall_type": "Closed Recall", "field_recall_reason": if n < 11 { json!({"value": "x"}) } else { json!([]) },
                "langcode": "English"})
     };
-    let error = map(DOOR, serde_json::to_vec(&(0..20).map(record).collect::<Vec<_>>()).unwrap()).unwrap_err();
+    let error = map(STREAM, serde_json::to_vec(&(0..20).map(record).collect::<Vec<_>>()).unwrap()).unwrap_err();
     assert!(matches!(error, UpstreamError::Stop { field, .. } if field == "field_recall_reason"));
 }

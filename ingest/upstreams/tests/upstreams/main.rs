@@ -1,4 +1,4 @@
-//! What each upstream asks and what it makes of the answers, on fixtures and on real records.
+//! Requests and mappings of each upstream, on fixtures and on real records.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -1,4 +1,4 @@
-//! The National Highway Traffic Safety Administration: both kinds of doors, and the traps of the flat files.
+//! The National Highway Traffic Safety Administration: both kinds of streams, and the special cases of the flat files.
 
 use std::io::Write as _;
 
@@ -39,19 +39,19 @@ fn facts(page: &Page) -> Vec<&schemas::facts::recalls::RecallFact> {
     page.observations.iter().map(recall).collect()
 }
 
-/// Proves that every fixture is mapped to what stands beside it.
+/// Proves that every fixture is mapped to its expected result.
 #[test]
 fn fixtures_give_what_is_expected() {
     check_all("nhtsa");
 }
 
-/// Proves that no damage to an answer makes the mapping panic or give records without identity.
+/// Proves that a damaged answer never makes the mapping panic or return records without identity.
 #[test]
 fn damage_gives_pages_or_errors() {
     mutate_all("nhtsa");
 }
 
-/// Proves that a damaged zip gives a page or an error, and a cut one always an error.
+/// Proves that a damaged zip gives a page or an error, and a truncated one always an error.
 #[test]
 fn a_damaged_zip_gives_pages_or_errors() {
     let zip = zipped("FLAT_RCL_POST_2010.txt", &file("flat_ordinary.tsv"));
@@ -65,7 +65,7 @@ fn a_damaged_zip_gives_pages_or_errors() {
     }
 }
 
-/// Proves which requests the three doors make, on a full and on an incremental run.
+/// Proves which requests the three streams make, in a full and in an incremental run.
 #[test]
 fn requests() {
     let full = Window { from: None, to: TODAY };
@@ -84,17 +84,17 @@ fn requests() {
     }
 }
 
-/// Proves that the token is sent as a header, and only when there is one.
+/// Proves that the API token is sent as a header, and only when there is one.
 #[test]
 fn the_token_is_a_header() {
-    let (upstream, door) = door(SOCRATA);
+    let (upstream, stream) = stream(SOCRATA);
     let headers =
-        |api_key| upstream.request(door, &start(SOCRATA, &window()), &Settings { api_key, ..Settings::default() }).unwrap().headers;
+        |api_key| upstream.request(stream, &start(SOCRATA, &window()), &Settings { api_key, ..Settings::default() }).unwrap().headers;
     assert!(headers(Some("t".to_owned())).contains(&("x-app-token", "t".to_owned())));
     assert!(headers(None).iter().all(|(name, _)| *name != "x-app-token"));
 }
 
-/// Proves that paging goes on until a short page, and that a server that ignores the offset stops the door.
+/// Proves that paging continues until a short page, and that a server that ignores the offset stops the stream.
 #[test]
 fn socrata_pages_until_a_short_page() {
     let (page, short) = (rows(1_000), rows(4));
@@ -106,7 +106,7 @@ fn socrata_pages_until_a_short_page() {
     assert!(matches!(error, UpstreamError::Stop { field, .. } if field == "$offset"));
 }
 
-/// Proves that a field that is gone on most rows stops the door and is named.
+/// Proves that a field missing on most rows stops the stream with an error that names it.
 #[test]
 fn socrata_drift_names_the_field() {
     let mut rows = rows(20);
@@ -115,7 +115,7 @@ fn socrata_drift_names_the_field() {
     assert!(matches!(error, UpstreamError::Stop { field, .. } if field == "subject"));
 }
 
-/// Proves that the zip, and the file sent as it is, give the same records.
+/// Proves that the zip and the unpacked file give the same records.
 #[test]
 fn the_zip_and_its_file_are_the_same() {
     let rows = file("flat_ordinary.tsv");
@@ -125,32 +125,33 @@ fn the_zip_and_its_file_are_the_same() {
     assert!(matches!(map(FLAT, zipped("README.md", b"1\t2")), Err(UpstreamError::Later { .. })));
 }
 
-/// Proves that a missing old file is an empty page with a word about it.
+/// Proves that a missing file of old campaigns is an empty page with a warning.
 #[test]
 fn a_missing_old_file_is_empty() {
     let page = fixture("nhtsa", "flat_pre_2010_gone_404").unwrap();
     assert!(page.observations.is_empty() && page.next.is_none() && page.warnings.len() == 1);
-    let (upstream, door) = door(FLAT);
-    assert!(upstream.request(door, &start(FLAT, &window()), &Settings::default()).unwrap().accepts_statuses.is_empty());
+    let (upstream, stream) = stream(FLAT);
+    assert!(upstream.request(stream, &start(FLAT, &window()), &Settings::default()).unwrap().accepts_statuses.is_empty());
 }
 
-/// Proves that the order of rows, rows that come twice and new record ids change nothing.
+/// Proves that the order of rows, duplicate rows and new record ids change nothing.
 #[test]
 fn order_repeats_and_record_ids_change_nothing() {
     for case in ["flat_ordinary.tsv", "flat_rows_disagree.tsv", "flat_rows_twice_and_renumbered.tsv"] {
         let text = String::from_utf8(file(case)).unwrap();
         let expected = map(FLAT, text.clone()).unwrap();
         let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
-        for turn in 0..lines.len() {
+        for rotation in 0..lines.len() {
             lines.rotate_left(1);
-            let renumbered = lines.iter().enumerate().map(|(at, line)| format!("{}\t{}\r\n", at + turn, line.split_once('\t').unwrap().1));
+            let renumbered =
+                lines.iter().enumerate().map(|(at, line)| format!("{}\t{}\r\n", at + rotation, line.split_once('\t').unwrap().1));
             let doubled: String = renumbered.chain(lines.iter().rev().map(|line| format!("{line}\n"))).collect();
             assert_eq!(map(FLAT, doubled).unwrap(), expected, "{case}");
         }
     }
 }
 
-/// Proves that units are a campaign's total, not a sum, and which value stands where rows disagree.
+/// Proves that units are a campaign's total and not a sum, and which value is used where rows disagree.
 #[test]
 fn disagreeing_rows_have_rules() {
     let page = fixture("nhtsa", "flat_rows_disagree").unwrap();
@@ -163,7 +164,7 @@ fn disagreeing_rows_have_rules() {
     assert_eq!(facts(&twice)[0].vehicles, ["HARBOUR PILOT 2023", "HARBOUR PILOT 2024"]);
 }
 
-/// Proves that bytes that are no UTF-8 cost no row.
+/// Proves that bytes that are not UTF-8 do not make a row unreadable.
 #[test]
 fn latin_1_is_replaced_not_refused() {
     let body: Vec<u8> = file("flat_ordinary.tsv").into_iter().map(|byte| if byte == b'P' { 0xe9 } else { byte }).collect();
@@ -172,9 +173,9 @@ fn latin_1_is_replaced_not_refused() {
     assert!(facts(&page)[1].vehicles.iter().any(|vehicle| vehicle == "HARBOUR \u{fffd}ILOT 2024"), "{:?}", facts(&page)[1].vehicles);
 }
 
-/// Proves that one row beyond the longest is put aside without the others, and is not kept whole.
+/// Proves that a single row that is too long is rejected alone, and not stored completely.
 #[test]
-fn an_endless_row_is_put_aside() {
+fn an_endless_row_is_rejected() {
     let good = file("flat_columns_appended.tsv");
     let body = [&good[..], &vec![b'x'; 1 << 20], b"\n", &good].concat();
     let page = map(FLAT, body).unwrap();
@@ -182,7 +183,7 @@ fn an_endless_row_is_put_aside() {
     assert!(page.rejects[0].raw.len() < 70_000);
 }
 
-/// Proves that columns that have moved stop the door and are named.
+/// Proves that moved columns stop the stream with an error that names them.
 #[test]
 fn flat_drift_names_the_field() {
     let row = String::from_utf8(file("flat_columns_appended.tsv")).unwrap();
@@ -199,7 +200,7 @@ fn flat_drift_names_the_field() {
     }
 }
 
-/// Proves that a campaign with very many vehicles is cut to the first in order, whatever the order of rows.
+/// Proves that a campaign with very many vehicles is cut to the first ones in sorted order, whatever the order of rows.
 #[test]
 fn vehicles_are_capped() {
     let row = String::from_utf8(file("flat_columns_appended.tsv")).unwrap();

@@ -1,4 +1,4 @@
-//! NIH RePORTER: what is asked, how pages are followed and counted, and what awards are mapped to.
+//! NIH RePORTER: requests, paging and counting, and the mapping of awards.
 
 use jiff::civil::date;
 use schemas::position::UpstreamCursor;
@@ -8,7 +8,7 @@ use upstreams::{Answer, Request, Settings, UpstreamError, Window};
 
 use crate::common::*;
 
-const DOOR: &str = "nih_reporter";
+const STREAM: &str = "nih_reporter";
 
 fn project(number: usize, added: &str) -> Value {
     json!({"appl_id": 10_000_000 + number, "subproject_id": null, "project_num": format!("5R01CA{number:06}-02"), "project_title": "Title",
@@ -22,18 +22,18 @@ fn page_of(numbers: impl IntoIterator<Item = usize>, total: usize, added: &str) 
 }
 
 fn request(cursor: &UpstreamCursor) -> (Request, Value) {
-    let (upstream, door) = door(DOOR);
-    let request = upstream.request(door, cursor, &Settings::default()).unwrap();
+    let (upstream, stream) = stream(STREAM);
+    let request = upstream.request(stream, cursor, &Settings::default()).unwrap();
     let body = serde_json::from_str(request.body.as_deref().unwrap()).unwrap();
     (request, body)
 }
 
-/// The bodies of a run from its first page to its last, each page answered by `answer`, and all that was warned of.
+/// Runs a stream with `answer` as the answer to each request. Returns the bodies of all requests and all warnings.
 fn bodies(window: &Window, mut answer: impl FnMut(&Value) -> Answer) -> (Vec<Value>, Vec<String>) {
-    let (mut cursor, mut bodies, mut warnings) = (Some(start(DOOR, window)), Vec::new(), Vec::new());
+    let (mut cursor, mut bodies, mut warnings) = (Some(start(STREAM, window)), Vec::new(), Vec::new());
     while let Some(at) = cursor {
         let (_, body) = request(&at);
-        let page = map_at(DOOR, &at, &answer(&body)).unwrap();
+        let page = map_at(STREAM, &at, &answer(&body)).unwrap();
         warnings.extend(page.warnings);
         bodies.push(body);
         assert!(bodies.len() < 500, "does not end");
@@ -51,29 +51,29 @@ fn march() -> Window {
     Window { from: Some(date(2026, 3, 1)), to: date(2026, 3, 31) }
 }
 
-/// The numbers from an offset, in the order asked for, of `total` there are.
+/// Returns the ids of a page at an offset, in the requested order, of `total` ids.
 fn served(body: &Value, total: usize) -> Answer {
     let offset = usize::try_from(body["offset"].as_u64().unwrap()).unwrap();
     let numbers = (offset..total.min(offset + 500)).map(|at| if body["sort_order"] == "asc" { at } else { total - 1 - at });
     page_of(numbers, total, "2026-03-07")
 }
 
-/// Proves that every fixture is mapped to what stands beside it.
+/// Proves that every fixture is mapped to its expected result.
 #[test]
 fn fixtures_give_what_is_expected() {
-    check_all(DOOR);
+    check_all(STREAM);
 }
 
-/// Proves that no damage to an answer makes the mapping panic or give records without identity.
+/// Proves that a damaged answer never makes the mapping panic or return records without identity.
 #[test]
 fn damage_gives_pages_or_errors() {
-    mutate_all(DOOR);
+    mutate_all(STREAM);
 }
 
-/// Proves what is sent: a POST of criteria that RePORTER knows, at most 500 in a total order, with the fields that are read.
+/// Proves the request: a POST of criteria that RePORTER knows, at most 500 records in a total order, with the fields that are mapped.
 #[test]
-fn asks_as_the_service_wants() {
-    let (request, body) = request(&start(DOOR, &march()));
+fn requests_use_known_parameters() {
+    let (request, body) = request(&start(STREAM, &march()));
     assert_eq!((&*request.origin, &*request.path, request.conditional), ("https://api.reporter.nih.gov", "/v2/projects/search", false));
     assert_eq!(body["criteria"], json!({"date_added": {"from_date": "2026-03-01", "to_date": "2026-03-31"}, "exclude_subprojects": true}));
     assert_eq!(
@@ -84,16 +84,16 @@ fn asks_as_the_service_wants() {
     assert!(fields.contains(&json!("ApplId")) && fields.contains(&json!("DateAdded")) && fields.contains(&json!("AgencyIcAdmin")));
 }
 
-/// Proves that a full run reads five fiscal years, month by month, and that the fiscal year turns in October.
+/// Proves that a full run reads five fiscal years, month by month, and that the fiscal year begins in October.
 #[test]
 fn a_full_run_reads_five_fiscal_years() {
     let (bodies, _) = bodies(&Window { from: None, to: date(2026, 9, 30) }, |_| page_of([], 0, ""));
     assert_eq!((days(&bodies[0]), days(&bodies[59]), bodies.len()), (("2021-10-01", "2021-10-31"), ("2026-09-01", "2026-09-30"), 60));
-    let (_, first) = request(&start(DOOR, &Window { from: None, to: date(2026, 10, 1) }));
+    let (_, first) = request(&start(STREAM, &Window { from: None, to: date(2026, 10, 1) }));
     assert_eq!(days(&first), ("2022-10-01", "2022-10-31"));
 }
 
-/// Proves that pages are followed to the total, and that a window which shows as many as it promises is read once.
+/// Proves that paging continues to the total, and that a complete window is read once.
 #[test]
 fn pages_are_followed_to_the_total() {
     let (bodies, warnings) = bodies(&march(), |body| served(body, 1_200));
@@ -101,13 +101,13 @@ fn pages_are_followed_to_the_total() {
     assert!(warnings.is_empty(), "{warnings:?}");
 }
 
-/// Proves that a total that moves begins the window again, the other way round, and that this ends.
+/// Proves that a changed total starts the window again in the opposite order, and that this ends.
 #[test]
-fn a_total_that_moves_is_read_again() {
-    let mut asked = 0;
+fn a_changed_total_is_read_again() {
+    let mut requested = 0;
     let (some, warnings) = bodies(&march(), |body| {
-        asked += 1;
-        served(body, if asked == 1 { 1_200 } else { 1_201 })
+        requested += 1;
+        served(body, if requested == 1 { 1_200 } else { 1_201 })
     });
     let orders: Vec<_> = some.iter().map(|body| (body["offset"].as_u64().unwrap(), body["sort_order"].as_str().unwrap())).collect();
     assert_eq!(orders, [(0, "asc"), (500, "asc"), (0, "desc"), (500, "desc"), (1_000, "desc")]);
@@ -120,7 +120,7 @@ fn a_total_that_moves_is_read_again() {
     assert!(endless.len() <= 6, "{}", endless.len());
 }
 
-/// Proves that records displaced by an overlap of pages are missed by counting, and the window is read again.
+/// Proves that records displaced by overlapping pages are noticed by counting, and that the window is read again.
 #[test]
 fn overlapping_pages_are_read_again() {
     let (bodies, warnings) = bodies(&march(), |body| match (body["sort_order"].as_str().unwrap(), body["offset"].as_u64().unwrap()) {
@@ -131,7 +131,7 @@ fn overlapping_pages_are_read_again() {
     assert!(warnings.iter().any(|warning| warning.contains("700 came; it is read again")), "{warnings:?}");
 }
 
-/// Proves that a window beyond the last page that can be reached is read in halves, and a day agency by agency.
+/// Proves that a window beyond the last reachable page is split in half, and a day is read agency by agency.
 #[test]
 fn large_windows_are_read_in_parts() {
     let (some, _) = bodies(&march(), |body| {
@@ -146,14 +146,15 @@ fn large_windows_are_read_in_parts() {
     });
     assert_eq!((&agencies[1]["criteria"]["agencies"], &agencies[1]["criteria"]["is_agency_admin"]), (&json!(["NCI"]), &json!(true)));
     assert!(agencies.len() > 30);
-    let (_, after) = request(&map_at(DOOR, &start(DOOR, &day), &page_of(0..500, 20_000, "2026-03-07")).unwrap().next.unwrap());
+    let (_, after) = request(&map_at(STREAM, &start(STREAM, &day), &page_of(0..500, 20_000, "2026-03-07")).unwrap().next.unwrap());
     assert_eq!(after["criteria"]["agencies"], json!(["NCI"]));
 }
 
-/// Proves that a criterion that was ignored stops the door and is named, at once where everything comes, and after pages where less does.
+/// Proves that an ignored criterion stops the stream with an error that names it: at once if all records are returned, after some pages if
+/// fewer are.
 #[test]
 fn an_ignored_criterion_stops() {
-    let stopped = |answer: &Answer| match map_at(DOOR, &start(DOOR, &march()), answer) {
+    let stopped = |answer: &Answer| match map_at(STREAM, &start(STREAM, &march()), answer) {
         Err(UpstreamError::Stop { field, .. }) => field,
         other => panic!("{other:?}"),
     };
@@ -166,12 +167,12 @@ fn an_ignored_criterion_stops() {
         })
         .collect();
     assert_eq!(stopped(&ok(json!({"results": parts}).to_string())), "criteria.exclude_subprojects");
-    let first = map_at(DOOR, &start(DOOR, &march()), &page_of(0..500, 900, "2001-01-01")).unwrap();
-    let error = map_at(DOOR, &first.next.unwrap(), &page_of(500..900, 900, "2001-01-01")).unwrap_err();
+    let first = map_at(STREAM, &start(STREAM, &march()), &page_of(0..500, 900, "2001-01-01")).unwrap();
+    let error = map_at(STREAM, &first.next.unwrap(), &page_of(500..900, 900, "2001-01-01")).unwrap_err();
     assert!(matches!(error, UpstreamError::Stop { field, .. } if field == "criteria.date_added"));
 }
 
-/// Proves that a field that is gone or of another type on most records stops the door and is named, and that null is no drift.
+/// Proves that a field missing or of another type on most records stops the stream with an error that names it, and that null does not.
 #[test]
 fn drift_names_the_field() {
     for (field, changed) in
@@ -186,7 +187,7 @@ fn drift_names_the_field() {
                     None => drop(one.as_object_mut().unwrap().remove(field)),
                 }
             }
-            match map(DOOR, json!({"results": results}).to_string()) {
+            match map(STREAM, json!({"results": results}).to_string()) {
                 Ok(_) => assert!(is_null, "{field}"),
                 Err(UpstreamError::Stop { field: named, .. }) => assert!(!is_null && named == field, "{named} for {field}"),
                 Err(other) => panic!("{other}"),
@@ -195,9 +196,9 @@ fn drift_names_the_field() {
     }
 }
 
-/// Proves that a server that gives the same page whatever is asked ends a run.
+/// Proves that a run ends when the server returns the same page for every request.
 #[test]
-fn a_simple_stand_in_ends() {
+fn a_run_against_a_constant_answer_ends() {
     let (bodies, _) = bodies(&Window { from: None, to: TODAY }, |_| page_of(0..10, 187, "2026-03-07"));
     assert_eq!(bodies.len(), 120);
 }

@@ -1,4 +1,4 @@
-//! openFDA: requests, paging, mapping, and the traps of its service.
+//! openFDA: requests, paging, mapping, and the special cases of its service.
 
 use jiff::civil::date;
 use serde_json::{Value, json};
@@ -24,23 +24,24 @@ fn none() -> Answer {
     Answer { status: 404, ..ok(r#"{"error":{"code":"NOT_FOUND","message":"No matches found!"}}"#) }
 }
 
-/// Proves that every fixture is mapped to what stands beside it.
+/// Proves that every fixture is mapped to its expected result.
 #[test]
 fn fixtures_give_what_is_expected() {
     check_all("openfda");
 }
 
-/// Proves that no damage to an answer makes the mapping panic or give records without identity.
+/// Proves that a damaged answer never makes the mapping panic or return records without identity.
 #[test]
 fn damage_gives_pages_or_errors() {
     mutate_all("openfda");
 }
 
-/// Proves that a full run reads year by year from 2004, that `+` and brackets stay as they are, and that "no match" goes on.
+/// Proves that a full run reads year by year from 2004, that `+` and brackets are not escaped, and that "no match" continues with the next
+/// window.
 #[test]
 fn a_full_run_reads_year_by_year() {
-    for (door, endpoint) in [(FOOD, "food"), ("openfda.drug", "drug"), ("openfda.device", "device")] {
-        let paths = walk(door, &Window { from: None, to: date(2026, 9, 30) }, |_| none());
+    for (stream, endpoint) in [(FOOD, "food"), ("openfda.drug", "drug"), ("openfda.device", "device")] {
+        let paths = walk(stream, &Window { from: None, to: date(2026, 9, 30) }, |_| none());
         assert_eq!(paths.len(), 23);
         let path = |days| format!("/{endpoint}/enforcement.json?search=report_date:[{days}]&sort=report_date:asc&limit=1000");
         assert_eq!(paths[0], path("20040101+TO+20041231"));
@@ -48,31 +49,31 @@ fn a_full_run_reads_year_by_year() {
     }
 }
 
-/// Proves that an incremental run is one window, split where a year ends.
+/// Proves that an incremental run is one window, split at the end of a year.
 #[test]
 fn an_incremental_run_is_one_window_a_year() {
     let paths = walk(FOOD, &Window { from: Some(date(2025, 12, 20)), to: date(2026, 1, 20) }, |_| none());
     assert!(paths[0].contains("[20251220+TO+20251231]") && paths[1].contains("[20260101+TO+20260120]") && paths.len() == 2);
 }
 
-/// Proves that the key stands last in the query, encoded, and only when there is one.
+/// Proves that the API key is at the end of the query, encoded, and only when there is one.
 #[test]
 fn the_key_is_the_last_parameter() {
-    let (upstream, door) = door(FOOD);
+    let (upstream, stream) = stream(FOOD);
     let settings = Settings { api_key: Some("a&b c".to_owned()), ..Settings::default() };
-    let request = upstream.request(door, &start(FOOD, &window()), &settings).unwrap();
+    let request = upstream.request(stream, &start(FOOD, &window()), &settings).unwrap();
     assert!(request.path.ends_with("&limit=1000&api_key=a%26b+c"), "{}", request.path);
     assert_eq!(request.accepts_statuses, [404]);
 }
 
-/// Proves that paging follows the value of `search_after`, never its host, and ends at the total though a Link is still sent.
+/// Proves that paging uses the value of `search_after`, never its host, and ends at the total even if a Link is still sent.
 #[test]
 fn paging_follows_search_after_until_all_is_seen() {
     let link = |n: u32| format!(r#"<https://elsewhere.example/x?search=y&search_after=0%3D{n}&limit=1000>; rel="next""#);
-    let mut asked = 0;
+    let mut requested = 0;
     let paths = walk(FOOD, &window(), |_| {
-        asked += 1;
-        page_of(if asked == 3 { 500 } else { 1_000 }, 2_500, Some(&link(asked)))
+        requested += 1;
+        page_of(if requested == 3 { 500 } else { 1_000 }, 2_500, Some(&link(requested)))
     });
     assert_eq!(paths.len(), 3);
     assert!(paths[1].starts_with("/food/enforcement.json?search=report_date:[20260101+TO+20260930]"));
@@ -80,7 +81,7 @@ fn paging_follows_search_after_until_all_is_seen() {
     assert_eq!(walk(FOOD, &window(), |_| page_of(1_000, 1_000, Some(&link(1)))).len(), 1);
 }
 
-/// Proves that the 404 behind a last page that promised more is the end of the window, with a word about it.
+/// Proves that a 404 after a page that announced another one ends the window with a warning.
 #[test]
 fn a_promised_page_that_is_not_there_ends_the_window() {
     let link = r#"<https://api.fda.gov/x?search_after=a>; rel="next""#;
@@ -89,7 +90,7 @@ fn a_promised_page_that_is_not_there_ends_the_window() {
     assert!(page.next.is_none() && page.observations.is_empty() && page.warnings.len() == 1);
 }
 
-/// Proves that without a usable Link paging skips, and that a window beyond the server's cap is read in halves.
+/// Proves that paging uses offsets without a usable Link, and that a window beyond the server's limit is split in half.
 #[test]
 fn without_search_after_pages_are_skipped_or_windows_halved() {
     let paths = walk(FOOD, &window(), |path| page_of(if path.contains("skip=2000") { 7 } else { 1_000 }, 2_007, None));
@@ -103,7 +104,7 @@ fn without_search_after_pages_are_skipped_or_windows_halved() {
     assert_eq!(days, ["[20260301+TO+20260304]", "[20260301+TO+20260302]", "[20260303+TO+20260304]"]);
 }
 
-/// Proves that a day with more records than can be paged through stops the door instead of losing some.
+/// Proves that a day with more records than can be paged through stops the stream instead of losing some.
 #[test]
 fn a_day_beyond_the_cap_stops() {
     let day = date(2026, 3, 1);
@@ -112,7 +113,7 @@ fn a_day_beyond_the_cap_stops() {
     assert!(matches!(error, UpstreamError::Stop { field, .. } if field == "skip"));
 }
 
-/// Proves that only the 404 that says so means no match.
+/// Proves that only a 404 with the known body means no match.
 #[test]
 fn another_404_is_no_empty_window() {
     for case in ["food_wrong_path_404", "food_other_404", "food_lexical_error", "food_no_results", "food_truncated"] {
@@ -121,7 +122,7 @@ fn another_404_is_no_empty_window() {
     assert!(fixture("openfda", "food_none_404").unwrap().observations.is_empty());
 }
 
-/// Proves that a report that gets its number later replaces the one it was, though its spelling changed.
+/// Proves that a report that gets its number later replaces the provisional one, even if its spelling changed.
 #[test]
 fn a_number_replaces_the_name_before_it() {
     let before = fixture("openfda", "food_before_numbering").unwrap();
@@ -133,15 +134,15 @@ fn a_number_replaces_the_name_before_it() {
     assert!(before.observations[0].replaces.is_empty());
 }
 
-/// Proves that days that cannot be true are left out, and that the record stays.
+/// Proves that implausible dates are dropped and the record is preserved.
 #[test]
-fn mistyped_dates_are_left_out() {
+fn mistyped_dates_are_dropped() {
     let page = fixture("openfda", "food_mistyped_dates").unwrap();
     let dates: Vec<_> = page.observations.iter().map(|one| (&*recall(one).date, &*recall(one).initiated)).collect();
     assert_eq!(dates, [("2013-04-03", ""), ("2013-11-13", ""), ("2026-04-04", ""), ("", ""), ("", "")]);
 }
 
-/// Proves that a field that is gone on most records stops the door and is named.
+/// Proves that a field missing on most records stops the stream with an error that names it.
 #[test]
 fn drift_names_the_field() {
     let mut results: Vec<_> = (0..20).map(report).collect();
@@ -152,9 +153,9 @@ fn drift_names_the_field() {
     assert!(matches!(error, UpstreamError::Stop { field, .. } if field == "reason_for_recall"));
 }
 
-/// Proves that a server that ignores all parameters and gives the same few records each time ends a run.
+/// Proves that a run ends when the server ignores all parameters and always returns the same few records.
 #[test]
-fn a_simple_stand_in_ends() {
+fn a_run_against_a_constant_answer_ends() {
     assert_eq!(walk(FOOD, &Window { from: None, to: TODAY }, |_| page_of(3, 3, None)).len(), 23);
     assert_eq!(walk(FOOD, &Window { from: None, to: TODAY }, |_| page_of(3, 17_899, None)).len(), 23);
 }

@@ -1,4 +1,4 @@
-//! Real records as other public projects recorded them, where the folder that holds them stands beside this checkout.
+//! Real records that other public projects recorded. They are read from a folder next to this checkout, if it exists.
 
 use std::path::Path;
 
@@ -8,18 +8,18 @@ use upstreams::{Answer, Page, UpstreamError, Window};
 use crate::common::*;
 use crate::usaspending::award_of;
 
-/// The page of a sample; `None` where there are no samples.
-fn sample(door: &str, file: &str) -> Option<Page> {
+/// Returns a sample page; `None` where there are no samples.
+fn sample(stream: &str, file: &str) -> Option<Page> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstreams/samples");
     if !folder.exists() {
         return None;
     }
-    let page = map(door, std::fs::read(folder.join(file)).unwrap()).unwrap();
+    let page = map(stream, std::fs::read(folder.join(file)).unwrap()).unwrap();
     assert_eq!(page.rejects, []);
     Some(page)
 }
 
-/// Proves that real records of the Consumer Product Safety Commission are mapped whole.
+/// Proves that real records of the Consumer Product Safety Commission are mapped completely.
 #[test]
 fn cpsc() {
     let Some(page) = sample("cpsc", "cpsc/recalls-2026-07.json") else { return };
@@ -31,7 +31,7 @@ fn cpsc() {
     assert_eq!((&*safe.brand, &*safe.units), ("BBRKIN", "9,100"));
 }
 
-/// Proves that real enforcement reports are mapped whole, one of them without a number.
+/// Proves that real enforcement reports are mapped completely, one of them without a number.
 #[test]
 fn openfda() {
     let Some(page) = sample("openfda.food", "openfda/food-enforcement.json") else { return };
@@ -46,16 +46,16 @@ fn openfda() {
     assert_eq!(unnumbered.date, "2026-06-10");
 }
 
-/// An answer of the Commission; `None` where there are no samples.
+/// Returns a sample answer of EDGAR; `None` where there are no samples.
 fn edgar_answer(file: &str, status: u16) -> Option<Answer> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/upstreams/samples/sec-edgar");
     folder.exists().then(|| Answer { status, ..ok(std::fs::read(folder.join(file)).unwrap()) })
 }
 
-/// Proves that real indexes are read whole, and that an empty and a missing one are none.
+/// Proves that real indexes are parsed completely, and that an empty and a missing one give none.
 #[test]
 fn edgar_indexes() {
-    // Of the first, 28 rows were filed on days before: letters are shown weeks later.
+    // In the first one, 28 rows were filed on earlier days: letters are published weeks later.
     for (file, day, rows, warnings) in [
         ("form.20200318.trimmed.idx", date(2020, 3, 18), 707, 1),
         ("master.20181231.idx", date(2018, 12, 31), 10, 0),
@@ -73,7 +73,7 @@ fn edgar_indexes() {
     assert_eq!(map_at("edgar.index", &start("edgar.index", &window()), &missing).unwrap().observations, []);
 }
 
-/// Proves that real feeds are read whole, with the items of 8-Ks alone.
+/// Proves that real feeds are parsed completely, with items only for 8-Ks.
 #[test]
 fn edgar_feeds() {
     for (file, parties) in [
@@ -114,7 +114,7 @@ fn edgar_submissions() {
     assert_eq!(map_at("edgar.submissions", &start("edgar.submissions", &window), &unknown).unwrap().observations, []);
 }
 
-/// Proves that real ownership documents, without the file around them, are mapped whole for the filing that was asked for.
+/// Proves that real ownership documents, without their submission file, are mapped completely for the requested filing.
 #[test]
 fn edgar_ownership() {
     let index = ok(format!(
@@ -144,14 +144,14 @@ fn edgar_ownership() {
     }
 }
 
-/// Proves that no real block page and no page of an outage is an answer at any door.
+/// Proves that no real block page or outage page is accepted by any stream.
 #[test]
 fn edgar_pages() {
     for file in ["undeclared-automated-tool.html", "rate-threshold-exceeded.html", "getcurrent.503.html"] {
         let Some(answer) = edgar_answer(file, 200) else { return };
-        for door in ["edgar.current", "edgar.index", "edgar.submissions", "edgar.ownership"] {
-            let error = map_at(door, &start(door, &window()), &answer).unwrap_err();
-            assert!(matches!(error, UpstreamError::Later { .. }), "{file} {door}");
+        for stream in ["edgar.current", "edgar.index", "edgar.submissions", "edgar.ownership"] {
+            let error = map_at(stream, &start(stream, &window()), &answer).unwrap_err();
+            assert!(matches!(error, UpstreamError::Later { .. }), "{file} {stream}");
         }
     }
 }
@@ -161,16 +161,16 @@ fn edgar_pages() {
 fn nhtsa() {
     let Some(page) = sample("nhtsa.flat", "nhtsa/flat-rcl-post-2010.tsv") else { return };
     assert_eq!(page.observations.len(), 2);
-    let (door, light) = (with_key(&page, "nhtsa.flat/26V481000"), with_key(&page, "nhtsa.flat/26V421000"));
-    assert_eq!(door.title, "Mercedes-Benz USA, LLC: LATCHES/LOCKS/LINKAGES:DOORS:LOCK");
-    assert_eq!((&*door.brand, &*door.date, &*door.units), ("MERCEDES-BENZ", "2026-07-24", "310667"));
-    assert_eq!(door.hazard, "A vehicle rollaway increases the risk of a crash or injury.");
-    assert!(door.vehicles.contains(&"MERCEDES-BENZ C 300 2022".to_owned()));
+    let (stream, light) = (with_key(&page, "nhtsa.flat/26V481000"), with_key(&page, "nhtsa.flat/26V421000"));
+    assert_eq!(stream.title, "Mercedes-Benz USA, LLC: LATCHES/LOCKS/LINKAGES:DOORS:LOCK");
+    assert_eq!((&*stream.brand, &*stream.date, &*stream.units), ("MERCEDES-BENZ", "2026-07-24", "310667"));
+    assert_eq!(stream.hazard, "A vehicle rollaway increases the risk of a crash or injury.");
+    assert!(stream.vehicles.contains(&"MERCEDES-BENZ C 300 2022".to_owned()));
     assert_eq!((&*light.brand, &*light.vehicles, &*light.aliases), ("RAM", &["RAM 1500 2026".to_owned()][..], &["62D".to_owned()][..]));
     assert_eq!(light.url, "https://www.nhtsa.gov/recalls?nhtsaId=26V421000");
 }
 
-/// Proves that a real record of the Food Safety and Inspection Service, not in an array, is mapped whole.
+/// Proves that a real record of the Food Safety and Inspection Service, not in an array, is mapped completely.
 #[test]
 fn fsis() {
     let Some(page) = sample("fsis", "fsis/class_i_state_specific.json") else { return };
@@ -181,7 +181,8 @@ fn fsis() {
     assert!(recall.url.starts_with("https://www.fsis.usda.gov/recalls-alerts/"));
 }
 
-/// Proves that real awards are mapped whole: one with every field, and answers to another question, which name the number in the URL alone.
+/// Proves that real awards are mapped completely: one with every field, and answers to other requests, which have the number only in the
+/// URL.
 #[test]
 fn nih_reporter() {
     let Some(page) = sample("nih_reporter", "nih-reporter/project-all-fields.json") else { return };
@@ -200,7 +201,7 @@ fn nih_reporter() {
     assert_eq!((&*award.state, &*award.city), ("", ""));
 }
 
-/// Proves that real trials are mapped whole: two alone, and the first page of a search that asked for few fields.
+/// Proves that real trials are mapped completely: two single ones, and the first page of a search with few fields.
 #[test]
 fn clinical_trials() {
     let Some(page) = sample("clinical_trials", "clinicaltrials/NCT04207047.json") else { return };
@@ -222,7 +223,7 @@ fn clinical_trials() {
     assert!(page.next.is_some());
 }
 
-/// Proves that real awards, actions and details of USAspending are mapped whole, through whichever door they come.
+/// Proves that real awards, actions and details of USAspending are mapped completely, through every stream.
 #[test]
 fn usaspending() {
     let file = |name: &str| format!("usaspending/{name}.json");

@@ -1,4 +1,4 @@
-//! USAspending: requests, paging that adds up, mapping, and the traps of its service.
+//! USAspending: requests, paging with complete counts, mapping, and the special cases of its service.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const DETAILS: &str = "usaspending.details";
 const SEARCH: &str = "/api/v2/search/spending_by_transaction/";
 const COUNT: &str = "/api/v2/search/spending_by_transaction_count/";
 
-/// The record with that key.
+/// Returns the record with a key.
 pub(crate) fn award_of<'a>(page: &'a Page, key: &str) -> &'a AwardFact {
     let observation = page.observations.iter().find(|observation| observation.key == key);
     match observation.map(|observation| &observation.data) {
@@ -27,28 +27,28 @@ pub(crate) fn award_of<'a>(page: &'a Page, key: &str) -> &'a AwardFact {
 }
 
 fn request(name: &str, cursor: &UpstreamCursor) -> (Request, Value) {
-    let (upstream, door) = door(name);
-    let request = upstream.request(door, cursor, &Settings::default()).unwrap();
+    let (upstream, stream) = stream(name);
+    let request = upstream.request(stream, cursor, &Settings::default()).unwrap();
     let body = request.body.as_deref().map(|body| serde_json::from_str(body).unwrap()).unwrap_or_default();
     (request, body)
 }
 
-/// What a run of a door asks and finds: requests as path and body, and the keys of all records.
+/// The result of running a stream: its requests as path and body, and the keys of all records.
 #[derive(Default)]
 struct Walked {
-    asked: Vec<(String, Value)>,
+    requested: Vec<(String, Value)>,
     keys: BTreeMap<String, usize>,
     warnings: Vec<String>,
 }
 
-/// Runs a door from a window's first to its last page.
+/// Runs a stream over a window, from the first page to the last.
 fn run(name: &str, window: &Window, mut answer: impl FnMut(&str, &Value) -> Answer) -> Result<Walked, UpstreamError> {
     let (mut cursor, mut walked) = (Some(start(name, window)), Walked::default());
     while let Some(at) = cursor {
-        let (asked, body) = request(name, &at);
-        let page = map_at(name, &at, &answer(&asked.path, &body))?;
-        walked.asked.push((asked.path, body));
-        assert!(walked.asked.len() < 3_000, "{name} does not end");
+        let (requested, body) = request(name, &at);
+        let page = map_at(name, &at, &answer(&requested.path, &body))?;
+        walked.requested.push((requested.path, body));
+        assert!(walked.requested.len() < 3_000, "{name} does not end");
         for observation in page.observations {
             *walked.keys.entry(observation.key).or_default() += 1;
         }
@@ -84,28 +84,28 @@ fn days(from: Date, to: Date) -> Window {
     Window { from: Some(from), to }
 }
 
-/// The day of the period that a search asks for: first and last, and the date it goes by.
+/// Returns the days that a search selects, first and last, and the kind of date.
 fn period(body: &Value) -> (&str, &str, &str) {
     let period = &body["filters"]["time_period"][0];
     let text = |name: &str| period[name].as_str().unwrap();
     (text("start_date"), text("end_date"), text("date_type"))
 }
 
-/// Proves that every fixture is mapped to what stands beside it.
+/// Proves that every fixture is mapped to its expected result.
 #[test]
 fn fixtures_give_what_is_expected() {
     check_all("usaspending");
 }
 
-/// Proves that no damage to an answer makes the mapping panic or give records without identity.
+/// Proves that a damaged answer never makes the mapping panic or return records without identity.
 #[test]
 fn damage_gives_pages_or_errors() {
     mutate_all("usaspending");
 }
 
-/// Proves that transactions are counted, then read by award number, for each group by itself, and again for the days of 90 days ago.
+/// Proves that transactions are counted, then read by award number, separately for each group, and again for the days of 90 days ago.
 #[test]
-fn transactions_are_asked_by_group_and_late_days_too() {
+fn transactions_are_requested_by_group_and_for_late_days() {
     let walked =
         run(
             TRANSACTIONS,
@@ -115,14 +115,14 @@ fn transactions_are_asked_by_group_and_late_days_too() {
             },
         )
         .unwrap();
-    let asked: Vec<_> = walked
-        .asked
+    let requested: Vec<_> = walked
+        .requested
         .iter()
         .map(|(path, body)| (path.as_str(), period(body), body["filters"]["award_type_codes"][0].as_str().unwrap()))
         .collect();
     let (now, late) = (("2026-09-25", "2026-09-30", "last_modified_date"), ("2026-06-27", "2026-07-02", "last_modified_date"));
     assert_eq!(
-        asked,
+        requested,
         [
             (COUNT, now, "A"),
             (SEARCH, now, "A"),
@@ -134,20 +134,20 @@ fn transactions_are_asked_by_group_and_late_days_too() {
             (SEARCH, late, "IDV_A"),
         ]
     );
-    let body = &walked.asked[1].1;
+    let body = &walked.requested[1].1;
     assert_eq!((&body["sort"], &body["order"], &body["limit"], &body["page"]), (&json!("Award ID"), &json!("asc"), &json!(100), &json!(1)));
     assert_eq!(body["filters"]["award_type_codes"], json!(["A", "B", "C", "D"]), "one group a request");
     assert!(body["fields"].as_array().unwrap().contains(&body["sort"]), "the sort key must be among the fields");
-    assert!(walked.asked[0].1.get("fields").is_none());
+    assert!(walked.requested[0].1.get("fields").is_none());
 }
 
-/// Proves that a full run reads thirty days by modification, and through the awards' door also all new awards of 120 days.
+/// Proves that a full run reads thirty days by modification date and, in the stream of awards, all new awards of 120 days.
 #[test]
 fn a_full_run_has_a_net() {
     let full = Window { from: None, to: TODAY };
-    let spans = |door: &str| {
-        let walked = run(door, &full, |path, _| if path == COUNT { counts(0, 0) } else { rows(&[], 1, false) }).unwrap();
-        let mut spans: Vec<_> = walked.asked.iter().map(|(_, body)| period(body)).map(|(a, b, c)| format!("{a} {b} {c}")).collect();
+    let spans = |stream: &str| {
+        let walked = run(stream, &full, |path, _| if path == COUNT { counts(0, 0) } else { rows(&[], 1, false) }).unwrap();
+        let mut spans: Vec<_> = walked.requested.iter().map(|(_, body)| period(body)).map(|(a, b, c)| format!("{a} {b} {c}")).collect();
         spans.dedup();
         spans
     };
@@ -157,25 +157,25 @@ fn a_full_run_has_a_net() {
     assert_eq!(spans(DETAILS), ["2026-09-18 2026-09-25 last_modified_date", "2026-06-20 2026-06-27 last_modified_date"]);
 }
 
-/// Proves that nothing is asked for before the first day that can be searched, whatever the window.
+/// Proves that no date before the first searchable day is requested, whatever the window.
 #[test]
-fn nothing_is_asked_before_2007() {
+fn nothing_is_requested_before_2007() {
     for window in [days(date(1990, 1, 1), date(2007, 12, 1)), days(date(1990, 1, 1), date(1991, 1, 1)), days(date(2027, 1, 1), TODAY)] {
-        for door in [TRANSACTIONS, AWARDS, DETAILS] {
-            let walked = run(door, &window, |_, body| {
+        for stream in [TRANSACTIONS, AWARDS, DETAILS] {
+            let walked = run(stream, &window, |_, body| {
                 assert!(body.is_null() || period(body).0 >= "2007-10-01");
                 rows(&[], 1, false)
             });
-            assert!(!walked.unwrap().asked.is_empty());
+            assert!(!walked.unwrap().requested.is_empty());
         }
     }
 }
 
-/// Proves that fields whose mention has made the server fail are never asked for, and that vehicles are asked for their last day to order.
+/// Proves that fields which have made the server fail are never requested, and that vehicles are requested with their last order date.
 #[test]
-fn risky_fields_are_not_asked_for() {
-    for door in [TRANSACTIONS, AWARDS, DETAILS] {
-        run(door, &days(date(2026, 9, 29), TODAY), |path, body| {
+fn risky_fields_are_not_requested() {
+    for stream in [TRANSACTIONS, AWARDS, DETAILS] {
+        run(stream, &days(date(2026, 9, 29), TODAY), |path, body| {
             if path == COUNT {
                 return counts(1, 1);
             }
@@ -183,25 +183,25 @@ fn risky_fields_are_not_asked_for() {
             for risky in ["Awarding Agency Code", "recipient_id", "Contract Award Type", "Total Outlays"] {
                 assert!(!fields.contains(&risky), "{risky}");
             }
-            if door == AWARDS {
+            if stream == AWARDS {
                 let is_vehicles = body["filters"]["award_type_codes"][0] == "IDV_A";
                 assert_eq!((fields.contains(&"End Date"), fields.contains(&"Last Date to Order")), (!is_vehicles, is_vehicles));
             }
             assert!(fields.contains(&body["sort"].as_str().unwrap()));
-            let found = (door == TRANSACTIONS).then(|| action("A1", "0"));
+            let found = (stream == TRANSACTIONS).then(|| action("A1", "0"));
             rows(found.as_slice(), 1, false)
         })
         .unwrap();
     }
 }
 
-/// A server whose pages of transactions are those of a list, in an order that changes within one award number from request to request.
-fn unstable(all: &[(&'static str, &'static str)], asked: usize, body: &Value) -> Answer {
+/// A server whose pages of transactions come from a list, with an order that changes within one award number between requests.
+fn unstable(all: &[(&'static str, &'static str)], requested: usize, body: &Value) -> Answer {
     const LIMIT: usize = 100;
     let mut sorted = all.to_vec();
-    sorted.sort_by(|a, b| a.0.cmp(b.0).then_with(|| if asked.is_multiple_of(2) { a.1.cmp(b.1) } else { b.1.cmp(a.1) }));
+    sorted.sort_by(|a, b| a.0.cmp(b.0).then_with(|| if requested.is_multiple_of(2) { a.1.cmp(b.1) } else { b.1.cmp(a.1) }));
     if body["order"] == "desc" {
-        // Backwards the order happens to be a stable one.
+        // Backwards the order is stable.
         sorted.sort_by(|a, b| b.cmp(a));
     }
     let page = usize::try_from(body["page"].as_u64().unwrap()).unwrap();
@@ -210,49 +210,50 @@ fn unstable(all: &[(&'static str, &'static str)], asked: usize, body: &Value) ->
 }
 
 fn many(count: usize) -> Vec<(&'static str, &'static str)> {
-    // Award numbers of one to three actions, so that the hundredth row has a neighbour of its own number.
+    // Award numbers with one to three actions, so that the hundredth row has a neighbour with the same number.
     let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
     (0..count).map(|at| (leak(format!("N{:04}", (at + 1) / 3)), leak(format!("P{:05}", at % 3)))).collect()
 }
 
-/// Proves that a row hidden by unstable paging is found by reading backwards, and that every row then came.
+/// Proves that a row hidden by unstable paging is found by reading backwards, and that every row is received.
 #[test]
 fn unstable_paging_is_read_backwards() {
     let all = many(450);
-    let mut asked = 0;
+    let mut requested = 0;
     let walked = run(TRANSACTIONS, &days(date(2026, 9, 30), TODAY), |path, body| {
         let is_first = period(body).0 == "2026-09-30" && body["filters"]["award_type_codes"][0] == "A";
         match (path, is_first) {
             (_, false) => counts(0, 0),
             (COUNT, true) => counts(all.len(), 0),
             _ => {
-                asked += 1;
-                unstable(&all, asked, body)
+                requested += 1;
+                unstable(&all, requested, body)
             }
         }
     })
     .unwrap();
     assert_eq!(walked.keys.len(), all.len());
-    let orders: Vec<_> = walked.asked.iter().filter(|(path, _)| path == SEARCH).map(|(_, body)| body["order"].as_str().unwrap()).collect();
+    let orders: Vec<_> =
+        walked.requested.iter().filter(|(path, _)| path == SEARCH).map(|(_, body)| body["order"].as_str().unwrap()).collect();
     assert_eq!(orders, [&["asc"; 5][..], &["desc"; 5]].concat(), "the reading forwards has missed a row");
     assert!(walked.warnings.iter().any(|warning| warning.contains("backwards")));
 }
 
-/// Proves that rows which never come hold the run at their slice: it is read backwards, in parts, and is not passed.
+/// Proves that permanently missing rows stop the run at their slice: it is read backwards, then in parts, and never skipped.
 #[test]
 fn a_slice_that_does_not_add_up_is_not_passed() {
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     let result = run(TRANSACTIONS, &days(date(2026, 9, 30), TODAY), |path, body| {
-        asked.push((path.to_owned(), body.clone()));
+        requested.push((path.to_owned(), body.clone()));
         if path == COUNT { counts(2, 0) } else { rows(&[action("A1", "0")], 1, false) }
     });
-    let Err(UpstreamError::Later { reason, .. }) = result else { panic!("{:?}", result.map(|walked| walked.asked)) };
+    let Err(UpstreamError::Later { reason, .. }) = result else { panic!("{:?}", result.map(|walked| walked.requested)) };
     assert_eq!(reason, "1 rows of 2026-09-30 to 2026-09-30 came of 2 that are counted, in both orders");
-    let filters = &asked.last().unwrap().1["filters"];
+    let filters = &requested.last().unwrap().1["filters"];
     assert_eq!((&filters["award_type_codes"], &filters["naics_codes"]), (&json!(["A"]), &json!({"require": ["11"]})));
 }
 
-/// Proves that where a run failed at a slice that did not add up, the next one passes it as soon as one answer shows it whole.
+/// Proves that after a run failed at an incomplete slice, the next run continues as soon as one answer shows the whole slice.
 #[test]
 fn a_slice_is_passed_once_its_rows_come() {
     let mut cursor = start(TRANSACTIONS, &days(date(2026, 9, 30), TODAY));
@@ -269,7 +270,7 @@ fn a_slice_is_passed_once_its_rows_come() {
     assert_eq!(request(TRANSACTIONS, &page.next.unwrap()).0.path, COUNT, "the next slice");
 }
 
-/// Proves that a slice with too many rows is cut by days, a day by types, a type by sectors, without gap or overlap.
+/// Proves that a slice with too many rows is split by days, a day by types, and a type by sectors, without gap or overlap.
 #[test]
 fn too_many_rows_are_read_in_parts() {
     let mut read: Vec<(String, Value, Value)> = Vec::new();
@@ -302,14 +303,14 @@ fn too_many_rows_are_read_in_parts() {
     assert_eq!(read.len(), 30);
 }
 
-/// Proves that what cannot be paged through even in the finest slice stops the door instead of losing rows.
+/// Proves that a slice that cannot be paged through even when split completely stops the stream instead of losing rows.
 #[test]
 fn a_slice_beyond_all_pages_stops() {
     let result = run(TRANSACTIONS, &days(date(2026, 9, 30), TODAY), |_, _| counts(60_000, 0));
     assert!(matches!(result, Err(UpstreamError::Stop { field, .. }) if field == "page"));
 }
 
-/// Proves that awards beyond the last page number are asked for by id and sort value, both, and that a door without them stops.
+/// Proves that awards beyond the last numbered page are requested by id and sort value, both, and that a missing value stops the stream.
 #[test]
 fn awards_go_on_beyond_the_window_of_pages() {
     let window = days(date(2026, 9, 30), TODAY);
@@ -318,7 +319,7 @@ fn awards_go_on_beyond_the_window_of_pages() {
         rows(&[award(&format!("A{page}"))], page, page < pages)
     };
     let walked = run(AWARDS, &window, |_, body| answer(body, if period(body).0 == "2026-09-30" { 502 } else { 1 })).unwrap();
-    let body = |at: usize| &walked.asked[at].1;
+    let body = |at: usize| &walked.requested[at].1;
     assert_eq!((&body(499)["page"], body(499).get("last_record_unique_id")), (&json!(500), None));
     assert_eq!((&body(500)["last_record_unique_id"], &body(500)["last_record_sort_value"]), (&json!(77), &json!("1790000000000")));
     assert_eq!(body(501)["page"], json!(502));
@@ -329,9 +330,9 @@ fn awards_go_on_beyond_the_window_of_pages() {
     assert!(matches!(result, Err(UpstreamError::Stop { field, .. }) if field == "page_metadata.last_record_unique_id"));
 }
 
-/// Proves that the details of large awards are asked for one by one, an id encoded, and the actions of those that end soon.
+/// Proves that the details of large awards are requested one by one, with an encoded id, and the actions of those that end soon.
 #[test]
-fn details_are_asked_for_one_by_one() {
+fn details_are_requested_one_by_one() {
     let window = days(date(2026, 9, 25), TODAY);
     let detail = |end: &str| {
         json_answer(&json!({"generated_unique_award_id": "CONT_AWD_A1_7530_-NONE-_-NONE-", "period_of_performance": {"end_date": end}}))
@@ -348,21 +349,21 @@ fn details_are_asked_for_one_by_one() {
         other => panic!("{other}"),
     })
     .unwrap();
-    let paths: Vec<_> = walked.asked.iter().map(|(path, _)| path.rsplit("v2/").next().unwrap()).collect();
+    let paths: Vec<_> = walked.requested.iter().map(|(path, _)| path.rsplit("v2/").next().unwrap()).collect();
     assert_eq!(paths[0], "search/spending_by_award/");
     assert_eq!(paths[1], "awards/CONT_AWD_A1_7530_-NONE-_-NONE-/");
     assert_eq!(paths[2], "transactions/");
-    assert_eq!(walked.asked[2].1["award_id"], "CONT_AWD_A1_7530_-NONE-_-NONE-");
+    assert_eq!(walked.requested[2].1["award_id"], "CONT_AWD_A1_7530_-NONE-_-NONE-");
     assert_eq!(
         paths[3..6],
         ["awards/CONT_AWD_A%2F2_7530_-NONE-_-NONE-/", "awards/CONT_AWD_A3_7530_-NONE-_-NONE-/", "search/spending_by_award/"]
     );
-    assert_eq!(walked.asked[0].1["filters"]["award_amounts"], json!([{"lower_bound": 5_000_000}]));
-    assert_eq!(period(&walked.asked[0].1), ("2026-09-24", "2026-09-25", "last_modified_date"));
+    assert_eq!(walked.requested[0].1["filters"]["award_amounts"], json!([{"lower_bound": 5_000_000}]));
+    assert_eq!(period(&walked.requested[0].1), ("2026-09-24", "2026-09-25", "last_modified_date"));
     assert!(walked.warnings.contains(&"CONT_AWD_A/2_7530_-NONE-_-NONE- is not there (404)".to_owned()));
 }
 
-/// Proves that a filter the server has not used stops the door, since it widens the result; and that a refusal says why.
+/// Proves that a filter which the server has not used stops the stream, because it widens the result, and that a refusal gives the reason.
 #[test]
 fn an_unused_filter_and_a_refusal_stop() {
     let stop = |result| match result {
@@ -380,7 +381,7 @@ fn an_unused_filter_and_a_refusal_stop() {
     assert_eq!(page.warnings, ["the server says: The load of last night is late."]);
 }
 
-/// Proves that a filter by days that is ignored is found out over the pages of a slice, and that some rows outside are taken.
+/// Proves that an ignored date filter is detected over the pages of a slice, and that a few rows outside are accepted.
 #[test]
 fn ignored_days_stop() {
     let old = |page: u64| -> Vec<_> {
@@ -400,15 +401,15 @@ fn ignored_days_stop() {
     assert_eq!((page.observations.len(), page.warnings.len()), (2, 1));
 }
 
-/// Proves that a field that is gone on most records stops the door and is named.
+/// Proves that a field missing on most records stops the stream with an error that names it.
 #[test]
 fn drift_names_the_field() {
-    let without = |door: &str, row: Value, field: &str, missing: usize| {
+    let without = |stream: &str, row: Value, field: &str, missing: usize| {
         let mut list: Vec<_> = (0..20).map(|_| row.clone()).collect();
         for row in &mut list[..missing] {
             row.as_object_mut().unwrap().remove(field);
         }
-        map_at(door, &start(door, &window()), &rows(&list, 1, false))
+        map_at(stream, &start(stream, &window()), &rows(&list, 1, false))
     };
     for field in ["Transaction Amount", "Recipient Name", "Award ID", "Action Date", "Mod", "naics_code", "Awarding Agency"] {
         let result = without(TRANSACTIONS, action("A", "0"), field, 11);
@@ -421,7 +422,7 @@ fn drift_names_the_field() {
     }
 }
 
-/// Proves that a correction keeps the key and changes the content, that a moved day of modification alone changes nothing, and that one
+/// Proves that a correction retains the key and changes the content, that a changed modification date alone changes nothing, and that one
 /// award number at two agencies is two awards.
 #[test]
 fn identity_is_the_lasting_one() {
@@ -440,25 +441,25 @@ fn identity_is_the_lasting_one() {
     assert_eq!(award_of(&page, "usaspending.transactions/CONT_AWD_0148_4735_GS35F0001A_4730/A00001").action_cents, Some(-1));
 }
 
-/// Proves that a rejected record of any form can be mapped again by itself.
+/// Proves that a rejected record of any form can be mapped again on its own.
 #[test]
-fn a_rejected_record_is_read_again() {
+fn a_rejected_record_can_be_mapped_again() {
     let page = fixture("usaspending", "transactions_no_identity").unwrap();
     assert_eq!(page.rejects.len(), 5);
-    let (upstream, at) = door(TRANSACTIONS);
+    let (upstream, at) = stream(TRANSACTIONS);
     let raw = serde_json::to_vec(&action("A1", "P00001")).unwrap();
     let again = map(TRANSACTIONS, upstream.single(at, &raw)).unwrap();
     assert_eq!(again.observations[0].key, "usaspending.transactions/CONT_AWD_A1_7530_-NONE-_-NONE-/P00001");
-    let (upstream, at) = door(DETAILS);
+    let (upstream, at) = stream(DETAILS);
     let raw = std::fs::read(folder("usaspending").join("details_contract.json")).unwrap();
     let again = map(DETAILS, upstream.single(at, &raw)).unwrap();
     assert_eq!(award_of(&again, "usaspending.details/CONT_AWD_75HB0024C0001_7530_-NONE-_-NONE-").office, "OFFICE OF GAUGES");
 }
 
-/// Proves that a server that ignores all that is asked and gives the same few records each time ends a run, also when it says that there
-/// are more; and that one without counts is read.
+/// Proves that a run ends when the server ignores every parameter and always returns the same few records, even if it announces more; and
+/// that a server without counts is read.
 #[test]
-fn a_simple_stand_in_ends() {
+fn a_run_against_a_constant_answer_ends() {
     let full = Window { from: None, to: TODAY };
     for (has_next, page) in [(false, Some(1)), (true, Some(1)), (true, None)] {
         let same = |row: Value| {

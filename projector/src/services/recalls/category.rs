@@ -1,4 +1,4 @@
-//! Which category a recall is in: the door's own, unless the product is for infants or children, which makes it `baby`. The
+//! Which category a recall is in: the stream's own, unless the product is for infants or children, which makes it `baby`. The
 //! words are data (`lexicon.json`); a recall names those that decided.
 
 use std::collections::HashMap;
@@ -44,11 +44,11 @@ pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
 });
 
 impl Lexicon {
-    /// The category of a recall and the words that decided it (empty when the door's own category stands).
+    /// The category of a recall and the words that decided it (empty when the stream's own category stands).
     #[must_use]
     pub fn category(&self, fact: &RecallFact) -> (String, String) {
-        let own = self.defaults.get(&fact.door).map_or("products", String::as_str);
-        if fact.door.starts_with("nhtsa") && is_child_seat(&fact.product_type) {
+        let own = self.defaults.get(&fact.stream).map_or("products", String::as_str);
+        if fact.stream.starts_with("nhtsa") && is_child_seat(&fact.product_type) {
             return ("baby".to_owned(), fact.product_type.clone());
         }
         let mut found: Vec<&str> = Vec::new();
@@ -100,9 +100,9 @@ fn cut_at_hazard(title: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn category(door: &str, title: &str, products: &str, kind: &str) -> String {
+    fn category(stream: &str, title: &str, products: &str, kind: &str) -> String {
         let fact = RecallFact {
-            door: door.into(),
+            stream: stream.into(),
             title: title.into(),
             products: products.into(),
             product_type: kind.into(),
@@ -111,9 +111,9 @@ mod tests {
         LEXICON.category(&fact).0
     }
 
-    /// Proves that the lexicon is readable and that each door has its own category.
+    /// Proves that the lexicon is readable and that each stream has its own category.
     #[test]
-    fn doors_have_their_own_category() {
+    fn streams_have_their_own_category() {
         assert!(LEXICON.version > 0);
         assert_eq!(category("cpsc", "Best Buy Recalls Gas Ranges", "Gas Ranges", ""), "products");
         assert_eq!(category("openfda.food", "Firm: Ice Pop", "", "Food"), "food");
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(category("fsis", "Firm Recalls Beef", "", ""), "food");
     }
 
-    /// Proves that products for infants or children are `baby` at every door, and what only sounds like it is not.
+    /// Proves that products for infants or children are `baby` at every stream, and what only sounds like it is not.
     #[test]
     fn baby_wins_for_products_for_children_only() {
         assert_eq!(category("cpsc", "X Recalls Cribs Due to Fall Hazard", "", ""), "baby");

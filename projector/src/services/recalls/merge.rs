@@ -1,8 +1,8 @@
 //! When facts are one recall, and what that recall says. None of it depends on the order of arrival: every rule is a function
 //! of the set of facts.
 //!
-//! 1. Facts of one agency with one number are one recall, whatever the door or language. Each field comes from the first fact,
-//!    by rank of door (and English before Spanish), that has it.
+//! 1. Facts of one agency with one number are one recall, whatever the stream or language. Each field comes from the first fact,
+//!    by rank of stream (and English before Spanish), that has it.
 //! 2. Recalls of different agencies are one when brand and title are the same but for case, marks and white space, when no two
 //!    neighbours in order of date are more than [`LIKE_DAYS_MAX`] days apart, and when the group holds at most one recall of
 //!    each agency (else it says too little, and none is merged). The record takes the smallest identity; its own fields come
@@ -30,9 +30,9 @@ pub const BUCKET_MAX: usize = 4_096;
 
 /// The rank of a fact among those of one recall: lower is preferred.
 fn rank(fact: &RecallFact) -> (bool, usize) {
-    const DOORS: [&str; 8] =
+    const STREAMS: [&str; 8] =
         ["cpsc", "openfda.food", "openfda.drug", "openfda.device", "nhtsa.socrata", "nhtsa.flat", "nhtsa.flat_pre_2010", "fsis"];
-    (fact.lang == "es", DOORS.iter().position(|door| *door == fact.door).unwrap_or(DOORS.len()))
+    (fact.lang == "es", STREAMS.iter().position(|stream| *stream == fact.stream).unwrap_or(STREAMS.len()))
 }
 
 /// The recall that some facts of one identity tell of, before other agencies are looked at. `None` for no facts.

@@ -1,4 +1,4 @@
-//! Recalls: one record per real-world recall, whoever published it, through whatever door, in whatever order.
+//! Recalls: one record per real-world recall, whoever published it, through whatever stream, in whatever order.
 //!
 //! The rules of merging are in [`merge`], those of categories in [`category`]. Here is how they become changes: a fact moves
 //! the set of facts of its recall; the recall as it follows from that set is compared with the record as it stands; what
@@ -140,7 +140,7 @@ fn noted(id: String) -> Draft<Recall, Note> {
 /// What [`merge`] and [`category`] read of a fact. The rest stays in the fact's own topic.
 fn remembered(fact: &RecallFact) -> RecallFact {
     RecallFact {
-        door: fact.door.clone(),
+        stream: fact.stream.clone(),
         agency: fact.agency.clone(),
         number: fact.number.clone(),
         lang: fact.lang.clone(),

@@ -66,7 +66,7 @@ impl Rules for ResearchRules {
     }
 }
 
-/// The record's id: the kind instead of the door, so that it stays what it is should another door show it.
+/// The record's id: the kind instead of the stream, so that it stays what it is should another stream show it.
 fn id_of(key: &str) -> String {
     match key.split_once('/') {
         Some(("nih_reporter", number)) => format!("grant/{number}"),

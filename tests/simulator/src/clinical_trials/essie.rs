@@ -1,32 +1,32 @@
-//! The registry's language of filters, as far as it is played: `AREA[Piece]value`, `AREA[Piece]RANGE[from,to]` with MIN and MAX, words and
+//! The registry's query language, as far as it is simulated: `AREA[Piece]value`, `AREA[Piece]RANGE[from,to]` with MIN and MAX, words and
 //! phrases, AND, OR, NOT and parentheses.
 
 use super::pieces;
 use super::study::Study;
 
-/// Parentheses and NOTs within each other beyond this are refused.
+/// Deeper nesting of parentheses and NOTs is refused.
 const DEPTH_MAX: u32 = 40;
-/// Where words without an area are looked for.
+/// The pieces that are searched for words without an area.
 pub(super) const ANYWHERE: &[&str] =
     &["NCTId", "BriefTitle", "OfficialTitle", "Condition", "Keyword", "InterventionName", "LeadSponsorName", "BriefSummary", "OrgStudyId"];
 
-/// A filter.
+/// A parsed filter.
 pub(super) enum Expression {
     All(Vec<Expression>),
     Any(Vec<Expression>),
     Not(Box<Expression>),
-    /// One of the piece's values lies between; a bound that is open is `None`.
+    /// One of the piece's values is in this range; an open bound is `None`.
     Range {
         piece: String,
         from: Option<String>,
         to: Option<String>,
     },
-    /// One of the piece's values is this.
+    /// One of the piece's values equals this.
     Is {
         piece: String,
         value: String,
     },
-    /// One of the pieces holds the words.
+    /// One of the pieces contains the words.
     Holds {
         pieces: &'static [&'static str],
         words: String,
@@ -34,12 +34,12 @@ pub(super) enum Expression {
 }
 
 impl Expression {
-    /// Reads a filter; answers what is wrong with it.
+    /// Parses a filter. The error is its message.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         Self::words(text, ANYWHERE)
     }
 
-    /// Reads a query whose words are looked for in some pieces.
+    /// Parses a query whose words are searched in the given pieces.
     pub(super) fn words(text: &str, area: &'static [&'static str]) -> Result<Self, String> {
         let mut reader = Reader { rest: text.trim(), area };
         let expression = reader.any(0)?;
@@ -67,7 +67,7 @@ fn is_between(own: &str, from: Option<&str>, to: Option<&str>) -> bool {
         let bound = |text: Option<&str>| text.and_then(|text| text.parse::<f64>().ok());
         return bound(from).is_none_or(|from| own >= from) && bound(to).is_none_or(|to| own <= to);
     }
-    // A month holds all of its days.
+    // A month contains all of its days.
     let until = |to: &str| own <= to || own.starts_with(to);
     from.is_none_or(|from| own >= from) && to.is_none_or(until)
 }
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
         Ok(Expression::Holds { pieces: self.area, words: self.term()?.to_lowercase() })
     }
 
-    /// A word, or what stands between quotation marks.
+    /// A word, or the text between quotation marks.
     fn term(&mut self) -> Result<&'a str, String> {
         if self.takes_sign("\"") {
             return self.until('"');

@@ -1,4 +1,4 @@
-//! The registry's names for the pieces of a record, and the choosing of some of them.
+//! The registry's names for the pieces of a record, and the selection of pieces.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::study::Study;
 
-/// Each piece, and the place where it stands.
+/// Each piece with its path.
 const PIECES: &[(&str, &str)] = &[
     ("NCTId", "protocolSection.identificationModule.nctId"),
     ("NCTIdAlias", "protocolSection.identificationModule.nctIdAliases"),
@@ -66,14 +66,14 @@ const PIECES: &[(&str, &str)] = &[
     ("ContactsLocationsModule", "protocolSection.contactsLocationsModule"),
 ];
 
-/// Where a piece stands: by its own name, or by the place itself.
+/// Returns the path of a piece, given its name or the path itself.
 pub(super) fn path_of(name: &str) -> Option<&'static str> {
     PIECES.iter().find(|(piece, path)| *piece == name || *path == name).map(|(_, path)| *path)
 }
 
-/// What a study says in a piece; nothing where it says nothing.
+/// Returns the values of a piece in a study.
 pub(super) fn texts<'a>(study: &'a Study, piece: &str) -> Vec<Cow<'a, str>> {
-    // What windows and pages go by is known without the whole record.
+    // The pieces for windows and paging are known without generating the record.
     match piece {
         "NCTId" => return vec![Cow::Borrowed(study.nct_id.as_str())],
         "LastUpdatePostDate" => return vec![Cow::Owned(study.updated.to_string())],
@@ -87,7 +87,7 @@ pub(super) fn texts<'a>(study: &'a Study, piece: &str) -> Vec<Cow<'a, str>> {
     out
 }
 
-/// The texts and numbers at a path; of a list, those of all its items.
+/// Returns the texts and numbers at a path; for a list those of all its items.
 fn gather<'a>(value: &'a Value, path: &str, out: &mut Vec<Cow<'a, str>>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| gather(item, path, out)),
@@ -103,12 +103,12 @@ fn gather<'a>(value: &'a Value, path: &str, out: &mut Vec<Cow<'a, str>>) {
     }
 }
 
-/// The places of pieces that are asked for as a list; the name that there is no piece of, where there is one.
-pub(super) fn asked(fields: &str) -> Result<Vec<&'static str>, &str> {
+/// Returns the paths of the requested pieces. The error is an unknown name.
+pub(super) fn requested(fields: &str) -> Result<Vec<&'static str>, &str> {
     fields.split([',', '|']).map(str::trim).map(|name| path_of(name).ok_or(name)).collect()
 }
 
-/// The record with nothing but what stands at these places.
+/// Returns the record with only these paths.
 pub(super) fn chosen(record: &Value, paths: &[&str]) -> Value {
     let mut out = json!({});
     for path in paths {
@@ -125,7 +125,7 @@ fn copy(from: &Value, path: &str, into: &mut Value) {
         return;
     }
     match field {
-        // A list keeps its length, whichever pieces of its items are asked for.
+        // A list keeps its length, whichever pieces of its items are requested.
         Value::Array(items) => {
             let known = own.entry(name).or_insert_with(|| items.iter().map(|_| json!({})).collect());
             if let Value::Array(known) = known {

@@ -1,17 +1,17 @@
-//! The full-text search, which knows documents: a filing of two is found twice.
+//! The full-text search. Its results are documents, so a filing with two documents is found twice.
 
 use jiff::civil::Date;
 use serde_json::{Value, json};
 
 use super::{Filing, newest, symbol};
+use crate::answer::Answer;
 use crate::query::Query;
-use crate::render::Answer;
 use crate::world::World;
 
-/// Documents of one page.
+/// Documents per page.
 const PAGE: usize = 100;
 
-/// Documents of filings of some forms, amendments among them, of some days, newest first.
+/// Handles a search for documents of filings by form (including amendments) and date, newest first.
 pub(super) fn answer(world: &World, query: &Query<'_>) -> Answer {
     let forms: Vec<&str> = query.get("forms").map(|forms| forms.split(',').collect()).unwrap_or_default();
     let day = |name: &str| query.get(name).and_then(|day| day.parse::<Date>().ok());
@@ -33,7 +33,7 @@ pub(super) fn answer(world: &World, query: &Query<'_>) -> Answer {
     Answer::json(body.to_string().into_bytes())
 }
 
-/// What is found of a filing: its form, and of those with items an exhibit.
+/// Returns the documents of a filing: its form and, for filings with items, an exhibit.
 fn documents(world: &World, filing: &Filing) -> Vec<Value> {
     let parties = filing.parties(world);
     let has_items = filing.form.starts_with("8-K");

@@ -4,65 +4,65 @@ use jiff::civil::Date;
 use serde_json::{Value, json};
 
 use super::DAILY;
-use crate::chance::Dice;
 use crate::days::{Place, after, business_day_after};
 use crate::json::joined;
+use crate::random::Random;
 use crate::science::{FIRMS, GIVEN_NAMES, INSTITUTIONS, Institution, SUBJECTS, Subject};
 use crate::words::BRAND_HEADS;
 use crate::world::{World, day_before};
 
-/// Investigators who come again and again; all others come once.
+/// Investigators who occur repeatedly; all others occur once.
 const INVESTIGATORS: u64 = 48;
 const ACTIVITIES: &[&str] =
     &["R01", "R01", "R01", "R01", "R21", "R21", "R35", "K99", "R00", "DP2", "S10", "R43", "R44", "F31", "T32", "U01", "ZIA", "P30"];
 
-/// The award's record with all its fields.
+/// Builds the award's record with all its fields.
 pub(super) fn record(world: &World, place: Place) -> Value {
-    let (dice, number) = (DAILY.dice(world, place), place.number());
-    let is_new = dice.once_in(1, 3);
-    let person = if is_new { INVESTIGATORS + number } else { dice.below(2, INVESTIGATORS) };
+    let (random, number) = (DAILY.random(world, place), place.number());
+    let is_new = random.once_in(1, 3);
+    let person = if is_new { INVESTIGATORS + number } else { random.below(2, INVESTIGATORS) };
     let subject = &SUBJECTS[(person % SUBJECTS.len() as u64) as usize];
-    let activity = dice.pick(3, ACTIVITIES);
+    let activity = random.pick(3, ACTIVITIES);
     let kind = Kind::of(activity);
-    // A few records know next to nothing of themselves.
-    let is_sparse = dice.once_in(4, 50);
+    // A few records have almost no content.
+    let is_sparse = random.once_in(4, 50);
     let award_type = match activity {
         "R00" => "4N",
         _ if is_new => "1",
-        _ => dice.pick(5, &["1", "2", "3", "5", "5", "5"]),
+        _ => random.pick(5, &["1", "2", "3", "5", "5", "5"]),
     };
     let (letters, abbreviation, institute) = subject.institute;
     let serial = format!("{:06}", if award_type == "1" { number } else { 200_000 + person % 700_000 });
-    let support_year = if award_type == "1" { 1 } else { 2 + dice.below(6, 4) };
+    let support_year = if award_type == "1" { 1 } else { 2 + random.below(6, 4) };
     let suffix = match award_type {
         "3" => "S1",
-        "1" | "2" if dice.once_in(7, 4) => "A1",
+        "1" | "2" if random.once_in(7, 4) => "A1",
         _ => "",
     };
     let support = if suffix.is_empty() { format!("{support_year:02}") } else { format!("{support_year:02}{suffix}") };
     let core = format!("{activity}{letters}{serial}");
-    let subproject = dice.once_in(8, 25).then(|| 5_000 + number % 1_000);
-    let direct = kind.dollars_min + dice.below(9, kind.dollars_spread);
-    let indirect = if kind.is_intramural { 0 } else { direct * (25 + dice.below(10, 40)) / 100 };
-    // Once in a while an amount is amended where it stands.
-    let amended = dice.once_in(11, 7).then(|| business_day_after(place.day, 4 + dice.below(12, 30))).filter(|day| *day <= world.today);
+    let subproject = random.once_in(8, 25).then(|| 5_000 + number % 1_000);
+    let direct = kind.dollars_min + random.below(9, kind.dollars_spread);
+    let indirect = if kind.is_intramural { 0 } else { direct * (25 + random.below(10, 40)) / 100 };
+    // Rarely an amount is amended in place.
+    let amended = random.once_in(11, 7).then(|| business_day_after(place.day, 4 + random.below(12, 30))).filter(|day| *day <= world.today);
     let direct = if amended.is_some() { direct + direct / 10 } else { direct };
     let amount = (!is_sparse).then_some(direct + indirect);
-    let notice = day_before(place.day, 2 + dice.below(13, 9) as i64);
-    let budget_start = after(notice, 3 + dice.below(14, 40)).first_of_month();
+    let notice = day_before(place.day, 2 + random.below(13, 9) as i64);
+    let budget_start = after(notice, 3 + random.below(14, 40)).first_of_month();
     let budget_end = day_before(after(budget_start, 366).first_of_month(), 1);
     let project_start = if support_year == 1 { budget_start } else { day_before(budget_start, 365 * (support_year as i64 - 1)) };
-    let project_end = after(budget_end, 365 * (1 + dice.below(15, 4)));
-    let added = format!("{}T{:02}:{:02}:{:02}", place.day, 8 + dice.below(16, 12), dice.below(17, 60), dice.below(18, 60));
-    let people = people(dice, person, is_sparse);
+    let project_end = after(budget_end, 365 * (1 + random.below(15, 4)));
+    let added = format!("{}T{:02}:{:02}:{:02}", place.day, 8 + random.below(16, 12), random.below(17, 60), random.below(18, 60));
+    let people = people(random, person, is_sparse);
     let contact =
         if is_sparse { Value::Null } else { json!(format!("{}, {} ", family(person).to_uppercase(), given(person).to_uppercase())) };
     let appl_id = 11_000_000 + number;
-    let opportunity = dice.once_in(19, 3).then(|| format!("PAR-{}-{:03}", notice.year() % 100, 100 + dice.below(20, 300)));
-    let title = title(dice, subject, kind);
-    let terms = terms(dice, subject);
+    let opportunity = random.once_in(19, 3).then(|| format!("PAR-{}-{:03}", notice.year() % 100, 100 + random.below(20, 300)));
+    let title = title(random, subject, kind);
+    let terms = terms(random, subject);
     let fiscal_year = notice.year() + i16::from(notice.month() >= 10);
-    let told = json!({
+    let record = json!({
         "appl_id": appl_id,
         "subproject_id": subproject,
         "fiscal_year": fiscal_year,
@@ -73,7 +73,7 @@ pub(super) fn record(world: &World, place: Place) -> Value {
             "appl_type_code": award_type, "activity_code": activity, "ic_code": letters, "serial_num": serial,
             "support_year": format!("{support_year:02}"), "full_support_year": support, "suffix_code": suffix,
         },
-        "organization": if is_sparse { Value::Null } else { organization(dice, person, kind, institute) },
+        "organization": if is_sparse { Value::Null } else { organization(random, person, kind, institute) },
         "organization_type": organization_type(person, kind),
         "award_type": award_type,
         "activity_code": activity,
@@ -93,7 +93,7 @@ pub(super) fn record(world: &World, place: Place) -> Value {
         }],
     });
     let more = json!({
-        "award_notice_date": (!dice.once_in(21, 30)).then(|| midnight(notice)),
+        "award_notice_date": (!random.once_in(21, 30)).then(|| midnight(notice)),
         "budget_start": midnight(budget_start),
         "budget_end": midnight(budget_end),
         "project_start_date": midnight(project_start),
@@ -103,27 +103,27 @@ pub(super) fn record(world: &World, place: Place) -> Value {
         "pref_terms": terms.join(";"),
         "terms": terms.iter().map(|term| format!("<{term}>")).collect::<String>(),
         "spending_categories": null,
-        "spending_categories_desc": dice.once_in(22, 2).then(|| format!("{}; Clinical Research; Biotechnology", subject.terms[0])),
-        "abstract_text": summary(dice, subject),
+        "spending_categories_desc": random.once_in(22, 2).then(|| format!("{}; Clinical Research; Biotechnology", subject.terms[0])),
+        "abstract_text": summary(random, subject),
         "phr_text": null,
         "opportunity_number": opportunity,
         "full_foa": opportunity.is_none().then(|| format!("PA-{}-301", notice.year() % 100)),
         "funding_mechanism": kind.mechanism,
         "mechanism_code_dc": if kind.is_intramural { "IM" } else { "RP" },
         "cfda_code": "93.121",
-        "project_detail_url": (!dice.once_in(23, 10)).then(|| format!("https://reporter.nih.gov/project-details/{appl_id}")),
+        "project_detail_url": (!random.once_in(23, 10)).then(|| format!("https://reporter.nih.gov/project-details/{appl_id}")),
     });
-    joined(told, more)
+    joined(record, more)
 }
 
-/// What an activity code stands for.
+/// The meaning of an activity code.
 #[derive(Clone, Copy)]
 struct Kind {
     is_intramural: bool,
     is_business: bool,
     is_instrument: bool,
     mechanism: &'static str,
-    /// Direct costs in dollars: the least, and how much more there may be.
+    /// Direct costs in dollars: the minimum, and the range above it.
     dollars_min: u64,
     dollars_spread: u64,
 }
@@ -148,7 +148,7 @@ impl Kind {
     }
 }
 
-/// Dates come with a time that says nothing.
+/// Dates come with a meaningless time of day.
 fn midnight(day: Date) -> String {
     format!("{day}T00:00:00")
 }
@@ -161,8 +161,8 @@ fn given(person: u64) -> &'static str {
     GIVEN_NAMES[(person * 5 % GIVEN_NAMES.len() as u64) as usize]
 }
 
-/// The investigators, in no order. Where there is no middle name, a full name has two blanks.
-fn people(dice: Dice, person: u64, is_sparse: bool) -> Value {
+/// Returns the investigators, in no order. Without a middle name a full name has two blanks.
+fn people(random: Random, person: u64, is_sparse: bool) -> Value {
     if is_sparse {
         return json!([]);
     }
@@ -174,10 +174,10 @@ fn people(dice: Dice, person: u64, is_sparse: bool) -> Value {
         })
     };
     let contact = one(person, true);
-    if dice.once_in(30, 6) { json!([one(person % INVESTIGATORS + 1, false), contact]) } else { json!([contact]) }
+    if random.once_in(30, 6) { json!([one(person % INVESTIGATORS + 1, false), contact]) } else { json!([contact]) }
 }
 
-fn organization(dice: Dice, person: u64, kind: Kind, institute: &str) -> Value {
+fn organization(random: Random, person: u64, kind: Kind, institute: &str) -> Value {
     let (name, city, state, postal_code, uei) = if kind.is_intramural {
         (institute.to_uppercase(), None, None, None, None)
     } else if kind.is_business {
@@ -185,14 +185,14 @@ fn organization(dice: Dice, person: u64, kind: Kind, institute: &str) -> Value {
         (name.to_uppercase(), Some(city.to_owned()), Some(state), None, None)
     } else {
         let home = home(person);
-        let city = if dice.once_in(31, 3) { home.city.to_owned() } else { home.city.to_uppercase() };
+        let city = if random.once_in(31, 3) { home.city.to_owned() } else { home.city.to_uppercase() };
         (home.name.to_uppercase(), Some(city), Some(home.state.0), Some(format!("{}0001", home.postal_code)), Some(home.uei))
     };
     let is_school = home(person).kind == "SCHOOLS OF MEDICINE" && !kind.is_intramural && !kind.is_business;
     let departments = ["INTERNAL MEDICINE/MEDICINE", "PHARMACOLOGY", "NEUROSCIENCES", "PEDIATRICS", "NONE"];
     json!({
         "org_name": name, "city": null, "country": null, "org_city": city, "org_country": "UNITED STATES", "org_state": state,
-        "org_state_name": null, "dept_type": is_school.then(|| dice.pick(32, &departments)), "fips_country_code": null, "org_duns": null,
+        "org_state_name": null, "dept_type": is_school.then(|| random.pick(32, &departments)), "fips_country_code": null, "org_duns": null,
         "org_ueis": uei.map(|uei| json!([uei])), "primary_duns": null, "primary_uei": uei, "org_fips": "US", "org_ipf_code": null,
         "org_zipcode": postal_code, "external_org_id": null,
     })
@@ -211,31 +211,31 @@ fn organization_type(person: u64, kind: Kind) -> Value {
     json!({"name": name, "code": "10", "is_other": kind.is_intramural})
 }
 
-fn title(dice: Dice, subject: &Subject, kind: Kind) -> String {
-    let (theme, condition) = (dice.pick(40, subject.themes), dice.pick(41, subject.conditions));
+fn title(random: Random, subject: &Subject, kind: Kind) -> String {
+    let (theme, condition) = (random.pick(40, subject.themes), random.pick(41, subject.conditions));
     if kind.is_instrument {
-        return format!("High-resolution {} for {theme}", dice.pick(42, &["Confocal Microscope", "Mass Spectrometer", "Flow Cytometer"]));
+        return format!("High-resolution {} for {theme}", random.pick(42, &["Confocal Microscope", "Mass Spectrometer", "Flow Cytometer"]));
     }
-    match dice.below(43, 4) {
+    match random.below(43, 4) {
         0 => format!("Mechanisms of {theme}"),
         1 => format!("Targeting {theme}: toward treatment of {condition}"),
-        2 => format!("{} in {condition}", dice.pick(44, &["Biomarkers", "Precision prevention", "Health disparities"])),
-        _ => format!("Understanding {theme} by {}", dice.pick(45, &["single-cell sequencing", "in vivo imaging", "a mouse model"])),
+        2 => format!("{} in {condition}", random.pick(44, &["Biomarkers", "Precision prevention", "Health disparities"])),
+        _ => format!("Understanding {theme} by {}", random.pick(45, &["single-cell sequencing", "in vivo imaging", "a mouse model"])),
     }
 }
 
-fn terms(dice: Dice, subject: &Subject) -> Vec<&'static str> {
+fn terms(random: Random, subject: &Subject) -> Vec<&'static str> {
     let mut terms: Vec<&str> =
-        subject.terms.iter().enumerate().filter(|(at, _)| *at == 0 || !dice.once_in(50 + *at as u64, 4)).map(|(_, term)| *term).collect();
-    terms.extend(["Data", "Goals", dice.pick(60, &["Mus", "Clinical Trials", "cell culture", "Testing"])]);
+        subject.terms.iter().enumerate().filter(|(at, _)| *at == 0 || !random.once_in(50 + *at as u64, 4)).map(|(_, term)| *term).collect();
+    terms.extend(["Data", "Goals", random.pick(60, &["Mus", "Clinical Trials", "cell culture", "Testing"])]);
     terms
 }
 
-fn summary(dice: Dice, subject: &Subject) -> Option<String> {
-    // Line breaks come as such, or as a backslash and a letter.
-    let line = if dice.once_in(61, 6) { "\\n" } else { "\n" };
-    let (theme, condition, term) = (dice.pick(40, subject.themes), dice.pick(41, subject.conditions), subject.terms[0].to_lowercase());
-    (!dice.once_in(62, 20)).then(|| {
+fn summary(random: Random, subject: &Subject) -> Option<String> {
+    // Line breaks appear as such, or as a backslash and a letter.
+    let line = if random.once_in(61, 6) { "\\n" } else { "\n" };
+    let (theme, condition, term) = (random.pick(40, subject.themes), random.pick(41, subject.conditions), subject.terms[0].to_lowercase());
+    (!random.once_in(62, 20)).then(|| {
         format!(
             "PROJECT SUMMARY{line}{condition} remains a leading problem of {term}. This project studies {theme}.{line}Aim 1 defines the \
              mechanism in patient samples. Aim 2 tests it in a mouse model. Aim 3 asks which patients with {condition} benefit."

@@ -1,4 +1,4 @@
-//! USAspending as it is played.
+//! The simulated USAspending.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn post(sim: &Simulator, path: &str, body: &Value) -> (u16, Value) {
     (answer.status, value(&answer))
 }
 
-/// Filters of contracts by a date in a window.
+/// Builds filters for contracts by a date in a window.
 fn filters(by: &str, from: &str, to: &str) -> Value {
     json!({"award_type_codes": CONTRACTS, "time_period": [{"start_date": from, "end_date": to, "date_type": by}]})
 }
@@ -26,7 +26,7 @@ fn count(sim: &Simulator, path: &str, filters: &Value) -> u64 {
     post(sim, &path, &json!({ "filters": filters })).1["results"]["contracts"].as_u64().unwrap()
 }
 
-/// All rows of a search, page by page.
+/// Returns all rows of a search, page by page.
 fn read(sim: &Simulator, path: &str, filters: &Value, sort: &str, order: &str, limit: u64) -> Vec<Value> {
     let fields: &[&str] = if path == AWARDS { &AWARD_FIELDS } else { &ACTION_FIELDS };
     let mut all = Vec::new();
@@ -50,8 +50,8 @@ fn keys(rows: &[Value]) -> BTreeSet<String> {
     rows.iter().map(key).collect()
 }
 
-/// Proves that rows are as many as are counted, that awards page without a gap, and that days add up to windows of actions, though long pages
-/// of actions repeat some rows and hide others.
+/// Proves that the rows match the counts, that awards page without a gap, and that single days add up to the window's actions, although
+/// long pages of actions repeat some rows and hide others.
 #[test]
 fn counts_and_pages_agree() {
     let sim = Simulator::new(options(600));
@@ -79,7 +79,7 @@ fn counts_and_pages_agree() {
     assert!((4.0..14.0).contains(&per_day), "{per_day} a day");
 }
 
-/// Proves that an award's amount is the sum of its actions, that one is told by its id, and that ends lie within the next months.
+/// Proves that an award's amount is the sum of its actions, that one award is found by its id, and that end dates are in the next months.
 #[test]
 fn awards_add_up() {
     let sim = Simulator::new(options(600));
@@ -111,7 +111,7 @@ fn awards_add_up() {
     assert_eq!(value(&get(&sim, "/api/v2/awards/last_updated/", "")), json!({"last_updated": "11/20/2026"}));
 }
 
-/// Proves that filters leave what they name, that one which is not known is told of, and that what cannot be asked is refused.
+/// Proves that filters select what they name, that unknown filters are reported, and that invalid requests are refused.
 #[test]
 fn filters_filter() {
     let sim = Simulator::new(options(600));
@@ -140,8 +140,8 @@ fn filters_filter() {
         more.as_object().unwrap().iter().for_each(|(name, value)| body[name] = value.clone());
         post(&sim, AWARDS, &body)
     };
-    let (_, odd) = ask(with("time_periods", json!([])), json!({}));
-    assert!(odd["messages"][1].as_str().unwrap().contains("not used: {'time_periods'}"), "{odd}");
+    let (_, answer) = ask(with("time_periods", json!([])), json!({}));
+    assert!(answer["messages"][1].as_str().unwrap().contains("not used: {'time_periods'}"), "{answer}");
     let mixed = ask(with("award_type_codes", json!(["A", "IDV_C"])), json!({}));
     assert!(mixed.0 == 422 && mixed.1["award_type_groups"]["idvs"].is_array());
     for (more, status) in [
@@ -154,7 +154,7 @@ fn filters_filter() {
         let (own, answer) = ask(with("award_type_codes", json!(VEHICLES)), more.clone());
         assert!(own == status && answer["detail"].is_string(), "{more}: {answer}");
     }
-    // Beyond the window it goes on behind a row.
+    // Beyond the window paging continues after a row.
     let (_, first) = ask(with("award_type_codes", json!(CONTRACTS)), json!({"order": "asc"}));
     let last = &first["page_metadata"];
     let onward = json!({"order": "asc", "last_record_unique_id": last["last_record_unique_id"], "last_record_sort_value": last["last_record_sort_value"]});
@@ -162,14 +162,14 @@ fn filters_filter() {
     assert_eq!(second["results"][0]["Award ID"], all[10]["Award ID"]);
 }
 
-/// Proves that each business day of four weeks brings actions, among them new awards, modifications and corrections, and takes none away; and
-/// that what the Department of Defense did is published ninety days later.
+/// Proves that each business day of four weeks adds actions, among them new awards, modifications and corrections, and removes none; and
+/// that actions of the Department of Defense are published ninety days later.
 #[test]
 fn days_bring_actions() {
     let sim = Simulator::new(options(600));
     let amounts = || -> BTreeMap<String, Value> {
         let days = std::iter::successors(Some(date(2026, 10, 1)), |day| day.checked_add(jiff::Span::new().days(8)).ok()).take(11);
-        // So few days at a time that all of their actions stand on one page.
+        // Few enough days that all of their actions are on one page.
         let slices = days.flat_map(|day| {
             let to = day.checked_add(jiff::Span::new().days(7)).unwrap();
             read(&sim, TRANSACTIONS, &filters("action_date", &day.to_string(), &to.to_string()), "Award ID", "asc", 100)

@@ -1,8 +1,8 @@
-//! EDGAR as it is played: what there is to find in it.
+//! The content of the simulated EDGAR.
 
 use super::*;
 
-/// The trades of the last weeks: issuer, symbol, owner, code.
+/// Returns the trades of the last weeks: issuer, symbol, owner, code.
 fn trades(sim: &Simulator) -> Vec<[String; 4]> {
     let mut out = Vec::new();
     let days = std::iter::successors(Some(date(2026, 11, 19)), |day| day.yesterday().ok()).take(18);
@@ -22,7 +22,7 @@ fn trades(sim: &Simulator) -> Vec<[String; 4]> {
     out
 }
 
-/// Proves that several insiders of one company buy within days, that most companies have a symbol, and that others trade otherwise.
+/// Proves that several insiders of one company buy within days, that most companies have a symbol, and that there are other trades.
 #[test]
 fn insiders_buy_together() {
     let sim = Simulator::new(options(600));
@@ -50,7 +50,7 @@ fn current_reports_have_items() {
     assert!(items.len() > 4, "{items:?}");
 }
 
-/// Proves that the search finds documents of the forms and days asked for, amendments with them, page by page, and nothing else.
+/// Proves that the search finds the documents of the requested forms and days, including amendments, page by page, and nothing else.
 #[test]
 fn documents_are_found() {
     let sim = Simulator::new(options(600));

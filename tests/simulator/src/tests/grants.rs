@@ -1,4 +1,4 @@
-//! NIH RePORTER as it is played.
+//! The simulated NIH RePORTER.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn search(sim: &Simulator, body: &Value) -> Value {
     value(&sim.answer_posted(PATH, body.to_string().as_bytes()).unwrap())
 }
 
-/// All records of some criteria, page by page; each answer must promise the same number of them.
+/// Returns all records of some criteria, page by page. Each answer must announce the same total.
 fn read(sim: &Simulator, criteria: &Value, limit: usize, order: &str) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
     loop {
@@ -31,7 +31,8 @@ fn added(from: &str, to: &str) -> Value {
     json!({"date_added": {"from_date": from, "to_date": to}})
 }
 
-/// Proves that pages join without a gap or a repeat in both orders, that months add up to the whole, and that years before are thinner.
+/// Proves that pages join without gap or duplicate in both orders, that months add up to the whole, and that earlier years have fewer
+/// records.
 #[test]
 fn pages_join_and_windows_add_up() {
     let sim = Simulator::new(options(600));
@@ -49,7 +50,7 @@ fn pages_join_and_windows_add_up() {
     assert!(since.iter().all(|record| ("2026-09-21".."2026-11-21").contains(&&text(&record["date_added"])[..10])));
 }
 
-/// Proves that criteria leave what they name, that one which is not known is ignored, and that what cannot be asked is refused.
+/// Proves that criteria select what they name, that unknown criteria are ignored, and that invalid requests are refused.
 #[test]
 fn criteria_filter() {
     let sim = Simulator::new(options(600));
@@ -85,7 +86,7 @@ fn criteria_filter() {
     assert_ne!(search(&sim, &json!({}))["meta"]["search_id"], search(&sim, &json!({}))["meta"]["search_id"]);
 }
 
-/// Proves that each business day of four weeks brings grants and takes none away, and that some amounts are amended in place.
+/// Proves that each business day of four weeks adds grants and removes none, and that some amounts are amended in place.
 #[test]
 fn days_bring_grants() {
     let sim = Simulator::new(options(600));

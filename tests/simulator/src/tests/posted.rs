@@ -1,9 +1,9 @@
-//! Searches that come with a body, on the wire.
+//! Searches with a request body, on the wire.
 
 use super::*;
 
-/// Proves that a search is asked by POST alone and everything else by GET, that no body is read beyond its bound, and that faults strike
-/// searches as they strike all else.
+/// Proves that searches accept only POST and everything else only GET, that the size of bodies is limited, and that faults apply to
+/// searches like to all other requests.
 #[tokio::test]
 async fn searches_are_posted() {
     let (_sim, addr) = served_at(options(600)).await;
@@ -15,7 +15,7 @@ async fn searches_are_posted() {
         assert!(http(addr, &request, "").await.0.starts_with("http/1.1 405"), "{request}");
     }
     assert!(http(addr, "POST /_sim/stats", "").await.0.starts_with("http/1.1 404"));
-    // Refused by what it announces, before any of it is sent.
+    // The request is refused by its announced length, before the body is sent.
     let mut stream = tokio::net::TcpStream::connect(addr).await.unwrap();
     let head = format!("POST {grants} HTTP/1.1\r\nhost: sim\r\nconnection: close\r\ncontent-length: 70000\r\n\r\n");
     stream.write_all(head.as_bytes()).await.unwrap();

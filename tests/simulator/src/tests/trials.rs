@@ -1,4 +1,4 @@
-//! ClinicalTrials.gov as it is played.
+//! The simulated ClinicalTrials.gov.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn at<'a>(study: &'a Value, pointer: &str) -> &'a str {
     study.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// All studies of a search, page by page.
+/// Returns all studies of a search, page by page.
 fn read(sim: &Simulator, query: &str) -> Vec<Value> {
     let (mut all, mut total, mut token) = (Vec::new(), None, String::new());
     loop {
@@ -33,7 +33,7 @@ fn updated(range: &str) -> String {
     format!("filter.advanced=AREA%5BLastUpdatePostDate%5DRANGE%5B{range}%5D&sort=LastUpdatePostDate:asc")
 }
 
-/// Proves that pages join without a gap or a repeat, that windows add up to the whole, and that nothing empty is told.
+/// Proves that pages join without gap or duplicate, that windows add up to the whole, and that empty fields are omitted.
 #[test]
 fn pages_join_and_windows_add_up() {
     let sim = Simulator::new(options(600));
@@ -45,11 +45,11 @@ fn pages_join_and_windows_add_up() {
     assert!(paged.is_sorted_by(|one, other| at(one, UPDATED) <= at(other, UPDATED)));
     let (before, since) = (read(&sim, &updated("MIN,2026-10-31")), read(&sim, &updated("2026-11-01,MAX")));
     assert!(before.len() + since.len() == all.len() && before.iter().all(|study| at(study, UPDATED) < "2026-11-01"));
-    let told = serde_json::to_string(&all).unwrap();
-    assert!(!told.contains("null") && !told.contains("\"\"") && !told.contains("[]") && !told.contains("{}"));
+    let record = serde_json::to_string(&all).unwrap();
+    assert!(!record.contains("null") && !record.contains("\"\"") && !record.contains("[]") && !record.contains("{}"));
 }
 
-/// Proves that filters and queries leave what they name, that fields are chosen, and that what there is not is refused by its name.
+/// Proves that filters and queries select what they name, that fields can be chosen, and that unknown names are refused.
 #[test]
 fn filters_filter() {
     let sim = Simulator::new(options(600));
@@ -99,7 +99,7 @@ fn filters_filter() {
     assert_eq!(value(&get(&sim, PATH, "pageSize=0"))["studies"].as_array().unwrap().len(), 10);
 }
 
-/// Proves that one study is told by its number, that an old number leads to it, and that the version is that of the last working day.
+/// Proves that one study is found by its number, that an old number leads to it, and that the data version is that of the last working day.
 #[test]
 fn one_study_and_the_version() {
     let sim = Simulator::new(options(600));
@@ -117,7 +117,7 @@ fn one_study_and_the_version() {
     assert_eq!(value(&get(&sim, "/api/v2/version", ""))["dataTimestamp"], "2026-11-23T09:00:05");
 }
 
-/// Proves that each business day of four weeks posts studies and updates others, and that statuses, ends and results move.
+/// Proves that each business day of four weeks posts and updates studies, and that statuses, end dates and results change.
 #[test]
 fn days_bring_studies_and_updates() {
     let sim = Simulator::new(options(600));

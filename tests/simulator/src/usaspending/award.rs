@@ -3,18 +3,18 @@
 use jiff::civil::Date;
 
 use super::words::{AGENCIES, Agency, CONTRACTS, RECIPIENTS, Recipient, VEHICLES, WORK};
-use crate::chance::Dice;
 use crate::days::{Daily, Place, after, business_day_after};
+use crate::random::Random;
 use crate::world::{World, day_before};
 
-/// How many base awards come; actions on older ones come beside them.
+/// How many base awards are added; actions on older awards come in addition.
 const DAILY: Daily = Daily { kind: 102, a_day: 4 };
-/// Standing vehicles, under which most orders are placed, and the day of the first of them.
-const STANDING: u64 = 12;
-const STANDING_FROM: Date = Date::constant(2022, 10, 3);
-/// An award has no more modifications.
+/// Permanent vehicles, under which most orders are placed, and the day of the first of them.
+const PERMANENT: u64 = 12;
+const PERMANENT_FROM: Date = Date::constant(2022, 10, 3);
+/// The most modifications of an award.
 const MODIFICATIONS_MAX: u64 = 60;
-/// What the Department of Defense does is published so many days later.
+/// How many days late actions of the Department of Defense are published.
 const LATE_DAYS: u64 = 90;
 const NONE: &str = "-NONE-";
 
@@ -24,80 +24,80 @@ pub(super) struct Action {
     /// `0` for the base, then `P00001`.
     pub(super) number: String,
     pub(super) day: Date,
-    /// A letter; `None` for the base.
+    /// The action type, a letter; `None` for the base.
     pub(super) letter: Option<&'static str>,
     pub(super) cents: i64,
-    /// When the agency last touched it.
+    /// When the agency last changed it.
     pub(super) modified: Date,
 }
 
 /// An award.
 pub(super) struct Award {
     pub(super) place: Place,
-    pub(super) dice: Dice,
+    pub(super) random: Random,
     pub(super) piid: String,
-    /// Number and agency of the vehicle it was ordered under.
+    /// Number and agency of the vehicle that it was ordered under.
     pub(super) parent: Option<(String, &'static Agency)>,
     pub(super) agency: &'static Agency,
     pub(super) recipient: &'static Recipient,
     pub(super) work: &'static [&'static str; 5],
-    /// Type: code and words.
+    /// Award type: code and description.
     pub(super) code: &'static str,
     pub(super) words: &'static str,
     pub(super) start: Date,
     pub(super) end: Date,
-    /// The end with all options.
+    /// The end date including all options.
     pub(super) potential_end: Date,
-    /// The base first; at least that.
+    /// The actions, the base first; there is always a base.
     pub(super) actions: Vec<Action>,
-    /// What it may come to, in cents.
+    /// The potential value, in cents.
     pub(super) ceiling: i64,
 }
 
-/// All awards of which something is published, the standing vehicles first.
+/// Returns all awards of which something is published, the permanent vehicles first.
 pub(super) fn all(world: &World) -> impl Iterator<Item = Award> {
-    let standing = (0..STANDING).map(standing);
-    standing.chain(DAILY.all(world)).filter_map(|place| Award::of(world, place))
+    let permanent = (0..PERMANENT).map(permanent);
+    permanent.chain(DAILY.all(world)).filter_map(|place| Award::of(world, place))
 }
 
-fn standing(vehicle: u64) -> Place {
-    Place { day: after(STANDING_FROM, 7 * vehicle), index: 9 }
+fn permanent(vehicle: u64) -> Place {
+    Place { day: after(PERMANENT_FROM, 7 * vehicle), index: 9 }
 }
 
-fn is_standing(place: Place) -> bool {
-    (0..STANDING).any(|vehicle| standing(vehicle) == place)
+fn is_permanent(place: Place) -> bool {
+    (0..PERMANENT).any(|vehicle| permanent(vehicle) == place)
 }
 
-/// What a place's award is called, and whose it is.
+/// Generates the number and the agency of an award.
 fn named(world: &World, place: Place) -> (String, &'static Agency, &'static (&'static str, &'static str, char)) {
-    let dice = DAILY.dice(world, place);
-    let agency = dice.choose(1, AGENCIES);
-    let kind = if is_standing(place) || dice.once_in(2, 8) { dice.choose(3, VEHICLES) } else { dice.choose(4, CONTRACTS) };
+    let random = DAILY.random(world, place);
+    let agency = random.choose(1, AGENCIES);
+    let kind = if is_permanent(place) || random.once_in(2, 8) { random.choose(3, VEHICLES) } else { random.choose(4, CONTRACTS) };
     let fiscal_year = (place.day.year() + i16::from(place.day.month() >= 10)) % 100;
     (format!("{}{fiscal_year:02}{}{:06}", agency.prefix, kind.2, place.number()), agency, kind)
 }
 
 impl Award {
     fn of(world: &World, place: Place) -> Option<Self> {
-        let dice = DAILY.dice(world, place);
+        let random = DAILY.random(world, place);
         let (piid, agency, &(code, words, _)) = named(world, place);
         let is_vehicle = code.starts_with("IDV");
-        let parent = matches!(code, "A" | "C").then(|| named(world, standing(dice.below(5, STANDING))));
-        let start = after(place.day, dice.below(6, 30));
-        let days = if is_vehicle { 1_800 } else { 45 + dice.below(7, 420) };
-        let options = if is_vehicle { 0 } else { dice.below(8, 4) };
-        let base = base_cents(dice, is_vehicle);
+        let parent = matches!(code, "A" | "C").then(|| named(world, permanent(random.below(5, PERMANENT))));
+        let start = after(place.day, random.below(6, 30));
+        let days = if is_vehicle { 1_800 } else { 45 + random.below(7, 420) };
+        let options = if is_vehicle { 0 } else { random.below(8, 4) };
+        let base = base_cents(random, is_vehicle);
         let mut course = Course { start, end: after(start, days), options, base };
         let potential_end = after(course.end, 365 * options);
         let mut actions: Vec<Action> =
             vec![Action { number: "0".to_owned(), day: place.day, letter: None, cents: base, modified: place.day }];
         let mut day = place.day;
         for number in 1..=MODIFICATIONS_MAX {
-            day = business_day_after(day, 20 + dice.below(100 + number, 70));
+            day = business_day_after(day, 20 + random.below(100 + number, 70));
             if day > world.today {
                 break;
             }
-            let (letter, cents) = course.next(day, dice, 200 + number);
+            let (letter, cents) = course.next(day, random, 200 + number);
             actions.push(Action { number: format!("P{number:05}"), day, letter: Some(letter), cents, modified: day });
             if matches!(letter, "E" | "F" | "K") {
                 break;
@@ -105,19 +105,19 @@ impl Award {
         }
         let mut seen = Vec::with_capacity(actions.len());
         for (at, action) in (0..).zip(actions) {
-            seen.extend(published(action, at, dice, agency, world.today));
+            seen.extend(published(action, at, random, agency, world.today));
         }
-        // What is published of an award begins with its base.
+        // An award is published from its base on.
         seen.first()?;
         let exercised = u64::try_from(seen.iter().filter(|action| action.letter == Some("G")).count()).unwrap_or(0);
         Some(Self {
             place,
-            dice,
+            random,
             piid,
             parent: parent.map(|(piid, agency, _)| (piid, agency)),
             agency,
-            recipient: dice.choose(9, RECIPIENTS),
-            work: dice.choose(10, WORK),
+            recipient: random.choose(9, RECIPIENTS),
+            work: random.choose(10, WORK),
             code,
             words,
             start,
@@ -132,7 +132,7 @@ impl Award {
         self.code.starts_with("IDV")
     }
 
-    /// The lasting id.
+    /// Returns the permanent id.
     pub(super) fn id(&self) -> String {
         let (piid, agency) = (&self.piid, self.agency.sub.1);
         if self.is_vehicle() {
@@ -142,23 +142,23 @@ impl Award {
         format!("CONT_AWD_{piid}_{agency}_{parent}_{parent_agency}")
     }
 
-    /// Number and agency's code of the parent, or what stands for none.
+    /// Returns number and agency code of the parent, or the placeholder for none.
     fn parent(&self) -> (&str, &'static str) {
         self.parent.as_ref().map_or((NONE, NONE), |(piid, agency)| (piid, agency.sub.1))
     }
 
-    /// The id of one of its actions.
+    /// Returns the id of one of its actions.
     pub(super) fn action_id(&self, action: &Action) -> String {
         let (parent, parent_agency) = self.parent();
         format!("CONT_TX_{}_{parent_agency}_{}_{}_{parent}_0", self.agency.sub.1, self.piid, action.number)
     }
 
-    /// The number of the database's row, which is not lasting.
+    /// Returns the number of the database row, which is not permanent.
     pub(super) fn internal_id(&self) -> u64 {
         200_000_000 + self.place.number()
     }
 
-    /// The action with the newest day.
+    /// Returns the action with the latest date.
     pub(super) fn latest(&self) -> &Action {
         &self.actions[self.actions.len() - 1]
     }
@@ -167,13 +167,13 @@ impl Award {
         self.place.day
     }
 
-    /// All that is obligated.
+    /// Returns the total obligation.
     pub(super) fn cents(&self) -> i64 {
         self.actions.iter().map(|action| action.cents).sum()
     }
 }
 
-/// What was agreed, as it goes on.
+/// Generates a description for the next action.
 struct Course {
     start: Date,
     end: Date,
@@ -182,8 +182,8 @@ struct Course {
 }
 
 impl Course {
-    /// The letter and the cents of the next modification.
-    fn next(&mut self, day: Date, dice: Dice, tag: u64) -> (&'static str, i64) {
+    /// Generates type and cents of the next modification.
+    fn next(&mut self, day: Date, random: Random, tag: u64) -> (&'static str, i64) {
         let part = |percent: u64| self.base / 100 * i64::try_from(percent).unwrap_or(0);
         let is_near = day >= day_before(self.end, 60);
         if is_near && self.options > 0 {
@@ -192,40 +192,40 @@ impl Course {
             return ("G", self.base);
         }
         if day > after(self.end, 30) {
-            return ("K", -part(dice.below(tag, 4)));
+            return ("K", -part(random.below(tag, 4)));
         }
-        match dice.below(tag, 20) {
-            0..6 => ("C", part(5 + dice.below(tag + 1_000, 20))),
-            6..9 => ("B", part(2 + dice.below(tag + 1_000, 30))),
+        match random.below(tag, 20) {
+            0..6 => ("C", part(5 + random.below(tag + 1_000, 20))),
+            6..9 => ("B", part(2 + random.below(tag + 1_000, 30))),
             9 => ("A", part(20)),
-            10 => ("D", -part(1 + dice.below(tag + 1_000, 8))),
+            10 => ("D", -part(1 + random.below(tag + 1_000, 8))),
             11 if day > after(self.start, 90) => ("F", -part(30)),
             _ => ("M", 0),
         }
     }
 }
 
-/// What is obligated at first, in cents. Vehicles obligate nothing, a quarter of the contracts is large.
-fn base_cents(dice: Dice, is_vehicle: bool) -> i64 {
-    let dollars = match dice.below(11, 4) {
+/// Generates the initial obligation in cents. Vehicles obligate nothing, and a quarter of the contracts is large.
+fn base_cents(random: Random, is_vehicle: bool) -> i64 {
+    let dollars = match random.below(11, 4) {
         _ if is_vehicle => 0,
-        0 => 5_500_000 + dice.below(12, 60_000_000),
-        _ => 15_000 + dice.below(12, 2_500_000),
+        0 => 5_500_000 + random.below(12, 60_000_000),
+        _ => 15_000 + random.below(12, 2_500_000),
     };
-    i64::try_from(dollars * 100 + if dollars == 0 { 0 } else { dice.below(13, 100) }).unwrap_or(0)
+    i64::try_from(dollars * 100 + if dollars == 0 { 0 } else { random.below(13, 100) }).unwrap_or(0)
 }
 
-/// The action as it is published by a day, if it is. It is reported within days, and published in the night after; a few are corrected later,
-/// under the same number.
-fn published(action: Action, at: u64, dice: Dice, agency: &Agency, today: Date) -> Option<Action> {
+/// Returns the action as it is published by a day, if it is. It is reported within days and published in the following night; a few are
+/// corrected later under the same number.
+fn published(action: Action, at: u64, random: Random, agency: &Agency, today: Date) -> Option<Action> {
     let tag = 4_000 + at * 4;
-    let modified = business_day_after(action.day, dice.below(tag, 3));
+    let modified = business_day_after(action.day, random.below(tag, 3));
     let late = if agency.is_late { LATE_DAYS } else { 0 };
     if after(modified, late + 1) > today {
         return None;
     }
-    let corrected = business_day_after(modified, 6 + dice.below(tag + 1, 25));
-    if !dice.once_in(tag + 2, 14) || action.cents == 0 || after(corrected, late + 1) > today {
+    let corrected = business_day_after(modified, 6 + random.below(tag + 1, 25));
+    if !random.once_in(tag + 2, 14) || action.cents == 0 || after(corrected, late + 1) > today {
         return Some(Action { modified, ..action });
     }
     Some(Action { modified: corrected, cents: action.cents + action.cents.abs() / 20, ..action })

@@ -1,17 +1,17 @@
-//! One award with all that is told of it, and the list of its actions.
+//! The details of one award, and the list of its actions.
 
 use serde_json::{Value, json};
 
 use super::award::{Action, Award};
 use super::words::{Agency, action_words};
 use super::{dollars, slug};
-use crate::chance::mix;
+use crate::random::mix;
 
-/// The answer about one award.
+/// Builds the answer for one award.
 pub(super) fn award(award: &Award) -> Value {
     let (latest, recipient, work) = (award.latest(), award.recipient, award.work);
-    // One form at some awards, another at others.
-    let modified = if award.dice.once_in(60, 2) { latest.modified.to_string() } else { format!("{} 08:15:30", latest.modified) };
+    // The format differs between awards.
+    let modified = if award.random.once_in(60, 2) { latest.modified.to_string() } else { format!("{} 08:15:30", latest.modified) };
     let potential_end = (!award.is_vehicle()).then(|| format!("{} 00:00:00", award.potential_end));
     let is_own_parent = recipient.parent.1 == recipient.uei;
     json!({
@@ -23,7 +23,7 @@ pub(super) fn award(award: &Award) -> Value {
         "type_description": award.words,
         "description": work[4],
         "total_obligation": dollars(award.cents()),
-        "total_outlay": (!award.dice.once_in(61, 2)).then(|| dollars(award.cents() / 2)),
+        "total_outlay": (!award.random.once_in(61, 2)).then(|| dollars(award.cents() / 2)),
         "subaward_count": 0,
         "total_subaward_amount": null,
         "date_signed": award.signed().to_string(),
@@ -71,20 +71,20 @@ fn agency(agency: &Agency) -> Value {
     })
 }
 
-/// What is set aside, for small firms or for nobody.
+/// The set-aside for small firms, if there is one.
 pub(super) fn set_aside(award: &Award) -> &'static str {
     if award.recipient.is_small { "SBA" } else { "NONE" }
 }
 
 pub(super) fn extent_competed(award: &Award) -> &'static str {
-    award.dice.pick(62, &["A", "A", "A", "C", "D"])
+    award.random.pick(62, &["A", "A", "A", "C", "D"])
 }
 
 fn contract(award: &Award) -> Value {
     let [naics, naics_words, psc, psc_words, _] = award.work;
-    let offers = if extent_competed(award) == "C" { 1 } else { 1 + award.dice.below(63, 8) };
+    let offers = if extent_competed(award) == "C" { 1 } else { 1 + award.random.below(63, 8) };
     json!({
-        "solicitation_identifier": award.dice.once_in(64, 2).then(|| format!("{}R{:04}", award.agency.prefix, award.place.number() % 10_000)),
+        "solicitation_identifier": award.random.once_in(64, 2).then(|| format!("{}R{:04}", award.agency.prefix, award.place.number() % 10_000)),
         "number_of_offers_received": offers.to_string(),
         "extent_competed": extent_competed(award),
         "extent_competed_description": match extent_competed(award) {
@@ -94,8 +94,8 @@ fn contract(award: &Award) -> Value {
         },
         "type_set_aside": set_aside(award),
         "type_set_aside_description": if award.recipient.is_small { "SMALL BUSINESS SET ASIDE - TOTAL" } else { "NO SET ASIDE USED." },
-        "type_of_contract_pricing": award.dice.pick(65, &["J", "J", "Y", "S"]),
-        "multiple_or_single_award_description": award.is_vehicle().then(|| award.dice.pick(66, &["MULTIPLE AWARD", "SINGLE AWARD"])),
+        "type_of_contract_pricing": award.random.pick(65, &["J", "J", "Y", "S"]),
+        "multiple_or_single_award_description": award.is_vehicle().then(|| award.random.pick(66, &["MULTIPLE AWARD", "SINGLE AWARD"])),
         "naics": naics,
         "naics_description": naics_words,
         "product_or_service_code": psc,
@@ -103,14 +103,14 @@ fn contract(award: &Award) -> Value {
     })
 }
 
-/// The site's own id of a recipient; its last letter says whether it is a firm or a whole family of firms.
+/// Returns the site's own id of a recipient; its last letter tells whether it is a firm or a group of firms.
 pub(super) fn hash(uei: &str, level: char) -> String {
     let number = uei.bytes().fold(0, |sum, byte| mix(sum ^ u64::from(byte)));
     let (high, low) = (number >> 32, number & 0xffff_ffff);
     format!("{high:08x}-{:04x}-{:04x}-{:04x}-{low:012x}-{level}", low >> 16, high & 0xffff, low & 0xffff)
 }
 
-/// One action in the list of an award's.
+/// Builds one action in the list of an award.
 pub(super) fn action(award: &Award, action: &Action) -> Value {
     json!({
         "id": award.action_id(action),

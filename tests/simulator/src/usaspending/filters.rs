@@ -1,11 +1,11 @@
-//! The filters of the searches, and what they leave.
+//! The filters of the searches.
 
 use jiff::civil::Date;
 use serde_json::{Value, json};
 
 use super::award::{Action, Award};
 
-/// Nothing older can be searched.
+/// The earliest date that can be searched.
 pub(super) const FIRST_DAY: Date = Date::constant(2007, 10, 1);
 const KNOWN: &[&str] = &[
     "award_type_codes",
@@ -32,13 +32,13 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("direct_payments", &["06", "10"]),
 ];
 
-/// The names of filters that there are not.
+/// Returns the names of unknown filters.
 pub(super) fn unknown(filters: &Value) -> Vec<&str> {
     let names = filters.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
     names.filter(|name| !KNOWN.contains(name)).collect()
 }
 
-/// What is wrong with the types asked for, which must be of one group.
+/// Checks the requested types, which must be of one group.
 pub(super) fn check_types(filters: &Value) -> Result<(), Value> {
     let codes: Vec<&str> = texts(filters, "award_type_codes").collect();
     if codes.is_empty() {
@@ -53,24 +53,24 @@ pub(super) fn check_types(filters: &Value) -> Result<(), Value> {
     Err(json!({"detail": words, "message": words, "award_type_groups": groups}))
 }
 
-/// The texts of a filter.
+/// Returns the texts of a filter.
 fn texts<'a>(filters: &'a Value, name: &str) -> impl Iterator<Item = &'a str> {
     filters.get(name).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Whether a filter that is a list has one that fits, or is not there.
+/// Whether a list filter matches or is absent.
 fn any(filters: &Value, name: &str, mut fits: impl FnMut(&Value) -> bool) -> bool {
     filters.get(name).and_then(Value::as_array).is_none_or(|list| list.is_empty() || list.iter().any(&mut fits))
 }
 
-/// Whether an award is what a search of awards asks for.
+/// Whether an award matches a search for awards.
 pub(super) fn fits_award(award: &Award, filters: &Value) -> bool {
     any(filters, "time_period", |period| Period::of(period).is_some_and(|period| period.has_award(award)))
         && any(filters, "award_amounts", |range| is_between(award.cents(), range))
         && fits(award, filters)
 }
 
-/// Whether an action is what a search of transactions asks for.
+/// Whether an action matches a search for transactions.
 pub(super) fn fits_action(award: &Award, action: &Action, filters: &Value) -> bool {
     any(filters, "time_period", |period| Period::of(period).is_some_and(|period| period.has_action(award, action)))
         && any(filters, "award_amounts", |range| is_between(action.cents, range))
@@ -78,21 +78,21 @@ pub(super) fn fits_action(award: &Award, action: &Action, filters: &Value) -> bo
 }
 
 fn fits(award: &Award, filters: &Value) -> bool {
-    let holds = |own: &str, asked: &Value| asked.as_str().is_some_and(|asked| own.to_lowercase().contains(&asked.to_lowercase()));
+    let holds = |own: &str, wanted: &Value| wanted.as_str().is_some_and(|wanted| own.to_lowercase().contains(&wanted.to_lowercase()));
     any(filters, "award_type_codes", |code| code == award.code)
         && is_of_code(award.work[0], filters.get("naics_codes"))
         && is_of_code(award.work[2], filters.get("psc_codes"))
         && any(filters, "agencies", |agency| is_of_agency(award, agency))
-        && any(filters, "recipient_search_text", |asked| {
-            holds(award.recipient.name, asked) || holds(award.recipient.uei, asked) || holds(award.recipient.parent.0, asked)
+        && any(filters, "recipient_search_text", |wanted| {
+            holds(award.recipient.name, wanted) || holds(award.recipient.uei, wanted) || holds(award.recipient.parent.0, wanted)
         })
-        && any(filters, "award_ids", |asked| {
-            let asked = asked.as_str().unwrap_or_default();
-            // Between quotation marks it is the whole number.
-            asked.strip_prefix('"').and_then(|id| id.strip_suffix('"')).map_or_else(|| award.piid.contains(asked), |id| award.piid == id)
+        && any(filters, "award_ids", |wanted| {
+            let wanted = wanted.as_str().unwrap_or_default();
+            // In quotation marks the whole number must match.
+            wanted.strip_prefix('"').and_then(|id| id.strip_suffix('"')).map_or_else(|| award.piid.contains(wanted), |id| award.piid == id)
         })
-        && any(filters, "keywords", |asked| {
-            holds(award.work[1], asked) || holds(award.work[4], asked) || holds(award.recipient.name, asked)
+        && any(filters, "keywords", |wanted| {
+            holds(award.work[1], wanted) || holds(award.work[4], wanted) || holds(award.recipient.name, wanted)
         })
         && any(filters, "place_of_performance_locations", |place| is_at(award, place))
         && any(filters, "recipient_locations", |place| is_at(award, place))
@@ -101,24 +101,24 @@ fn fits(award: &Award, filters: &Value) -> bool {
         && filters.get("award_unique_id").and_then(Value::as_str).is_none_or(|id| award.id() == id)
 }
 
-/// Whether a code begins as one asked for does, and not as one that is excluded. A list alone is what is required.
-fn is_of_code(own: &str, asked: Option<&Value>) -> bool {
-    let Some(asked) = asked else { return true };
+/// Whether a code begins with a required prefix and with none of the excluded ones. A plain list is a list of required prefixes.
+fn is_of_code(own: &str, wanted: Option<&Value>) -> bool {
+    let Some(wanted) = wanted else { return true };
     let begins = |list: &Value| {
         let codes = list.as_array().into_iter().flatten();
-        // Codes of the hierarchy of products come as paths.
+        // Product codes come as paths of a hierarchy.
         codes.filter_map(|code| code.as_array().map_or(code.as_str(), |path| path.last()?.as_str())).any(|code| own.starts_with(code))
     };
-    if asked.is_array() {
-        return begins(asked);
+    if wanted.is_array() {
+        return begins(wanted);
     }
-    let has = |name: &str| asked.get(name).filter(|list| list.as_array().is_some_and(|list| !list.is_empty()));
+    let has = |name: &str| wanted.get(name).filter(|list| list.as_array().is_some_and(|list| !list.is_empty()));
     has("require").is_none_or(begins) && !has("exclude").is_some_and(begins)
 }
 
-fn is_of_agency(award: &Award, asked: &Value) -> bool {
-    let own = if asked["tier"] == "subtier" { award.agency.sub.0 } else { award.agency.top.0 };
-    asked["name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case(own))
+fn is_of_agency(award: &Award, wanted: &Value) -> bool {
+    let own = if wanted["tier"] == "subtier" { award.agency.sub.0 } else { award.agency.top.0 };
+    wanted["name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case(own))
 }
 
 fn is_at(award: &Award, place: &Value) -> bool {
@@ -132,7 +132,7 @@ fn is_between(cents: i64, range: &Value) -> bool {
     bound("lower_bound").is_none_or(|least| dollars >= least) && bound("upper_bound").is_none_or(|most| dollars <= most)
 }
 
-/// Days, and which date they are of.
+/// A range of days, and which date it refers to.
 struct Period<'a> {
     from: Date,
     to: Date,
@@ -150,14 +150,14 @@ impl<'a> Period<'a> {
         day >= self.from && day <= self.to
     }
 
-    /// Each date of an award is that of its newest action, or of its base.
+    /// Each date of an award is that of its latest action, or of its base.
     fn has_award(&self, award: &Award) -> bool {
         let latest = award.latest();
         match self.by {
             "last_modified_date" => self.has(latest.modified),
             "date_signed" | "new_awards_only" => self.has(award.signed()),
             "action_date" => self.has(latest.day),
-            // Without a type it begins by one date and ends by another.
+            // Without a date type the start and end refer to different dates.
             _ => latest.day >= self.from && award.signed() <= self.to,
         }
     }

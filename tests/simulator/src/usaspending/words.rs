@@ -1,15 +1,15 @@
-//! Who buys, what is bought, and of whom. Agencies and codes are real, all firms are invented.
+//! Agencies, products and firms. Agencies and codes are real, all firms are invented.
 
-/// An agency that buys.
+/// A purchasing agency.
 pub(super) struct Agency {
-    /// The upper tier: name and code.
+    /// The top-tier agency: name and code.
     pub(super) top: (&'static str, &'static str),
-    /// The lower tier: name and code. Its code stands in the ids of its awards.
+    /// The subtier agency: name and code. The code is part of the ids of its awards.
     pub(super) sub: (&'static str, &'static str),
     pub(super) office: &'static str,
-    /// What its award numbers begin with.
+    /// The prefix of its award numbers.
     pub(super) prefix: &'static str,
-    /// Whether what it does is published ninety days late.
+    /// Whether its actions are published ninety days late.
     pub(super) is_late: bool,
 }
 
@@ -43,14 +43,14 @@ pub(super) const AGENCIES: &[Agency] = &[
     Agency { is_late: true, ..agency(DEFENSE, ("Department of the Navy", "1700"), "NAVAL AIR SYSTEMS COMMAND", "N00019") },
 ];
 
-/// A firm that sells.
+/// A supplier.
 pub(super) struct Recipient {
     pub(super) name: &'static str,
     pub(super) uei: &'static str,
-    /// The firm it belongs to, which may be itself: name and UEI.
+    /// Its parent firm, which may be itself: name and UEI.
     pub(super) parent: (&'static str, &'static str),
     pub(super) city: &'static str,
-    /// Letters and name.
+    /// Code letters and name.
     pub(super) state: (&'static str, &'static str),
     pub(super) is_small: bool,
 }
@@ -133,7 +133,7 @@ pub(super) const RECIPIENTS: &[Recipient] = &[
     ),
 ];
 
-/// What is bought: NAICS and its words, PSC and its words, a description.
+/// Purchases: NAICS and its description, PSC and its description, a text.
 pub(super) const WORK: &[[&str; 5]] = &[
     [
         "541512",
@@ -170,7 +170,7 @@ pub(super) const WORK: &[[&str; 5]] = &[
     ],
 ];
 
-/// Types of awards: code, words, and the letter in their numbers.
+/// Award types: code, description, and the letter in their numbers.
 pub(super) const CONTRACTS: &[(&str, &str, char)] =
     &[("A", "BPA CALL", 'A'), ("B", "PURCHASE ORDER", 'P'), ("C", "DELIVERY ORDER", 'F'), ("D", "DEFINITIVE CONTRACT", 'C')];
 pub(super) const VEHICLES: &[(&str, &str, char)] = &[
@@ -179,7 +179,7 @@ pub(super) const VEHICLES: &[(&str, &str, char)] = &[
     ("IDV_E", "BLANKET PURCHASE AGREEMENT", 'A'),
 ];
 
-/// What an action is, by its letter.
+/// The kinds of an action, by letter.
 pub(super) fn action_words(letter: &str) -> &'static str {
     match letter {
         "A" => "ADDITIONAL WORK (NEW AGREEMENT, JUSTIFICATION REQUIRED)",

@@ -1,4 +1,4 @@
-//! Where things are, and how THE LISTs read: topics, kinds of facts, upstreams, services, each from its source.
+//! The layout of the repository: where the lists of topics, kinds of facts, upstreams and services are, and how to read them.
 
 use crate::Error;
 use crate::tree::Tree;
@@ -7,37 +7,37 @@ use crate::tree::Tree;
 pub const UPSTREAMS: (&str, &str) = ("ingest/upstreams/src/lib.rs", "pub static ALL: &[&dyn Upstream] =");
 /// THE LIST of topics.
 pub const TOPICS: (&str, &str) = ("schemas/src/topics.rs", "pub const ALL: &[Topic] =");
-/// Every version of every topic's schema.
+/// THE LIST of schemas: every version of every topic's schema.
 pub const SCHEMAS: (&str, &str) = ("schemas/src/avro.rs", "pub const ALL: &[SchemaText] =");
 /// THE LIST of services' views.
 pub const VIEWS: (&str, &str) = ("schemas/src/views/mod.rs", "pub const SERVICES: &[&ViewDef] =");
-/// THE LIST of services that readers reach.
+/// THE LIST of services in the API.
 pub const SERVICES: (&str, &str) = ("api/src/services/mod.rs", "pub fn all() -> Vec<Service>");
-/// The kinds of facts, one a line of its macro.
+/// The kinds of facts, one per line of a macro.
 pub const KINDS: &str = "schemas/src/facts/mod.rs";
-/// THE LIST of services' folds, one a line of its macro.
+/// THE LIST of services' folds, one per line of a macro.
 pub const FOLDS: &str = "projector/src/services/mod.rs";
-/// The manual of all settings.
+/// The default settings, which document every setting.
 pub const SETTINGS: &str = "src/default.toml";
 /// The table of public errors.
 pub const CODES: &str = "schemas/src/error_code.rs";
-/// The pages that list topics: every one, and whether private ones are among them.
+/// The documents that list topics, and whether they list private topics too.
 pub const TOPIC_PAGES: &[(&str, bool)] = &[("ops/docs/contributing/architecture.md", true), ("ops/docs/reference/topics.md", false)];
 
-/// A list as it stands in a text.
+/// A list found in a source text.
 #[derive(Debug)]
 pub struct List<'a> {
-    /// Its line, from 1.
+    /// The line of its opening bracket, from 1.
     pub line: usize,
-    /// Where it begins and ends: after the bracket that opens it, at the one that closes it.
+    /// The byte offset after the opening bracket, and that of the closing one.
     pub(crate) open: usize,
     pub(crate) close: usize,
-    /// What stands between.
+    /// The text between the brackets.
     pub(crate) inner: &'a str,
 }
 
 impl<'a> List<'a> {
-    /// Its items, each with its line.
+    /// The items, each with its line.
     pub fn items(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
         let (mut depth, mut line, inner) = (0_i32, self.line, self.inner);
         let parts = inner.split_inclusive(move |c: char| {
@@ -54,12 +54,12 @@ impl<'a> List<'a> {
     }
 }
 
-/// The list in brackets that comes next after `head`.
+/// Finds the first list in brackets after `head`.
 ///
 /// # Errors
 /// When there is none.
 pub fn list<'a>(text: &'a str, head: &str) -> Result<List<'a>, String> {
-    let missing = || format!("holds no \"{head}\"");
+    let missing = || format!("has no \"{head}\"");
     let after = text.find(head).ok_or_else(missing)? + head.len();
     let rest = text.get(after..).unwrap_or_default();
     let open = after + rest.find('[').ok_or_else(missing)? + 1;
@@ -74,54 +74,65 @@ pub fn list<'a>(text: &'a str, head: &str) -> Result<List<'a>, String> {
     Ok(List { line, open, close: open + inner.len(), inner })
 }
 
-/// The module that an item of a list is of: `awards` for `awards::service()`.
+/// Returns the module of a list item: `awards` for `awards::service()`.
 #[must_use]
 pub fn module(item: &str) -> &str {
     item.trim_start_matches('&').split("::").next().unwrap_or_default()
 }
 
-/// The name that a row of a table begins with.
+/// Returns the name at the start of a table row.
 #[must_use]
 pub fn row_name(line: &str) -> Option<&str> {
     line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name)
 }
 
-/// A topic as its constant says.
+/// A topic, read from its constant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topic {
-    /// `GRANTS`.
+    /// The constant's name, `GRANTS`.
     pub constant: String,
-    /// `grants`.
+    /// The topic's name, `grants`.
     pub name: String,
-    /// `Facts`.
+    /// The variant of `TopicKind`, `Facts`.
     pub kind: String,
-    /// Whether readers are kept from it.
+    /// Whether the topic is private.
     pub private: bool,
     /// The line, from 1.
     pub line: usize,
 }
 
-/// The constants of topics, in the order of the file.
+/// Reads the constants of topics, in the order of the file. A source that does not parse has none.
 #[must_use]
 pub fn topics(text: &str) -> Vec<Topic> {
-    let read = |(at, line): (usize, &str)| {
-        let (constant, rest) = line.strip_prefix("pub const ")?.split_once(": Topic = ")?;
-        let (_, rest) = rest.split_once("name: \"")?;
-        let (name, rest) = rest.split_once('"')?;
-        let (_, rest) = rest.split_once("TopicKind::")?;
-        let (kind, rest) = rest.split_once(',')?;
-        Some(Topic {
-            constant: constant.to_owned(),
-            name: name.to_owned(),
-            kind: kind.to_owned(),
-            private: rest.contains("private: true"),
-            line: at + 1,
-        })
-    };
-    text.lines().enumerate().filter_map(read).collect()
+    let items = syn::parse_file(text).map(|file| file.items).unwrap_or_default();
+    items.iter().filter_map(topic).collect()
 }
 
-/// The topics in the order of THE LIST.
+/// Reads a constant like `pub const GRANTS: Topic = Topic { name: "grants", kind: TopicKind::Facts, partitions: 4, private: false };`.
+fn topic(item: &syn::Item) -> Option<Topic> {
+    let syn::Item::Const(item) = item else { return None };
+    let syn::Expr::Struct(value) = item.expr.as_ref() else { return None };
+    let field = |name: &str| {
+        let is_named = |field: &&syn::FieldValue| matches!(&field.member, syn::Member::Named(ident) if ident == name);
+        value.fields.iter().find(is_named).map(|field| &field.expr)
+    };
+    let literal = |name: &str| match field(name)? {
+        syn::Expr::Lit(literal) => Some(&literal.lit),
+        _ => None,
+    };
+    let syn::Lit::Str(name) = literal("name")? else { return None };
+    let syn::Lit::Bool(private) = literal("private")? else { return None };
+    let syn::Expr::Path(kind) = field("kind")? else { return None };
+    Some(Topic {
+        constant: item.ident.to_string(),
+        name: name.value(),
+        kind: kind.path.segments.last()?.ident.to_string(),
+        private: private.value,
+        line: item.const_token.span.start().line,
+    })
+}
+
+/// Reads the topics in the order of THE LIST.
 ///
 /// # Errors
 /// When the list cannot be read, or names a topic without a constant.
@@ -131,25 +142,25 @@ pub fn topics_in_order(tree: &Tree) -> Result<Vec<Topic>, Error> {
     let all = topics(text);
     let find = |(_, constant): (usize, &str)| {
         let found = all.iter().find(|topic| topic.constant == constant);
-        found.cloned().ok_or_else(|| form(format!("{constant} is listed and is no constant")))
+        found.cloned().ok_or_else(|| form(format!("{constant} is listed and has no constant")))
     };
     list(text, TOPICS.1).map_err(form)?.items().map(find).collect()
 }
 
-/// A kind of fact as its line says.
+/// A kind of fact, read from its line in the macro.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// Its module, which has the topic's name.
     pub module: String,
-    /// `GrantFact`.
+    /// The record's type, `GrantFact`.
     pub record: String,
-    /// `GRANTS`.
+    /// The topic's constant, `GRANTS`.
     pub constant: String,
     /// The line, from 1.
     pub line: usize,
 }
 
-/// The module of a kind's line, `Grant(grants::GrantFact) = GRANTS;`.
+/// Returns the module of a macro line like `Grant(grants::GrantFact) = GRANTS;`.
 #[must_use]
 pub fn kind_module(line: &str) -> Option<&str> {
     let (variant, rest) = line.trim().strip_suffix(';')?.split_once('(')?;
@@ -158,7 +169,7 @@ pub fn kind_module(line: &str) -> Option<&str> {
     (is_word(variant) && is_word(module) && is_word(record)).then_some(module)
 }
 
-/// The kinds of facts, in the order of the file.
+/// Reads the kinds of facts, in the order of the file.
 #[must_use]
 pub fn kinds(text: &str) -> Vec<Kind> {
     let read = |(at, line): (usize, &str)| {
@@ -170,13 +181,13 @@ pub fn kinds(text: &str) -> Vec<Kind> {
     text.lines().enumerate().filter_map(read).collect()
 }
 
-/// The service of a line of THE LIST of folds.
+/// Returns the service of a line in THE LIST of folds.
 #[must_use]
 pub fn fold(line: &str) -> Option<&str> {
     line.trim().strip_prefix("$act!($crate::services::")?.split_once("::").map(|(module, _)| module)
 }
 
-/// The codes of public errors, each with its line and status.
+/// Reads the codes of public errors, each with its line and status.
 #[must_use]
 pub fn codes(text: &str) -> Vec<(usize, &str, u16)> {
     text.lines()
@@ -188,7 +199,7 @@ pub fn codes(text: &str) -> Vec<(usize, &str, u16)> {
         .collect()
 }
 
-/// The names of the sections of a group in the settings, each with its line.
+/// Reads the section names of a group in the settings, each with its line.
 #[must_use]
 pub fn sections<'a>(text: &'a str, group: &str) -> Vec<(usize, &'a str)> {
     let name = |line: &'a str| line.strip_prefix('[')?.strip_suffix(']')?.strip_prefix(group)?.strip_prefix('.');

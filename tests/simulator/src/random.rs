@@ -1,6 +1,6 @@
-//! Chance that can be repeated: every number follows from a seed and what it is for, in any order.
+//! Reproducible random numbers: every number follows from a seed and its purpose, independent of the order of calls.
 
-/// Scatters the bits of a number (the finisher of a common counter-based generator).
+/// Mixes the bits of a number (the finisher of a common counter-based generator).
 pub(crate) fn mix(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -8,11 +8,12 @@ pub(crate) fn mix(number: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The dice of one thing (a record, a change, a request). A roll is named by its tag, so that adding one moves no other.
+/// The random numbers of one object (a record, a change, a request). Each number is named by a tag, so that adding one does not change the
+/// others.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Dice(u64);
+pub(crate) struct Random(u64);
 
-impl Dice {
+impl Random {
     pub(crate) fn new(seed: u64, kind: u64, index: u64) -> Self {
         Self(mix(mix(seed ^ kind.wrapping_mul(0xa076_1d64_78bd_642f)) ^ index))
     }
@@ -21,7 +22,7 @@ impl Dice {
         mix(self.0 ^ tag.wrapping_mul(0xe703_7ed1_a0b4_28db))
     }
 
-    /// From 0 to below `end`; 0 when there is nothing to choose from.
+    /// Returns a number from 0 to below `end`; 0 when `end` is 0.
     pub(crate) fn below(self, tag: u64, end: u64) -> u64 {
         if end == 0 { 0 } else { self.roll(tag) % end }
     }
@@ -30,17 +31,17 @@ impl Dice {
         list.get(self.below(tag, list.len() as u64) as usize).copied().unwrap_or("")
     }
 
-    /// One of a list, which must have some.
+    /// Picks an item of a list, which must not be empty.
     pub(crate) fn choose<T>(self, tag: u64, list: &[T]) -> &T {
         &list[self.below(tag, list.len() as u64) as usize]
     }
 
-    /// True once in `of` times.
+    /// Returns true with a probability of one in `of`.
     pub(crate) fn once_in(self, tag: u64, of: u64) -> bool {
         self.below(tag, of) == 0
     }
 
-    /// From 0.0 to below 1.0.
+    /// Returns a number from 0.0 to below 1.0.
     pub(crate) fn unit(self, tag: u64) -> f64 {
         (self.roll(tag) >> 11) as f64 / (1_u64 << 53) as f64
     }

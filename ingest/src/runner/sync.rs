@@ -1,0 +1,453 @@
+//! The sync loop: one sync run of one stream. It fetches, maps, compares, appends and saves checkpoints. Nothing else in ingestion waits or
+//! retries.
+//!
+//! ```text
+//! run_started -> [ fetch -> map -> compare with heads -> append facts -> wait for heads -> run_marked ]* -> run_finished | run_failed
+//! ```
+//!
+//! - A sync run first waits until all earlier facts are projected into the heads.
+//! - Run events chain under the key `@run/STREAM`. The events of a process that was overtaken do not chain, and it stops when it sees that.
+//! - `run_marked` is the checkpoint of a page. It is appended with the facts of the next page, after the facts of its own page are
+//!   acknowledged. A crash therefore repeats a page; the facts of that page then equal their heads, so nothing is appended again.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use event_log::Append;
+use jiff::ToSpan;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use schemas::event::{FactKind, Head, Run, run_key};
+use schemas::position::{LogOffset, UpstreamCursor};
+use schemas::topics::Topic;
+use schemas::views::engine::RunRow;
+use upstreams::http::{Client, Fetched, Validators};
+use upstreams::{Answer, Page, Request, Settings, Stream, Upstream, UpstreamError, Window};
+use view_store::engine;
+
+use super::{Outcome, Runner, StreamValidators};
+use crate::facts::{Hashed, Writer};
+use crate::snapshot::{self, MissingKeys, Seen};
+use crate::{Error, metrics, reason};
+
+/// How many times a page is requested when its answers are refused.
+const PAGE_ATTEMPTS_MAX: u32 = 3;
+/// The pause before the second request of a page. It doubles with every further request.
+const PAGE_RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// The most pages of one sync run. A run with more pages is most likely stuck in a cycle.
+const PAGES_MAX: i64 = 100_000;
+/// How many observations are compared and appended at once. Some upstreams answer with all their records in one page.
+const OBSERVATIONS_MAX: usize = 2_000;
+/// How many missing keys the event `run_finished` may name.
+const MISSING_MAX: usize = 5_000;
+
+/// A page that was fetched and mapped.
+enum FetchedPage {
+    Page { page: Vec<Hashed>, rest: Page, validators: Option<(String, Validators)> },
+    NotModified,
+}
+
+/// One sync run of one stream.
+pub(super) struct SyncRun<'a> {
+    runner: &'a Runner,
+    upstream: &'static dyn Upstream,
+    stream: &'static Stream,
+    client: &'a Client,
+    settings: &'a Settings,
+    writer: Writer,
+    run: Run,
+    /// The head of the run's own key, `@run/STREAM`.
+    head: Head,
+    /// Whether a page is acknowledged whose checkpoint has not been appended yet.
+    has_pending_checkpoint: bool,
+    seen: Seen,
+    warned: HashSet<String>,
+    /// Old keys that may continue under a new key, with that new key. They are decided at the end of the run, when it is known which old
+    /// keys were still shown.
+    replaced: BTreeMap<String, String>,
+    last_validators: StreamValidators,
+    /// The HTTP validators of this run's answers, by request path.
+    pub(super) validators: StreamValidators,
+}
+
+impl<'a> SyncRun<'a> {
+    /// Prepares a sync run; nothing is requested or appended yet.
+    pub(super) fn new(
+        runner: &'a Runner,
+        upstream: &'static dyn Upstream,
+        stream: &'static Stream,
+        client: &'a Client,
+        settings: &'a Settings,
+        last_validators: StreamValidators,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            runner,
+            upstream,
+            stream,
+            client,
+            settings,
+            writer: Writer::new(upstream.manifest(), stream, Arc::clone(&runner.engine))?,
+            run: Run::default(),
+            head: Head::default(),
+            has_pending_checkpoint: false,
+            seen: Seen::default(),
+            warned: HashSet::new(),
+            replaced: BTreeMap::new(),
+            last_validators,
+            validators: HashMap::new(),
+        })
+    }
+
+    fn topic(&self) -> &'static Topic {
+        self.stream.topic
+    }
+
+    fn today(&self) -> Date {
+        self.runner.clock.now().to_zoned(TimeZone::UTC).date()
+    }
+
+    /// Runs the sync from start to end.
+    pub(super) async fn run_to_end(&mut self) -> Result<Outcome, Error> {
+        self.runner.wait_until_projected_to_end(self.topic()).await?;
+        let (mut cursor, before) = self.begin().await?;
+        let mut unchanged = true;
+        let mut fetched_page = Some(self.fetch_page(cursor.clone()).await?);
+        while let Some(current) = fetched_page.take() {
+            let FetchedPage::Page { mut page, rest, validators } = current else { break };
+            unchanged = false;
+            self.validators.extend(validators);
+            self.run.pages += 1;
+            let records = count(page.len() + rest.rejects.len());
+            self.run.seen += records;
+            metrics::fetched(self.stream.name, records);
+            for warning in &rest.warnings {
+                // A warning that repeats on every page of a run is logged once.
+                if self.warned.insert(warning.clone()) {
+                    tracing::warn!(stream = self.stream.name, warning, "unexpected content in an answer");
+                }
+            }
+            // An upstream may show a key twice in one run with different content. Only the first one counts; otherwise the record would
+            // change back and forth.
+            page.retain(|hashed| self.seen.insert(&hashed.observation.key));
+            self.replaced.extend(self.writer.replaced(&page).await?);
+            // The next page is fetched while this one is appended.
+            let next = match rest.next.clone() {
+                Some(next) => self.next_cursor(next).await?,
+                None => None,
+            };
+            let through = rest.through;
+            if self.run.pages > PAGES_MAX {
+                let (stream, field) = (self.stream.name, "paging".to_owned());
+                let source = UpstreamError::Stop { stream, field, reason: format!("more than {PAGES_MAX} pages") };
+                return Err(Error::Upstream { stream, source });
+            }
+            let fetch = next.clone().map(|next| self.fetch_page(next));
+            let append = self.append_page(page, rest);
+            let (fetched, appended) = match fetch {
+                Some(fetch) => {
+                    let (fetched, appended) = tokio::join!(fetch, append);
+                    (Some(fetched), appended)
+                }
+                None => (None, append.await),
+            };
+            appended?;
+            if let Some(through) = through {
+                self.run.through_date = through.to_string();
+            }
+            if let Some(next) = next {
+                cursor = next;
+                self.run.cursor = cursor.clone();
+                self.has_pending_checkpoint = true;
+            }
+            fetched_page = fetched.transpose()?;
+            if *self.runner.stop.borrow() && fetched_page.is_some() {
+                return Err(Error::Stopped { stream: self.stream.name });
+            }
+        }
+        self.finish(unchanged, &before).await
+    }
+
+    /// Starts the run and appends `run_started`. If the last run was interrupted, this one continues at its checkpoint.
+    async fn begin(&mut self) -> Result<(UpstreamCursor, RunRow), Error> {
+        let name = run_key(self.stream.name);
+        self.head = self.writer.heads(&[&name]).await?.first().map(|row| row.head).unwrap_or_default();
+        let row = self.runner.row(self.stream).await?;
+        let now_ms = self.runner.clock.now_ms();
+        let last = &row.run;
+        let cut = (row.is_under_way() || row.kind == "run_failed") && !last.cursor.0.is_empty() && !self.stream.snapshot;
+        // If the last run failed at its first page, that page may never succeed. A fresh window is then read, so that newer pages are not
+        // blocked.
+        let stuck = row.kind == "run_failed" && last.pages == 0;
+        let usable = cut && !stuck && self.upstream.request(self.stream, &last.cursor, self.settings).is_ok();
+        let today = self.today();
+        let mut run = Run {
+            holder: self.runner.holder.clone(),
+            number: last.number + 1,
+            started_at: now_ms,
+            last_full_at: last.last_full_at,
+            ..Run::default()
+        };
+        if usable {
+            run.full = last.full;
+            run.window_from.clone_from(&last.window_from);
+            run.window_to.clone_from(&last.window_to);
+            run.cursor = last.cursor.clone();
+            run.through_date.clone_from(&last.through_date);
+        } else {
+            let full_after_ms = i64::try_from(self.upstream.manifest().full_after.as_millis()).unwrap_or(i64::MAX);
+            run.full = self.stream.snapshot || last.last_full_at == 0 || now_ms.saturating_sub(last.last_full_at) > full_after_ms;
+            let from = if run.full { None } else { today.checked_sub(i64::from(self.settings.window_days).days()).ok() };
+            let window = Window { from, to: today };
+            run.window_from = from.map(|from| from.to_string()).unwrap_or_default();
+            run.window_to = today.to_string();
+            run.cursor = self.upstream.start(self.stream, &window, self.settings);
+        }
+        if row.last_finished.as_ref().is_none_or(|last| last.holder != self.runner.holder) {
+            // Another process has synced this stream since, so the remembered validators may be outdated.
+            self.last_validators.clear();
+        }
+        let cursor = run.cursor.clone();
+        self.run = run;
+        self.append_run(FactKind::RunStarted, Vec::new()).await?;
+        Ok((cursor, row))
+    }
+
+    /// Removes from the next cursor what the log already has. Returns `None` when nothing remains to be requested.
+    async fn next_cursor(&self, next: UpstreamCursor) -> Result<Option<UpstreamCursor>, Error> {
+        let keys = self.upstream.depends_on(self.stream, &next);
+        if keys.is_empty() {
+            return Ok(Some(next));
+        }
+        let mut known = HashSet::new();
+        for keys in keys.chunks(OBSERVATIONS_MAX) {
+            let rows = self.writer.heads(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+            known.extend(keys.iter().zip(rows).filter(|(_, row)| row.head.version > 0).map(|(key, _)| key.clone()));
+        }
+        Ok(self.upstream.narrow(self.stream, &next, &known))
+    }
+
+    /// Fetches and maps the page at a cursor. The future borrows nothing from the run, because the run appends the page before it
+    /// meanwhile.
+    fn fetch_page(&self, cursor: UpstreamCursor) -> impl Future<Output = Result<FetchedPage, Error>> + use<> {
+        let (upstream, stream, settings, client) = (self.upstream, self.stream, self.settings.clone(), self.client.clone());
+        let (today, last_validators, mut stop) = (self.today(), self.last_validators.clone(), self.runner.stop.clone());
+        let fetch = async move {
+            let request = upstream.request(stream, &cursor, &settings).map_err(|source| Error::Upstream { stream: stream.name, source })?;
+            let mut pause = PAGE_RETRY_PAUSE;
+            let mut tries = 0;
+            loop {
+                tries += 1;
+                match fetch_and_map(upstream, stream, &client, &request, &cursor, today, &last_validators).await {
+                    Err(Error::Upstream { source: source @ UpstreamError::Later { .. }, .. }) if tries < PAGE_ATTEMPTS_MAX => {
+                        tracing::warn!(stream = stream.name, error = %source, "answer refused, will retry");
+                        tokio::time::sleep(pause).await;
+                        pause *= 2;
+                    }
+                    result => return result,
+                }
+            }
+        };
+        async move {
+            // Pauses that an upstream asks for must not delay a stop. The page is requested again by the next run.
+            tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => Err(Error::Stopped { stream: stream.name }),
+                result = fetch => result,
+            }
+        }
+    }
+
+    /// Appends the changes of a page and waits until they are projected into the heads. If another writer changed a head meanwhile, the
+    /// facts are compared and appended again. Processed observations are dropped early, because the next page is in memory too.
+    async fn append_page(&mut self, page: Vec<Hashed>, rest: Page) -> Result<(), Error> {
+        let now_ms = self.runner.clock.now_ms();
+        let mut rejects = Vec::with_capacity(rest.rejects.len());
+        for reject in rest.rejects {
+            tracing::warn!(stream = self.stream.name, reference = reject.reference, reason = reject.reason, "record rejected");
+            rejects.push(self.writer.rejected(&reject, now_ms)?);
+        }
+        self.run.rejected += count(rejects.len());
+        metrics::rejected(self.stream.name, count(rejects.len()));
+        let mut page = page.into_iter();
+        // A page without observations can still have rejected records and a checkpoint to append.
+        let mut chunk: Vec<Hashed> = page.by_ref().take(OBSERVATIONS_MAX).collect();
+        loop {
+            let facts = self.writer.changed(&chunk, now_ms).await?;
+            self.ensure_not_overtaken().await?;
+            let appended = count(facts.len());
+            let mut batch = std::mem::take(&mut rejects);
+            batch.extend(facts);
+            let chained = if std::mem::take(&mut self.has_pending_checkpoint) {
+                self.append_run(FactKind::RunMarked, batch).await?
+            } else {
+                batch.is_empty() || self.append_facts(batch).await?
+            };
+            if chained {
+                self.run.appended += appended;
+                metrics::appended(self.stream.name, appended);
+                chunk = page.by_ref().take(OBSERVATIONS_MAX).collect();
+                if chunk.is_empty() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Checks that no other run of this stream has started since. It is called after facts were compared with their heads and before they
+    /// are appended. If a run that started later appends facts, these are newer than the compared heads, so the facts of this run do not
+    /// chain. Without this check a run that was paused could append outdated content as new.
+    async fn ensure_not_overtaken(&self) -> Result<(), Error> {
+        let name = run_key(self.stream.name);
+        let now = self.writer.heads(&[&name]).await?.first().map(|row| row.head).unwrap_or_default();
+        if now.id == self.head.id { Ok(()) } else { Err(Error::Overtaken { stream: self.stream.name }) }
+    }
+
+    /// Appends facts and waits until they are projected. Returns whether all of them chained.
+    async fn append_facts(&mut self, batch: Vec<Append>) -> Result<bool, Error> {
+        let topic = self.topic();
+        let partitions: Vec<Option<u32>> =
+            batch.iter().map(|append| (append.topic.name == topic.name).then_some(append.partition)).collect();
+        let offsets = self.runner.log.append(batch).await?;
+        let mut ranges: HashMap<u32, (LogOffset, LogOffset)> = HashMap::new();
+        for (partition, offset) in partitions.into_iter().zip(&offsets).filter_map(|(partition, offset)| Some((partition?, *offset))) {
+            let range = ranges.entry(partition).or_insert((offset, offset.next()));
+            *range = (range.0.min(offset), range.1.max(offset.next()));
+        }
+        let mut chained = true;
+        for (partition, (from, to)) in ranges {
+            self.runner.wait_until_projected(topic, partition, to).await?;
+            let dropped = engine::dropped(&*self.runner.engine, topic, partition, from, to).await?;
+            chained &= dropped.is_empty();
+        }
+        Ok(chained)
+    }
+
+    /// Appends a run event after the facts of `batch` and waits until both are projected. Returns whether the whole batch chained. A run
+    /// event that does not chain means that another ingestor took over, which is an error.
+    async fn append_run(&mut self, kind: FactKind, mut batch: Vec<Append>) -> Result<bool, Error> {
+        let (append, head) = self.writer.run_event(kind, &self.run, &self.head, self.runner.clock.now_ms())?;
+        batch.push(append);
+        let chained = self.append_facts(batch).await?;
+        if !chained {
+            let name = run_key(self.stream.name);
+            let now = self.writer.heads(&[&name]).await?.first().map(|row| row.head).unwrap_or_default();
+            if now.id != head.id {
+                return Err(Error::Overtaken { stream: self.stream.name });
+            }
+        }
+        self.head = head;
+        Ok(chained)
+    }
+
+    /// Ends the run: withdraws records that two consecutive snapshots lack, and appends `run_finished`.
+    async fn finish(&mut self, unchanged: bool, before: &RunRow) -> Result<Outcome, Error> {
+        let last = before.last_finished.as_ref();
+        if self.stream.snapshot {
+            let found = if unchanged || self.run.rejected > 0 {
+                // A record that was rejected is present at the upstream. A run with rejected records therefore says nothing about missing
+                // ones.
+                MissingKeys { missing: last.map(|last| last.missing.clone()).unwrap_or_default(), ..MissingKeys::default() }
+            } else {
+                snapshot::find_missing(&*self.runner.engine, self.topic(), self.stream.name, &self.seen).await?
+            };
+            if found.is_doubtful {
+                self.run.reason = format!("{} of {} known records are missing: none is withdrawn", found.missing.len(), found.known);
+                tracing::warn!(
+                    stream = self.stream.name,
+                    missing = found.missing.len(),
+                    known = found.known,
+                    "too many records are missing from the snapshot; none is withdrawn"
+                );
+            } else {
+                let before: HashSet<&String> = last.iter().filter(|_| self.run.rejected == 0).flat_map(|last| &last.missing).collect();
+                let (confirmed, first_time): (Vec<String>, Vec<String>) = found.missing.into_iter().partition(|key| before.contains(key));
+                let facts = self.writer.withdrawn(&confirmed, self.runner.clock.now_ms()).await?;
+                self.append_at_end(facts).await?;
+                self.run.missing = first_time.into_iter().take(MISSING_MAX).collect();
+            }
+        }
+        // A key that this run has seen itself is not superseded, whichever other record names it.
+        let mut replaced = std::mem::take(&mut self.replaced);
+        replaced.retain(|old, _| !self.seen.contains(old));
+        let facts = self.writer.superseded(&replaced, self.runner.clock.now_ms()).await?;
+        self.append_at_end(facts).await?;
+        if self.run.full {
+            self.run.last_full_at = self.run.started_at;
+        }
+        self.run.cursor = UpstreamCursor::default();
+        if self.run.through_date.is_empty() {
+            self.run.through_date.clone_from(&self.run.window_to);
+        }
+        let ends = self.runner.ends(self.topic()).await?;
+        self.run.ends = ends.iter().map(|end| i64::try_from(end.0).unwrap_or(i64::MAX)).collect();
+        self.append_run(FactKind::RunFinished, Vec::new()).await?;
+        Ok(Outcome { stream: self.stream.name, run: self.run.clone(), ends: self.runner.ends(self.topic()).await? })
+    }
+
+    /// Appends facts that can only be decided at the end of the run.
+    async fn append_at_end(&mut self, facts: Vec<Append>) -> Result<(), Error> {
+        self.ensure_not_overtaken().await?;
+        let appended = count(facts.len());
+        self.run.appended += appended;
+        if appended > 0 {
+            self.append_facts(facts).await?;
+            metrics::appended(self.stream.name, appended);
+        }
+        Ok(())
+    }
+
+    /// Appends `run_failed` with the reason and returns the error.
+    pub(super) async fn fail(&mut self, error: Error) -> Result<Outcome, Error> {
+        self.run.reason = reason(&error);
+        // The next run continues at the last checkpoint, unless the mapping must change first.
+        if matches!(error, Error::Upstream { source: UpstreamError::Stop { .. }, .. }) {
+            self.run.cursor = UpstreamCursor::default();
+        }
+        if self.head.version > 0 || self.run.number > 0 {
+            self.append_run(FactKind::RunFailed, Vec::new()).await?;
+        }
+        Err(error)
+    }
+}
+
+async fn fetch_and_map(
+    upstream: &'static dyn Upstream,
+    stream: &'static Stream,
+    client: &Client,
+    request: &Request,
+    cursor: &UpstreamCursor,
+    today: Date,
+    last_validators: &StreamValidators,
+) -> Result<FetchedPage, Error> {
+    let validators = last_validators.get(&request.path).filter(|_| request.is_conditional());
+    let fetched = client.fetch(stream, request, validators).await.map_err(|source| Error::Fetch { stream: stream.name, source })?;
+    let Fetched::Answer { answer, validators } = fetched else { return Ok(FetchedPage::NotModified) };
+    let (cursor, path) = (cursor.clone(), request.path.clone());
+    // Parsing a large answer takes long and must not block other tasks.
+    let mapped = tokio::task::spawn_blocking(move || map(upstream, stream, &cursor, &answer, today)).await?;
+    let (page, rest) = mapped.map_err(|source| Error::Upstream { stream: stream.name, source })?;
+    Ok(FetchedPage::Page { page, rest, validators: request.is_conditional().then_some((path, validators)) })
+}
+
+pub(super) fn map(
+    upstream: &dyn Upstream,
+    stream: &Stream,
+    cursor: &UpstreamCursor,
+    answer: &Answer,
+    today: Date,
+) -> Result<(Vec<Hashed>, Page), UpstreamError> {
+    let mut rest = upstream.map(stream, cursor, answer, today)?;
+    let mut page = Vec::with_capacity(rest.observations.len());
+    for observation in std::mem::take(&mut rest.observations) {
+        match Hashed::new(observation) {
+            Ok(hashed) => page.push(hashed),
+            Err(reject) => rest.rejects.push(reject),
+        }
+    }
+    Ok((page, rest))
+}
+
+fn count(n: usize) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
