@@ -121,7 +121,7 @@ fn a_service() {
         let copy = copy();
         let written = written(&copy, &["new", "service", name, "--topic", "trials"]);
         let mut wanted: Vec<String> = [
-            "api/src/services/mod.rs",
+            "api/services/src/lib.rs",
             "ops/docs/contributing/architecture.md",
             "ops/docs/reference/topics.md",
             "projector/src/services/mod.rs",
@@ -132,7 +132,7 @@ fn a_service() {
         ]
         .map(|path| format!("edit {path}"))
         .to_vec();
-        wanted.extend(["changes_since", "filter", "mod", "records"].map(|file| format!("new  api/src/services/{name}/{file}.rs")));
+        wanted.extend(["changes_since", "filter", "followed", "mod", "records"].map(|file| format!("new  api/services/src/{name}/{file}.rs")));
         wanted.extend(
             ["", "_feed", "_history", "_names", "_parked", "_sources", "_terms", "_through"]
                 .map(|table| format!("new  schemas/cql/{name}{table}.cql")),

@@ -8,15 +8,44 @@ use crate::tree::Tree;
 /// Every crate of the workspace: its folder, its name, and the other crates that it may depend on. The binary and the benchmarks may depend
 /// on all of them.
 const CRATES: &[(&str, &str, &[&str])] = &[
-    ("", "highwater", &["api", "event-log", "ingest", "projector", "schemas", "simulator", "upstreams", "view-store"]),
-    ("api/", "api", &["event-log", "schemas", "upstreams", "view-store"]),
+    (
+        "",
+        "highwater",
+        &[
+            "access", "event-log", "feed", "ingest", "operation", "payments", "projector", "schemas", "services", "simulator", "surfaces",
+            "upstreams", "view-store", "webhooks",
+        ],
+    ),
+    ("api/access/", "access", &["event-log", "operation", "schemas", "view-store"]),
+    ("api/feed/", "feed", &["event-log", "operation", "schemas", "upstreams", "view-store"]),
+    ("api/operation/", "operation", &["event-log", "schemas", "view-store"]),
+    ("api/pages/", "pages", &[]),
+    ("api/payments/", "payments", &["access", "feed", "operation", "schemas", "view-store"]),
+    (
+        "api/services/",
+        "services",
+        &["access", "event-log", "feed", "operation", "pages", "schemas", "upstreams", "view-store", "webhooks"],
+    ),
+    (
+        "api/surfaces/",
+        "surfaces",
+        &["access", "event-log", "operation", "pages", "payments", "schemas", "services", "view-store"],
+    ),
+    ("api/webhooks/", "webhooks", &["access", "feed", "operation", "schemas", "view-store"]),
     ("ingest/", "ingest", &["event-log", "schemas", "upstreams", "view-store"]),
     ("ingest/log/", "event-log", &["schemas"]),
     ("ingest/upstreams/", "upstreams", &["schemas"]),
     ("projector/", "projector", &["event-log", "schemas", "view-store"]),
     ("projector/store/", "view-store", &["schemas"]),
     ("schemas/", "schemas", &[]),
-    ("tests/bench/", "bench", &["api", "engines", "event-log", "ingest", "projector", "schemas", "simulator", "upstreams", "view-store"]),
+    (
+        "tests/bench/",
+        "bench",
+        &[
+            "access", "engines", "event-log", "feed", "ingest", "operation", "payments", "projector", "schemas", "services", "simulator",
+            "surfaces", "upstreams", "view-store", "webhooks",
+        ],
+    ),
     ("tests/engines/", "engines", &[]),
     ("tests/simulator/", "simulator", &["schemas"]),
     ("xtask/", "xtask", &[]),
