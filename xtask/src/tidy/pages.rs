@@ -117,7 +117,10 @@ mod tests {
         );
         assert_eq!(
             messages(&[("ops/docs/reference/topics.md", "| `y` | 1 |\n")]),
-            ["ops/docs/reference/topics.md:1: has no row for topic x", "ops/docs/reference/topics.md:1: y is private and not for this page"]
+            [
+                "ops/docs/reference/topics.md:1: has no row for topic x",
+                "ops/docs/reference/topics.md:1: y is private and not for this page"
+            ]
         );
         assert_eq!(messages(&[("new/src/x.rs", "")]), ["README.md:2: the map does not name new/"]);
     }
