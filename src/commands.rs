@@ -265,7 +265,7 @@ impl Command {
             Self::ReplayRejected => replay_rejected(engine, output).await,
             Self::ReplayParked => {
                 for service in engine.projector.services() {
-                    let taken = service.take_parked().await.map_err(failure)?;
+                    let taken = service.retry_parked().await.map_err(failure)?;
                     let left = service.parked().await.map_err(failure)?;
                     output.note(&format!("{}: {taken} taken again, {left} still parked", service.name()));
                 }
@@ -379,7 +379,7 @@ async fn replay(engine: &Arc<Engine>, view: &str, output: &dyn Output) -> Result
 
 /// Maps the rejected records again from the bytes that were kept.
 async fn replay_rejected(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure> {
-    for (name, raw) in export::rejected(&engine.parts).await.map_err(failure)? {
+    for (name, raw) in export::read_rejected(&engine.parts).await.map_err(failure)? {
         let door_of = |upstream: &&'static dyn Upstream| upstream.manifest().doors.iter().find(|door| door.name == name);
         let Some((upstream, door)) = upstreams::ALL.iter().find_map(|upstream| Some((*upstream, door_of(upstream)?))) else {
             output.note(&format!("{name}: no upstream of this version has this door"));
@@ -454,7 +454,7 @@ async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn
                 return Err(Failure(refusal.reason().to_owned()));
             }
             // Requests made before the restore were parked: the next key signs what they asked for.
-            let taken = engine.projector.service(TABLES.view.name).map_err(failure)?.take_parked().await.map_err(failure)?;
+            let taken = engine.projector.service(TABLES.view.name).map_err(failure)?.retry_parked().await.map_err(failure)?;
             output.line(next.as_bytes());
             output.note(&format!("the key {next} signs from now on; {taken} parked requests are taken again"));
             Ok(())
@@ -603,7 +603,7 @@ async fn status(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure
         }
         output.line(format!("topic {}\trecords {records}\tlag {lag}", topic.name).as_bytes());
     }
-    for lag in projector::lag::of(&engine.parts).await.map_err(failure)? {
+    for lag in projector::lag::measure(&engine.parts).await.map_err(failure)? {
         output.line(format!("view {}\tlag {}\tseconds {}", lag.view, lag.events, lag.seconds).as_bytes());
     }
     if let Some(refusal) = signing_refusal(engine).await? {

@@ -432,7 +432,7 @@ pub(crate) async fn run(
             Role::Project => &[RECEIPTS.view],
             _ => SERVICES,
         };
-        tasks.spawn(engine.until_stopped(async move { follow::stir(&parts, views).await }));
+        tasks.spawn(engine.until_stopped(async move { follow::wake_readers(&parts, views).await }));
     }
     if role.is(Role::Api) {
         tasks.spawn(engine.until_stopped(Arc::clone(&engine.context.search).follow(Arc::clone(&engine.store))));

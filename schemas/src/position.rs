@@ -1,8 +1,8 @@
-//! Places in the logs. Each stage has its own type, so that none is taken for another.
+//! Positions in the logs. Each kind of position has its own type, so that one cannot be passed for another.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a record stands in one partition of a log: 0, 1, 2 … without a gap on the embedded log, rising on Kafka.
+/// The offset of a record in one partition of a topic. It starts at 0; it has no gaps on the embedded log and only grows on Kafka.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LogOffset(pub u64);
@@ -15,7 +15,7 @@ impl LogOffset {
     }
 }
 
-/// The number of a change within its service: 1, 2, 3 …; 0 stands before the first.
+/// The number of a change within its service: 1, 2, 3 …; 0 is the position before the first change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
@@ -30,14 +30,14 @@ impl Seq {
 
 /// One partition of one topic.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct PartitionId {
+One partition of a topic.
     /// The topic's name.
     pub topic: String,
-    /// Its partition, from 0.
+    /// The name of the topic.
     pub partition: u32,
-}
+The number of the partition, from 0.
 
 /// How far an upstream has been read: JSON that only the upstream's own code reads. Empty before the first page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+How far an upstream has been read: JSON that only the code of that upstream interprets. Empty before the first page.
 pub struct UpstreamCursor(pub String);

@@ -171,10 +171,10 @@ fn changes_read_back() {
     assert_eq!(avro::decode::<RecallChange>("changes.recalls", &framed).unwrap(), change);
     assert_eq!(avro::datum_hash("changes.recalls", &framed).unwrap(), Hash32::of(&framed[10..]));
     let (fingerprint, datum) = avro::split(&framed).unwrap();
-    assert_eq!((datum, avro::joined(&fingerprint, datum)), (&framed[10..], framed.clone()));
+    assert_eq!((datum, avro::join(&fingerprint, datum)), (&framed[10..], framed.clone()));
 }
 
-/// Proves that what a newer version wrote with a schema that it registered reads back once that is learnt, added fields left out.
+/// Proves that what a newer version wrote with a schema that it registered reads back once that is learned, added fields left out.
 #[test]
 fn a_newer_schema_is_learnt() {
     let text = avro::ALL.iter().find(|text| text.topic == "recalls").unwrap().json;
@@ -184,7 +184,7 @@ fn a_newer_schema_is_learnt() {
     // The new field stands behind the id and the kind: a text of three letters.
     datum.splice(33..33, *b"\x06new");
     let schema: serde_avro_fast::Schema = newer.parse().unwrap();
-    let value = avro::joined(schema.rabin_fingerprint(), &datum);
+    let value = avro::join(schema.rabin_fingerprint(), &datum);
     assert!(matches!(avro::decode::<Fact<RecallFact>>("recalls", &value), Err(avro::Error::UnknownFingerprint(_))));
     let fingerprint = avro::learn(&newer).unwrap();
     assert_eq!(avro::decode::<Fact<RecallFact>>("recalls", &value).unwrap(), fact());

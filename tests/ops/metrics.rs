@@ -7,7 +7,7 @@ pub(crate) fn defined() -> BTreeMap<String, String> {
     let described = [
         ingest::metrics::described(),
         event_log::metered::described(),
-        projector::metrics::described(),
+        projector::metrics::descriptions(),
         api::surfaces::metrics::described(),
     ];
     let rows = described.concat().into_iter().map(|desc| {

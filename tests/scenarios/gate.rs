@@ -31,14 +31,14 @@ pub(crate) struct Gate {
     state: watch::Sender<State>,
     /// Whether an append stops before each of its records, as one of a log does that takes them one by one.
     is_torn: bool,
-    /// The views that were stirred.
-    pub(crate) stirred: watch::Sender<BTreeSet<&'static str>>,
+    /// The views that were woken.
+    pub(crate) woken: watch::Sender<BTreeSet<&'static str>>,
 }
 
 impl Gate {
     /// A process that goes on freely.
     pub(crate) fn new(is_torn: bool) -> Arc<Self> {
-        Arc::new(Self { state: watch::Sender::new(State::Free), is_torn, stirred: watch::Sender::default() })
+        Arc::new(Self { state: watch::Sender::new(State::Free), is_torn, woken: watch::Sender::default() })
     }
 
     /// Lets so many calls through, and holds the process at the next one.
@@ -186,11 +186,11 @@ impl View for GatedView {
         self.view.wait_past(seen).await
     }
 
-    fn stir(&self) {
-        self.gate.stirred.send_modify(|views| {
+    fn wake(&self) {
+        self.gate.woken.send_modify(|views| {
             views.insert(self.view.def().name);
         });
-        self.view.stir();
+        self.view.wake();
     }
 }
 

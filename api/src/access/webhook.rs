@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use schemas::error_code::ErrorCode;
 use schemas::hash::{Hash32, hex};
-use schemas::views::watches::Kept;
+use schemas::views::watches::SavedItem;
 use url::Url;
 
 use super::secrets::Secrets;
@@ -156,7 +156,7 @@ impl Sealing {
     }
 
     /// The host of a watch's URL; empty where there is none, or none that can be read.
-    pub(crate) fn host(&self, kept: &Kept) -> String {
+    pub(crate) fn host(&self, kept: &SavedItem) -> String {
         self.open(&kept.id, &kept.webhook).map_or_else(String::new, |url| url.host().to_owned())
     }
 
@@ -190,7 +190,7 @@ impl Sealing {
     }
 
     /// The text of the secret that a watch was made with; `None` once it has another one.
-    pub(crate) fn first_secret(&self, kept: &Kept) -> Option<String> {
+    pub(crate) fn first_secret(&self, kept: &SavedItem) -> Option<String> {
         let secret = self.open_secret(&kept.id, &kept.secret).filter(|_| kept.changed_at == kept.made_at)?;
         Some(secret.reveal())
     }

@@ -10,7 +10,7 @@ use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use schemas::views::deliveries::Delivery;
 use schemas::views::recalls::Recall;
-use schemas::views::watches::Kept;
+use schemas::views::watches::SavedItem;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use view_store::View;
@@ -48,7 +48,7 @@ pub(super) trait Lane: Send + Sync {
     fn source(&self) -> Source;
 
     /// Knows a target from now on; false for one whose filter cannot be read.
-    fn add(&mut self, kept: &Kept) -> bool;
+    fn add(&mut self, kept: &SavedItem) -> bool;
 
     /// Knows a target no more.
     fn remove(&mut self, id: &str);
@@ -67,7 +67,7 @@ pub(super) trait Lane: Send + Sync {
     async fn next(&self, ctx: &Context, id: &str, after: Seq, upto: Seq) -> Result<Next, Problem>;
 
     /// What a message says.
-    async fn body(&self, ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem>;
+    async fn body(&self, ctx: &Context, kept: &SavedItem, message: &Delivery) -> Result<Bytes, Problem>;
 }
 
 /// The services whose watches have webhooks.
@@ -79,7 +79,7 @@ pub(super) fn all() -> Vec<Box<dyn Lane>> {
 ///
 /// # Errors
 /// When the watch or the changes cannot be read.
-pub(crate) async fn body(ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem> {
+pub(crate) async fn body(ctx: &Context, kept: &SavedItem, message: &Delivery) -> Result<Bytes, Problem> {
     let lane = all().into_iter().find(|lane| lane.source().service == kept.service).ok_or_else(|| odd(&kept.id))?;
     lane.body(ctx, kept, message).await
 }
@@ -98,7 +98,7 @@ trait Told: Send + Sync + 'static {
     const SOURCE: Source;
 
     /// What a watch wishes for; `None` where that cannot be read.
-    fn wish(kept: &Kept) -> Option<Self::Wish>;
+    fn wish(kept: &SavedItem) -> Option<Self::Wish>;
 
     /// Whether a change is wished for.
     fn fits(wish: &Self::Wish, change: &Element<Self::Record>) -> bool;
@@ -107,7 +107,7 @@ trait Told: Send + Sync + 'static {
     fn find(ctx: &Context, wish: &Self::Wish, after: Seq, upto: Seq) -> impl Future<Output = Found<Self::Record>> + Send;
 
     /// What is posted; `None` where the watch cannot be read.
-    fn message(kept: &Kept, changes: Vec<Element<Self::Record>>) -> Option<Value>;
+    fn message(kept: &SavedItem, changes: Vec<Element<Self::Record>>) -> Option<Value>;
 }
 
 /// The lane of a service.
@@ -128,7 +128,7 @@ impl<S: Told> Lane for Of<S> {
         S::SOURCE
     }
 
-    fn add(&mut self, kept: &Kept) -> bool {
+    fn add(&mut self, kept: &SavedItem) -> bool {
         S::wish(kept).map(|wish| self.wishes.insert(kept.id.clone(), wish)).is_some()
     }
 
@@ -160,7 +160,7 @@ impl<S: Told> Lane for Of<S> {
         Ok(told.map_or(Next::Nothing(to), |(first, last)| Next::Told(Seq(first.seq), Seq(last.seq))))
     }
 
-    async fn body(&self, ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem> {
+    async fn body(&self, ctx: &Context, kept: &SavedItem, message: &Delivery) -> Result<Bytes, Problem> {
         let wish = S::wish(kept).ok_or_else(|| odd(&kept.id))?;
         let (mut after, upto, mut changes) = (seq(message.done), seq(message.upto), Vec::new());
         while after < upto {
@@ -189,7 +189,7 @@ impl<S: Named> Told for S {
 
     const SOURCE: Source = S::FEED.source;
 
-    fn wish(kept: &Kept) -> Option<S::Filter> {
+    fn wish(kept: &SavedItem) -> Option<S::Filter> {
         S::Filter::of_canonical(&kept.filter)
     }
 
@@ -208,7 +208,7 @@ impl<S: Named> Told for S {
         Ok((found.changes, Seq(found.to)))
     }
 
-    fn message(kept: &Kept, changes: Vec<Element<Self::Record>>) -> Option<Value> {
+    fn message(kept: &SavedItem, changes: Vec<Element<Self::Record>>) -> Option<Value> {
         let named = serde_json::from_str(&kept.entity).ok()?;
         Some(<S as Named>::message(named, changes.into_iter().map(|change| Item { change, before: None }.into()).collect()))
     }
@@ -223,7 +223,7 @@ impl Told for NewRecalls {
 
     const SOURCE: Source = recalls::SOURCE;
 
-    fn wish(_: &Kept) -> Option<()> {
+    fn wish(_: &SavedItem) -> Option<()> {
         Some(())
     }
 
@@ -239,7 +239,7 @@ impl Told for NewRecalls {
         Ok((first.into_iter().collect(), to))
     }
 
-    fn message(_: &Kept, changes: Vec<Element<Recall>>) -> Option<Value> {
+    fn message(_: &SavedItem, changes: Vec<Element<Recall>>) -> Option<Value> {
         let told = changes.into_iter().next()?;
         // A time that is the same each time it is sent; that of the attempt is in its head.
         Some(json!({ "event": "recalls.new", "deliveredAt": told.recorded_at, "recall": Record::from(told.record) }))

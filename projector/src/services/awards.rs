@@ -129,7 +129,7 @@ impl Rules for AwardsRules {
     }
 
     /// By how much the obligation moved, and the action that says so: it need not be the last one of the award.
-    fn told(change: &RecordChange<Award>) -> Option<String> {
+    fn change_details(change: &RecordChange<Award>) -> Option<String> {
         let after = change.after.as_ref()?;
         let before = change.before.as_ref().map_or(0, |before| before.actions_cents);
         let delta = dollars(after.actions_cents.saturating_sub(before));

@@ -63,7 +63,7 @@ fn moved(known: Option<Delivery>, id: &str, command: &DeliveryCommand, at_ms: i6
     };
     let over = |target: Delivery| {
         let upto = target.upto;
-        Delivery { state: Waits::Idle, due_at: 0, ..attempted(target) }.behind(upto)
+        Delivery { state: Waits::Idle, due_at: 0, ..attempted(target) }.advance_to(upto)
     };
     let failing_since = target.failing_at(at_ms);
     // What is under way of another message is no business of this command.
@@ -87,11 +87,11 @@ fn moved(known: Option<Delivery>, id: &str, command: &DeliveryCommand, at_ms: i6
         FAILED if is_of_it => Delivery { due_at: command.due_at, failing_since, ..attempted(target) },
         DISABLED if is_of_it => Delivery { state: Waits::Disabled, due_at: 0, failing_since, ..attempted(target) },
         PASSED if target.state == Waits::Idle && is_of_turn(&target, command) && target.range_end == command.upto => {
-            target.behind(command.upto)
+            target.advance_to(command.upto)
         }
         RESUME if target.state != Waits::Disabled => return Ok(None),
         RESUME | REPLAY => {
-            let told = target.told();
+            let told = target.delivered_seq();
             let turn = target.turn + 1;
             let resumed = Delivery { state: Waits::Idle, attempts: 0, due_at: 0, failing_since: 0, reason: String::new(), turn, ..target };
             let is_range = command.upto != 0 && command.upto < told;

@@ -4,7 +4,7 @@
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::topics::{CHANGES_PAYMENTS, PAYMENTS, Topic};
-use schemas::views::payments::{CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State as Became, TABLES, answer_of, transfer_of};
+use schemas::views::payments::{CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State as PaymentState, TABLES, answer_key, transfer_key};
 use schemas::views::records::RecordTables;
 
 use super::records::{Read, Records, Rules, State};
@@ -30,7 +30,7 @@ impl Rules for PaymentsRules {
     }
 
     fn reads(fact: &Fact<PaymentCommand>) -> Vec<Read> {
-        let transfer = fact.data.as_ref().and_then(transfer_of).map(Read::Source);
+        let transfer = fact.data.as_ref().and_then(transfer_key).map(Read::Source);
         transfer.into_iter().chain([Read::Record(fact.key.clone())]).collect()
     }
 
@@ -39,30 +39,30 @@ impl Rules for PaymentsRules {
         let moved = match (command.verb.as_str(), state.record(&fact.key)?) {
             (CLAIM, None) => {
                 if !command.answer.is_empty() {
-                    state.remember(&answer_of(&fact.key), Some(&command.answer))?;
+                    state.remember(&answer_key(&fact.key), Some(&command.answer))?;
                 }
                 claimed(fact, command)
             }
             (SETTLED, Some(payment)) => {
-                let is_payer = take_transfer(state, &fact.key, &transfer_of(command).unwrap_or_default())?;
+                let is_payer = claim_transfer(state, &fact.key, &transfer_key(command).unwrap_or_default())?;
                 match payment.state {
-                    Became::Settled => return Ok(()),
+                    PaymentState::Settled => return Ok(()),
                     _ if is_payer => Payment {
-                        state: Became::Settled,
+                        state: PaymentState::Settled,
                         transaction: command.transaction.clone(),
                         log_index: command.log_index,
                         reason: String::new(),
                         ..payment
                     },
-                    Became::Lapsed => return Ok(()),
-                    _ => Payment { state: Became::Lapsed, reason: "its transfer already paid for another answer".to_owned(), ..payment },
+                    PaymentState::Lapsed => return Ok(()),
+                    _ => Payment { state: PaymentState::Lapsed, reason: "its transfer already paid for another answer".to_owned(), ..payment },
                 }
             }
-            (REFUSED, Some(payment)) if payment.state == Became::Claimed => {
-                Payment { state: Became::Refused, reason: command.reason.clone(), ..payment }
+            (REFUSED, Some(payment)) if payment.state == PaymentState::Claimed => {
+                Payment { state: PaymentState::Refused, reason: command.reason.clone(), ..payment }
             }
-            (LAPSED, Some(payment)) if matches!(payment.state, Became::Claimed | Became::Refused) => {
-                Payment { state: Became::Lapsed, reason: command.reason.clone(), ..payment }
+            (LAPSED, Some(payment)) if matches!(payment.state, PaymentState::Claimed | PaymentState::Refused) => {
+                Payment { state: PaymentState::Lapsed, reason: command.reason.clone(), ..payment }
             }
             // A payment is claimed once, and what is known of it already is no news.
             (CLAIM | REFUSED | LAPSED, Some(_)) => return Ok(()),
@@ -78,7 +78,7 @@ impl Rules for PaymentsRules {
 ///
 /// # Errors
 /// As [`State::source`].
-pub(super) fn take_transfer<T: Rules>(state: &mut State<'_, T>, payment: &str, transfer: &str) -> Result<bool, Undecided> {
+pub(super) fn claim_transfer<T: Rules>(state: &mut State<'_, T>, payment: &str, transfer: &str) -> Result<bool, Undecided> {
     if transfer.is_empty() {
         return Ok(true);
     }
@@ -92,7 +92,7 @@ fn claimed(fact: &Fact<PaymentCommand>, command: &PaymentCommand) -> Payment {
     let command = command.clone();
     Payment {
         id: fact.key.clone(),
-        state: Became::Claimed,
+        state: PaymentState::Claimed,
         network: command.network,
         asset: command.asset,
         pay_to: command.pay_to,
@@ -181,17 +181,17 @@ mod tests {
             decisions.claim(payment);
         }
         let first = decisions.settle("pay_1", "0xAB", Some(7)).unwrap();
-        assert_eq!((first.state, first.log_index), (Became::Settled, Some(7)));
+        assert_eq!((first.state, first.log_index), (PaymentState::Settled, Some(7)));
         let second = decisions.settle("pay_2", "0xab", Some(7)).unwrap();
         assert_eq!(
             (second.state, second.reason.as_str(), second.log_index),
-            (Became::Lapsed, "its transfer already paid for another answer", None)
+            (PaymentState::Lapsed, "its transfer already paid for another answer", None)
         );
         assert_eq!(decisions.settle("pay_1", "0xab", Some(7)), None, "what is settled stays settled");
         assert_eq!(decisions.settle("pay_2", "0xab", Some(7)), None, "what has lapsed by this stays lapsed");
-        assert_eq!(decisions.settle("pay_3", "0xab", Some(9)).unwrap().state, Became::Settled);
+        assert_eq!(decisions.settle("pay_3", "0xab", Some(9)).unwrap().state, PaymentState::Settled);
         for payment in ["pay_4", "pay_5"] {
-            assert_eq!(decisions.settle(payment, "0xab", None).unwrap().state, Became::Settled);
+            assert_eq!(decisions.settle(payment, "0xab", None).unwrap().state, PaymentState::Settled);
         }
     }
 }

@@ -8,17 +8,17 @@ use schemas::avro;
 use schemas::clock::rfc3339;
 use schemas::event::{Fact, FactKind};
 use schemas::hash::Hash32;
-use schemas::receipt::{Body, Receipt, Refusal, Signed, TYPE, VERSION, hash_text};
+use schemas::receipt::{Body, Receipt, Refusal, SignedReceipt, TYPE, VERSION, hash_text};
 use schemas::topics::{CHANGES_RECEIPTS, PAYMENTS, RECEIPTS, Topic};
 use schemas::tree;
-use schemas::views::payments::{CLAIM, LAPSED, PaymentCommand, SETTLED, transfer_of};
+use schemas::views::payments::{CLAIM, LAPSED, PaymentCommand, SETTLED, transfer_key};
 use schemas::views::receipts::{
-    ADD_WRITER, ASSIGN_OWNER, CHECKPOINT, ChainOwner, ISSUE, KEY, Last, PublicKey, RELEASE, REMOVE_WRITER, RESERVE, ReceiptCommand,
-    RequestOutcome, Sealed, Signing, TABLES, WRITERS_PER_CHAIN_MAX, may_append, source,
+    ADD_WRITER, ASSIGN_OWNER, CHECKPOINT, ChainOwner, ISSUE, KEY, ChainEnd, PublicKey, RELEASE, REMOVE_WRITER, RESERVE, ReceiptCommand,
+    RequestOutcome, SignedCheckpoint, SigningHistory, TABLES, WRITERS_PER_CHAIN_MAX, may_append, source,
 };
 use schemas::views::records::RecordTables;
 
-use super::payments::take_transfer;
+use super::payments::claim_transfer;
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
 
@@ -42,7 +42,7 @@ impl Rules for ReceiptsRules {
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<ReceiptCommand>, avro::Error> {
         if topic.name == PAYMENTS.name {
             let read =
-                |command: PaymentCommand| ReceiptCommand { transfer: transfer_of(&command).unwrap_or_default(), ..ordered(&command) };
+                |command: PaymentCommand| ReceiptCommand { transfer: transfer_key(&command).unwrap_or_default(), ..ordered(&command) };
             return avro::decode(topic.name, value).map(|fact: Fact<PaymentCommand>| fact.map(read));
         }
         avro::decode(topic.name, value)
@@ -69,7 +69,7 @@ impl Rules for ReceiptsRules {
     fn decide(state: &mut State<'_, Self>, fact: &Fact<ReceiptCommand>) -> Result<(), Undecided> {
         // The payments decide likewise, also of payments for other services: a transfer that has paid for one answer pays for no other.
         let transfer = fact.data.as_ref().map_or("", |command| command.transfer.as_str());
-        if !take_transfer(state, &fact.key, transfer)? {
+        if !claim_transfer(state, &fact.key, transfer)? {
             // The payment lapses, and what it reserved ends with it.
             return release(state, fact);
         }
@@ -77,18 +77,18 @@ impl Rules for ReceiptsRules {
         match command.verb.as_str() {
             ISSUE => issue(state, fact, command),
             CHECKPOINT => {
-                let last = state.source::<Sealed>(source::CHECKPOINT)?.unwrap_or_default();
+                let last = state.source::<SignedCheckpoint>(source::CHECKPOINT)?.unwrap_or_default();
                 // Two who signed at once: the larger tree holds the smaller one.
                 if command.size <= last.size {
                     return Ok(());
                 }
                 state.remember(
                     source::CHECKPOINT,
-                    Some(&Sealed { size: command.size, note: command.note.clone(), public_key_hex: command.public_key.clone() }),
+                    Some(&SignedCheckpoint { size: command.size, note: command.note.clone(), public_key_hex: command.public_key.clone() }),
                 )
             }
             KEY => {
-                let mut signing = state.source::<Signing>(source::SIGNING)?.unwrap_or_default();
+                let mut signing = state.source::<SigningHistory>(source::SIGNING)?.unwrap_or_default();
                 if signing.keys.last().is_some_and(|key| key.public_key_hex == command.public_key) {
                     return Ok(());
                 }
@@ -137,10 +137,10 @@ fn own(fact: &Fact<ReceiptCommand>) -> Option<&ReceiptCommand> {
 }
 
 /// What is known of an agent's chain: its owner, and where it ends.
-fn chain(state: &mut State<'_, ReceiptsRules>, agent: &str) -> Result<(Option<ChainOwner>, Last), Undecided> {
+fn chain(state: &mut State<'_, ReceiptsRules>, agent: &str) -> Result<(Option<ChainOwner>, ChainEnd), Undecided> {
     let owner = state.source(&source::owner(agent))?;
     let last = state.source(&source::agent(agent))?;
-    Ok((owner, last.unwrap_or_else(|| Last { seq: 0, hash: hash_text(&Hash32::ZERO) })))
+    Ok((owner, last.unwrap_or_else(|| ChainEnd { seq: 0, hash: hash_text(&Hash32::ZERO) })))
 }
 
 fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, command: &ReceiptCommand) -> Result<(), Undecided> {
@@ -158,7 +158,7 @@ fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, comm
     if !is_admitted && let Err(refused) = may_append(owner.as_ref(), last.seq, &command.caller) {
         return state.remember(&request, Some(&RequestOutcome::Refused { refused }));
     }
-    let signing = state.source::<Signing>(source::SIGNING)?.unwrap_or_default();
+    let signing = state.source::<SigningHistory>(source::SIGNING)?.unwrap_or_default();
     let Some(key) = signing.keys.last() else {
         return Err(Undecided::Blocked(
             "no receipt can be signed: no key was ever named; start `highwater serve`, which makes one".to_owned(),
@@ -184,16 +184,16 @@ fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, comm
         Some(Refusal::Park(reason)) => return Err(Undecided::Poison(reason)),
         None => {}
     }
-    let Signed { receipt, canonical } = state.keys().sign(&key.public_key_hex, body).ok_or_else(|| {
+    let SignedReceipt { receipt, canonical } = state.keys().sign(&key.public_key_hex, body).ok_or_else(|| {
         let public = &key.public_key_hex;
         Undecided::Blocked(format!("the receipt key {public} is not on this node: copy its file into receipt_keys_dir"))
     })?;
-    let last = Last { seq: receipt.body.seq, hash: receipt.content_hash.clone() };
+    let last = ChainEnd { seq: receipt.body.seq, hash: receipt.content_hash.clone() };
     state.remember(&source::agent(&command.agent_id), Some(&last))?;
     state.remember(&source::position(&command.agent_id, last.seq), Some(&receipt.id))?;
     state.remember(&request, Some(&RequestOutcome::Issued(receipt.id.clone())))?;
     own_chain(state, command, owner)?;
-    plant(state, place, &receipt.id, &canonical)?;
+    append_leaf(state, place, &receipt.id, &canonical)?;
     state.add(receipt);
     Ok(())
 }
@@ -292,9 +292,9 @@ fn next_place(state: &mut State<'_, ReceiptsRules>) -> Result<Place, Undecided> 
 }
 
 /// Makes a receipt the tree's next leaf.
-fn plant(state: &mut State<'_, ReceiptsRules>, place: Place, id: &str, canonical: &[u8]) -> Result<(), Undecided> {
+fn append_leaf(state: &mut State<'_, ReceiptsRules>, place: Place, id: &str, canonical: &[u8]) -> Result<(), Undecided> {
     let Place { index, siblings } = place;
-    for (place, hash) in tree::added(index, tree::leaf(canonical), &siblings) {
+    for (place, hash) in tree::new_hashes(index, tree::leaf(canonical), &siblings) {
         state.remember(&source::hash(place), Some(&hash.to_string()))?;
     }
     state.remember(&source::leaf(id), Some(&index))?;
@@ -488,7 +488,7 @@ mod tests {
         let first = moved.issue_to("r1", "a", "acct_1").unwrap();
         assert_eq!((first.body.issued_to.as_deref(), moved.owner("a").as_deref()), (Some("acct_1"), Some("acct_1")));
         assert!(check(&serde_json::to_value(&first).unwrap()).all());
-        let last: Option<Last> = moved.row(&source::agent("a"));
+        let last: Option<ChainEnd> = moved.row(&source::agent("a"));
         for (request, stranger) in [("r2", "acct_2"), ("r3", "")] {
             assert_eq!((moved.issue_to(request, "a", stranger), moved.outcome(request)), (None, Some(OWNED_BY_ANOTHER)));
         }

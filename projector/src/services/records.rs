@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::rows::Rows;
-use crate::service::{Draft, Service, Standing, Undecided};
+use crate::service::{Draft, Service, CurrentRecord, Undecided};
 
 /// What such a service states.
 pub trait Rules: Send + Sync + 'static {
@@ -50,7 +50,7 @@ pub trait Rules: Send + Sync + 'static {
 
     /// What readers of a change are told beside the record after it: members of a JSON object, each with a comma behind it.
     #[must_use]
-    fn told(_change: &RecordChange<Self::Record>) -> Option<String> {
+    fn change_details(_change: &RecordChange<Self::Record>) -> Option<String> {
         None
     }
 
@@ -157,7 +157,7 @@ impl<'a, T: Rules> State<'a, T> {
             let note = Some(Note { rows });
             match drafts.first_mut() {
                 Some(first) => first.note = note,
-                None => drafts.push(Draft { note, ..noted(id) }),
+                None => drafts.push(Draft { note, ..note_draft(id) }),
             }
         }
         drafts
@@ -218,12 +218,12 @@ impl<T: Rules> Service for Records<T> {
         if let Some(before) = change.before.as_ref().and_then(|before| serde_json::to_vec(before).ok()) {
             writes.push(Write::put(T::TABLES.history, key![after.id(), change.before_seq], row_json(change.before_seq, &before)));
         }
-        find_by(T::TABLES, change, &mut writes);
+        write_terms(T::TABLES, change, &mut writes);
         writes
     }
 
-    fn told(change: &RecordChange<T::Record>) -> Option<String> {
-        T::told(change)
+    fn change_details(change: &RecordChange<T::Record>) -> Option<String> {
+        T::change_details(change)
     }
 
     fn digest_row(value: &Bytes) -> Option<Bytes> {
@@ -231,11 +231,11 @@ impl<T: Rules> Service for Records<T> {
         row.record.is_listed().then(|| serde_json::to_vec(&row.record).ok().map(Bytes::from)).flatten()
     }
 
-    fn read_row(value: &[u8]) -> Result<Standing<Self>, serde_json::Error> {
+    fn read_row(value: &[u8]) -> Result<CurrentRecord<Self>, serde_json::Error> {
         serde_json::from_slice(value).map(|row: Row<T::Record>| (row.record, row.seq, 0))
     }
 
-    fn difference(id: &str, before: Option<Standing<Self>>, after: Option<T::Record>) -> Option<Draft<T::Record, Note>> {
+    fn difference(id: &str, before: Option<CurrentRecord<Self>>, after: Option<T::Record>) -> Option<Draft<T::Record, Note>> {
         difference(id, before, after)
     }
 
@@ -243,12 +243,12 @@ impl<T: Rules> Service for Records<T> {
         let Some(Datum::Text(key)) = key.first().filter(|_| table == T::TABLES.sources) else { return Ok(None) };
         let value = value.map(|value| serde_json::from_slice::<Box<serde_json::value::RawValue>>(value)).transpose()?;
         let row = NoteRow { key: key.clone(), value: value.map(|value| value.get().to_owned()).unwrap_or_default() };
-        Ok(Some(Draft { note: Some(Note { rows: vec![row] }), ..noted("") }))
+        Ok(Some(Draft { note: Some(Note { rows: vec![row] }), ..note_draft("") }))
     }
 }
 
 /// Writes the terms by which a change is found: those of the record after it.
-fn find_by<R: Record>(tables: &RecordTables, change: &RecordChange<R>, writes: &mut Vec<Write>) {
+fn write_terms<R: Record>(tables: &RecordTables, change: &RecordChange<R>, writes: &mut Vec<Write>) {
     let before: Vec<Term> = change.before.iter().flat_map(Record::terms).collect();
     let mut terms: Vec<Term> = change.after.iter().flat_map(Record::terms).collect();
     terms.sort_unstable();
@@ -262,7 +262,7 @@ fn find_by<R: Record>(tables: &RecordTables, change: &RecordChange<R>, writes: &
 }
 
 /// A draft that changes no record.
-fn noted<R>(id: &str) -> Draft<R, Note> {
+fn note_draft<R>(id: &str) -> Draft<R, Note> {
     Draft { event: ChangeKind::Noted, id: id.to_owned(), after: None, before: None, before_seq: 0, before_since: 0, note: None }
 }
 

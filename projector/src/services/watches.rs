@@ -6,7 +6,7 @@ use schemas::event::{Fact, FactKind};
 use schemas::topics::{ACCOUNTS, CHANGES_WATCHES, Topic};
 use schemas::views::accounts::AccountCommand;
 use schemas::views::records::RecordTables;
-use schemas::views::watches::{DELETE_FILTER, Kept, OldSecret, RETARGET, SAVE_FILTER, TABLES, UNWATCH, VERBS, WATCH, kind, shelf};
+use schemas::views::watches::{DELETE_FILTER, SavedItem, OldSecret, RETARGET, SAVE_FILTER, TABLES, UNWATCH, VERBS, WATCH, kind, saved_items_key};
 
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
@@ -24,7 +24,7 @@ pub struct WatchesRules;
 
 impl Rules for WatchesRules {
     type Fact = AccountCommand;
-    type Record = Kept;
+    type Record = SavedItem;
 
     const NAME: &'static str = "watches";
     const TABLES: &'static RecordTables = &TABLES;
@@ -37,7 +37,7 @@ impl Rules for WatchesRules {
 
     fn reads(fact: &Fact<AccountCommand>) -> Vec<Read> {
         let Some(command) = own(fact) else { return Vec::new() };
-        vec![Read::Record(command.item_id.clone()), Read::Source(shelf_of(command))]
+        vec![Read::Record(command.item_id.clone()), Read::Source(saved_ids_key(command))]
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<AccountCommand>) -> Result<(), Undecided> {
@@ -58,19 +58,19 @@ impl Rules for WatchesRules {
                 if known.filter == command.filter {
                     return Ok(());
                 }
-                state.put(Kept { filter: command.filter.clone(), changed_at: at_ms, ..known })
+                state.put(SavedItem { filter: command.filter.clone(), changed_at: at_ms, ..known })
             }
             (SAVE_FILTER | WATCH, _) => {
-                let mut ids = shelved(state, command)?;
+                let mut ids = saved_ids(state, command)?;
                 if i64::try_from(ids.len()).unwrap_or(i64::MAX) >= command.limit {
                     return Ok(());
                 }
                 ids.push(command.item_id.clone());
-                state.remember(&shelf_of(command), Some(&ids))?;
+                state.remember(&saved_ids_key(command), Some(&ids))?;
                 state.put(made(command, at_ms))
             }
             (RETARGET, Some(known)) if !known.gone && known.kind == kind::WATCH => {
-                let mut moved = Kept { changed_at: at_ms, ..known };
+                let mut moved = SavedItem { changed_at: at_ms, ..known };
                 if !command.webhook.is_empty() {
                     moved.webhook.clone_from(&command.webhook);
                 }
@@ -85,11 +85,11 @@ impl Rules for WatchesRules {
                 state.put(moved)
             }
             (DELETE_FILTER | UNWATCH, Some(known)) if !known.gone && known.kind == kind_of(command) => {
-                let mut ids = shelved(state, command)?;
+                let mut ids = saved_ids(state, command)?;
                 ids.retain(|id| *id != command.item_id);
-                state.remember(&shelf_of(command), Some(&ids).filter(|ids| !ids.is_empty()))?;
-                let Kept { id, kind, account, service, made_at, .. } = known;
-                state.put(Kept { id, kind, account, service, made_at, changed_at: at_ms, gone: true, ..Kept::default() })
+                state.remember(&saved_ids_key(command), Some(&ids).filter(|ids| !ids.is_empty()))?;
+                let SavedItem { id, kind, account, service, made_at, .. } = known;
+                state.put(SavedItem { id, kind, account, service, made_at, changed_at: at_ms, gone: true, ..SavedItem::default() })
             }
             // What is not there cannot be deleted.
             _ => Ok(()),
@@ -106,17 +106,17 @@ fn kind_of(command: &AccountCommand) -> &'static str {
     if matches!(command.verb.as_str(), WATCH | UNWATCH | RETARGET) { kind::WATCH } else { kind::FILTER }
 }
 
-fn shelf_of(command: &AccountCommand) -> String {
-    shelf(&command.account, &command.service, kind_of(command))
+fn saved_ids_key(command: &AccountCommand) -> String {
+    saved_items_key(&command.account, &command.service, kind_of(command))
 }
 
 /// The ids of what the account has of the command's kind.
-fn shelved(state: &mut State<'_, WatchesRules>, command: &AccountCommand) -> Result<Vec<String>, Undecided> {
-    Ok(state.source(&shelf_of(command))?.unwrap_or_default())
+fn saved_ids(state: &mut State<'_, WatchesRules>, command: &AccountCommand) -> Result<Vec<String>, Undecided> {
+    Ok(state.source(&saved_ids_key(command))?.unwrap_or_default())
 }
 
-fn made(command: &AccountCommand, at_ms: i64) -> Kept {
-    Kept {
+fn made(command: &AccountCommand, at_ms: i64) -> SavedItem {
+    SavedItem {
         id: command.item_id.clone(),
         kind: kind_of(command).to_owned(),
         account: command.account.clone(),
@@ -129,7 +129,7 @@ fn made(command: &AccountCommand, at_ms: i64) -> Kept {
         after: command.after,
         made_at: at_ms,
         changed_at: at_ms,
-        ..Kept::default()
+        ..SavedItem::default()
     }
 }
 
@@ -154,7 +154,7 @@ mod tests {
 
     impl Moved {
         /// Decides a command and takes in what it moves; answers the record after it, if one moved.
-        fn command(&mut self, command: &AccountCommand) -> Option<Kept> {
+        fn command(&mut self, command: &AccountCommand) -> Option<SavedItem> {
             self.seq += 1;
             let fact = fact(command.clone(), self.seq);
             for (table, key) in Watches::reads(&fact) {
@@ -179,8 +179,8 @@ mod tests {
         }
 
         /// The ids that an account has.
-        fn shelf(&mut self, account: &str, kind: &str) -> Vec<String> {
-            self.rows.get_json(TABLES.sources, &key![shelf(account, "awards", kind)]).unwrap().unwrap_or_default()
+        fn saved_items_key(&mut self, account: &str, kind: &str) -> Vec<String> {
+            self.rows.get_json(TABLES.sources, &key![saved_items_key(account, "awards", kind)]).unwrap().unwrap_or_default()
         }
     }
 
@@ -225,10 +225,10 @@ mod tests {
         assert_eq!((second.filter.as_str(), second.made_at, second.changed_at), ("y", 1, 3));
         let gone = moved.command(&command(DELETE_FILTER, "f1", "a", "")).unwrap();
         assert_eq!((gone.gone, gone.filter.as_str(), gone.name.as_str(), gone.account.as_str()), (true, "", "", "a"));
-        assert_eq!(moved.shelf("a", kind::FILTER), Vec::<String>::new());
+        assert_eq!(moved.saved_items_key("a", kind::FILTER), Vec::<String>::new());
         assert_eq!(moved.command(&command(DELETE_FILTER, "f1", "a", "")), None);
         assert_eq!(moved.command(&command(SAVE_FILTER, "f1", "a", "z")).map(|again| (again.made_at, again.gone)), Some((6, false)));
-        assert_eq!(moved.shelf("a", kind::FILTER), ["f1"]);
+        assert_eq!(moved.saved_items_key("a", kind::FILTER), ["f1"]);
     }
 
     /// Proves the life of a watch: it is made once, ended it stays ended and holds no URL, and whoever does not own it moves nothing.
@@ -246,7 +246,7 @@ mod tests {
         }
         assert_eq!(moved.command(&command(UNWATCH, "w1", "a", "")).map(|gone| (gone.gone, gone.webhook)), Some((true, String::new())));
         assert_eq!(moved.command(&command(WATCH, "w1", "a", "x")), None);
-        assert_eq!(moved.shelf("a", kind::WATCH), Vec::<String>::new());
+        assert_eq!(moved.saved_items_key("a", kind::WATCH), Vec::<String>::new());
     }
 
     /// Proves that no more are made than the tier may have, of each kind and account, and that one that goes makes room.
@@ -266,7 +266,7 @@ mod tests {
         ] {
             assert_eq!(made(&mut moved, verb, id, account), is_made, "{verb} {id} of {account}");
         }
-        assert_eq!(moved.shelf("a", kind::WATCH), ["w2", "w3"]);
+        assert_eq!(moved.saved_items_key("a", kind::WATCH), ["w2", "w3"]);
         assert_eq!(moved.command(&AccountCommand { limit: 3, ..command(WATCH, "w5", "a", "x") }).map(|made| made.id), Some("w5".into()));
     }
 

@@ -134,7 +134,7 @@ pub trait View: Send + Sync + 'static {
     /// within some two, like another process's swap, where this one had just committed itself.
     async fn wait_past(&self, seen: &Checkpoint) -> Result<Checkpoint, Error>;
     /// Says that another process may be about to commit: if anybody waits, it is looked for often from now on.
-    fn stir(&self) {}
+    fn wake(&self) {}
 }
 
 /// All views, and the coordination rows beside them.

@@ -124,7 +124,7 @@ async fn a_poison_fact_is_parked() {
     assert!(engine.record("CPSC:2").await.is_some());
     assert!(engine.record("CPSC:1").await.is_none());
     // Still poison, so it stays; what waited behind it does, too.
-    assert_eq!(engine.decider.take_parked().await.unwrap(), 0);
+    assert_eq!(engine.decider.retry_parked().await.unwrap(), 0);
     assert_eq!(engine.decider.parked_rows().await.unwrap().len(), 2);
 }
 

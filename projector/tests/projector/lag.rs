@@ -12,7 +12,7 @@ use schemas::topics::Topic;
 use crate::harness::{Engine, Said, clock, recall};
 
 async fn of(engine: &Engine, view: &str) -> Lag {
-    let lags = lag::of(&engine.parts()).await.unwrap();
+    let lags = lag::measure(&engine.parts()).await.unwrap();
     lags.into_iter().find(|lag| lag.view == view).unwrap()
 }
 

@@ -121,7 +121,7 @@ async fn taking_again_survives_a_cut() {
     assert_eq!((taking.parked_keys(), looking.parked_keys()), (1, 1));
     let before = changes(&whole).await.len();
     IS_MENDED.store(true, Ordering::Relaxed);
-    assert_eq!(taking.take_parked().await.unwrap(), 1);
+    assert_eq!(taking.retry_parked().await.unwrap(), 1);
     let all = changes(&whole).await;
     assert!(all.len() - before >= 3, "the edit must make a group");
     let wanted = seen(&whole, &taking).await;

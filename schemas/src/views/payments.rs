@@ -1,4 +1,4 @@
-//! Payments: what was signed for which answer, and what became of it. Private. No signature is kept: what is here moves no money.
+//! Payments: what was signed for which answer, and the outcome. Private. Signatures are not stored, so that these rows cannot move money.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,52 +8,52 @@ use crate::facts::canonical::Canonical;
 use crate::hash::{Hash32, hex};
 use crate::topics::{self, Topic};
 
-/// Takes a payment for one request, before anybody is asked to move money.
+/// Claims a payment for one request, before a facilitator is asked to move money.
 pub const CLAIM: &str = "claim";
 /// The money has moved.
 pub const SETTLED: &str = "settled";
-/// It was refused; until it has lapsed it may be settled all the same.
+/// The payment was refused. Until it lapses it may still be settled.
 pub const REFUSED: &str = "refused";
-/// It can no longer be settled, and was not.
+/// The payment was not settled and can no longer be.
 pub const LAPSED: &str = "lapsed";
 
-/// A command about a payment, kept on the `payments` topic as `data` of a fact-like envelope whose key is the payment's id.
+/// A command on the `payments` topic: the `data` of an envelope in the shape of a fact, whose key is the id of the payment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PaymentCommand {
     /// [`CLAIM`], [`SETTLED`], [`REFUSED`] or [`LAPSED`].
     pub verb: String,
-    /// The network (CAIP-2).
+    /// The network, as a CAIP-2 id.
     pub network: String,
-    /// Address of the token.
+    /// Address of the token contract.
     pub asset: String,
-    /// Who is paid.
+    /// Address of the recipient.
     pub pay_to: String,
-    /// Who pays.
+    /// Address of the payer.
     pub payer: String,
-    /// The authorization's nonce.
+    /// The nonce of the payer's authorization.
     pub nonce: String,
-    /// Smallest units of the token.
+    /// The amount in the smallest unit of the token.
     pub amount: i64,
-    /// Until when it can be settled: seconds since 1970.
+    /// When the authorization expires: seconds since 1970.
     pub valid_before: i64,
-    /// The service that sells.
+    /// The service that sells the answer.
     pub service: String,
-    /// The operation.
+    /// The name of the operation.
     pub operation: String,
-    /// What is sold, as the terms name it.
+    /// The resource that is sold, as the payment terms name it.
     pub resource: String,
-    /// Hash of the request (hex): whatever else is asked for is another one.
+    /// Hash of the request (hex). A different request has a different hash.
     pub request: String,
-    /// Of a read: the answer that is sold, JSON.
+    /// For a read: the answer that is sold, JSON.
     pub answer: String,
-    /// Of a write: the command that takes effect once the payment is settled, JSON.
+    /// For a write: the command that takes effect once the payment is settled, JSON.
     pub effect: String,
     /// [`SETTLED`]: the hash of the transaction that holds the transfer.
     pub transaction: String,
-    /// [`SETTLED`]: the index of the transfer's log in its block; `None` where only a facilitator says that it is settled.
+    /// [`SETTLED`]: the index of the transfer's log entry in its block; `None` if only a facilitator reported the settlement.
     pub log_index: Option<i64>,
-    /// [`REFUSED`], [`LAPSED`]: why.
+    /// [`REFUSED`], [`LAPSED`]: the reason.
     pub reason: String,
 }
 
@@ -107,64 +107,64 @@ impl Command for PaymentCommand {
     }
 }
 
-/// What became of a payment.
+/// The state of a payment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// Taken for a request; whether money moves is not known yet.
+    /// Claimed for a request; whether money moves is not known yet.
     #[default]
     Claimed,
     /// The money has moved.
     Settled,
-    /// Refused; until it lapses it is looked after.
+    /// Refused; the engine keeps checking for a settlement until the payment lapses.
     Refused,
     /// It can no longer be settled, and was not.
-    Lapsed,
+    The payment was not settled and can no longer be.
 }
 
-/// A payment as it stands.
+/// The current state of a payment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Payment {
-    /// `pay_` and 32 hex digits, see [`id`].
+    /// Id of the payment: `pay_` and 32 hex digits, see [`id`].
     pub id: String,
-    /// What became of it.
+    /// The state of the payment.
     pub state: State,
-    /// The network (CAIP-2).
+    /// The network, as a CAIP-2 id.
     pub network: String,
-    /// Address of the token.
+    /// Address of the token contract.
     pub asset: String,
-    /// Who is paid.
+    /// Address of the recipient.
     pub pay_to: String,
-    /// Who pays.
+    /// Address of the payer.
     pub payer: String,
-    /// The authorization's nonce.
+    /// The nonce of the payer's authorization.
     pub nonce: String,
-    /// Smallest units of the token.
+    /// The amount in the smallest unit of the token.
     pub amount: i64,
-    /// Until when it can be settled: seconds since 1970.
+    /// When the authorization expires: seconds since 1970.
     pub valid_before: i64,
-    /// The service that sells.
+    /// The service that sells the answer.
     pub service: String,
-    /// The operation.
+    /// The name of the operation.
     pub operation: String,
-    /// What is sold, as the terms name it.
+    /// The resource that is sold, as the payment terms name it.
     pub resource: String,
     /// Hash of the request (hex).
     pub request: String,
-    /// Of a write: the command that takes effect once the payment is settled, JSON.
+    /// For a write: the command that takes effect once the payment is settled, JSON.
     pub effect: String,
     /// The hash of the transaction that holds the transfer, once the payment is settled.
     pub transaction: String,
-    /// The index of the transfer's log in its block; `None` where only a facilitator says that the payment is settled.
+    /// The index of the transfer's log entry in its block; `None` if only a facilitator reported the settlement.
     pub log_index: Option<i64>,
-    /// Why it was refused, or has lapsed.
+    /// Why the payment was refused or has lapsed.
     pub reason: String,
-    /// When it was claimed: milliseconds since 1970.
+    /// When the payment was claimed: milliseconds since 1970.
     pub claimed_at: i64,
 }
 
-/// The identity of a payment: the chain takes a nonce of a payer once.
+/// Returns the id of a payment. A token contract accepts each nonce of a payer once, so that these four parts identify it.
 #[must_use]
 pub fn id(network: &str, asset: &str, payer: &str, nonce: &str) -> String {
     let parts = [network, asset, payer, nonce].map(str::to_ascii_lowercase);
@@ -172,16 +172,16 @@ pub fn id(network: &str, asset: &str, payer: &str, nonce: &str) -> String {
     format!("pay_{}", hex(&hash.0[..16]))
 }
 
-/// Under which key the answer that a payment bought is remembered.
+/// Returns the key of the decision row with the answer that a payment bought.
 #[must_use]
-pub fn answer_of(id: &str) -> String {
+pub fn answer_key(id: &str) -> String {
     format!("answer/{id}")
 }
 
-/// The key under which decisions remember which payment a transfer paid for: a transfer, by network, transaction and log index, pays once.
-/// `None` unless the command is [`SETTLED`] and names the transfer.
+/// Returns the key of the decision row that records which payment a transfer paid for. A transfer, identified by network, transaction and
+/// log index, pays once. `None` unless the command is [`SETTLED`] and names the transfer.
 #[must_use]
-pub fn transfer_of(command: &PaymentCommand) -> Option<String> {
+pub fn transfer_key(command: &PaymentCommand) -> Option<String> {
     let PaymentCommand { verb, network, transaction, log_index, .. } = command;
     let log_index = log_index.filter(|_| verb == SETTLED)?;
     Some(format!("transfer/{network}/{}/{log_index}", transaction.to_ascii_lowercase()))

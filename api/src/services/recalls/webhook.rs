@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
-use schemas::views::watches::Kept;
+use schemas::views::watches::SavedItem;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -116,18 +116,18 @@ pub fn operations() -> Vec<Operation> {
 async fn register(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let webhook = webhook_of(&call.context, "webhook_url", Some(&arguments.webhook_url), arguments.secret.as_deref()).await?;
     let after = position(&call.context, &SOURCE, None).await?.last.0;
-    let shelf = Shelf::watches(&call, SOURCE.service);
-    let kept = shelf
+    let saved_items_key = Shelf::watches(&call, SOURCE.service);
+    let kept = saved_items_key
         .begin(NewWatch { entity: "{}".to_owned(), filter: String::new(), webhook, given: arguments.secret.unwrap_or_default(), after })
         .await?;
-    let sealing = shelf.sealing().await?;
+    let sealing = saved_items_key.sealing().await?;
     let secret = sealing.as_ref().and_then(|sealing| sealing.first_secret(&kept));
     Ok(Answer { status: 201, ..Answer::json(&Webhook { secret, ..shown(&kept, sealing.as_ref()) })? })
 }
 
 async fn listed(call: Call, _: list::Arguments) -> Result<Answer, Problem> {
-    let shelf = Shelf::watches(&call, SOURCE.service);
-    let (all, sealing) = (shelf.list().await?, shelf.sealing().await?);
+    let saved_items_key = Shelf::watches(&call, SOURCE.service);
+    let (all, sealing) = (saved_items_key.list().await?, saved_items_key.sealing().await?);
     Answer::json(&Webhooks { webhooks: all.iter().rev().map(|kept| shown(kept, sealing.as_ref())).collect() })
 }
 
@@ -135,7 +135,7 @@ async fn delete(call: Call, by: ById) -> Result<Answer, Problem> {
     end::delete(&call, SOURCE.service, &by.id).await
 }
 
-fn shown(kept: &Kept, sealing: Option<&Sealing>) -> Webhook {
+fn shown(kept: &SavedItem, sealing: Option<&Sealing>) -> Webhook {
     Webhook {
         id: kept.id.clone(),
         webhook_host: sealing.map_or_else(String::new, |sealing| sealing.host(kept)),

@@ -320,16 +320,16 @@ mod tests {
     const TREE: &str = "receipts";
 
     /// A tree of some leaves, and its checkpoint at any size.
-    struct Grown(HashMap<u64, Hash32>);
+    struct TreeSize(HashMap<u64, Hash32>);
 
-    impl Grown {
+    impl TreeSize {
         /// Leaf n is n, from `forked` on something else.
         fn new(size: u64, forked: u64) -> Self {
             let mut stored = HashMap::new();
             for n in 0..size {
                 let leaf = tree::leaf(&[u8::from(n >= forked), u8::try_from(n).unwrap()]);
                 let siblings: Vec<Hash32> = tree::siblings(n).map(|place| stored[&place]).collect();
-                stored.extend(tree::added(n, leaf, &siblings));
+                stored.extend(tree::new_hashes(n, leaf, &siblings));
             }
             Self(stored)
         }
@@ -359,7 +359,7 @@ mod tests {
     /// Proves that over a remembered checkpoint only that one and larger ones that are proven to hold it are signed.
     #[test]
     fn only_what_continues() {
-        let (tree, fork) = (Grown::new(9, 99), Grown::new(9, 3));
+        let (tree, fork) = (TreeSize::new(9, 99), TreeSize::new(9, 3));
         let found = |next: &Checkpoint, proof: Option<Vec<Hash32>>| conflict(&tree.at(5), next, proof.as_deref());
         assert_eq!(found(&tree.at(5), None), None);
         for size in 6..=9 {
@@ -376,7 +376,7 @@ mod tests {
     #[tokio::test]
     async fn it_is_durable_and_compared() {
         let dir = tempfile::tempdir().unwrap();
-        let (memory, tree) = (memory(dir.path()), Grown::new(9, 99));
+        let (memory, tree) = (memory(dir.path()), TreeSize::new(9, 99));
         let before = memory.find("k").await.unwrap();
         assert_eq!(before, Found::default());
         signed(&memory, &tree.at(5)).await;
@@ -397,7 +397,7 @@ mod tests {
     #[tokio::test]
     async fn a_memory_that_is_not_the_one() {
         let dir = tempfile::tempdir().unwrap();
-        let (memory, tree) = (memory(dir.path()), Grown::new(9, 99));
+        let (memory, tree) = (memory(dir.path()), TreeSize::new(9, 99));
         signed(&memory, &tree.at(5)).await;
         let path = dir.path().join("memory/k.json");
         let text = fs::read_to_string(&path).unwrap();

@@ -14,7 +14,7 @@ use schemas::reason::reason;
 use schemas::receipt::{Refusal, SigningKeys};
 use schemas::topics::CHANGES_RECEIPTS;
 use schemas::tree::{Checkpoint, Question};
-use schemas::views::receipts::{Signing, TABLES};
+use schemas::views::receipts::{SigningHistory, TABLES};
 
 use super::Receipts;
 use super::memory::{self, Found, Memory, Remembered, Successor, conflict, new_memory};
@@ -309,7 +309,7 @@ impl Signer {
 }
 
 /// All keys that a log names.
-fn named(signing: &Signing) -> Vec<String> {
+fn named(signing: &SigningHistory) -> Vec<String> {
     signing.keys.iter().map(|key| key.public_key_hex.clone()).collect()
 }
 

@@ -20,7 +20,7 @@ use schemas::key;
 use schemas::tables::{Datum, Key, Table, ViewDef, Write};
 use schemas::topics::{CHANGES_RECALLS, RECALLS as RECALLS_TOPIC, Topic};
 use schemas::views::recalls::{
-    FEED, HISTORY, LISTS, Listed, Note, NoteSet, PARKED, RECALLS, Recall, RecallChange, Row, SETS, SOURCES, THROUGH, VIEW, day_of, month_of,
+    FEED, HISTORY, LISTS, ListEntry, Note, NoteSet, PARKED, RECALLS, Recall, RecallChange, Row, SETS, SOURCES, THROUGH, VIEW, day_of, month_of,
 };
 use serde::Serialize;
 
@@ -73,7 +73,7 @@ impl Service for Recalls {
         let note = Some(Note { sets, ..note });
         match drafts.first_mut() {
             Some(first) => first.note = note,
-            None => drafts.push(Draft { note, ..noted(id) }),
+            None => drafts.push(Draft { note, ..note_draft(id) }),
         }
         Ok(drafts)
     }
@@ -128,12 +128,12 @@ impl Service for Recalls {
             }
             _ => return Ok(None),
         };
-        Ok(Some(Draft { note: Some(note), ..noted(String::new()) }))
+        Ok(Some(Draft { note: Some(note), ..note_draft(String::new()) }))
     }
 }
 
 /// A draft that changes no record.
-fn noted(id: String) -> Draft<Recall, Note> {
+fn note_draft(id: String) -> Draft<Recall, Note> {
     Draft { event: ChangeKind::Noted, id, after: None, before: None, before_seq: 0, before_since: 0, note: None }
 }
 
@@ -431,16 +431,16 @@ fn place(change: &RecallChange, after: &Recall, writes: &mut Vec<Write>) -> i64 
         return change.before_since;
     }
     if let Some(before) = before {
-        list_entries(before, change.before_since, Listed { until: change.seq }, writes);
+        list_entries(before, change.before_since, ListEntry { until: change.seq }, writes);
     }
     if after.is_listed() {
-        list_entries(after, change.seq, Listed::default(), writes);
+        list_entries(after, change.seq, ListEntry::default(), writes);
         return change.seq;
     }
     0
 }
 
-fn list_entries(recall: &Recall, since: i64, listed: Listed, writes: &mut Vec<Write>) {
+fn list_entries(recall: &Recall, since: i64, listed: ListEntry, writes: &mut Vec<Write>) {
     let value = Bytes::from(serde_json::to_vec(&listed).unwrap_or_default());
     let own = recall.agencies.iter().map(|agency| format!("{}/{agency}", recall.category));
     for list in own.chain(["*/*".to_owned()]) {

@@ -459,7 +459,7 @@ impl View for ScyllaView {
         }
     }
 
-    fn stir(&self) {
+    fn wake(&self) {
         self.hurry.notify_one();
     }
 }
