@@ -338,7 +338,12 @@ impl<S: Service> Decider<S> {
                 Err(Undecided::Miss) => self.rows.fetch_missing(&*self.view).await?,
                 Err(Undecided::Blocked(reason)) => return Err(Error::Refused(reason)),
                 Err(Undecided::Poison(reason)) => {
-                    tracing::error!(service = S::NAME, key = fact.key, reason, "fact parked: decide it again with `highwater replay --parked` after a fix");
+                    tracing::error!(
+                        service = S::NAME,
+                        key = fact.key,
+                        reason,
+                        "fact parked: decide it again with `highwater replay --parked` after a fix"
+                    );
                     self.parked.entry(fact.key.clone()).or_default();
                     return poison(reason);
                 }

@@ -91,7 +91,11 @@ async fn wake_view(parts: &Parts, def: &'static ViewDef, inputs: Vec<&'static To
         let Err::<Infallible, Error>(error) = waking.await;
         if !std::mem::replace(&mut is_warned, true) {
             let error = schemas::reason::reason(&error);
-            tracing::warn!(view = def.name, error, "cannot wait for the log, will retry: commits of other processes are noticed up to a second later");
+            tracing::warn!(
+                view = def.name,
+                error,
+                "cannot wait for the log, will retry: commits of other processes are noticed up to a second later"
+            );
         }
         tokio::time::sleep(RETRY_PAUSE).await;
     }

@@ -17,16 +17,16 @@ const LOOK_BYTES: usize = 1;
 
 /// The distance of a view from the end of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-The name of the view.
-    /// The view.
-    Records that the view has not passed, over all partitions of its inputs.
-    /// Records that it has not passed, over all partitions of its inputs.
-    Seconds since the oldest of those records was appended; 0 if there is none.
-    /// Seconds since the oldest of them was appended; 0 if there is none.
+pub struct Lag {
+    /// The name of the view.
+    pub view: &'static str,
+    /// Records that the view has not passed, over all partitions of its inputs.
+    pub events: u64,
+    /// Seconds since the oldest of those records was appended; 0 if there is none.
     pub seconds: u64,
 }
-Returns the lag of the engine's view and of every service's view.
-/// The lag of the engine's view and of every service's.
+
+/// Returns the lag of the engine's view and of every service's view.
 ///
 /// # Errors
 /// When the log or the store fails.

@@ -27,8 +27,8 @@ pub struct Rows {
     keys: Arc<SigningKeys>,
 }
 
-Creates an empty cache with the keys that decisions may sign with. A signature depends on nothing but key and text.
-    /// No rows yet, and the keys that decisions may sign with: what is signed follows from key and text alone.
+impl Rows {
+    /// Creates an empty cache with the keys that decisions may sign with. A signature depends on nothing but key and text.
     #[must_use]
     pub fn signing(keys: Arc<SigningKeys>) -> Self {
         Self { keys, ..Self::default() }

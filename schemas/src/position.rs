@@ -28,16 +28,16 @@ impl Seq {
     }
 }
 
-/// One partition of one topic.
+/// One partition of a topic.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-One partition of a topic.
-    /// The topic's name.
-    pub topic: String,
+pub struct PartitionId {
     /// The name of the topic.
+    pub topic: String,
+    /// The number of the partition, from 0.
     pub partition: u32,
-The number of the partition, from 0.
+}
 
-/// How far an upstream has been read: JSON that only the upstream's own code reads. Empty before the first page.
+/// How far an upstream has been read: JSON that only the code of that upstream interprets. Empty before the first page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-How far an upstream has been read: JSON that only the code of that upstream interprets. Empty before the first page.
+#[serde(transparent)]
 pub struct UpstreamCursor(pub String);

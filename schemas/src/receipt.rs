@@ -49,8 +49,8 @@ pub struct Body {
     /// `contentHash` of the agent's previous receipt; zeros for the first.
     #[serde(rename = "prevHash")]
     pub prev_hash: String,
-    /// Base address of the service that issued it.
-    Base address of the service that issued the receipt.
+    /// Base address of the service that issued the receipt.
+    pub issuer: String,
     /// The caller to whom the receipt was issued: the id of an account (`acct_…`), or the address of a payer (`0x…`, lower case). Absent in
     /// receipts that are older than this field.
     #[serde(rename = "issuedTo", skip_serializing_if = "Option::is_none")]
@@ -124,8 +124,8 @@ pub fn is_id(text: &str) -> bool {
 
 /// Why a process does not sign at present.
 #[derive(Clone, Debug, PartialEq, Eq)]
-Requests wait until the reason no longer applies.
-    /// Requests wait until the reason is gone.
+pub enum Refusal {
+    /// Requests wait until the reason no longer applies.
     Wait(String),
     /// A restore was declared. Requests from before the restore are parked, because the key that would sign them is retired.
     Park(String),

@@ -115,7 +115,14 @@ impl<S: Service> Decider<S> {
     }
 
     /// Applies one change: adds its feed entry, updates the parked inputs, and advances the checkpoint.
-    fn apply_change(&mut self, change: &ChangeOf<S>, record: &[u8], hash: Hash32, next: LogOffset, writes: &mut Vec<Write>) -> Result<(), Error> {
+    fn apply_change(
+        &mut self,
+        change: &ChangeOf<S>,
+        record: &[u8],
+        hash: Hash32,
+        next: LogOffset,
+        writes: &mut Vec<Write>,
+    ) -> Result<(), Error> {
         let element = change.event.is_shown().then(|| element::<S>(change, record));
         let seq = u64::try_from(change.seq).unwrap_or(0);
         // Another decider's clock may have been behind; the feed's times never decrease.

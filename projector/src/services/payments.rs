@@ -4,7 +4,9 @@
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::topics::{CHANGES_PAYMENTS, PAYMENTS, Topic};
-use schemas::views::payments::{CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State as PaymentState, TABLES, answer_key, transfer_key};
+use schemas::views::payments::{
+    CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State as PaymentState, TABLES, answer_key, transfer_key,
+};
 use schemas::views::records::RecordTables;
 
 use super::records::{Read, Records, Rules, State};
@@ -55,7 +57,11 @@ impl Rules for PaymentsRules {
                         ..payment
                     },
                     PaymentState::Lapsed => return Ok(()),
-                    _ => Payment { state: PaymentState::Lapsed, reason: "its transfer already paid for another answer".to_owned(), ..payment },
+                    _ => Payment {
+                        state: PaymentState::Lapsed,
+                        reason: "its transfer already paid for another answer".to_owned(),
+                        ..payment
+                    },
                 }
             }
             (REFUSED, Some(payment)) if payment.state == PaymentState::Claimed => {

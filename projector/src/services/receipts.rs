@@ -13,7 +13,7 @@ use schemas::topics::{CHANGES_RECEIPTS, PAYMENTS, RECEIPTS, Topic};
 use schemas::tree;
 use schemas::views::payments::{CLAIM, LAPSED, PaymentCommand, SETTLED, transfer_key};
 use schemas::views::receipts::{
-    ADD_WRITER, ASSIGN_OWNER, CHECKPOINT, ChainOwner, ISSUE, KEY, ChainEnd, PublicKey, RELEASE, REMOVE_WRITER, RESERVE, ReceiptCommand,
+    ADD_WRITER, ASSIGN_OWNER, CHECKPOINT, ChainEnd, ChainOwner, ISSUE, KEY, PublicKey, RELEASE, REMOVE_WRITER, RESERVE, ReceiptCommand,
     RequestOutcome, SignedCheckpoint, SigningHistory, TABLES, WRITERS_PER_CHAIN_MAX, may_append, source,
 };
 use schemas::views::records::RecordTables;

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::rows::Rows;
-use crate::service::{Draft, Service, CurrentRecord, Undecided};
+use crate::service::{CurrentRecord, Draft, Service, Undecided};
 
 /// What such a service states.
 pub trait Rules: Send + Sync + 'static {

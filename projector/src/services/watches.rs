@@ -6,7 +6,9 @@ use schemas::event::{Fact, FactKind};
 use schemas::topics::{ACCOUNTS, CHANGES_WATCHES, Topic};
 use schemas::views::accounts::AccountCommand;
 use schemas::views::records::RecordTables;
-use schemas::views::watches::{DELETE_FILTER, SavedItem, OldSecret, RETARGET, SAVE_FILTER, TABLES, UNWATCH, VERBS, WATCH, kind, saved_items_key};
+use schemas::views::watches::{
+    DELETE_FILTER, OldSecret, RETARGET, SAVE_FILTER, SavedItem, TABLES, UNWATCH, VERBS, WATCH, kind, saved_items_key,
+};
 
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;

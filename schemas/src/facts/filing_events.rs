@@ -28,8 +28,8 @@ pub static WEIGHTS: LazyLock<Weights> = LazyLock::new(|| {
 
 /// The most important event that a filing reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-The item with the highest score, the lowest number of several; empty if the filing has no items.
-    /// The item that weighs most, the lowest number of several; empty without any.
+pub struct Event {
+    /// The item with the highest score, the lowest number of several; empty if the filing has no items.
     pub item: String,
     /// What the item is about.
     pub label: String,

@@ -89,8 +89,8 @@ pub enum State {
     Idle,
     /// Its current message to be sent, for the first time or again.
     Claimed,
-    /// Its owner, to resume it.
-    Its owner, who can resume it.
+    /// Its owner, who can resume it.
+    Disabled,
 }
 
 /// The current state of a target. 0 and `""` mean none.

@@ -26,12 +26,12 @@ pub const VIEW: ViewDef = ViewDef { name: "engine", tables: &[&HEADS, &DROPPED, 
 
 /// The head of a key, and whether the record is gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-The head of the key.
-    /// The head.
-    Whether the record was withdrawn or superseded, so that the upstream no longer has it.
-    /// Withdrawn or superseded: the record is no longer at the upstream.
-    When the newest fact of the key was observed: milliseconds since 1970.
-    /// When that was observed: milliseconds since 1970.
+pub struct HeadRow {
+    /// The head of the key.
+    pub head: Head,
+    /// Whether the record was withdrawn or superseded, so that the upstream no longer has it.
+    pub gone: bool,
+    /// When the newest fact of the key was observed: milliseconds since 1970.
     pub observed_at: i64,
     /// The offset after the newest fact of the key. Facts of the key before it are included in this row: applying them again, after a crash
     /// between rows and checkpoint, changes nothing.

@@ -118,8 +118,8 @@ pub enum State {
     Settled,
     /// Refused; the engine keeps checking for a settlement until the payment lapses.
     Refused,
-    /// It can no longer be settled, and was not.
-    The payment was not settled and can no longer be.
+    /// The payment was not settled and can no longer be.
+    Lapsed,
 }
 
 /// The current state of a payment.

@@ -158,8 +158,8 @@ pub mod source {
 pub struct ChainEnd {
     /// Position of the last receipt.
     pub seq: i64,
-    /// `contentHash` of it.
-    `contentHash` of the last receipt.
+    /// `contentHash` of the last receipt.
+    pub hash: String,
 }
 
 /// Who may append to an agent's chain. Its owner is the first caller who is issued a receipt of the chain, or who claims a payment for one.

@@ -20,7 +20,8 @@ use schemas::key;
 use schemas::tables::{Datum, Key, Table, ViewDef, Write};
 use schemas::topics::{CHANGES_RECALLS, RECALLS as RECALLS_TOPIC, Topic};
 use schemas::views::recalls::{
-    FEED, HISTORY, LISTS, ListEntry, Note, NoteSet, PARKED, RECALLS, Recall, RecallChange, Row, SETS, SOURCES, THROUGH, VIEW, day_of, month_of,
+    FEED, HISTORY, LISTS, ListEntry, Note, NoteSet, PARKED, RECALLS, Recall, RecallChange, Row, SETS, SOURCES, THROUGH, VIEW, day_of,
+    month_of,
 };
 use serde::Serialize;
 
