@@ -1,5 +1,5 @@
-//! Payments: a signed authorization is claimed for one request, and is then settled, refused or lapses. What was settled stays settled, and a
-//! transfer settles one payment.
+//! Payments: a signed authorization is claimed for one request, and is then settled, refused or lapses. A settled payment remains settled,
+//! and a transfer settles one payment.
 
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
@@ -12,10 +12,10 @@ use schemas::views::records::RecordTables;
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
 
-/// The two folds of the payments.
+/// The payments service.
 pub type Payments = Records<PaymentsRules>;
 
-/// What the service states.
+/// The rules of the payments service.
 pub struct PaymentsRules;
 
 impl Rules for PaymentsRules {
@@ -38,12 +38,12 @@ impl Rules for PaymentsRules {
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<PaymentCommand>) -> Result<(), Undecided> {
         let Some(command) = fact.data.as_ref().filter(|_| fact.kind == FactKind::Observed) else { return Ok(()) };
-        let moved = match (command.verb.as_str(), state.record(&fact.key)?) {
+        let changed = match (command.verb.as_str(), state.record(&fact.key)?) {
             (CLAIM, None) => {
                 if !command.answer.is_empty() {
                     state.remember(&answer_key(&fact.key), Some(&command.answer))?;
                 }
-                claimed(fact, command)
+                new_payment(fact, command)
             }
             (SETTLED, Some(payment)) => {
                 let is_payer = claim_transfer(state, &fact.key, &transfer_key(command).unwrap_or_default())?;
@@ -70,17 +70,17 @@ impl Rules for PaymentsRules {
             (LAPSED, Some(payment)) if matches!(payment.state, PaymentState::Claimed | PaymentState::Refused) => {
                 Payment { state: PaymentState::Lapsed, reason: command.reason.clone(), ..payment }
             }
-            // A payment is claimed once, and what is known of it already is no news.
+            // A payment is claimed once; a command that changes nothing publishes nothing.
             (CLAIM | REFUSED | LAPSED, Some(_)) => return Ok(()),
             (SETTLED | REFUSED | LAPSED, None) => return Err(Undecided::Poison("no such payment was claimed".to_owned())),
             (verb, _) => return Err(Undecided::Poison(format!("verb {verb} is unknown"))),
         };
-        state.put(moved)
+        state.put(changed)
     }
 }
 
-/// Whether a transfer pays for a payment: it pays for the first payment that names it, and for no other one. The receipts decide by this, too, so
-/// that both services agree. A transfer that is not known (empty) is not compared.
+/// Records that a transfer pays for a payment. Returns whether it does: a transfer pays for the first payment that names it. The receipts
+/// service uses the same rule, so that both services agree. An unknown (empty) transfer always counts as paying.
 ///
 /// # Errors
 /// As [`State::source`].
@@ -94,7 +94,7 @@ pub(super) fn claim_transfer<T: Rules>(state: &mut State<'_, T>, payment: &str, 
     }
 }
 
-fn claimed(fact: &Fact<PaymentCommand>, command: &PaymentCommand) -> Payment {
+fn new_payment(fact: &Fact<PaymentCommand>, command: &PaymentCommand) -> Payment {
     let command = command.clone();
     Payment {
         id: fact.key.clone(),
@@ -129,7 +129,7 @@ mod tests {
     use crate::rows::Rows;
     use crate::service::Service;
 
-    /// Decides commands one after the other; each command's payment as it is then, where the command changed it.
+    /// Decides commands in turn. Each call returns the payment if the command changed it.
     struct Decisions(Rows);
 
     impl Decisions {
@@ -149,7 +149,7 @@ mod tests {
             };
             let drafts = loop {
                 match Payments::decide(&mut self.0, &fact) {
-                    // A row that was not read yet is one that is not there.
+                    // A row that was not fetched does not exist in this test.
                     Err(Undecided::Miss) => {
                         for (table, key) in self.0.take_missing() {
                             self.0.write(Write::delete(table, key));
@@ -178,8 +178,8 @@ mod tests {
         }
     }
 
-    /// Proves that a transfer settles the first payment that names it and no other, however its transaction is written; that a transfer is known by
-    /// its log index, too; and that what only a facilitator says is settled without one.
+    /// Proves that a transfer settles only the first payment that names it, whatever the letter case of its hash; that transfers with
+    /// different log indices are different; and that a payment without a known transfer is settled by the facilitator's word.
     #[test]
     fn a_transfer_settles_one_payment() {
         let mut decisions = Decisions(Rows::default());
@@ -193,8 +193,8 @@ mod tests {
             (second.state, second.reason.as_str(), second.log_index),
             (PaymentState::Lapsed, "its transfer already paid for another answer", None)
         );
-        assert_eq!(decisions.settle("pay_1", "0xab", Some(7)), None, "what is settled stays settled");
-        assert_eq!(decisions.settle("pay_2", "0xab", Some(7)), None, "what has lapsed by this stays lapsed");
+        assert_eq!(decisions.settle("pay_1", "0xab", Some(7)), None, "a settled payment remains settled");
+        assert_eq!(decisions.settle("pay_2", "0xab", Some(7)), None, "a lapsed payment remains lapsed");
         assert_eq!(decisions.settle("pay_3", "0xab", Some(9)).unwrap().state, PaymentState::Settled);
         for payment in ["pay_4", "pay_5"] {
             assert_eq!(decisions.settle(payment, "0xab", None).unwrap().state, PaymentState::Settled);
