@@ -315,7 +315,7 @@ impl Command {
 /// Waits until what is in the log is projected.
 async fn wait_caught_up(engine: &Engine, output: &dyn Output) -> Result<(), Failure> {
     let caught_up = async {
-        for topic in projector::heads::fact_topics() {
+        for topic in schemas::topics::fact_topics() {
             engine.wait_projected(topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
         }
         Ok(())

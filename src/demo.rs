@@ -236,7 +236,7 @@ async fn look(engine: &Arc<Engine>) {
         }
     });
     futures_util::future::join_all(runs).await;
-    for topic in projector::heads::fact_topics() {
+    for topic in schemas::topics::fact_topics() {
         if let Err(error) = engine.wait_projected(topic).await {
             tracing::error!(error = ingest::reason(&*error), "the views do not catch up");
         }

@@ -516,7 +516,7 @@ async fn observe(engine: Arc<Engine>) {
 }
 
 async fn wait_all(engine: &Engine) -> Result<(), Box<dyn StdError + Send + Sync>> {
-    for topic in projector::heads::fact_topics() {
+    for topic in schemas::topics::fact_topics() {
         engine.wait_projected(topic).await?;
     }
     Ok(())

@@ -9,12 +9,12 @@ use futures_util::future;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use schemas::position::LogOffset;
 use schemas::tables::ViewDef;
-use schemas::topics::Topic;
+use schemas::topics::{self, Topic};
 use view_store::Checkpoint;
 
 use crate::rebuild::Parts;
 use crate::service::Service;
-use crate::{Error, for_each_service, heads};
+use crate::{Error, for_each_service};
 
 /// How long to wait after the log or the store failed.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -55,7 +55,7 @@ pub async fn wake_readers(parts: &Parts, views: &[&'static ViewDef]) {
     let is_asked = |view: &ViewDef| parts.store.is_shared() && views.iter().any(|asked| asked.name == view.name);
     let mut wakers = Vec::new();
     if is_asked(parts.engine.def()) {
-        wakers.push(wake_view(parts, parts.engine.def(), heads::fact_topics().collect()));
+        wakers.push(wake_view(parts, parts.engine.def(), topics::fact_topics().collect()));
     }
     macro_rules! service {
         ($service:ty) => {

@@ -15,7 +15,7 @@ use schemas::event::{Fact, FactKind, Run};
 use schemas::key;
 use schemas::position::LogOffset;
 use schemas::tables::{Key, Write};
-use schemas::topics::{self, Topic, TopicKind};
+use schemas::topics::{Topic, fact_topics};
 use schemas::views::engine::{DROPPED, HEADS, HeadRow, RUNS, RunRow};
 use serde::de::IgnoredAny;
 use view_store::View;
@@ -28,11 +28,6 @@ const BATCH_RECORDS: usize = 4_000;
 const BATCH_BYTES: usize = 4 << 20;
 /// How many partitions are read at the same time. Reading at the end of a partition takes a request to a broker.
 const READS_AT_ONCE: usize = 8;
-
-/// Returns the topics whose records are chained per key.
-pub fn fact_topics() -> impl Iterator<Item = &'static Topic> {
-    topics::ALL.iter().filter(|topic| matches!(topic.kind, TopicKind::Facts | TopicKind::Commands))
-}
 
 /// Maintains the heads of all fact topics in the engine's view.
 pub struct Heads {

@@ -4,13 +4,13 @@
 //! extend the chain will never be applied.
 
 use schemas::tables::ViewDef;
-use schemas::topics::Topic;
+use schemas::topics::{self, Topic};
 use schemas::views::engine;
 use view_store::Checkpoint;
 
 use crate::rebuild::Parts;
 use crate::service::Service;
-use crate::{Error, for_each_service, heads};
+use crate::{Error, for_each_service};
 
 /// The most bytes read to see when a record was appended.
 const LOOK_BYTES: usize = 1;
@@ -32,7 +32,7 @@ pub struct Lag {
 /// When the log or the store fails.
 pub async fn measure(parts: &Parts) -> Result<Vec<Lag>, Error> {
     let checkpoint = parts.engine.checkpoint().await?;
-    let mut lags = vec![measure_view(parts, engine::VIEW.name, heads::fact_topics(), &checkpoint).await?];
+    let mut lags = vec![measure_view(parts, engine::VIEW.name, topics::fact_topics(), &checkpoint).await?];
     macro_rules! service {
         ($service:ty) => {
             let view: &'static ViewDef = <$service>::VIEW;

@@ -16,6 +16,7 @@ pub mod rows;
 pub mod runtime;
 pub mod service;
 pub mod services;
+pub mod undecided;
 
 /// Why a projector stopped.
 #[derive(Debug, thiserror::Error)]

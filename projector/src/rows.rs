@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use view_store::View;
 
 use crate::Error;
-use crate::service::Undecided;
+use crate::undecided::Undecided;
 
 /// Rows by table and key; `None` for a row that does not exist.
 type Known = HashMap<&'static str, HashMap<Key, Option<Bytes>>>;

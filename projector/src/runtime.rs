@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use schemas::hash::Hash32;
 use schemas::names;
 use schemas::reason::reason;
-use schemas::topics::Topic;
+use schemas::topics::{self, Topic};
 use schemas::views::{self, engine};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
@@ -21,7 +21,7 @@ use crate::decider::Decider;
 use crate::heads::Heads;
 use crate::rebuild::{self, Parts, Progress};
 use crate::service::Service;
-use crate::{Error, follow, for_each_service, heads, metrics};
+use crate::{Error, follow, for_each_service, metrics};
 
 /// How long to wait before the next attempt to get a lease that another process holds, or after a failure.
 const RETRY: Duration = Duration::from_secs(1);
@@ -204,7 +204,7 @@ impl<S: Service> ServiceProjection<S> {
 async fn refuse_view_ahead_of_log(parts: &Parts, view: &dyn View, changes: Option<&'static Topic>) -> Result<(), Error> {
     let checkpoint = view.checkpoint().await?;
     let mut covered: Vec<(&'static Topic, u32, u64)> = changes.map(|topic| (topic, 0, checkpoint.offset)).into_iter().collect();
-    for topic in heads::fact_topics() {
+    for topic in topics::fact_topics() {
         covered.extend((0..topic.partitions).map(|partition| (topic, partition, checkpoint.position(topic, partition).0)));
     }
     for (topic, partition, next) in covered {

@@ -96,6 +96,11 @@ pub const ALL: &[Topic] = &[
     IMPORTS,
 ];
 
+/// Returns the topics whose records are chained per key: facts and commands.
+pub fn fact_topics() -> impl Iterator<Item = &'static Topic> {
+    ALL.iter().filter(|topic| matches!(topic.kind, TopicKind::Facts | TopicKind::Commands))
+}
+
 /// Returns the topic with a name.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static Topic> {

@@ -1,4 +1,4 @@
-//! Reading the engine's own view: positions of fact topics, and which facts are not there.
+//! Reads the engine's own view: positions of fact topics, and dropped facts.
 
 use schemas::key;
 use schemas::position::LogOffset;
@@ -8,22 +8,22 @@ use schemas::views::engine::DROPPED;
 
 use crate::store::{Checkpoint, Error, Range, View};
 
-/// Rows read at once.
+/// The number of rows that are read at once.
 const PAGE_ROWS: usize = 1_000;
 
 impl Checkpoint {
-    /// The next offset of a partition that this checkpoint has not covered.
+    /// Returns the next offset of a partition, the first that this checkpoint does not cover.
     #[must_use]
     pub fn position(&self, topic: &Topic, partition: u32) -> LogOffset {
         LogOffset(self.positions.get(&format!("{}/{partition}", topic.name)).copied().unwrap_or(0))
     }
 
-    /// Raises a partition's position; it never goes back.
+    /// Raises the position of a partition. A lower offset changes nothing.
     pub fn raise_position(&mut self, topic: &Topic, partition: u32, next: LogOffset) {
         self.raise(format!("{}/{partition}", topic.name), next.0);
     }
 
-    /// Raises all positions to another checkpoint's, where those are further.
+    /// Raises all positions to those of another checkpoint, where these are higher.
     pub fn raise_positions(&mut self, other: &Self) {
         for (position, next) in &other.positions {
             self.raise(position.clone(), *next);
@@ -36,7 +36,7 @@ impl Checkpoint {
     }
 }
 
-/// The offsets from `from` to `to` (exclusive) of a partition that hold no fact, because what stands there does not chain.
+/// Returns the offsets from `from` to `to` (exclusive) whose records do not extend their chain and were dropped.
 ///
 /// # Errors
 /// When the store fails.
@@ -65,7 +65,7 @@ pub async fn dropped(engine: &dyn View, topic: &Topic, partition: u32, from: Log
     }
 }
 
-/// Waits until a view has passed `end` of a partition; answers its checkpoint then. Cancel-safe.
+/// Waits until a view has passed `end` of a partition, and returns its checkpoint. Cancel-safe.
 ///
 /// # Errors
 /// When the store fails.

@@ -174,7 +174,7 @@ impl Memory {
                 let (path, keys, key) = (path.clone(), keys.clone(), key.to_owned());
                 blocking(move || Ok((read(&path.join(format!("{key}.json")))?, ids(&keys)?.remove(&key)))).await?
             }
-            Self::Store(store) => (store.coordination().kept(&row(key)).await?, None),
+            Self::Store(store) => (store.coordination().value(&row(key)).await?, None),
         };
         let damaged = |source| Error::Damaged { place: self.place(key), source };
         let remembered = text.as_deref().map(serde_json::from_str).transpose().map_err(damaged)?;
@@ -202,7 +202,7 @@ impl Memory {
                 })
                 .await
             }
-            Self::Store(store) => Ok(store.coordination().replace_if(&row(key), found.text.as_deref(), &text).await?),
+            Self::Store(store) => Ok(store.coordination().compare_and_store(&row(key), found.text.as_deref(), &text).await?),
         }
     }
 
