@@ -303,7 +303,13 @@ impl Command {
             }
             Self::Digest { view, history, at } => {
                 wait_caught_up(engine, output).await?;
-                let digest = engine.projector.service(&view).map_err(failure)?.digest(history, at).await.map_err(failure)?;
+                let digest = engine
+                    .projector
+                    .service(&view)
+                    .map_err(failure)?
+                    .digest(history, at.map(schemas::position::Seq))
+                    .await
+                    .map_err(failure)?;
                 output.line(digest.to_string().as_bytes());
                 Ok(())
             }

@@ -21,7 +21,7 @@ use schemas::avro::{self, Encoder};
 use schemas::change::{Change, ChangeKind, Input, Through};
 use schemas::clock::Clock;
 use schemas::event::{Fact, FactKind};
-use schemas::position::{LogOffset, Seq};
+use schemas::position::{LogOffset, PositionError, Seq};
 use schemas::receipt::SigningKeys;
 use schemas::topics::Topic;
 use tokio::task::JoinHandle;
@@ -242,14 +242,14 @@ impl<S: Service> Decider<S> {
                 while let Some((offset, fact)) = queue.front() {
                     if let Some(fact) = fact
                         && fact.kind == FactKind::RunFinished
-                        && !run_is_covered(fact, topic, *partition, &positions)
+                        && !run_is_covered(fact, topic, *partition, &positions)?
                     {
                         break;
                     }
                     positions.raise_position(topic, *partition, offset.next());
                     moved = true;
                     if let Some((offset, Some(fact))) = queue.pop_front() {
-                        facts.push((Input { topic: topic.name.to_owned(), partition: i32_of(*partition), offset: i64_of(offset.0) }, fact));
+                        facts.push((input_at(topic, *partition, offset)?, fact));
                     }
                 }
             }
@@ -289,7 +289,7 @@ impl<S: Service> Decider<S> {
             if stored.offset >= end {
                 break;
             }
-            let fact = if dropped.binary_search(&stored.offset.0).is_ok() {
+            let fact = if dropped.binary_search(&stored.offset).is_ok() {
                 None
             } else {
                 Some(S::read(topic, &stored.record.value).map_err(|source| Error::Value { topic: topic.name.to_owned(), source })?)
@@ -353,23 +353,31 @@ impl<S: Service> Decider<S> {
 }
 
 /// Whether every other partition has passed the facts that the end of a run covers.
-fn run_is_covered<D>(fact: &Fact<D>, topic: &Topic, own: u32, positions: &Checkpoint) -> bool {
-    let Some(run) = &fact.run else { return true };
-    (0..)
-        .zip(&run.ends)
-        .all(|(partition, end)| partition == own || positions.position(topic, partition).0 >= u64::try_from(*end).unwrap_or(0))
+fn run_is_covered<D>(fact: &Fact<D>, topic: &'static Topic, own: u32, positions: &Checkpoint) -> Result<bool, Error> {
+    let Some(run) = &fact.run else { return Ok(true) };
+    for (partition, end) in (0..).zip(&run.ends) {
+        let end = LogOffset::try_from(*end).map_err(|source| Error::Position { of: topic.name, source })?;
+        if partition != own && positions.position(topic, partition) < end {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Returns the position of an input as changes record it.
+fn input_at(topic: &'static Topic, partition: u32, offset: LogOffset) -> Result<Input, Error> {
+    let invalid = |source| Error::Position { of: topic.name, source };
+    let partition = i32::try_from(partition).map_err(|_| invalid(PositionError(partition.into())))?;
+    Ok(Input { topic: topic.name.to_owned(), partition, offset: offset.try_into().map_err(invalid)? })
 }
 
 fn partitions(topics: &'static [Topic]) -> impl Iterator<Item = (&'static Topic, u32)> {
     topics.iter().flat_map(|topic| (0..topic.partitions).map(move |partition| (topic, partition)))
 }
 
-fn i64_of(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-fn i32_of(value: u32) -> i32 {
-    i32::try_from(value).unwrap_or(i32::MAX)
+/// Converts a seq to the form that changes contain.
+fn signed_seq<S: Service>(seq: Seq) -> Result<i64, Error> {
+    seq.try_into().map_err(|source| Error::Position { of: S::CHANGES.name, source })
 }
 
 fn value_error<S: Service>(source: avro::Error) -> Error {

@@ -87,9 +87,9 @@ pub async fn export(
                 _ => Vec::new(),
             };
             from = next;
-            for stored in batch.iter().filter(|stored| stored.offset < end && dropped.binary_search(&stored.offset.0).is_err()) {
+            for stored in batch.iter().filter(|stored| stored.offset < end && dropped.binary_search(&stored.offset).is_err()) {
                 let value = &stored.record.value;
-                let position = Position { topic: topic.name, partition, offset: stored.offset.0 };
+                let position = Position { topic: topic.name, partition, offset: stored.offset };
                 let row = match topic.kind {
                     TopicKind::Facts | TopicKind::Commands => fact_row(&position, decode(topic, value)?, all),
                     TopicKind::Rejects => Some(reject_row(&position, decode(topic, value)?)),
@@ -143,7 +143,7 @@ pub type RejectedByStream = BTreeMap<String, Vec<(i64, Vec<u8>)>>;
 struct Position {
     topic: &'static str,
     partition: u32,
-    offset: u64,
+    offset: LogOffset,
 }
 
 #[derive(Deserialize)]

@@ -52,14 +52,14 @@ async fn wait_past(log: &Arc<dyn EventLog>, places: impl Iterator<Item = Place>)
 /// Wakes the readers of views in a shared store whenever the log gets records that the views depend on. Readers in this process thus learn
 /// of other processes' commits quickly, and the store is rarely queried while nothing happens. Never returns.
 pub async fn wake_readers(parts: &Parts, views: &[&'static ViewDef]) {
-    let is_asked = |view: &ViewDef| parts.store.is_shared() && views.iter().any(|asked| asked.name == view.name);
+    let is_requested = |view: &ViewDef| parts.store.is_shared() && views.iter().any(|requested| requested.name == view.name);
     let mut wakers = Vec::new();
-    if is_asked(parts.engine.def()) {
+    if is_requested(parts.engine.def()) {
         wakers.push(wake_view(parts, parts.engine.def(), topics::fact_topics().collect()));
     }
     macro_rules! service {
         ($service:ty) => {
-            if is_asked(<$service>::VIEW) {
+            if is_requested(<$service>::VIEW) {
                 wakers.push(wake_view(parts, <$service>::VIEW, vec![<$service>::CHANGES]));
             }
         };

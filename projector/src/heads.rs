@@ -118,10 +118,10 @@ impl Heads {
         let rows = self.view.get_many(&HEADS, &keys).await?;
         let mut heads = rows.into_iter().map(read_head).collect::<Result<Vec<_>, _>>()?;
         for (stored, fact) in batch.iter().zip(facts) {
-            let next = offset_column(stored.offset.next());
+            let (offset, next) = (offset_column(topic, stored.offset)?, offset_column(topic, stored.offset.next())?);
             let dropped = |reason: &str| {
                 tracing::warn!(topic = topic.name, partition, offset = stored.offset.0, reason, "record dropped");
-                Write::put(&DROPPED, key![topic.name, i64::from(partition), offset_column(stored.offset)], Bytes::new()).at(next)
+                Write::put(&DROPPED, key![topic.name, i64::from(partition), offset], Bytes::new()).at(next)
             };
             let fact = match fact {
                 Ok(fact) => fact,
@@ -223,6 +223,6 @@ fn read_head(row: Option<Bytes>) -> Result<(HeadRow, bool), view_store::Error> {
 }
 
 /// Converts an offset to a key column.
-fn offset_column(offset: LogOffset) -> i64 {
-    i64::try_from(offset.0).unwrap_or(i64::MAX)
+fn offset_column(topic: &'static Topic, offset: LogOffset) -> Result<i64, Error> {
+    offset.try_into().map_err(|source| Error::Position { of: topic.name, source })
 }

@@ -37,6 +37,23 @@ pub enum Error {
         #[source]
         source: schemas::avro::Error,
     },
+    /// A stored position cannot be read, or a position cannot be stored.
+    #[error("a position of {of} cannot be read or written")]
+    Position {
+        /// The topic or view of the position.
+        of: &'static str,
+        /// The cause.
+        #[source]
+        source: schemas::position::PositionError,
+    },
+    /// The hash in the checkpoint of a view cannot be read.
+    #[error("the checkpoint of view {view} holds no hash of a change: \"{hash}\"")]
+    CheckpointHash {
+        /// The name of the view.
+        view: &'static str,
+        /// The text in place of the hash.
+        hash: String,
+    },
     /// A row does not have the form that this version writes.
     #[error("a row of table {table} cannot be read")]
     Row {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use event_log::EventLog;
 use schemas::clock::Clock;
 use schemas::hash::Hash32;
-use schemas::position::LogOffset;
+use schemas::position::{LogOffset, Seq};
 use schemas::receipt::SigningKeys;
 use schemas::tables::{Datum, Key, Table, TableKind};
 use tokio::sync::Mutex;
@@ -175,13 +175,13 @@ impl Rows {
 ///
 /// # Errors
 /// When the store fails, or the seq is beyond the view.
-pub async fn digest<S: Service>(view: &dyn View, history: bool, at: Option<u64>) -> Result<Hash32, Error> {
+pub async fn digest<S: Service>(view: &dyn View, history: bool, at: Option<Seq>) -> Result<Hash32, Error> {
     let checkpoint = view.checkpoint().await?;
-    let at = at.unwrap_or(checkpoint.seq);
-    if at > checkpoint.seq {
-        return Err(Error::Refused(format!("seq {at} is beyond the view's {}", checkpoint.seq)));
+    let at = at.unwrap_or(Seq(checkpoint.seq));
+    if at.0 > checkpoint.seq {
+        return Err(Error::Refused(format!("seq {} is beyond the view's {}", at.0, checkpoint.seq)));
     }
-    let at = i64::try_from(at).unwrap_or(i64::MAX);
+    let at = at.try_into().map_err(|source| Error::Position { of: S::VIEW.name, source })?;
     let mut hasher = Hasher::default();
     for table in S::VIEW.tables {
         let current = table.kind == TableKind::Current;

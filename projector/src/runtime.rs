@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use schemas::hash::Hash32;
 use schemas::names;
+use schemas::position::Seq;
 use schemas::reason::reason;
 use schemas::topics::{self, Topic};
 use schemas::views::{self, engine};
@@ -60,7 +61,7 @@ pub trait Projection: Send + Sync {
     /// Returns how many inputs are parked.
     async fn parked(&self) -> Result<u64, Error>;
     /// See [`rebuild::digest`].
-    async fn digest(&self, history: bool, at: Option<u64>) -> Result<Hash32, Error>;
+    async fn digest(&self, history: bool, at: Option<Seq>) -> Result<Hash32, Error>;
     /// Decides all new facts and returns how many there were.
     async fn catch_up(&self) -> Result<u64, Error>;
     /// Returns the position of the decider.
@@ -131,7 +132,7 @@ impl<S: Service> Projection for ServiceProjection<S> {
         Ok(self.decider.lock().await.parked_rows().await?.len() as u64)
     }
 
-    async fn digest(&self, history: bool, at: Option<u64>) -> Result<Hash32, Error> {
+    async fn digest(&self, history: bool, at: Option<Seq>) -> Result<Hash32, Error> {
         let view = Arc::clone(self.decider.lock().await.view());
         rebuild::digest::<S>(&*view, history, at).await
     }

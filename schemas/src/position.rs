@@ -28,6 +28,35 @@ impl Seq {
     }
 }
 
+/// A number that is not a position: negative, or too large for the column or message that holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is not a valid position")]
+pub struct PositionError(pub i128);
+
+macro_rules! signed_form {
+    ($($position:ident)+) => {
+        $(
+            impl TryFrom<i64> for $position {
+                type Error = PositionError;
+
+                fn try_from(number: i64) -> Result<Self, PositionError> {
+                    u64::try_from(number).map(Self).map_err(|_| PositionError(number.into()))
+                }
+            }
+
+            impl TryFrom<$position> for i64 {
+                type Error = PositionError;
+
+                fn try_from(position: $position) -> Result<Self, PositionError> {
+                    Self::try_from(position.0).map_err(|_| PositionError(position.0.into()))
+                }
+            }
+        )+
+    };
+}
+
+signed_form!(LogOffset Seq);
+
 /// One partition of a topic.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PartitionId {
@@ -41,3 +70,19 @@ pub struct PartitionId {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UpstreamCursor(pub String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that positions convert to signed columns and back, and that numbers which are not positions are errors.
+    #[test]
+    fn signed_forms() {
+        for number in [0, 1, i64::MAX] {
+            assert_eq!(LogOffset::try_from(number).and_then(i64::try_from), Ok(number));
+            assert_eq!(Seq::try_from(number).and_then(i64::try_from), Ok(number));
+        }
+        assert_eq!(LogOffset::try_from(-1), Err(PositionError(-1)));
+        assert_eq!(i64::try_from(Seq(u64::MAX)), Err(PositionError(u64::MAX.into())));
+    }
+}

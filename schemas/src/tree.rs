@@ -115,7 +115,7 @@ impl Question {
         stored.wanted.into_inner()
     }
 
-    /// Computes the answer from hashes by stored-hash index; `None` if one is missing, or if the tree does not contain what is asked for.
+    /// Computes the answer from hashes by stored-hash index; `None` if one is missing, or if the tree does not contain the leaf or tile.
     #[must_use]
     pub fn answer(self, hashes: &HashMap<u64, Hash32>) -> Option<Vec<Hash32>> {
         self.ask(&Stored { hashes: Some(hashes), ..Stored::default() }).ok()

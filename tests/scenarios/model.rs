@@ -104,7 +104,7 @@ impl Said {
         let bare = AwardFact { award_id: award.to_owned(), ..AwardFact::default() };
         FactData::Award(Box::new(match self {
             Self::State(state) => AwardFact {
-                door: "usaspending.awards".to_owned(),
+                stream: "usaspending.awards".to_owned(),
                 kind: kind::AWARD.to_owned(),
                 recipient: state.recipient.to_owned(),
                 agency: state.agency.to_owned(),
@@ -113,7 +113,7 @@ impl Said {
                 ..bare
             },
             Self::Action(number, day, cents) => AwardFact {
-                door: "usaspending.transactions".to_owned(),
+                stream: "usaspending.transactions".to_owned(),
                 kind: kind::ACTION.to_owned(),
                 modification: (*number).to_owned(),
                 action_date: day.clone(),

@@ -27,7 +27,7 @@ const AWARDS: u64 = 50;
 fn fact(writer: &mut Writer, chance: &mut Chance, n: u64) -> event_log::Append {
     let award = format!("CONT_AWD_{:03}_8000_-NONE-_-NONE-", chance.below(AWARDS));
     let data = FactData::Award(Box::new(AwardFact {
-        door: "usaspending.awards".to_owned(),
+        stream: "usaspending.awards".to_owned(),
         kind: kind::AWARD.to_owned(),
         naics: chance.of(&["541511", "336411"]).to_owned(),
         amount_cents: Some(i64::try_from(n).unwrap()),

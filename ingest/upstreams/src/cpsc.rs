@@ -369,7 +369,7 @@ fn observe(door: &Door, recall: &Recall<'_>, today: Date) -> Result<Observation,
         products = recall.description.clean();
     }
     let data = RecallFact {
-        door: door.name.to_owned(),
+        stream: door.name.to_owned(),
         agency: "CPSC".to_owned(),
         aliases: Some(id.to_owned()).into_iter().filter(|id| *id != number).collect(),
         lang: "en".to_owned(),

@@ -252,7 +252,7 @@ fn form(text: &str) -> Option<String> {
 /// A filing's record with what every door knows.
 fn filing(door: &Door, accession: &str, cik: String, form: String, company: &str, filed: Date) -> FilingFact {
     FilingFact {
-        door: door.name.to_owned(),
+        stream: door.name.to_owned(),
         accession: accession.to_owned(),
         cik,
         company: text::cut(text::clean(company), COMPANY_CHARS_MAX),

@@ -238,7 +238,7 @@ fn observe(door: &Door, notice: &Notice<'_>, today: Date) -> Result<Dated, (Stri
     let status = notice.field_recall_type.clean();
     let url = Some(text::https(raw_url, ORIGIN)).filter(|url| !url.is_empty());
     let data = RecallFact {
-        door: door.name.to_owned(),
+        stream: door.name.to_owned(),
         agency: "USDA".to_owned(),
         number: number.clone(),
         lang: lang.to_owned(),

@@ -531,7 +531,7 @@ fn observe(door: &Door, project: &Project<'_>, today: Date) -> Result<Observatio
     let url = text::https(project.project_detail_url.text(), SITE);
     let opportunity = Some(short(&project.opportunity_number, NAME_CHARS_MAX)).filter(|number| !number.is_empty());
     let data = GrantFact {
-        door: door.name.to_owned(),
+        stream: door.name.to_owned(),
         project_number: short(&project.project_num, 100),
         core_project: short(&project.core_project_num, 100),
         title: short(&project.project_title, TITLE_CHARS_MAX),

@@ -344,7 +344,7 @@ fn observe(door: &Door, report: &Report<'_>, today: Date) -> Result<Observation,
     let (date, initiated) = dates(report, today);
     let product_type = Some(report.product_type.clean()).filter(|kind| !kind.is_empty());
     let data = RecallFact {
-        door: door.name.to_owned(),
+        stream: door.name.to_owned(),
         agency: "FDA".to_owned(),
         number: number.clone(),
         lang: "en".to_owned(),

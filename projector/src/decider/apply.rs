@@ -13,7 +13,7 @@ use schemas::position::{LogOffset, Seq};
 use schemas::tables::Write;
 use view_store::Checkpoint;
 
-use super::chain::{Decided, Logged, element, extends, parse_hash, record_json, writes_of};
+use super::chain::{Decided, Logged, element, extends, last_hash, record_json, writes_of};
 use super::parked::{ParkedRow, RETRIED, parked_key};
 use super::{BATCH_BYTES, ChangeOf, Decider, value_error};
 use crate::Error;
@@ -46,7 +46,7 @@ impl<S: Service> Decider<S> {
         self.wait_for_commit().await?;
         self.interrupted.clear();
         let mut offset = LogOffset(self.checkpoint.offset);
-        let (mut seq, mut hash) = (self.checkpoint.seq, parse_hash(&self.checkpoint.hash));
+        let (mut seq, mut hash) = (self.checkpoint.seq, last_hash::<S>(&self.checkpoint)?);
         let mut group: Vec<(Logged<S>, LogOffset)> = Vec::new();
         loop {
             let batch = self.log.read(S::CHANGES, 0, offset, BATCH_CHANGES, BATCH_BYTES).await?;
@@ -101,7 +101,7 @@ impl<S: Service> Decider<S> {
                     if waiting.peek().is_none() {
                         break;
                     }
-                    if stored.offset >= end || extends::<S>(stored, self.checkpoint.seq, parse_hash(&self.checkpoint.hash)).is_some() {
+                    if stored.offset >= end || extends::<S>(stored, self.checkpoint.seq, last_hash::<S>(&self.checkpoint)?).is_some() {
                         return Err(Error::Overtaken { service: S::NAME });
                     }
                     continue;
@@ -124,10 +124,10 @@ impl<S: Service> Decider<S> {
         writes: &mut Vec<Write>,
     ) -> Result<(), Error> {
         let element = change.event.is_shown().then(|| element::<S>(change, record));
-        let seq = u64::try_from(change.seq).unwrap_or(0);
+        let seq = Seq::try_from(change.seq).map_err(|source| Error::Position { of: S::CHANGES.name, source })?;
         // Another decider's clock may have been behind; the feed's times never decrease.
         let recorded_at = change.recorded_at.max(self.checkpoint.recorded_at_ms);
-        self.tail.push(Seq(seq), recorded_at, element.as_deref())?;
+        self.tail.push(seq, recorded_at, element.as_deref())?;
         if change.event == ChangeKind::Parked {
             self.parked.entry(change.id.clone()).or_default().insert(change.input.offset);
             let parked = ParkedRow { input: change.input.clone(), reason: change.reason.clone() };
@@ -142,7 +142,7 @@ impl<S: Service> Decider<S> {
             }
             writes.push(Write::delete(S::PARKED, parked_key(&change.id, &change.input)).at(change.seq));
         }
-        self.checkpoint.seq = seq;
+        self.checkpoint.seq = seq.0;
         self.checkpoint.hash = hash.to_string();
         self.checkpoint.offset = next.0;
         self.checkpoint.recorded_at_ms = recorded_at;

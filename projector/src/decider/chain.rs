@@ -6,9 +6,11 @@ use schemas::avro;
 use schemas::change::{Change, Input, Through};
 use schemas::clock::rfc3339;
 use schemas::hash::Hash32;
+use schemas::position::Seq;
 use schemas::tables::Write;
+use view_store::Checkpoint;
 
-use super::{ChangeOf, Decider, i64_of, value_error};
+use super::{ChangeOf, Decider, signed_seq, value_error};
 use crate::Error;
 use crate::service::{Draft, Service};
 
@@ -68,11 +70,14 @@ impl<S: Service> Decider<S> {
         group: Vec<PendingDraft<S>>,
         logged: &[Logged<S>],
     ) -> Result<Vec<Decided<S>>, Error> {
-        let Link { mut seq, mut hash, mut recorded_at } = last.unwrap_or_else(|| Link {
-            seq: i64_of(self.checkpoint.seq),
-            hash: parse_hash(&self.checkpoint.hash),
-            recorded_at: self.checkpoint.recorded_at_ms,
-        });
+        let Link { mut seq, mut hash, mut recorded_at } = match last {
+            Some(last) => last,
+            None => Link {
+                seq: signed_seq::<S>(Seq(self.checkpoint.seq))?,
+                hash: last_hash::<S>(&self.checkpoint)?,
+                recorded_at: self.checkpoint.recorded_at_ms,
+            },
+        };
         // The system clock may go back; recorded times never decrease.
         recorded_at = recorded_at.max(self.clock.now_ms());
         let mut following = i32::try_from(group.len()).unwrap_or(i32::MAX);
@@ -155,12 +160,16 @@ pub(super) fn element<S: Service>(change: &ChangeOf<S>, record: &[u8]) -> Vec<u8
     out
 }
 
-/// Decodes a log record and returns its change if it extends the chain.
+/// Decodes a log record and returns its change if it extends the chain after change `seq` with that hash.
 pub(super) fn extends<S: Service>(stored: &Stored, seq: u64, hash: Hash32) -> Option<ChangeOf<S>> {
     let change: ChangeOf<S> = avro::decode(S::CHANGES.name, &stored.record.value).ok()?;
-    (change.seq == i64_of(seq + 1) && change.prev_hash == hash).then_some(change)
+    (Seq::try_from(change.seq) == Ok(Seq(seq).next()) && change.prev_hash == hash).then_some(change)
 }
 
-pub(super) fn parse_hash(hex: &str) -> Hash32 {
-    Hash32::from_hex(hex).unwrap_or(Hash32::ZERO)
+/// Returns the hash of the last change that a checkpoint covers; zeros if it covers none.
+pub(super) fn last_hash<S: Service>(checkpoint: &Checkpoint) -> Result<Hash32, Error> {
+    match checkpoint.hash.as_str() {
+        "" => Ok(Hash32::ZERO),
+        hash => Hash32::from_hex(hash).ok_or_else(|| Error::CheckpointHash { view: S::VIEW.name, hash: hash.to_owned() }),
+    }
 }

@@ -100,7 +100,7 @@ impl Rules for AwardsRules {
             let action_key = action_key(award);
             let mut action: ActionState = state.source(&action_key)?.unwrap_or_default();
             let before = amount_of(&action);
-            action.cents.insert(award.door.clone(), award.action_cents);
+            action.cents.insert(award.stream.clone(), award.action_cents);
             action.details = ActionFields {
                 date: award.action_date.clone(),
                 modification: award.modification.clone(),
@@ -114,7 +114,7 @@ impl Rules for AwardsRules {
                 known.description.clone_from(&award.description);
             }
             let takes_precedence =
-                award.door == DETAILS || !known.actions.iter().any(|other| is_same(other, award) && other.door == DETAILS);
+                award.stream == DETAILS || !known.actions.iter().any(|other| is_same(other, award) && other.stream == DETAILS);
             if takes_precedence {
                 known.actions.retain(|other| !is_same(other, award));
                 known.actions.push(award.clone());
@@ -124,7 +124,7 @@ impl Rules for AwardsRules {
             }
             state.remember(&action_key, Some(&action))?;
         } else {
-            known.states.insert(award.door.clone(), award.clone());
+            known.states.insert(award.stream.clone(), award.clone());
         }
         state.remember(&key, Some(&known))?;
         state.put(record_of(&award.award_id, &known))
@@ -182,7 +182,7 @@ fn dollars(cents: i64) -> String {
 /// Builds the record from the decision state.
 fn record_of(id: &str, known: &AwardState) -> Award {
     let last = known.actions.last();
-    let others = known.states.iter().filter(|(door, _)| door.as_str() != DETAILS).map(|(_, award)| award);
+    let others = known.states.iter().filter(|(stream, _)| stream.as_str() != DETAILS).map(|(_, award)| award);
     let ordered: Vec<&AwardFact> = known.states.get(DETAILS).into_iter().chain(others).chain(last).collect();
     let text =
         |of: fn(&AwardFact) -> &String| ordered.iter().map(|award| of(award)).find(|text| !text.is_empty()).cloned().unwrap_or_default();
@@ -237,9 +237,9 @@ fn record_of(id: &str, known: &AwardState) -> Award {
 mod tests {
     use super::*;
 
-    fn action(door: &str, modification: &str, date: &str, cents: i64) -> AwardFact {
+    fn action(stream: &str, modification: &str, date: &str, cents: i64) -> AwardFact {
         AwardFact {
-            door: door.into(),
+            stream: stream.into(),
             kind: kind::ACTION.into(),
             award_id: "CONT_AWD_1_8000_-NONE-_-NONE-".into(),
             modification: modification.into(),
@@ -280,5 +280,15 @@ mod tests {
         assert_eq!(amount_of(&action_known), Some(7));
         assert_eq!([-5, 0, 120, -1_250_000].map(dollars), ["-0.05", "0", "1.20", "-12500"]);
         assert_eq!(action_key(&action("t", "0", "", 0)), "action/CONT_AWD_1_8000_-NONE-_-NONE-/0/0");
+    }
+
+    /// Proves that the stored form of an action's decision state does not change with the names of its fields here.
+    #[test]
+    fn stored_form() {
+        let mut state = ActionState::default();
+        state.cents.insert(DETAILS.into(), Some(7));
+        let stored = r#"{"cents":{"usaspending.details":7},"told":{"date":"","modification":"","type":"","description":""}}"#;
+        assert_eq!(serde_json::to_string(&state).unwrap(), stored);
+        assert_eq!(serde_json::from_str::<ActionState>(stored).unwrap(), state);
     }
 }

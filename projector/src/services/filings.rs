@@ -106,7 +106,7 @@ fn is_amended(base_form: &str) -> bool {
 fn decide_filing(state: &mut State<'_, FilingsRules>, filing: &FilingFact) -> Result<(), Undecided> {
     let id = filing_id(&filing.accession, &filing.cik);
     let mut facts: FactsByStream = state.source(&id)?.unwrap_or_default();
-    facts.insert(filing.door.clone(), filing.clone());
+    facts.insert(filing.stream.clone(), filing.clone());
     let mut record = filing_record(&id, &facts);
     if is_amended(&filing.base_form) {
         let key = related_key(filing);
@@ -154,8 +154,8 @@ fn filing_record(id: &str, facts: &FactsByStream) -> Filing {
     let by_trust = ["edgar.index", "edgar.submissions", "edgar.current"];
     let ordered: Vec<&FilingFact> = by_trust
         .iter()
-        .filter_map(|door| facts.get(*door))
-        .chain(facts.iter().filter(|(door, _)| !by_trust.contains(&door.as_str())).map(|(_, filing)| filing))
+        .filter_map(|stream| facts.get(*stream))
+        .chain(facts.iter().filter(|(stream, _)| !by_trust.contains(&stream.as_str())).map(|(_, filing)| filing))
         .collect();
     let text =
         |of: fn(&FilingFact) -> &String| ordered.iter().map(|filing| of(filing)).find(|text| !text.is_empty()).cloned().unwrap_or_default();
@@ -215,9 +215,9 @@ fn trade_record(trade: &InsiderTradeFact) -> Filing {
 mod tests {
     use super::*;
 
-    fn fact(door: &str, company: &str, items: &[&str]) -> FilingFact {
+    fn fact(stream: &str, company: &str, items: &[&str]) -> FilingFact {
         FilingFact {
-            door: door.into(),
+            stream: stream.into(),
             accession: "0000000001-26-000001".into(),
             cik: "0000000007".into(),
             company: company.into(),
@@ -234,7 +234,7 @@ mod tests {
     fn streams_are_one_record() {
         let facts: FactsByStream = [fact("edgar.current", "Acme Corp", &["9.01", "1.03"]), fact("edgar.index", "ACME CORP", &[])]
             .into_iter()
-            .map(|fact| (fact.door.clone(), fact))
+            .map(|fact| (fact.stream.clone(), fact))
             .collect();
         let record = filing_record("x", &facts);
         assert_eq!((record.company.as_str(), record.top_item.as_str(), record.event_score), ("ACME CORP", "1.03", 100));

@@ -1,6 +1,6 @@
 //! The store on a real CQL node: the contract, and what only a store that several processes share guarantees.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use std::io::{Read, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -112,13 +112,13 @@ async fn all_views_are_created() {
 async fn late_writes_lose() {
     let address = node!("late writes on CQL");
     let keyspace = engines::unique("late");
-    let (awake, zombie) = (open(&address, &keyspace).await, open(&address, &keyspace).await);
-    let (awake, zombie) = (awake.live(&DEF).await.unwrap(), zombie.live(&DEF).await.unwrap());
+    let (awake, outdated) = (open(&address, &keyspace).await, open(&address, &keyspace).await);
+    let (awake, outdated) = (awake.live(&DEF).await.unwrap(), outdated.live(&DEF).await.unwrap());
     let at = |seq: u64, position: u64| Checkpoint { positions: [("t/0".to_owned(), position)].into(), ..at_seq(seq) };
     awake.commit(vec![row(1, "new", 20), row(2, "new", 20), Write::delete(&ROWS, key!["p", 3]).at(20)], &at(20, 7)).await.unwrap();
-    assert!(matches!(zombie.commit(vec![row(1, "old", 10)], &at(10, 3)).await, Err(Error::Behind { .. })), "the checkpoint shows it");
+    assert!(matches!(outdated.commit(vec![row(1, "old", 10)], &at(10, 3)).await, Err(Error::Behind { .. })), "the checkpoint shows it");
     // As a writer that checked before it was delayed: a commit with a higher checkpoint and rows with lower positions.
-    zombie.commit(vec![row(1, "old", 10), row(2, "newer", 21), row(3, "old", 19), row(4, "old", 10)], &at(21, 8)).await.unwrap();
+    outdated.commit(vec![row(1, "old", 10), row(2, "newer", 21), row(3, "old", 19), row(4, "old", 10)], &at(21, 8)).await.unwrap();
     let mut values = Vec::new();
     for num in 1..=4 {
         values.push(value(&*awake, num).await);

@@ -171,7 +171,7 @@ pub(crate) fn clock() -> Clock {
 /// Creates a recall of a stream, with a title, brand and date.
 pub(crate) fn recall(stream: &str, agency: &str, number: &str, title: &str, brand: &str, date: &str) -> RecallFact {
     RecallFact {
-        door: stream.into(),
+        stream: stream.into(),
         agency: agency.into(),
         number: number.into(),
         lang: "en".into(),

@@ -32,14 +32,14 @@ async fn facts_that_do_not_chain_are_dropped() {
     let loser = engine.fact("cpsc/1", &first.head(), &content("other"));
     let mut forged = engine.fact("cpsc/1", &winner.head(), &content("three"));
     forged.id = Hash32::of(b"anything");
-    let zombie = engine.fact("cpsc/1", &Head::default(), &content("late"));
+    let outdated = engine.fact("cpsc/1", &Head::default(), &content("late"));
     let last = engine.fact("cpsc/1", &winner.head(), &content("three"));
-    let offsets = engine.append(&[first.clone(), winner.clone(), loser, first, forged, zombie, last.clone()]).await;
+    let offsets = engine.append(&[first.clone(), winner.clone(), loser, first, forged, outdated, last.clone()]).await;
     let partition = RECALLS.partition_of(b"cpsc/1");
     engine.catch_up().await;
     let end = engine.log.end(&RECALLS, partition).await.unwrap();
     let dropped = view_store::engine::dropped(&*engine.engine, &RECALLS, partition, LogOffset(0), end).await.unwrap();
-    assert_eq!(dropped, [offsets[2].0, offsets[3].0, offsets[4].0, offsets[5].0]);
+    assert_eq!(dropped, [offsets[2], offsets[3], offsets[4], offsets[5]]);
     assert_eq!(engine.head("cpsc/1").await, last.head());
     assert_eq!(engine.record("CPSC:1").await.unwrap().title, "three");
     // One new record and two changes of it: no fact was applied twice.
@@ -88,7 +88,7 @@ async fn facts_of_an_interrupted_commit_are_indexed_again() {
         let partition = RECALLS.partition_of(b"cpsc/1");
         let end = engine.log.end(&RECALLS, partition).await.unwrap();
         let dropped = view_store::engine::dropped(&*engine.engine, &RECALLS, partition, LogOffset(0), end).await.unwrap();
-        assert_eq!(dropped, [offsets[2].0], "cut after {cut} rows");
+        assert_eq!(dropped, [offsets[2]], "cut after {cut} rows");
         assert_eq!((engine.head("cpsc/1").await, engine.head("cpsc/2").await), (two.head(), other.head()), "cut after {cut} rows");
         let row = engine.engine.get(&RUNS, &key!["test"]).await.unwrap().unwrap();
         assert_eq!(serde_json::from_slice::<RunRow>(&row).unwrap().finished, 1, "cut after {cut} rows");

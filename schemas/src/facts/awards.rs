@@ -22,7 +22,8 @@ pub mod kind {
 #[serde(rename_all = "camelCase", default)]
 pub struct AwardFact {
     /// The stream: `usaspending.transactions`, `usaspending.awards`, `usaspending.details`.
-    pub door: String,
+    #[serde(rename = "door")]
+    pub stream: String,
     /// `award` or `action`, see [`kind`].
     pub kind: String,
     /// The award's permanent id: `CONT_AWD_{PIID}_{agency}_{parent PIID}_{parent agency}` or `CONT_IDV_{PIID}_{agency}`. It identifies the
@@ -150,7 +151,7 @@ impl AwardFact {
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let Self {
-            door,
+            stream,
             kind,
             award_id,
             piid,
@@ -209,7 +210,7 @@ impl AwardFact {
             url,
         } = self;
         let texts = [
-            ("door", door),
+            ("door", stream),
             ("kind", kind),
             ("awardId", award_id),
             ("piid", piid),

@@ -13,7 +13,8 @@ const ALIASES: &[(&str, &str)] = &[("SCHEDULE 13D", "SC 13D"), ("SCHEDULE 13G", 
 #[serde(rename_all = "camelCase", default)]
 pub struct FilingFact {
     /// The stream: `edgar.index`, `edgar.current`, `edgar.submissions`.
-    pub door: String,
+    #[serde(rename = "door")]
+    pub stream: String,
     /// Accession number, `0001683168-26-000199`. With `cik` it identifies the record.
     pub accession: String,
     /// CIK of the filer, subject, issuer or owner: 10 digits.
@@ -42,10 +43,10 @@ impl FilingFact {
     /// Returns the canonical form that is hashed.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
-        let Self { door, accession, cik, company, form, base_form, amendment, filing_date, items, roles, report_date, primary_document } =
+        let Self { stream, accession, cik, company, form, base_form, amendment, filing_date, items, roles, report_date, primary_document } =
             self;
         Canonical::default()
-            .text("door", door)
+            .text("door", stream)
             .text("accession", accession)
             .text("cik", cik)
             .text("company", company)

@@ -10,7 +10,8 @@ use super::canonical::Canonical;
 #[serde(rename_all = "camelCase", default)]
 pub struct GrantFact {
     /// The stream: `nih_reporter`.
-    pub door: String,
+    #[serde(rename = "door")]
+    pub stream: String,
     /// The funder's number of this award: RePORTER's application id, digits.
     pub number: String,
     /// The project number: `1R15DE032063-01A1`.
@@ -93,7 +94,7 @@ impl GrantFact {
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let Self {
-            door,
+            stream,
             number,
             project_number,
             core_project,
@@ -130,7 +131,7 @@ impl GrantFact {
         } = self;
         let mut out = Canonical::default();
         for (name, value) in [
-            ("door", door),
+            ("door", stream),
             ("number", number),
             ("projectNumber", project_number),
             ("coreProject", core_project),

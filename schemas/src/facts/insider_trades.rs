@@ -11,7 +11,8 @@ use super::canonical::Canonical;
 #[serde(rename_all = "camelCase", default)]
 pub struct InsiderTradeFact {
     /// The stream: `edgar.ownership`.
-    pub door: String,
+    #[serde(rename = "door")]
+    pub stream: String,
     /// Accession number. With `table` and `row` it identifies the trade.
     pub accession: String,
     /// `nonDerivative`, `derivative`, or `none`.
@@ -85,7 +86,7 @@ impl InsiderTradeFact {
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let Self {
-            door,
+            stream,
             accession,
             table,
             row,
@@ -117,7 +118,7 @@ impl InsiderTradeFact {
             [&**cik, name, flag(*director), flag(*officer), flag(*ten_percent), flag(*other), title]
         });
         Canonical::default()
-            .text("door", door)
+            .text("door", stream)
             .text("accession", accession)
             .text("table", table)
             .text("row", &row)

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase", default)]
 pub struct RecallFact {
     /// The stream: `cpsc`, `openfda.food`, `openfda.drug`, `openfda.device`, `nhtsa.socrata`, `nhtsa.flat`, `fsis`.
-    pub door: String,
+    #[serde(rename = "door")]
+    pub stream: String,
     /// Agency value of the contract: `CPSC`, `FDA`, `NHTSA`, `USDA`.
     pub agency: String,
     /// The agency's number, normalised: CPSC's RecallNumber, `H-1166-2026`, `26V400000`, `018-2026`. With `agency` it identifies the
@@ -64,7 +65,7 @@ impl RecallFact {
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let Self {
-            door,
+            stream,
             agency,
             number,
             aliases,
@@ -90,7 +91,7 @@ impl RecallFact {
             links,
         } = self;
         let texts = [
-            ("door", door),
+            ("door", stream),
             ("agency", agency),
             ("number", number),
             ("lang", lang),

@@ -11,7 +11,8 @@ use super::canonical::Canonical;
 #[serde(rename_all = "camelCase", default)]
 pub struct TrialFact {
     /// The stream: `clinical_trials`.
-    pub door: String,
+    #[serde(rename = "door")]
+    pub stream: String,
     /// The registry's number: `NCT04207047`.
     pub number: String,
     /// Earlier numbers of a merged trial, sorted.
@@ -97,7 +98,7 @@ impl TrialFact {
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let Self {
-            door,
+            stream,
             number,
             aliases,
             title,
@@ -134,7 +135,7 @@ impl TrialFact {
         } = self;
         let mut out = Canonical::default();
         for (name, value) in [
-            ("door", door),
+            ("door", stream),
             ("number", number),
             ("title", title),
             ("officialTitle", official_title),

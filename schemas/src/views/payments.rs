@@ -8,7 +8,7 @@ use crate::facts::canonical::Canonical;
 use crate::hash::{Hash32, hex};
 use crate::topics::{self, Topic};
 
-/// Claims a payment for one request, before a facilitator is asked to move money.
+/// Claims a payment for one request, before a facilitator moves money.
 pub const CLAIM: &str = "claim";
 /// The money has moved.
 pub const SETTLED: &str = "settled";

@@ -217,7 +217,7 @@ fn award(n: u64, records: u64) -> (String, FactData) {
     let id = format!("CONT_AWD_{n:010}_8900_-NONE-_-NONE-");
     let own = scattered(n);
     let fact = AwardFact {
-        door: "usaspending.awards".to_owned(),
+        stream: "usaspending.awards".to_owned(),
         kind: kind::AWARD.to_owned(),
         award_id: id.clone(),
         piid: format!("{n:010}"),
@@ -240,7 +240,7 @@ fn filing(n: u64, _records: u64) -> (String, FactData) {
     let cik = company(scattered(n));
     let accession = format!("{:010}-26-{:06}", n / 1_000_000, n % 1_000_000);
     let fact = FilingFact {
-        door: "edgar.index".to_owned(),
+        stream: "edgar.index".to_owned(),
         accession: accession.clone(),
         company: format!("COMPANY {cik}"),
         form: "8-K".to_owned(),

@@ -248,7 +248,7 @@ pub(super) fn observe(door: &Door, study: &Study<'_>, today: Date) -> Result<Obs
     let in_states = |site: &&Location<'_>| site.country.text().trim().eq_ignore_ascii_case(UNITED_STATES);
     let interventions: Vec<Named<'_>> = arms.interventions.list();
     let data = TrialFact {
-        door: door.name.to_owned(),
+        stream: door.name.to_owned(),
         url: format!("{ORIGIN}/study/{number}"),
         official_title: if official_title == title { String::new() } else { official_title },
         title,

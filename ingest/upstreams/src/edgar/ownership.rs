@@ -139,7 +139,7 @@ impl<'a> Submission<'a> {
         }
         let symbol = value(form, "issuer/issuerTradingSymbol").to_uppercase();
         Ok(InsiderTradeFact {
-            door: door.name.to_owned(),
+            stream: door.name.to_owned(),
             accession: accession.to_owned(),
             amendment: kind.ends_with("/A"),
             form: kind,

@@ -314,7 +314,7 @@ impl Campaign {
         }
         let hazard = if self.consequence.is_empty() { &self.defect } else { &self.consequence };
         let data = RecallFact {
-            door: door.name.to_owned(),
+            stream: door.name.to_owned(),
             agency: "NHTSA".to_owned(),
             aliases: self.aliases.into_iter().collect(),
             lang: "en".to_owned(),

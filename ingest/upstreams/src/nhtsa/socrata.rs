@@ -130,7 +130,7 @@ fn observe(door: &Door, row: &Row<'_>, today: Date) -> Result<Observation, (Stri
     let hazard = Some(row.consequence_summary.clean()).filter(|text| !text.is_empty());
     let link = row.recall_link.0.as_ref().map(|link| text::https(link.url.text(), SITE)).filter(|url| !url.is_empty());
     let data = RecallFact {
-        door: door.name.to_owned(),
+        stream: door.name.to_owned(),
         agency: "NHTSA".to_owned(),
         aliases: manufacturers_number(row.mfr_campaign_number.text()).into_iter().collect(),
         lang: "en".to_owned(),

@@ -140,7 +140,7 @@ impl Agency<'_> {
 pub(super) fn observe(door: &Door, award: &Detail<'_>) -> Result<Observation, (String, String)> {
     let reference = award.generated_unique_award_id.text();
     let reject = |field: &'static str| move |reason: String| (text::cut(reference.to_owned(), 100), format!("{field}: {reason}"));
-    let mut fact = AwardFact { door: door.name.to_owned(), kind: kind::AWARD.to_owned(), ..AwardFact::default() };
+    let mut fact = AwardFact { stream: door.name.to_owned(), kind: kind::AWARD.to_owned(), ..AwardFact::default() };
     parts::identify(&mut fact, reference).map_err(reject("generated_unique_award_id"))?;
     fact.amount_cents = parts::cents(&award.total_obligation).map_err(reject("total_obligation"))?;
     fact.outlays_cents = parts::cents(&award.total_outlay).map_err(reject("total_outlay"))?;

@@ -201,7 +201,7 @@ impl Action<'_> {
 
     fn observe(&self, door: &Door) -> Result<Observation, (String, String)> {
         let reference = format!("{} {}", self.generated_internal_id.text(), self.modification.text());
-        let mut fact = AwardFact { door: door.name.to_owned(), kind: kind::ACTION.to_owned(), ..AwardFact::default() };
+        let mut fact = AwardFact { stream: door.name.to_owned(), kind: kind::ACTION.to_owned(), ..AwardFact::default() };
         parts::identify(&mut fact, self.generated_internal_id.text()).map_err(reject(&reference, "generated_internal_id"))?;
         fact.modification = modification(&self.modification).map_err(reject(&reference, "Mod"))?;
         fact.action_cents = parts::cents(&self.amount).map_err(reject(&reference, "Transaction Amount"))?;
@@ -305,7 +305,7 @@ impl Award<'_> {
 
     fn observe(&self, door: &Door) -> Result<Observation, (String, String)> {
         let reference = self.generated_internal_id.text();
-        let mut fact = AwardFact { door: door.name.to_owned(), kind: kind::AWARD.to_owned(), ..AwardFact::default() };
+        let mut fact = AwardFact { stream: door.name.to_owned(), kind: kind::AWARD.to_owned(), ..AwardFact::default() };
         parts::identify(&mut fact, reference).map_err(reject(reference, "generated_internal_id"))?;
         fact.amount_cents = parts::cents(&self.amount).map_err(reject(reference, "Award Amount"))?;
         fact.outlays_cents = parts::cents(&self.outlays).map_err(reject(reference, "Total Outlays"))?;
@@ -383,7 +383,7 @@ impl Past<'_> {
     fn observe(&self, door: &Door) -> Result<Observation, (String, String)> {
         let reference = self.id.text();
         let (id, number) = self.award_id().ok_or_else(|| "no id of an action (CONT_TX_…)".to_owned()).map_err(reject(reference, "id"))?;
-        let mut fact = AwardFact { door: door.name.to_owned(), kind: kind::ACTION.to_owned(), ..AwardFact::default() };
+        let mut fact = AwardFact { stream: door.name.to_owned(), kind: kind::ACTION.to_owned(), ..AwardFact::default() };
         parts::identify(&mut fact, &id).map_err(reject(reference, "id"))?;
         fact.modification = modification(&self.modification_number).map_err(reject(reference, "modification_number"))?;
         fact.action_number = number;

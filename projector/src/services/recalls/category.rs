@@ -47,8 +47,8 @@ impl Lexicon {
     /// Returns the category of a recall and the phrases that decided it (empty for the category of the stream).
     #[must_use]
     pub fn category(&self, fact: &RecallFact) -> (String, String) {
-        let own = self.defaults.get(&fact.door).map_or("products", String::as_str);
-        if fact.door.starts_with("nhtsa") && is_child_seat(&fact.product_type) {
+        let own = self.defaults.get(&fact.stream).map_or("products", String::as_str);
+        if fact.stream.starts_with("nhtsa") && is_child_seat(&fact.product_type) {
             return ("baby".to_owned(), fact.product_type.clone());
         }
         let mut found: Vec<&str> = Vec::new();
@@ -100,9 +100,9 @@ fn cut_at_hazard(title: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn category(door: &str, title: &str, products: &str, kind: &str) -> String {
+    fn category(stream: &str, title: &str, products: &str, kind: &str) -> String {
         let fact = RecallFact {
-            door: door.into(),
+            stream: stream.into(),
             title: title.into(),
             products: products.into(),
             product_type: kind.into(),

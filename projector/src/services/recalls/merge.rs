@@ -30,9 +30,9 @@ pub const BUCKET_MAX: usize = 4_096;
 
 /// Returns the rank of a fact among those of one recall; lower ranks are preferred.
 fn rank(fact: &RecallFact) -> (bool, usize) {
-    const DOORS: [&str; 8] =
+    const STREAMS: [&str; 8] =
         ["cpsc", "openfda.food", "openfda.drug", "openfda.device", "nhtsa.socrata", "nhtsa.flat", "nhtsa.flat_pre_2010", "fsis"];
-    (fact.lang == "es", DOORS.iter().position(|door| *door == fact.door).unwrap_or(DOORS.len()))
+    (fact.lang == "es", STREAMS.iter().position(|stream| *stream == fact.stream).unwrap_or(STREAMS.len()))
 }
 
 /// Builds the recall of one identity from its facts, before other agencies are considered. `None` without facts.

@@ -141,7 +141,7 @@ fn note_draft(id: String) -> Draft<Recall, Note> {
 /// Returns the fields that [`merge`] and [`category`] read. The other fields are only in the fact's topic.
 fn fields_to_remember(fact: &RecallFact) -> RecallFact {
     RecallFact {
-        door: fact.door.clone(),
+        stream: fact.stream.clone(),
         agency: fact.agency.clone(),
         number: fact.number.clone(),
         lang: fact.lang.clone(),

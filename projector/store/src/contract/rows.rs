@@ -133,12 +133,12 @@ pub async fn ranges(store: &dyn ViewStore) -> Result<(), Failure> {
             }
             _ => {}
         }
-        let asked = Range { prefix, after, from, limit: lcg.below(12), reverse: lcg.below(2) == 1 };
-        let found = view.range(&LISTS, asked.clone()).await?;
+        let requested = Range { prefix, after, from, limit: lcg.below(12), reverse: lcg.below(2) == 1 };
+        let found = view.range(&LISTS, requested.clone()).await?;
         promise!(found.iter().all(|(key, value)| *value == format!("{key:?}").as_bytes()), "each key comes with its own value");
         let found: Vec<Key> = found.into_iter().map(|(key, _)| key).collect();
-        let expected = expected(&model, &asked);
-        promise!(found == expected, "{asked:?} answers {expected:?}, not {found:?}");
+        let expected = expected(&model, &requested);
+        promise!(found == expected, "{requested:?} returns {expected:?}, not {found:?}");
     }
     promise!(scanned(view.as_ref(), Span::default()).await? == model, "a scan in pages gives the whole table in key order");
     for _ in 0..20 {
@@ -154,7 +154,7 @@ pub async fn ranges(store: &dyn ViewStore) -> Result<(), Failure> {
         };
         let expected: Vec<Key> = model.iter().filter(inside).cloned().collect();
         let found = scanned(view.as_ref(), span.clone()).await?;
-        promise!(found == expected, "a scan of {span:?} answers {expected:?}, not {found:?}");
+        promise!(found == expected, "a scan of {span:?} returns {expected:?}, not {found:?}");
     }
     Ok(())
 }

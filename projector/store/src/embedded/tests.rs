@@ -110,8 +110,8 @@ async fn flushed_memory_is_released() {
     };
     tokio::time::timeout(std::time::Duration::from_secs(60), flushed).await.expect("the blocks are not flushed");
     view.commit(vec![row(1)], &at_seq(1)).await.unwrap();
-    let kept = blocks.tree.get_version_history_lock().memtable_size_sum();
-    assert!(kept < MIB, "{kept} bytes are unpoisoned, of which at most two blocks are unflushed");
+    let memory = blocks.tree.get_version_history_lock().memtable_size_sum();
+    assert!(memory < MIB, "{memory} bytes are held, of which at most two blocks are unflushed");
 }
 
 /// Proves that rows exist after dropping the store without closing it, and after closing it while views are still held.
@@ -122,19 +122,19 @@ async fn reopening_keeps_commits() {
     store.live(&DEF).await.unwrap().commit(vec![row(1)], &at_seq(1)).await.unwrap();
     drop(store);
     let store = open(dir.path());
-    let kept = store.live(&DEF).await.unwrap();
-    assert_eq!(kept.checkpoint().await.unwrap(), at_seq(1));
-    kept.commit(vec![row(2)], &at_seq(2)).await.unwrap();
+    let view_before = store.live(&DEF).await.unwrap();
+    assert_eq!(view_before.checkpoint().await.unwrap(), at_seq(1));
+    view_before.commit(vec![row(2)], &at_seq(2)).await.unwrap();
     store.close().await.unwrap();
     store.close().await.unwrap();
-    assert!(matches!(kept.get(&ROWS, &key!["p", 1]).await, Err(Error::Unavailable { .. })));
-    assert!(matches!(kept.wait_past(&at_seq(2)).await, Err(Error::Unavailable { .. })));
+    assert!(matches!(view_before.get(&ROWS, &key!["p", 1]).await, Err(Error::Unavailable { .. })));
+    assert!(matches!(view_before.wait_past(&at_seq(2)).await, Err(Error::Unavailable { .. })));
     assert!(matches!(store.live(&DEF).await, Err(Error::Unavailable { .. })));
     assert!(matches!(store.coordination().add_to_counter("c", 1, 1, 0, 1).await, Err(Error::Unavailable { .. })));
     let again = open(dir.path());
     let view = again.live(&DEF).await.unwrap();
     assert_eq!(view.range(&ROWS, all_rows()).await.unwrap().len(), 2);
-    assert_eq!(view.generation(), kept.generation());
+    assert_eq!(view.generation(), view_before.generation());
 }
 
 /// Proves that a replaced generation is deleted with its checkpoint when its last reader drops it, and not before.

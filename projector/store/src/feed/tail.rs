@@ -78,6 +78,9 @@ impl FeedTail {
     pub fn push(&mut self, seq: Seq, recorded_at_ms: i64, element: Option<&[u8]>) -> Result<(), Error> {
         // An empty element is not shown: it would leave two commas next to each other.
         let element = element.filter(|element| !element.is_empty());
+        if i64::try_from(seq).is_err() {
+            return Err(broken(format!("seq {} is too large", seq.0)));
+        }
         let next = self.next_seq();
         if seq > next || seq.0 < first_seq_of(self.block) {
             return Err(broken(format!("seq {} does not follow: the next one is {}", seq.0, next.0)));
@@ -126,6 +129,7 @@ impl FeedTail {
             self.changed = false;
         }
         // A block with more entries wins over one with fewer, whichever process writes it and when.
+        // `push` accepts no seq beyond `i64::MAX`, so that the fallback is never used.
         let stamp = |last: u64| i64::try_from(last).unwrap_or(i64::MAX);
         blocks.into_iter().map(|(block, last, bytes)| Write::put(table, block_key(block), bytes).at(stamp(last))).collect()
     }

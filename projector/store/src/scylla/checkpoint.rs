@@ -26,7 +26,7 @@ struct Changes {
 pub(super) async fn read(cql: &Cql, view: &str, generation: u64) -> Result<Checkpoint, Error> {
     let select = format!("SELECT name, value FROM {}.checkpoints WHERE view_name = ? AND generation = ?", cql.keyspace());
     let mut checkpoint = Checkpoint::default();
-    for row in cql.rows(&select, &[Cell::Text(view), number(generation)], usize::MAX).await? {
+    for row in cql.rows(&select, &[Cell::Text(view), number(generation)?], usize::MAX).await? {
         let mut columns = row.columns.into_iter();
         let (name, value) = (columns.next().and_then(text_of), columns.next().and_then(text_of));
         let (Some(name), Some(value)) = (name, value) else { return Err(damaged("a row is incomplete")) };
@@ -49,10 +49,10 @@ pub(super) async fn write(cql: &Cql, view: &str, generation: u64, known: &Checkp
     if (seq, hash, offset, recorded_at_ms) != (&known.seq, &known.hash, &known.offset, &known.recorded_at_ms) {
         let changes = Changes { seq: *seq, hash: hash.clone(), offset: *offset, recorded_at_ms: *recorded_at_ms };
         let json = serde_json::to_string(&changes).map_err(|error| Failure::Other(damaged(&error.to_string())))?;
-        rows.push((CHANGES, json, stamp(signed(*seq))));
+        rows.push((CHANGES, json, stamp(signed(*seq).map_err(Failure::Other)?)));
     }
     for (name, next) in positions.iter().filter(|(name, next)| known.positions.get(*name) != Some(next)) {
-        rows.push((name, next.to_string(), stamp(signed(*next))));
+        rows.push((name, next.to_string(), stamp(signed(*next).map_err(Failure::Other)?)));
     }
     if rows.is_empty() {
         return Ok(());
@@ -65,7 +65,13 @@ pub(super) async fn write(cql: &Cql, view: &str, generation: u64, known: &Checkp
     let mut values = Vec::with_capacity(rows.len());
     for (name, value, at) in &rows {
         batch.append_statement(prepared.clone());
-        values.push(vec![Cell::Text(view), number(generation), Cell::Text(name), Cell::Text(value), Cell::Int(*at)]);
+        values.push(vec![
+            Cell::Text(view),
+            number(generation).map_err(Failure::Other)?,
+            Cell::Text(name),
+            Cell::Text(value),
+            Cell::Int(*at),
+        ]);
     }
     cql.batch(&batch, values).await
 }
@@ -73,7 +79,7 @@ pub(super) async fn write(cql: &Cql, view: &str, generation: u64, known: &Checkp
 /// Deletes the checkpoint of a dropped generation.
 pub(super) async fn forget(cql: &Cql, view: &str, generation: u64) -> Result<(), Failure> {
     let delete = format!("DELETE FROM {}.checkpoints WHERE view_name = ? AND generation = ?", cql.keyspace());
-    cql.execute(&delete, &[Cell::Text(view), number(generation)]).await.map(|_| ())
+    cql.execute(&delete, &[Cell::Text(view), number(generation).map_err(Failure::Other)?]).await.map(|_| ())
 }
 
 /// Whether a checkpoint is ahead of another, in seq or in any position.
@@ -101,12 +107,14 @@ pub(super) fn stamp(at: i64) -> i64 {
     at.max(1)
 }
 
-pub(super) fn number(generation: u64) -> Cell<'static> {
-    Cell::Int(signed(generation))
+/// Returns a generation as a bound value.
+pub(super) fn number(generation: u64) -> Result<Cell<'static>, Error> {
+    signed(generation).map(Cell::Int)
 }
 
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
+/// Converts a number to the type of CQL columns; an error if it is too large.
+fn signed(number: u64) -> Result<i64, Error> {
+    i64::try_from(number).map_err(|_| damaged(&format!("{number} is too large for a column")))
 }
 
 fn damaged(reason: &str) -> Error {

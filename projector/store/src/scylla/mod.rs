@@ -143,9 +143,9 @@ impl ScyllaStore {
     /// Drops generations that no row names and that no reader of this process may still hold.
     async fn drop_leftovers(&self, def: &'static ViewDef, row: Generations) -> Result<(), Error> {
         for generation in generations::with_tables(&self.cql, def).await? {
-            let is_kept =
+            let is_needed =
                 row.holds(generation) || generation > row.last || unpoisoned(self.in_grace.read()).contains(&(def.name, generation));
-            if !is_kept {
+            if !is_needed {
                 generations::drop_tables(&self.cql, def, generation).await?;
             }
         }
@@ -310,14 +310,14 @@ impl ViewStore for ScyllaStore {
 
     async fn ready(&self) -> Result<(), Error> {
         // Any row will do; this one is small and local.
-        let asked = generations::read(&self.cql, "any");
-        tokio::time::timeout(READY_MAX, asked).await.map_err(|_| self.late())?.map(|_| ())
+        let query = generations::read(&self.cql, "any");
+        tokio::time::timeout(READY_MAX, query).await.map_err(|_| self.late())?.map(|_| ())
     }
 
     async fn now_ms(&self) -> Result<Option<i64>, Error> {
         let select = "SELECT toUnixTimestamp(now()) FROM system.local";
-        let asked = self.cql.rows(select, &[], 1);
-        let row = tokio::time::timeout(READY_MAX, asked).await.map_err(|_| self.late())??.into_iter().next();
+        let query = self.cql.rows(select, &[], 1);
+        let row = tokio::time::timeout(READY_MAX, query).await.map_err(|_| self.late())??.into_iter().next();
         let now_ms = row.and_then(|row| int_of(row.columns.into_iter().next().flatten()));
         let none =
             || Error::Unavailable { what: format!("the CQL database at {} does not say what time it is", self.cql.place()), source: None };

@@ -93,10 +93,10 @@ mod tests {
         assert!((6..12).contains(&count_polls(&mut schedule, begin + ms(40), None)));
         assert!((70..110).contains(&count_polls(&mut schedule, begin + ms(60_000), None)));
         assert!((59..=61).contains(&count_polls(&mut schedule, begin + ms(120_000), None)));
-        let told = begin + ms(120_010);
-        schedule.announce(told);
-        assert_eq!(schedule.next(), told + ms(2));
-        assert!(count_polls(&mut schedule, told + ms(100), None) >= 8);
+        let start = begin + ms(120_010);
+        schedule.announce(start);
+        assert_eq!(schedule.next(), start + ms(2));
+        assert!(count_polls(&mut schedule, start + ms(100), None) >= 8);
     }
 
     /// Proves that frequent announcements neither make polls frequent nor prevent them.
@@ -104,9 +104,9 @@ mod tests {
     fn hurried_all_the_time() {
         let begin = Instant::now();
         let (mut schedule, mut count) = (PollSchedule::new(begin), 0);
-        for told in 0..1_000 {
-            count += count_polls(&mut schedule, begin + ms(told), None);
-            schedule.announce(begin + ms(told));
+        for start in 0..1_000 {
+            count += count_polls(&mut schedule, begin + ms(start), None);
+            schedule.announce(begin + ms(start));
         }
         assert!((100..250).contains(&count), "{count} polls per second");
     }

@@ -209,8 +209,8 @@ impl Sorted {
     }
 
     fn take_from_memory(&mut self, rows_max: usize) -> Vec<(Vec<u8>, Bytes)> {
-        let kept = self.rows.len().saturating_sub(rows_max);
-        self.rows.drain(kept..).rev().collect()
+        let remaining = self.rows.len().saturating_sub(rows_max);
+        self.rows.drain(remaining..).rev().collect()
     }
 
     fn take(&mut self, rows_max: usize) -> io::Result<Vec<(Vec<u8>, Bytes)>> {
