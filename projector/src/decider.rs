@@ -242,14 +242,14 @@ impl<S: Service> Decider<S> {
                 while let Some((offset, fact)) = queue.front() {
                     if let Some(fact) = fact
                         && fact.kind == FactKind::RunFinished
-                        && !run_is_covered(fact, topic, *partition, &positions)?
+                        && !run_is_covered(fact, *topic, *partition, &positions)?
                     {
                         break;
                     }
                     positions.raise_position(topic, *partition, offset.next());
                     moved = true;
                     if let Some((offset, Some(fact))) = queue.pop_front() {
-                        facts.push((input_at(topic, *partition, offset)?, fact));
+                        facts.push((input_at(*topic, *partition, offset)?, fact));
                     }
                 }
             }
@@ -368,7 +368,7 @@ fn run_is_covered<D>(fact: &Fact<D>, topic: &'static Topic, own: u32, positions:
 fn input_at(topic: &'static Topic, partition: u32, offset: LogOffset) -> Result<Input, Error> {
     let invalid = |source| Error::Position { of: topic.name, source };
     let partition = i32::try_from(partition).map_err(|_| invalid(PositionError(partition.into())))?;
-    Ok(Input { topic: topic.name.to_owned(), partition, offset: offset.try_into().map_err(invalid)? })
+    Ok(Input { topic: topic.name.to_owned(), partition, offset: i64::try_from(offset).map_err(invalid)? })
 }
 
 fn partitions(topics: &'static [Topic]) -> impl Iterator<Item = (&'static Topic, u32)> {
@@ -377,7 +377,7 @@ fn partitions(topics: &'static [Topic]) -> impl Iterator<Item = (&'static Topic,
 
 /// Converts a seq to the form that changes contain.
 fn signed_seq<S: Service>(seq: Seq) -> Result<i64, Error> {
-    seq.try_into().map_err(|source| Error::Position { of: S::CHANGES.name, source })
+    i64::try_from(seq).map_err(|source| Error::Position { of: S::CHANGES.name, source })
 }
 
 fn value_error<S: Service>(source: avro::Error) -> Error {

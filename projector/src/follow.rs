@@ -78,7 +78,7 @@ async fn wake_view(parts: &Parts, def: &'static ViewDef, inputs: Vec<&'static To
                 places.push((topic, partition, parts.log.end(topic, partition).await?));
             }
             is_warned = false;
-            // Records from before this call may not be record_progress yet.
+            // Records from before this call may not be projected yet.
             parts.store.live(def).await?.wake();
             loop {
                 let at = wait_past(&parts.log, places.iter().copied()).await?;

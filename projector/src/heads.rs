@@ -224,5 +224,5 @@ fn read_head(row: Option<Bytes>) -> Result<(HeadRow, bool), view_store::Error> {
 
 /// Converts an offset to a key column.
 fn offset_column(topic: &'static Topic, offset: LogOffset) -> Result<i64, Error> {
-    offset.try_into().map_err(|source| Error::Position { of: topic.name, source })
+    i64::try_from(offset).map_err(|source| Error::Position { of: topic.name, source })
 }

@@ -42,23 +42,35 @@ static DECIDED: LazyLock<Option<IntCounterVec>> =
 static FAILURES: LazyLock<Option<IntCounterVec>> =
     LazyLock::new(|| counter("projector_failures_total", "Failed attempts to advance a view, by service; engine for the heads"));
 static SEQ: LazyLock<Option<IntGaugeVec>> =
-    LazyLock::new(|| gauge("projector_change_seq", "Seq of the last change record_progress, by service", "service"));
+    LazyLock::new(|| gauge("projector_change_seq", "Seq of the last change projected, by service", "service"));
 static RECORDED_AT: LazyLock<Option<IntGaugeVec>> = LazyLock::new(|| {
-    gauge("projector_change_recorded_timestamp_seconds", "When the last projected change was recorded, by service, in seconds since 1970", "service")
+    gauge(
+        "projector_change_recorded_timestamp_seconds",
+        "When the last projected change was recorded, by service, in seconds since 1970",
+        "service",
+    )
 });
 static PARKED: LazyLock<Option<IntGaugeVec>> =
     LazyLock::new(|| gauge("projector_parked_keys", "Keys with an input that could not be decided, by service", "service"));
 static LAG_EVENTS: LazyLock<Option<IntGaugeVec>> =
     LazyLock::new(|| gauge("projector_lag_events", "Records in a view's input topics that it has not passed, by view", "view"));
-static LAG_SECONDS: LazyLock<Option<IntGaugeVec>> =
-    LazyLock::new(|| gauge("projector_lag_seconds", "Seconds since the oldest record that a view has not passed was appended, by view; 0 without lag", "view"));
+static LAG_SECONDS: LazyLock<Option<IntGaugeVec>> = LazyLock::new(|| {
+    gauge(
+        "projector_lag_seconds",
+        "Seconds since the oldest record that a view has not passed was appended, by view; 0 without lag",
+        "view",
+    )
+});
 static LOG_UP: LazyLock<Option<IntGauge>> =
     LazyLock::new(|| single("engine_log_up", "Whether the log answered the last query (1) or not (0)"));
 static STORE_UP: LazyLock<Option<IntGauge>> =
     LazyLock::new(|| single("engine_store_up", "Whether the view store answered the last query (1) or not (0)"));
 static CLOCK_SKEW: LazyLock<Option<Gauge>> = LazyLock::new(|| {
-    let gauge =
-        Gauge::new("engine_clock_skew_seconds", "Seconds by which this node's clock is ahead of the view store's; negative if it is behind").ok()?;
+    let gauge = Gauge::new(
+        "engine_clock_skew_seconds",
+        "Seconds by which this node's clock is ahead of the view store's; negative if it is behind",
+    )
+    .ok()?;
     prometheus::register(Box::new(gauge.clone())).ok()?;
     Some(gauge)
 });

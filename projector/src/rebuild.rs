@@ -181,7 +181,7 @@ pub async fn digest<S: Service>(view: &dyn View, history: bool, at: Option<Seq>)
     if at.0 > checkpoint.seq {
         return Err(Error::Refused(format!("seq {} is beyond the view's {}", at.0, checkpoint.seq)));
     }
-    let at = at.try_into().map_err(|source| Error::Position { of: S::VIEW.name, source })?;
+    let at = i64::try_from(at).map_err(|source| Error::Position { of: S::VIEW.name, source })?;
     let mut hasher = Hasher::default();
     for table in S::VIEW.tables {
         let current = table.kind == TableKind::Current;

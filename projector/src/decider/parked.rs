@@ -15,7 +15,7 @@ use crate::Error;
 use crate::service::{Draft, Service};
 
 /// The `reason` of a change that records that a parked input has been decided after all. Stored in logs; it cannot change.
-pub(super) const RETRIED: &str = "retried again";
+pub(super) const RETRIED: &str = "taken again";
 
 /// A parked input, as stored in the service's `parked` table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

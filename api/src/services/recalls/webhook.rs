@@ -116,18 +116,18 @@ pub fn operations() -> Vec<Operation> {
 async fn register(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let webhook = webhook_of(&call.context, "webhook_url", Some(&arguments.webhook_url), arguments.secret.as_deref()).await?;
     let after = position(&call.context, &SOURCE, None).await?.last.0;
-    let saved_items_key = Shelf::watches(&call, SOURCE.service);
-    let kept = saved_items_key
+    let shelf = Shelf::watches(&call, SOURCE.service);
+    let kept = shelf
         .begin(NewWatch { entity: "{}".to_owned(), filter: String::new(), webhook, given: arguments.secret.unwrap_or_default(), after })
         .await?;
-    let sealing = saved_items_key.sealing().await?;
+    let sealing = shelf.sealing().await?;
     let secret = sealing.as_ref().and_then(|sealing| sealing.first_secret(&kept));
     Ok(Answer { status: 201, ..Answer::json(&Webhook { secret, ..shown(&kept, sealing.as_ref()) })? })
 }
 
 async fn listed(call: Call, _: list::Arguments) -> Result<Answer, Problem> {
-    let saved_items_key = Shelf::watches(&call, SOURCE.service);
-    let (all, sealing) = (saved_items_key.list().await?, saved_items_key.sealing().await?);
+    let shelf = Shelf::watches(&call, SOURCE.service);
+    let (all, sealing) = (shelf.list().await?, shelf.sealing().await?);
     Answer::json(&Webhooks { webhooks: all.iter().rev().map(|kept| shown(kept, sealing.as_ref())).collect() })
 }
 

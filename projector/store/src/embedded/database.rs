@@ -57,7 +57,7 @@ impl Core {
             let db = builder.open()?;
             let meta = db.keyspace(META, Options::own_layout)?;
             let coordination = db.keyspace("coordination", Options::own_layout)?;
-            let rotated = db.keyspace("rotated", Options::own_layout)?;
+            let rotated = db.keyspace("spare", Options::own_layout)?;
             Ok(Self { db, meta, coordination, rotated, options, tables: Mutex::default(), memory_peak: AtomicU64::default() })
         }));
         let core = match opened {

@@ -202,7 +202,9 @@ impl Tables {
             (table, &keys[key.clone()], other_turn).cmp(&(other, &keys[other_key.clone()], turn))
         });
         // All writes of a batch have one sequence number in the engine, so that it may contain only the last of several writes to a row.
-        rows.dedup_by(|(table, key, ..), (previous, previous_key, ..)| table == previous && keys[key.clone()] == keys[previous_key.clone()]);
+        rows.dedup_by(|(table, key, ..), (previous, previous_key, ..)| {
+            table == previous && keys[key.clone()] == keys[previous_key.clone()]
+        });
         let mut batch = OwnedWriteBatch::with_capacity(self.core.db.clone(), rows.len() + 1).durability(Some(PersistMode::Buffer));
         for (table, key, _, value) in rows {
             let (_, keyspace) = &self.tables[table];

@@ -47,8 +47,8 @@ pub fn operation<S: Followed>() -> Operation {
 }
 
 async fn answer<S: Followed>(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let saved_items_key = Shelf::filters(&call, S::FEED.source.service);
-    let kept = saved_items_key.filter(arguments.name.trim()).await.map_err(|problem| problem.about("name"))?;
-    saved_items_key.delete(&kept).await?;
+    let shelf = Shelf::filters(&call, S::FEED.source.service);
+    let kept = shelf.filter(arguments.name.trim()).await.map_err(|problem| problem.about("name"))?;
+    shelf.delete(&kept).await?;
     Answer::json(&Deleted { deleted: kept.name })
 }

@@ -69,11 +69,10 @@ async fn answer<S: Followed>(call: Call, arguments: Arguments<S::Named>) -> Resu
     let source = S::FEED.source;
     // What readers could see until now does not count, whatever the log holds beyond it.
     let after = position(ctx, &source, None).await?.last.0;
-    let saved_items_key = Shelf::watches(&call, source.service);
-    let kept = saved_items_key
-        .begin(NewWatch { entity, filter: filter.canonical(), webhook, given: arguments.secret.unwrap_or_default(), after })
-        .await?;
-    let sealing = saved_items_key.sealing().await?;
+    let shelf = Shelf::watches(&call, source.service);
+    let kept =
+        shelf.begin(NewWatch { entity, filter: filter.canonical(), webhook, given: arguments.secret.unwrap_or_default(), after }).await?;
+    let sealing = shelf.sealing().await?;
     let secret = sealing.as_ref().and_then(|sealing| sealing.first_secret(&kept));
     Ok(Answer { status: 201, ..Answer::json(&Watch::<S::Named> { secret, ..Watch::of(&kept, sealing.as_ref())? })? })
 }

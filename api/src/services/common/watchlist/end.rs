@@ -55,8 +55,8 @@ async fn answer<S: Followed>(call: Call, arguments: Arguments) -> Result<Answer,
 /// # Errors
 /// `not-found` when the account has no such watch in the service; `unavailable` when it is not projected in time.
 pub(crate) async fn delete(call: &Call, service: &'static str, id: &str) -> Result<Answer, Problem> {
-    let saved_items_key = Shelf::watches(call, service);
-    let kept = saved_items_key.watch(id).await?;
-    saved_items_key.delete(&kept).await?;
+    let shelf = Shelf::watches(call, service);
+    let kept = shelf.watch(id).await?;
+    shelf.delete(&kept).await?;
     Answer::json(&Deleted { deleted: kept.id })
 }

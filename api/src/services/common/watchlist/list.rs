@@ -44,8 +44,8 @@ pub fn operation<S: Followed>() -> Operation {
 }
 
 async fn answer<S: Followed>(call: Call, _: Arguments) -> Result<Answer, Problem> {
-    let saved_items_key = Shelf::watches(&call, S::FEED.source.service);
-    let (all, sealing) = (saved_items_key.list().await?, saved_items_key.sealing().await?);
+    let shelf = Shelf::watches(&call, S::FEED.source.service);
+    let (all, sealing) = (shelf.list().await?, shelf.sealing().await?);
     let watches = all.iter().rev().map(|kept| Watch::of(kept, sealing.as_ref())).collect::<Result<Vec<Watch<S::Named>>, Problem>>()?;
     Answer::json(&Watches { watches })
 }

@@ -79,8 +79,8 @@ async fn answer<S: Followed>(call: Call, arguments: Arguments) -> Result<Answer,
     }
     let feed = S::FEED;
     let (service, secrets) = (feed.source.service, ctx.access.secrets());
-    let saved_items_key = Shelf::watches(&call, service);
-    let kept = saved_items_key.watch(&arguments.id).await?;
+    let shelf = Shelf::watches(&call, service);
+    let kept = shelf.watch(&arguments.id).await?;
     let at = position(ctx, &feed.source, None).await?;
     let own = format!("watch/{}", kept.id);
     let upto = match &arguments.cursor {
@@ -101,7 +101,7 @@ async fn answer<S: Followed>(call: Call, arguments: Arguments) -> Result<Answer,
     let has_more = found.to > after.0 + 1;
     metrics::published(service, found.changes.len());
     Answer::json(&Matches {
-        watch: Watch::<S::Named>::of(&kept, saved_items_key.sealing().await?.as_ref())?,
+        watch: Watch::<S::Named>::of(&kept, shelf.sealing().await?.as_ref())?,
         matches: found.changes.into_iter().map(|change| Item { change, before: None }.into()).collect::<Vec<S::Shown>>(),
         has_more,
         cursor: has_more.then(|| cursor::encode(secrets, service, Seq(found.to), &own)),

@@ -83,12 +83,12 @@ async fn answer(call: Call, arguments: Arguments, place: Place) -> Result<Answer
         Some(url) => Some(target_of(ctx, "webhook", &url).await?),
         None => None,
     };
-    let saved_items_key = Shelf::watches(&call, place.service);
+    let shelf = Shelf::watches(&call, place.service);
     let sealing = Sealing::made(ctx, &kept.account).await?;
     // Where the secret is lost that the present one was sealed with, the new address needs a new one.
     let is_lost = sealing.open_secret(&kept.id, &kept.secret).is_none();
-    let secret = given.or_else(|| (rotate_secret || is_lost).then(|| SigningSecret::of(saved_items_key.chance(&kept.id))));
-    let kept = saved_items_key.retarget(&kept, &sealing, webhook.as_ref(), secret.as_ref()).await?;
+    let secret = given.or_else(|| (rotate_secret || is_lost).then(|| SigningSecret::of(shelf.chance(&kept.id))));
+    let kept = shelf.retarget(&kept, &sealing, webhook.as_ref(), secret.as_ref()).await?;
     let webhook_host = sealing.host(&kept);
     Answer::json(&Updated { id: kept.id, webhook_host, secret: secret.map(|secret| secret.reveal()) })
 }
