@@ -51,8 +51,9 @@ pub(super) async fn change(cql: &Cql, view: &str, from: Generations, to: Generat
         "UPDATE {}.generations SET live = ?, rebuilt = ?, last = ? WHERE view_name = ? IF live = ? AND rebuilt = ? AND last = ?",
         cql.keyspace()
     );
-    let [to_live, to_rebuilt, to_last] = [to.live, to.rebuilt, to.last].map(number);
-    let [live, rebuilt, last] = [from.live, from.rebuilt, from.last].map(number);
+    let column = |generation| number(generation).map_err(Failure::Other);
+    let (to_live, to_rebuilt, to_last) = (column(to.live)?, column(to.rebuilt)?, column(to.last)?);
+    let (live, rebuilt, last) = (column(from.live)?, column(from.rebuilt)?, column(from.last)?);
     cql.applied(&update, &[to_live, to_rebuilt, to_last, Cell::Text(view), live, rebuilt, last]).await
 }
 
