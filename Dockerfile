@@ -1,8 +1,8 @@
 # syntax=docker/dockerfile:1
-# The one binary, for every role. Built from the lock file; runs as nobody in particular, with its data in /data.
+# The binary, for every role. It is built from the lock file and runs as an unprivileged user, with its data in /data.
 
 FROM rust:1.95.0-slim-bookworm AS build
-# For ring, jemalloc and librdkafka, which are partly C; librdkafka speaks TLS by the system's OpenSSL.
+# ring, jemalloc and librdkafka contain C code; librdkafka uses the system's OpenSSL for TLS.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends gcc g++ libc6-dev make perl pkg-config libssl-dev zlib1g-dev \
     && rm -rf /var/lib/apt/lists/*
@@ -19,7 +19,7 @@ RUN apt-get update \
     && install --directory --owner highwater --mode 0700 /data /secrets /signer
 COPY --from=build /highwater /usr/local/bin/highwater
 USER highwater
-# What the signer remembers is kept apart from the data: a backup of the data must not put it back.
+# The signer's memory is separate from the data, so that restoring a backup of the data does not restore the memory.
 ENV HIGHWATER_DATA_DIR=/data HIGHWATER_CHECKPOINTS__MEMORY=/signer HIGHWATER_LISTEN=0.0.0.0:8080
 VOLUME /data /signer
 EXPOSE 8080

@@ -3,12 +3,12 @@
 use std::error::Error as StdError;
 use std::net::SocketAddr;
 
-use api::access::tiers::{Limits, Tiers};
-use api::context::{ForwardedHeader, ServiceSettings, Settings};
-use api::feed::reading::LIMIT_MAX;
-use api::operation::Price;
-use api::payments::{Payments, SettingError, Settings as PaymentSettings};
 use event_log::kafka::Framing;
+use feed::reading::LIMIT_MAX;
+use operation::Price;
+use operation::context::{ForwardedHeader, ServiceSettings, Settings};
+use operation::tiers::{Limits, Tiers};
+use payments::{Payments, SettingError, Settings as PaymentSettings};
 use schemas::names;
 use schemas::views::accounts::Tier;
 
@@ -21,7 +21,7 @@ use crate::{backend, hardening};
 /// The first setting that cannot be used.
 pub(crate) fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Result<Settings, Box<dyn StdError>> {
     let origin = listening.map_or_else(|| format!("http://{}", config.text("listen")), |address| format!("http://{address}"));
-    let services = api::services::all()
+    let services = services::all()
         .iter()
         .map(|service| {
             let (name, prefix) = (service.name, format!("/{}", service.name));
@@ -65,6 +65,7 @@ pub(crate) fn api_settings(config: &Config, listening: Option<SocketAddr>) -> Re
             "" => None,
             text => Some(text.parse().map_err(|_| config.wrong("webhooks.nameserver", "is no address and port, 10.0.0.2:53"))?),
         },
+        cache_dir: None,
         tiers: Tiers::new(|tier| limits(config, tier))?,
     })
 }

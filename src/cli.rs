@@ -160,6 +160,10 @@ enum Verb {
         /// two checkpoints of one size.
         #[arg(long, value_name = "FILE", requires = "old")]
         proof: Option<PathBuf>,
+        /// The verifier key of a witness (NAME+ID+KEY): it must have cosigned the new checkpoint. May be given for several witnesses, all of which
+        /// must have.
+        #[arg(long, value_name = "VKEY", requires = "old")]
+        witness: Vec<String>,
     },
     /// Shows upstreams, lag, depth and rejects.
     Status,
@@ -218,8 +222,8 @@ fn run(cli: Cli, terminal: Arc<Terminal>) -> Result<(), Box<dyn StdError>> {
         }
         Verb::Import { files } => return runtime.block_on(import::import(&config, &files, &*terminal)),
         Verb::Digest { view, history, at } => Command::Digest { view, history, at },
-        Verb::Verify { old: Some(old), new: Some(new), proof, pubkey, .. } => {
-            return verify::verify_continues(&old, &new, proof.as_deref(), &pubkey, &*terminal);
+        Verb::Verify { old: Some(old), new: Some(new), proof, pubkey, witness, .. } => {
+            return verify::verify_continues(&old, &new, proof.as_deref(), &pubkey, &witness, &*terminal);
         }
         Verb::Verify { file, pubkey, .. } => return verify::verify(&file.unwrap_or_default(), &pubkey, &*terminal),
         Verb::Status => Command::Status,

@@ -1,30 +1,34 @@
 //! The commands that work beside a running process and by themselves: the same code, whoever runs it.
 
+use operation::signing_state::SigningState;
 use std::fmt;
 use std::sync::Arc;
 
-use api::access::{Erased, secrets, unused_until, webhook};
-use api::services::common::webhooks::Standing;
-use api::services::receipts::{chain, pubkey};
-use api::webhooks::operate;
+use access::{Access, Erased, unused_until, webhook};
 use clap::Subcommand;
 use event_log::transfer;
+use operation::context::Part;
+use operation::secrets;
 use projector::export::{self, Format};
 use projector::rebuild::Progress;
 use schemas::clock::rfc3339;
 use schemas::names;
 use schemas::receipt::Refusal;
 use schemas::topics::{self, Topic, TopicKind};
+use schemas::views;
 use schemas::views::accounts::Tier;
 use schemas::views::engine::{RUNS, RunRow, VIEW as ENGINE_VIEW};
 use schemas::views::receipts::TABLES;
-use schemas::views::{self};
 use serde::{Deserialize, Serialize};
+use services::receipts::{chain, pubkey};
 use upstreams::Upstream;
+use webhooks::operate;
+use webhooks::operations::Standing;
 
 use crate::engine::{Engine, read_receipt_keys, receipt_keys_dir};
 use crate::output::Output;
 use crate::waiting::telling;
+use crate::witnesses;
 
 /// A command, as it goes over the control socket.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -144,12 +148,18 @@ pub(crate) enum ReceiptKeysCommand {
 /// What can be done with receipt chains.
 #[derive(Clone, Debug, Serialize, Deserialize, Subcommand)]
 pub(crate) enum ReceiptsCommand {
-    /// Assigns the owner of a chain that is older than the record of owners, and prints the owner. Until then nobody can append to it.
+    /// Assigns the owner of a chain that has none, and prints the owner: a chain that is older than the record of owners, to which nobody can append
+    /// until then, or one without receipts, to which nobody else can append from then on.
     AssignOwner {
         /// The agent whose chain it is.
-        agent_id: String,
+        #[arg(required_unless_present = "all_paid", conflicts_with = "all_paid")]
+        agent_id: Option<String>,
         /// An account (`acct_...`) or a payer's address (`0x...`). Without it the chain goes to whoever paid for its first receipt.
         owner: Option<String>,
+        /// Assigns every chain with receipts and without an owner to whoever paid for its first receipt. Prints a line for each: the agent and the
+        /// owner, or the agent and why it could not be assigned.
+        #[arg(long)]
+        all_paid: bool,
     },
 }
 
@@ -281,11 +291,9 @@ impl Command {
             Self::Keys(command) => keys(engine, command, output).await,
             Self::Accounts(command) => accounts(engine, command, output).await,
             Self::Webhooks(command) => webhooks(engine, command, output).await,
-            Self::Receipts(ReceiptsCommand::AssignOwner { agent_id, owner }) => {
+            Self::Receipts(ReceiptsCommand::AssignOwner { agent_id, owner, all_paid }) => {
                 wait_caught_up(engine, output).await?;
-                let assigned = chain::assign_owner(&engine.context, &agent_id, owner.as_deref()).await;
-                output.line(assigned.map_err(|problem| Failure(problem.detail))?.as_bytes());
-                Ok(())
+                if all_paid { assign_all_paid(engine, output).await } else { assign_owner(engine, agent_id, owner, output).await }
             }
             Self::ReceiptKeys(command) => receipt_keys(engine, command, output).await,
             Self::Export { topic, format, .. } if format == RECORDS => {
@@ -316,6 +324,27 @@ impl Command {
             Self::Status => status(engine, output).await,
         }
     }
+}
+
+async fn assign_owner(engine: &Engine, agent_id: Option<String>, owner: Option<String>, output: &dyn Output) -> Result<(), Failure> {
+    let agent_id = agent_id.ok_or_else(|| Failure::new("name the agent, or use --all-paid"))?;
+    let assigned = chain::assign_owner(&engine.context, &agent_id, owner.as_deref()).await;
+    output.line(assigned.map_err(|problem| Failure(problem.detail))?.as_bytes());
+    Ok(())
+}
+
+async fn assign_all_paid(engine: &Engine, output: &dyn Output) -> Result<(), Failure> {
+    let chains = chain::assign_all_paid(&engine.context).await.map_err(|problem| Failure(problem.detail))?;
+    let assigned = chains.iter().filter(|(_, owner)| owner.is_ok()).count();
+    for (agent_id, owner) in &chains {
+        let line = match owner {
+            Ok(owner) => format!("assigned\t{agent_id}\t{owner}"),
+            Err(reason) => format!("not assigned\t{agent_id}\t{reason}"),
+        };
+        output.line(line.as_bytes());
+    }
+    output.note(&format!("{assigned} of {} chains without an owner assigned", chains.len()));
+    Ok(())
 }
 
 /// Waits until what is in the log is projected.
@@ -405,16 +434,20 @@ async fn replay_rejected(engine: &Arc<Engine>, output: &dyn Output) -> Result<()
 }
 
 /// Why nothing is signed, as it is now: right after the start the log may not be compared with the signer's memory yet.
-async fn signing_refusal(engine: &Engine) -> Result<Option<Refusal>, Failure> {
-    if engine.signer.refusal().is_some() {
-        engine.signer.compare_again(&engine.context).await.map_err(|problem| Failure(problem.detail))?;
+async fn signing_refusal(engine: &Engine) -> Option<Refusal> {
+    let state = &SigningState::of(&engine.context);
+    if engine.is_signer
+        && state.refusal().is_some()
+        && let Err(problem) = engine.signer.compare_again().await
+    {
+        tracing::warn!(reason = problem.detail, "the log cannot be compared with what was signed before");
     }
-    Ok(engine.signer.refusal())
+    state.refusal()
 }
 
 async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn Output) -> Result<(), Failure> {
     let (ctx, keys, dir) = (&engine.context, &engine.parts.keys, receipt_keys_dir(&engine.config));
-    let refused = |problem: api::problem::Problem| Failure(problem.detail);
+    let refused = |problem: operation::problem::Problem| Failure(problem.detail);
     let path = dir.join(format!("{}.key", ctx.clock.now_ms()));
     let make_key = || Ok::<_, Failure>(keys.add(&secrets::seed(&path).map_err(failure)?));
     match command {
@@ -431,7 +464,7 @@ async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn
             if !keys.public().contains(&public_key) {
                 return Err(Failure(format!("no file of {} holds the key {public_key}", dir.display())));
             }
-            if let Some(refusal) = signing_refusal(engine).await? {
+            if let Some(refusal) = signing_refusal(engine).await {
                 return Err(Failure(format!("another key changes nothing: {}", refusal.reason())));
             }
             let named = pubkey::named(ctx).await.map_err(refused)?;
@@ -452,11 +485,11 @@ async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn
         }
         ReceiptKeysCommand::Restore { reason } => {
             let make_key =
-                || make_key().map_err(|Failure(detail)| api::problem::Problem::new(schemas::error_code::ErrorCode::Internal, detail));
-            let next = engine.signer.begin_restore(ctx, &reason, make_key).await.map_err(refused)?;
+                || make_key().map_err(|Failure(detail)| operation::problem::Problem::new(schemas::error_code::ErrorCode::Internal, detail));
+            let next = engine.signer.begin_restore(&reason, make_key).await.map_err(refused)?;
             pubkey::name_next(ctx, &next, &reason).await.map_err(refused)?;
-            engine.signer.compare_again(ctx).await.map_err(refused)?;
-            if let Some(refusal) = engine.signer.refusal() {
+            engine.signer.compare_again().await.map_err(refused)?;
+            if let Some(refusal) = SigningState::of(ctx).refusal() {
                 return Err(Failure(refusal.reason().to_owned()));
             }
             // Requests made before the restore were parked: the next key signs what they asked for.
@@ -469,8 +502,8 @@ async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn
 }
 
 async fn keys(engine: &Arc<Engine>, command: KeysCommand, output: &dyn Output) -> Result<(), Failure> {
-    let (context, access) = (&engine.context, &engine.context.access);
-    let refused = |problem: api::problem::Problem| Failure(problem.detail);
+    let (context, access) = (&engine.context, Access::of(&engine.context));
+    let refused = |problem: operation::problem::Problem| Failure(problem.detail);
     match command {
         KeysCommand::Mint { tier } => {
             let minted = access.mint(context, tier_of(&tier)?, "").await.map_err(refused)?;
@@ -506,10 +539,10 @@ async fn keys(engine: &Arc<Engine>, command: KeysCommand, output: &dyn Output) -
 
 async fn accounts(engine: &Engine, command: AccountsCommand, output: &dyn Output) -> Result<(), Failure> {
     let context = &engine.context;
-    let refused = |problem: api::problem::Problem| Failure(problem.detail);
+    let refused = |problem: operation::problem::Problem| Failure(problem.detail);
     match command {
         AccountsCommand::Erase { id } => {
-            let Erased { account, keys, kept } = context.access.erase(context, &id).await.map_err(refused)?;
+            let Erased { account, keys, kept } = Access::of(context).erase(context, &id).await.map_err(refused)?;
             output.note(&format!("{account} is erased: {keys} keys, {kept} filters and watches"));
         }
         AccountsCommand::ExportSecrets => {
@@ -541,7 +574,7 @@ async fn accounts(engine: &Engine, command: AccountsCommand, output: &dyn Output
 
 async fn webhooks(engine: &Engine, command: WebhooksCommand, output: &dyn Output) -> Result<(), Failure> {
     let context = &engine.context;
-    let refused = |problem: api::problem::Problem| Failure(problem.detail);
+    let refused = |problem: operation::problem::Problem| Failure(problem.detail);
     match command {
         WebhooksCommand::List => {
             for at in operate::list(context).await.map_err(refused)? {
@@ -555,7 +588,7 @@ async fn webhooks(engine: &Engine, command: WebhooksCommand, output: &dyn Output
             }
         }
         WebhooksCommand::Resend { id, message } => {
-            let posted = operate::resend_message(context, &id, &message).await.map_err(refused)?;
+            let posted = operate::resend_message(context, &services::matchers(), &id, &message).await.map_err(refused)?;
             if !posted.taken {
                 return Err(Failure(posted.reason));
             }
@@ -612,11 +645,16 @@ async fn status(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure
     for lag in projector::lag::measure(&engine.parts).await.map_err(failure)? {
         output.line(format!("view {}\tlag {}\tseconds {}", lag.view, lag.events, lag.seconds).as_bytes());
     }
-    if let Some(refusal) = signing_refusal(engine).await? {
+    // What the processes that sign the trees refuse, if this is none of them.
+    engine.participant().exchange(&engine.context).await.map_err(|problem| Failure(problem.detail))?;
+    if let Some(refusal) = signing_refusal(engine).await {
         output.line(format!("signing of receipts and checkpoints\trefused: {}", refusal.reason()).as_bytes());
     }
-    for (service, reason) in engine.signer.refused_trees() {
+    for (service, reason) in SigningState::of(&engine.context).refused_trees().0 {
         output.line(format!("signing of checkpoints of {service}\trefused: {reason}").as_bytes());
+    }
+    for line in witnesses::status_lines(&engine.context).await.map_err(|problem| Failure(problem.detail))? {
+        output.line(line.as_bytes());
     }
     for service in engine.projector.services() {
         let checkpoint = service.checkpoint().await.map_err(failure)?;

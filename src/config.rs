@@ -140,6 +140,26 @@ impl Config {
         items.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(|| self.wrong(path, "must be a list of texts"))).collect()
     }
 
+    /// A list of tables that have all these keys, with a text each, and no others: the texts in the order of the keys.
+    pub(crate) fn tables<const KEYS: usize>(&self, path: &str, keys: [&str; KEYS]) -> Result<Vec<[String; KEYS]>, Error> {
+        let items = self.value(path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let mut all = Vec::new();
+        for item in items {
+            let table =
+                item.as_table().ok_or_else(|| self.wrong(path, &format!("must be a list of tables with {}", keys.join(" and "))))?;
+            if let Some(unknown) = table.keys().find(|name| !keys.contains(&name.as_str())) {
+                return Err(self.wrong(path, &format!("unknown key {unknown}{}", names::hint(unknown, keys))));
+            }
+            let mut texts = keys.map(str::to_owned);
+            for text in &mut texts {
+                let value = table.get(text.as_str()).ok_or_else(|| self.wrong(path, &format!("{text} is missing")))?;
+                *text = value.as_str().ok_or_else(|| self.wrong(path, &format!("{text} must be a text")))?.to_owned();
+            }
+            all.push(texts);
+        }
+        Ok(all)
+    }
+
     /// The clock.
     pub(crate) fn clock(&self) -> Result<Clock, Error> {
         if let Some(played) = self.played {

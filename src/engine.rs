@@ -8,26 +8,34 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use api::access::secrets::{self, Secrets};
-use api::access::{Access, USES_EVERY};
-use api::context::Context;
-use api::live::Live;
-use api::server::Server;
-use api::services::recalls::search::Search;
-use api::services::receipts::memory::Memory;
-use api::services::receipts::signer::Signer;
+use access::{Access, USES_EVERY};
+use async_trait::async_trait;
 use event_log::EventLog;
 use event_log::metered::Metered;
+use feed::live::Live;
 use ingest::Runner;
 use ingest::schedule::Schedule;
+use operation::context::Context;
+use operation::context::{Part, Settings};
+use operation::secrets::{self, Secrets};
+use operation::signing_state::SigningState;
+use payments::Payments;
 use projector::follow;
 use projector::rebuild::Parts;
-use projector::runtime::Projector;
+use projector::runtime::{Projector, decider_lease};
+use projector::service::SigningCheck;
 use schemas::receipt::SigningKeys;
 use schemas::topics::Topic;
 use schemas::views::SERVICES;
 use schemas::views::engine::VIEW as ENGINE_VIEW;
 use schemas::views::receipts::TABLES as RECEIPTS;
+use services::common::witness::RecordPlace;
+use services::recalls::search::Search;
+use services::receipts::memory::Memory;
+use services::receipts::shared_refusals::Participant;
+use services::receipts::signer::Signer;
+use services::registration::{TaskContext, TaskRole};
+use surfaces::server::Server;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use upstreams::{Settings as UpstreamSettings, Upstream};
@@ -43,6 +51,7 @@ use crate::hardening;
 use crate::health::Health;
 use crate::output::Output;
 use crate::turns;
+use crate::witnesses;
 
 /// The pause before the views are waited for again, when the log or the store failed meanwhile.
 const WAIT_AGAIN: Duration = Duration::from_secs(1);
@@ -106,10 +115,10 @@ pub(crate) struct Engine {
     pub(crate) projector: Arc<Projector>,
     pub(crate) runner: Runner,
     pub(crate) context: Arc<Context>,
-    /// The public key that receipts are signed with if none is named yet.
-    receipt_key: String,
     /// Says whether this process may sign.
     pub(crate) signer: Arc<Signer>,
+    /// Whether this process decides, and so signs.
+    pub(crate) is_signer: bool,
     holder: String,
     stop: watch::Sender<bool>,
     /// The projector stops after everything that waits for it.
@@ -145,26 +154,31 @@ impl Engine {
         let receipt_key = keys.add(&secrets::seed(&keys_dir.join("first.key"))?);
         read_receipt_keys(&keys_dir, &keys).map_err(|error| error as Box<dyn StdError>)?;
         let keys = Arc::new(keys);
-        let signer = Arc::new(Signer::new(signer_memory(&config, &dir, &store)?, Arc::clone(&keys), receipt_key.clone()));
-        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&engine), clock, keys: Arc::clone(&keys) };
-        let projector = Arc::new(Projector::open(parts.clone()).await?);
+        let memory = signer_memory(&config, &dir, &store)?;
+        let record = match &memory {
+            Memory::Directory(path) if !store.is_shared() => RecordPlace::Directory(path.clone()),
+            _ => RecordPlace::Store,
+        };
         let (stop, stopping) = watch::channel(false);
         let (stop_projector, _) = watch::channel(false);
         let holder = format!("{}-{}", std::process::id(), clock.now_ms());
-        let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), engine, clock, holder.clone(), stopping);
-        let access = Access::new(secrets);
-        let search = Search::open(Some(dir.join("cache")));
-        let settings = api_settings(&config, listening)?;
+        let runner = Runner::new(Arc::clone(&log), Arc::clone(&store), Arc::clone(&engine), clock, holder.clone(), stopping);
+        let settings = Settings { cache_dir: Some(dir.join("cache")), ..api_settings(&config, listening)? };
         let enabled =
             upstreams::ALL.iter().map(|upstream| upstream.manifest().name).filter(|name| config.flag(&format!("upstreams.{name}.enabled")));
         let asked: Result<Vec<_>, crate::config::Error> = enabled.map(|name| Ok((name, upstream_settings(&config, name)?))).collect();
-        let context = Context::new(settings, clock, Arc::clone(&log), Arc::clone(&store), access, search).with_live(Live::new(asked?)?);
+        let context = Context::new(settings, clock, secrets, Arc::clone(&log), Arc::clone(&store)).with(Live::new(asked?)?);
         let mut payments = payments(&config)?;
         if listening.is_some() && role.is(Role::Api) {
             payments.ask().await.map_err(|error| payments_wrong(&config, &error))?;
         }
-        let context = context.with_payments(payments).with_signing(keys);
-        let context = Arc::new(context);
+        let context =
+            Arc::new(context.with(payments).with(SigningState::new(Arc::clone(&keys))).with(witnesses::witnessing(&config, &dir, record)?));
+        let signer = Arc::new(Signer::new(Arc::clone(&context), memory, receipt_key));
+        let signing_check: Arc<dyn SigningCheck> = Arc::new(CheckBySigner(Arc::clone(&signer)));
+        let (own_log, own_store) = (Arc::clone(&log), Arc::clone(&store));
+        let parts = Parts { log: own_log, store: own_store, engine, clock, keys, signing_check: Some(signing_check) };
+        let projector = Arc::new(Projector::open(parts.clone()).await?);
         Ok(Arc::new(Self {
             config,
             log,
@@ -173,8 +187,8 @@ impl Engine {
             projector,
             runner,
             context,
-            receipt_key,
             signer,
+            is_signer: role.is(Role::Project),
             holder,
             stop,
             stop_projector,
@@ -208,17 +222,23 @@ impl Engine {
         upstream_settings(&self.config, name)
     }
 
-    /// Starts what always runs while a directory is open: heads and deciders, and the signer, before anything is signed.
+    /// Starts what always runs while a directory is open: heads and deciders, and the signer. Nothing is signed until the signer has compared the
+    /// log with its memory; all else does not wait for that.
     pub(crate) fn start_projector(&self) -> JoinHandle<()> {
+        self.signer.start();
         let projecting = Arc::clone(&self.projector).run(self.holder.clone(), self.stop_projector.subscribe());
-        let (signer, context) = (Arc::clone(&self.signer), Arc::clone(&self.context));
+        let signer = Arc::clone(&self.signer);
         tokio::spawn(async move {
-            signer.start(&context).await;
             tokio::select! {
                 () = projecting => {}
-                () = signer.watch(&context) => {}
+                () = signer.watch() => {}
             }
         })
+    }
+
+    /// This process among those that tell each other which signatures are refused.
+    pub(crate) fn participant(&self) -> Participant {
+        Participant { holder: self.holder.clone(), decider_lease: decider_lease(RECEIPTS.view.name), is_signer: self.is_signer }
     }
 
     /// Waits until every service that reads a topic has passed its present end.
@@ -249,7 +269,7 @@ impl Engine {
         self.stop_projector.send_replace(true);
         projecting.await?;
         // A store that is lost keeps no process from stopping: it forfeits a block of calls a caller at most.
-        match tokio::time::timeout(GIVE_BACK_MAX, self.context.access.release_all(&self.context)).await {
+        match tokio::time::timeout(GIVE_BACK_MAX, Access::of(&self.context).release_all(&self.context)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(error = ingest::reason(&error), "unused quota could not be given back"),
             Err(_) => tracing::warn!("unused quota could not be given back in time"),
@@ -289,6 +309,16 @@ pub(crate) fn receipt_keys_dir(config: &Config) -> PathBuf {
     }
 }
 
+/// Has the signer asked before receipts are signed.
+struct CheckBySigner(Arc<Signer>);
+
+#[async_trait]
+impl SigningCheck for CheckBySigner {
+    async fn check(&self) {
+        self.0.check_before_batch().await;
+    }
+}
+
 /// Where the signer remembers what it signed: outside the data directory, which a backup may put back.
 fn signer_memory(config: &Config, dir: &Path, store: &Arc<dyn ViewStore>) -> Result<Memory, crate::config::Error> {
     const KEY: &str = "checkpoints.memory";
@@ -300,9 +330,14 @@ fn signer_memory(config: &Config, dir: &Path, store: &Arc<dyn ViewStore>) -> Res
     // As far as the directories exist: one that does not cannot be a link into the other.
     let whole = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned());
     if whole(&path).starts_with(whole(dir)) {
-        return Err(config.wrong(KEY, "must be outside data_dir: a backup of that directory must not put back what was signed"));
+        let reason = format!(
+            "{} is inside data_dir, but must be outside: a backup of that directory must not put back what was signed; name another \
+             directory, for example \"/var/lib/highwater-signer\"",
+            path.display()
+        );
+        return Err(config.wrong(KEY, &reason));
     }
-    Ok(Memory::Directory { path, keys: receipt_keys_dir(config) })
+    Ok(Memory::Directory(path))
 }
 
 /// The directory of state that belongs to the user, by the environment (XDG base directories).
@@ -346,7 +381,8 @@ async fn record_uses(engine: Arc<Engine>) {
     loop {
         // Once more when it stops, if that can be done soon.
         let is_last = *stop.borrow();
-        let recorded = engine.context.access.record_uses(&engine.context);
+        let access = Access::of(&engine.context);
+        let recorded = access.record_uses(&engine.context);
         match tokio::time::timeout(if is_last { GIVE_BACK_MAX } else { USES_EVERY }, recorded).await {
             Ok(Ok(())) => {}
             Ok(Err(problem)) => tracing::warn!(reason = problem.detail, "the use of keys is not recorded"),
@@ -434,9 +470,6 @@ pub(crate) async fn run(
         };
         tasks.spawn(engine.until_stopped(async move { follow::wake_readers(&parts, views).await }));
     }
-    if role.is(Role::Api) {
-        tasks.spawn(engine.until_stopped(Arc::clone(&engine.context.search).follow(Arc::clone(&engine.store))));
-    }
     {
         let (own, ready) = (Arc::clone(&engine), Arc::clone(&ready));
         tasks.spawn(engine.until_stopped(async move {
@@ -453,26 +486,23 @@ pub(crate) async fn run(
             }
         }));
     }
+    if role.is(Role::Project) || role.is(Role::Api) {
+        tasks.spawn(engine.participant().run(Arc::clone(&engine.context)));
+    }
     if role.is(Role::Project) {
         tasks.spawn(follow_receipt_keys(Arc::clone(&engine)));
-        tasks.spawn(api::services::receipts::seal::run(Arc::clone(&engine.context), Arc::clone(&engine.signer), engine.holder.clone()));
-        let (context, signer) = (Arc::clone(&engine.context), Arc::clone(&engine.signer));
-        let sources = api::services::all().into_iter().filter_map(|service| service.checkpoints).collect();
-        tasks.spawn(api::services::common::checkpoints::run(context, signer, engine.holder.clone(), sources));
-        let own = Arc::clone(&engine);
-        tasks.spawn(engine.until_stopped(async move {
-            while let Err(problem) = api::services::receipts::pubkey::name_first(&own.context, &own.receipt_key).await {
-                tracing::warn!(reason = problem.detail, "the key of receipts is not named yet");
-                tokio::time::sleep(WAIT_AGAIN).await;
-            }
-        }));
+    }
+    let given =
+        Arc::new(TaskContext { context: Arc::clone(&engine.context), signer: Arc::clone(&engine.signer), holder: engine.holder.clone() });
+    for (own, of) in [(Role::Project, TaskRole::Project), (Role::Api, TaskRole::Api)] {
+        if role.is(own) {
+            services::tasks(of, &given).into_iter().for_each(|task| drop(tasks.spawn(task)));
+        }
     }
     if role.is(Role::Api) {
         tasks.spawn(record_uses(Arc::clone(&engine)));
-        tasks.spawn(api::webhooks::sender::run(Arc::clone(&engine.context), engine.holder.clone()));
-        if engine.context.payments.till().is_some() {
-            tasks.spawn(api::payments::watch::run(Arc::clone(&engine.context), engine.holder.clone()));
-        }
+        // Also where nothing is sold: what was claimed before must still be resolved.
+        tasks.spawn(payments::watch::run(Arc::clone(&engine.context), engine.holder.clone()));
     }
     tasks.spawn(observe(Arc::clone(&engine)));
     let (due, queue) = mpsc::channel(upstreams::ALL.len());
@@ -482,13 +512,13 @@ pub(crate) async fn run(
     tasks.spawn(turns::run(Arc::clone(&engine), queue, upstreams));
     let health = Arc::new(Health::default());
     tasks.spawn(Arc::clone(&health).watch(Arc::clone(&engine)));
-    let readiness: api::surfaces::Readiness = Arc::new(move || {
+    let readiness: surfaces::Readiness = Arc::new(move || {
         if let Some(reason) = health.trouble() {
             return Err(reason);
         }
         if ready.load(Ordering::Relaxed) { Ok(()) } else { Err("the views are catching up with the log".to_owned()) }
     });
-    let services = if role.is(Role::Api) { api::services::all() } else { Vec::new() };
+    let services = if role.is(Role::Api) { services::all() } else { Vec::new() };
     tracing::info!(address = %server.address(), "listening");
     let served = server.run(Arc::clone(&engine.context), services, readiness, signal()).await;
     tracing::info!("stopping");

@@ -132,7 +132,7 @@ pub(crate) fn log_panics() {
         let location = panic.location().map(ToString::to_string).unwrap_or_default();
         let thread = std::thread::current();
         tracing::error!(
-            reason = api::access::keys::hidden(message),
+            reason = operation::redaction::hide_keys(message),
             location,
             thread = thread.name().unwrap_or_default(),
             "a thread panicked"

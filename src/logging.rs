@@ -7,7 +7,7 @@ use std::error::Error as StdError;
 use std::fmt::{self, Write as _};
 use std::io::IsTerminal as _;
 
-use api::access::keys;
+use operation::redaction::hide_keys;
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -27,7 +27,24 @@ const LIBRARY_FIELD_CHARS_MAX: usize = 200;
 /// Characters of one field of an event of ours.
 const OWN_FIELD_CHARS_MAX: usize = 10_000;
 /// Our crates, by the first part of an event's target.
-const OWN_CRATES: [&str; 9] = ["api", "event_log", "highwater", "ingest", "projector", "schemas", "simulator", "upstreams", "view_store"];
+const OWN_CRATES: [&str; 16] = [
+    "access",
+    "event_log",
+    "feed",
+    "highwater",
+    "ingest",
+    "operation",
+    "pages",
+    "payments",
+    "projector",
+    "schemas",
+    "services",
+    "simulator",
+    "surfaces",
+    "upstreams",
+    "view_store",
+    "webhooks",
+];
 
 /// Starts logging as configured.
 ///
@@ -129,7 +146,7 @@ impl Fields {
         let mut cut = Cut { text: String::new(), left: self.chars_max, is_cut: false };
         // It fails where the text is cut, so that nothing is formatted in vain.
         let written = write!(cut, "{value}");
-        let mut text = without_bearer_tokens(keys::hidden(cut.text));
+        let mut text = without_bearer_tokens(hide_keys(cut.text));
         if cut.is_cut || written.is_err() {
             text.push('…');
         }
@@ -267,7 +284,7 @@ mod tests {
             let chars: Vec<usize> = line.split(|c| c != 'é').map(str::len).filter(|len| *len > 0).map(|len| len / 2).collect();
             assert_eq!(chars.len(), 4, "{line}");
             assert!(chars.iter().all(|count| (190..=200).contains(count)), "{chars:?}");
-            let line = logged(format, || tracing::info!(target: "api::server", path = &long[..2_000], "asked"));
+            let line = logged(format, || tracing::info!(target: "surfaces::server", path = &long[..2_000], "asked"));
             assert!(line.contains(&long[..2_000]));
         }
     }
@@ -275,18 +292,18 @@ mod tests {
     /// Proves that keys and bearer tokens are hidden in each kind of field and in messages, of libraries and of ours, also where the cut runs through.
     #[test]
     fn keys_are_hidden() {
-        let key = keys::Key::random();
+        let key = access::keys::Key::random();
         let key = key.reveal();
         let (padded, header) = (format!("{}{key}", "a".repeat(180)), format!("Authorization: BEARER abc.DEF-{key}, Bearer x/y+z=="));
         let error = io::Error::other(key);
-        for target in ["rmcp", "api::server"] {
+        for target in ["rmcp", "surfaces::server"] {
             for format in [Format::Text, Format::Json] {
                 let line = logged(format, || match target {
                     "rmcp" => {
                         tracing::warn!(target: "rmcp::service", key, shown = %key, debug = ?Some(key), padded, header, error = &error as &dyn StdError, "got {key}")
                     }
                     _ => {
-                        tracing::warn!(target: "api::server", key, shown = %key, debug = ?Some(key), padded, header, error = &error as &dyn StdError, "got {key}")
+                        tracing::warn!(target: "surfaces::server", key, shown = %key, debug = ?Some(key), padded, header, error = &error as &dyn StdError, "got {key}")
                     }
                 });
                 for at in [8, 12, 20] {
@@ -305,12 +322,12 @@ mod tests {
     fn one_line_an_event() {
         let evil = "a\n2026-01-01T00:00:00Z ERROR api: all is lost\r\x1b[2J\u{9b}2J";
         for format in [Format::Text, Format::Json] {
-            let line = logged(format, || tracing::error!(target: "api", text = evil, count = 7_u64, is_new = true, "said {evil}"));
+            let line = logged(format, || tracing::error!(target: "surfaces", text = evil, count = 7_u64, is_new = true, "said {evil}"));
             assert_eq!(line.lines().count(), 1, "{line}");
             assert!(line.ends_with('\n') && !line.contains(['\r', '\x1b', '\u{9b}']), "{line:?}");
             if matches!(format, Format::Json) {
                 let value: Value = serde_json::from_str(&line).unwrap();
-                assert_eq!((&value["level"], &value["target"]), (&"ERROR".into(), &"api".into()));
+                assert_eq!((&value["level"], &value["target"]), (&"ERROR".into(), &"surfaces".into()));
                 assert_eq!((&value["fields"]["count"], &value["fields"]["is_new"]), (&7.into(), &true.into()));
                 assert!(value["timestamp"].as_str().unwrap().ends_with('Z'));
             } else {

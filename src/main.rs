@@ -16,6 +16,7 @@ mod output;
 mod turns;
 mod verify;
 mod waiting;
+mod witnesses;
 
 use std::process::ExitCode;
 

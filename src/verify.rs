@@ -4,7 +4,9 @@ use std::error::Error as StdError;
 use std::io::Read;
 use std::path::Path;
 
+use schemas::clock::rfc3339;
 use schemas::hash::Hash32;
+use schemas::note::{KeyType, Note, Signed, VerifierKey};
 use schemas::receipt::{Checks, Receipt, check};
 use schemas::tree::{self, Checkpoint};
 use serde_json::Value;
@@ -59,31 +61,62 @@ pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Re
     if failed > 0 || receipts.is_empty() { Err(format!("{failed} of {} checks failed", receipts.len()).into()) } else { Ok(()) }
 }
 
-/// Checks whether a checkpoint continues an older one of the same tree. Prints one line.
+/// Checks whether a checkpoint continues an older one of the same tree, and whether some witnesses cosigned it. Prints a line for each.
 pub(crate) fn verify_continues(
     old: &Path,
     new: &Path,
     proof: Option<&Path>,
     pubkeys: &[String],
+    witnesses: &[String],
     output: &dyn Output,
 ) -> Result<(), Box<dyn StdError>> {
+    let witnesses = witnesses.iter().map(|vkey| {
+        VerifierKey::parse(vkey, KeyType::Cosignature).map_err(|error| format!("--witness \"{}\": {error}", vkey.escape_debug()))
+    });
+    let witnesses: Vec<VerifierKey> = witnesses.collect::<Result<_, _>>()?;
     let keys: Vec<String> = pubkeys.iter().map(|key| key.to_lowercase()).collect();
-    let checkpoint = |file: &Path| -> Result<Checkpoint, Box<dyn StdError>> {
-        let note = String::from_utf8(read_bytes(file)?).unwrap_or_default();
+    let note = |file: &Path| Ok::<_, Box<dyn StdError>>(String::from_utf8(read_bytes(file)?).unwrap_or_default());
+    let checkpoint = |note: &str, file: &Path| {
         let unsigned = || format!("{} is no checkpoint that a key given as --pubkey signed", file.display());
-        Ok(Checkpoint::read(&note, keys.iter().map(String::as_str)).ok_or_else(unsigned)?)
+        Checkpoint::read(note, keys.iter().map(String::as_str)).ok_or_else(unsigned)
     };
-    let (old, new) = (checkpoint(old)?, checkpoint(new)?);
+    let (old_note, new_note) = (note(old)?, note(new)?);
+    let (old, new) = (checkpoint(&old_note, old)?, checkpoint(&new_note, new)?);
     let fault = match proof {
         Some(proof) => fault_between(&old, &new, Some(&read(proof)?)),
         None => fault_between(&old, &new, None),
     };
-    let Some(fault) = fault else {
-        output.line(format!("continues: the tree of {} leaves holds the one of {} unchanged", new.size, old.size).as_bytes());
-        return Ok(());
-    };
-    output.line(format!("NOT VALID: {fault}").as_bytes());
-    Err("the new checkpoint is not shown to continue the old one".into())
+    match &fault {
+        None => output.line(format!("continues: the tree of {} leaves holds the one of {} unchanged", new.size, old.size).as_bytes()),
+        Some(fault) => output.line(format!("NOT VALID: {fault}").as_bytes()),
+    }
+    let mut lacking = 0;
+    for witness in &witnesses {
+        let fault = cosigned_at(&new_note, witness);
+        lacking += usize::from(fault.is_err());
+        let name = witness.name().escape_debug();
+        output.line(
+            match fault {
+                Ok(time) => format!("cosigned: by {name} at {time}"),
+                Err(fault) => format!("NOT VALID: {name} {fault}"),
+            }
+            .as_bytes(),
+        );
+    }
+    match (fault, lacking) {
+        (Some(_), _) => Err("the new checkpoint is not shown to continue the old one".into()),
+        (None, 0) => Ok(()),
+        (None, lacking) => Err(format!("{lacking} of {} witnesses did not cosign the new checkpoint", witnesses.len()).into()),
+    }
+}
+
+/// When a witness cosigned a checkpoint, or why that is not shown.
+fn cosigned_at(note: &str, witness: &VerifierKey) -> Result<String, &'static str> {
+    match Note::parse(note).map_or(Signed::Absent, |note| note.signed_by(witness)) {
+        Signed::Valid { time_s, .. } => Ok(rfc3339(i64::try_from(time_s.saturating_mul(1_000)).unwrap_or(i64::MAX))),
+        Signed::Invalid => Err("did not make the cosignature that names it"),
+        Signed::Absent => Err("did not cosign the new checkpoint"),
+    }
 }
 
 /// Why a checkpoint is not shown to continue an older one; `None` if it is. The proof is as `/v1/consistency` answers it.

@@ -1,23 +1,23 @@
-# What the checks that need packages of npm or PyPI share; sourced by them, after they set `checked`, the words for what they check.
+# Functions for checks that need packages of npm or PyPI. A check sets `checked`, the name of what it checks, and sources this file.
 #
-# Packages are kept in target/. Under CI=true they are installed if they are missing, and what cannot be checked fails; elsewhere a missing one
-# is named and passed over: a plain test run asks no network.
+# Packages are installed in target/. Under CI=true missing packages are installed, and a check that cannot run fails. Otherwise a check with missing
+# packages is skipped with a message, so a plain test run uses no network.
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 
 fail() { echo "$(basename "$0"): $1" >&2; exit 1; }
 
-# Ends the check, since something is not there.
+# missing REASON: ends the check, which cannot run for this reason.
 missing() {
     [[ "${CI:-}" != true ]] || fail "not checked: $1"
     echo "NOT RUN: $checked: $1 (CI=true installs what packages there are)" | tee -a "${HIGHWATER_NOT_RUN:-/dev/null}" >&2
     exit 0
 }
 
-# keep DIRECTORY NPM PYPI: sees to it that target/DIRECTORY, which is `kept` from then on, holds packages of npm and, under python/, of PyPI;
-# several are parted by spaces.
+# keep DIRECTORY NPM PYPI: installs packages of npm, and of PyPI below python/, into target/DIRECTORY and sets `kept` to it.
+# NPM and PYPI are lists separated by spaces.
 keep() {
-    local npm pypi all had=() lock
+    local npm pypi all installed=() lock
     kept="$root/target/$1"
     read -ra npm <<<"$2"
     read -ra pypi <<<"$3"
@@ -26,8 +26,8 @@ keep() {
     mkdir -p "$kept"
     exec {lock}>"$kept/lock"
     flock "$lock"
-    [[ ! -f "$kept/ready" ]] || read -ra had <"$kept/ready"
-    if [[ "${had[*]}" != "${all[*]}" ]]; then
+    [[ ! -f "$kept/ready" ]] || read -ra installed <"$kept/ready"
+    if [[ "${installed[*]}" != "${all[*]}" ]]; then
         [[ "${CI:-}" == true ]] || missing "${all[*]}: not in target/"
         rm -f "$kept/ready"
         if ((${#npm[@]})); then

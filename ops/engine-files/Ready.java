@@ -9,8 +9,8 @@ import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Waits until an engine answers a client: {@code kafka HOST:PORT BROKERS SECONDS} (the cluster has that many brokers and a
- * controller), {@code cql HOST:PORT SECONDS} (a query of the CQL protocol is answered), {@code http URL SECONDS} (with status 200). Ends with 0, or with 1 when the time is up.
+ * Waits until an engine answers a client: {@code kafka HOST:PORT BROKERS SECONDS} (the cluster has this many brokers and a
+ * controller), {@code cql HOST:PORT SECONDS} (a query of the CQL protocol is answered), {@code http URL SECONDS} (with status 200). The exit code is 0, or 1 after a time-out.
  */
 class Ready {
     public static void main(String[] args) throws Exception {
@@ -27,14 +27,14 @@ class Ready {
                     return;
                 }
             } catch (Exception notYet) {
-                // Asked again below.
+                // The loop below tries again.
             }
             Thread.sleep(100);
         } while (System.nanoTime() < end);
         System.exit(1);
     }
 
-    /** By name, so that this file also compiles where only the CQL node's packages are at hand. */
+    /** Uses reflection, so that this file also compiles if only the packages of the CQL node are present. */
     private static boolean kafka(String address, int brokers) throws Exception {
         Map<String, Object> config = Map.of(
             "bootstrap.servers", address, "request.timeout.ms", 1000, "default.api.timeout.ms", 2000, "reconnect.backoff.max.ms", 200);
@@ -75,7 +75,7 @@ class Ready {
             out.flush();
             int started = answer(in);
             if (started == 0x03) {
-                // A node that asks who we are: the user that every new one has.
+                // A node that requires authentication: the default user of a new node.
                 byte[] token = "\0cassandra\0cassandra".getBytes(StandardCharsets.UTF_8);
                 frame(out, 0x0F, 4 + token.length);
                 out.writeInt(token.length);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Shows webhooks on a running demo: registers one on each service, then prints every message that comes, verified.
+"""Shows webhooks of a running demo: registers some on each service, then verifies and prints every message that arrives.
 
   HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS=true highwater demo
   python3 ops/examples/webhooks.py "$(highwater keys mint --tier business)" [http://127.0.0.1:8080] [messages]
 
-Ends after so many messages, if a number is given. Needs nothing but Python 3.8; a receiver of yours takes `verified` and what calls it.
+Ends after the given number of messages. Needs only Python 3.8. verify_webhook.py verifies messages with the Standard Webhooks library instead.
 """
 
 import base64
@@ -20,12 +20,12 @@ KEY = sys.argv[1]
 API = sys.argv[2] if len(sys.argv) > 2 else "http://127.0.0.1:8080"
 MESSAGES = int(sys.argv[3]) if len(sys.argv) > 3 else 0
 TOLERANCE_S = 300
-SECRETS = {}  # by the path that is posted to
-SEEN = set()  # webhook-ids: a message that comes again is the same one
+SECRETS = {}  # the secret of each webhook, by the path of its URL
+SEEN = set()  # webhook-ids of processed messages: a repeated message has the same id
 
 
-def verified(secret, headers, body):
-    """Whether a message was signed with a secret of Standard Webhooks, lately."""
+def is_authentic(secret, headers, body):
+    """Returns whether the message is signed with the secret and at most TOLERANCE_S seconds old."""
     ident, at, signatures = (headers.get(name, "") for name in ("webhook-id", "webhook-timestamp", "webhook-signature"))
     if not at.isdigit() or abs(time.time() - int(at)) > TOLERANCE_S:
         return False
@@ -38,7 +38,7 @@ def verified(secret, headers, body):
 class Receiver(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(min(int(self.headers.get("content-length", 0)), 1 << 20))
-        good = self.path in SECRETS and verified(SECRETS[self.path], self.headers, body)
+        good = self.path in SECRETS and is_authentic(SECRETS[self.path], self.headers, body)
         self.send_response(204 if good else 400)
         self.end_headers()
         ident = self.headers.get("webhook-id", "")
@@ -73,7 +73,7 @@ def main():
         targets.append((f"filings/{cik}", "/filings/v1/watchlist", {"cik": cik, "webhook": f"{here}/filings/{cik}"}))
     for name, path, body in targets:
         SECRETS["/" + name] = call("POST", path, body)["secret"]
-    print(f"{len(targets)} webhooks are registered; what comes is printed here", flush=True)
+    print(f"{len(targets)} webhooks are registered; messages are printed here", flush=True)
     while not MESSAGES or len(SEEN) < MESSAGES:
         server.handle_request()
 

@@ -32,7 +32,7 @@ use self::chain::{Decided, Logged, PendingDraft};
 pub use self::parked::ParkedRow;
 use crate::Error;
 use crate::rows::Rows;
-use crate::service::{Draft, Service, Undecided};
+use crate::service::{Draft, Service, SigningCheck, Undecided};
 
 /// The most facts that are decided in one batch, over all partitions. They are held with all their rows until the batch is committed, which
 /// is one batch later.
@@ -67,6 +67,8 @@ pub struct Decider<S: Service> {
     is_stale: bool,
     /// The running commit. The next batch is decided meanwhile.
     committing: Option<JoinHandle<Result<(), view_store::Error>>>,
+    /// Called before a batch that may create signatures.
+    signing_check: Option<Arc<dyn SigningCheck>>,
 }
 
 impl<S: Service> Decider<S> {
@@ -91,15 +93,25 @@ impl<S: Service> Decider<S> {
             parked: HashMap::new(),
             is_stale: true,
             committing: None,
+            signing_check: None,
         };
         this.resume().await?;
         Ok(this)
     }
 
-    /// Sets the keys that decisions sign with.
+    /// Sets the keys that decisions sign with, and the check that is made before a batch that may create signatures.
     #[must_use]
-    pub fn with_keys(self, keys: Arc<SigningKeys>) -> Self {
-        Self { rows: Rows::signing(keys), ..self }
+    pub fn with_signing(self, keys: Arc<SigningKeys>, check: Option<Arc<dyn SigningCheck>>) -> Self {
+        Self { rows: Rows::signing(keys), signing_check: check, ..self }
+    }
+
+    /// Checks whether this process may sign, if deciding any of the facts may create a signature.
+    async fn check_signing<'a>(&self, facts: impl IntoIterator<Item = &'a Fact<S::Fact>> + Send) {
+        if let Some(check) = &self.signing_check
+            && facts.into_iter().any(S::signs)
+        {
+            check.check().await;
+        }
     }
 
     /// Returns the view that this decider writes.
@@ -265,6 +277,7 @@ impl<S: Service> Decider<S> {
         let passed = facts.len() as u64;
         let wanted: Vec<_> = facts.iter().flat_map(|(_, fact)| S::reads(fact)).collect();
         self.rows.fetch(&*self.view, wanted).await?;
+        self.check_signing(facts.iter().map(|(_, fact)| fact)).await;
         let decided = self.decide_all(&facts).await?;
         self.append_and_apply(decided, 0, &positions).await?;
         Ok(passed.max(1))

@@ -19,7 +19,7 @@ use view_store::{View, ViewStore};
 
 use crate::Error;
 use crate::decider::Decider;
-use crate::service::Service;
+use crate::service::{Service, SigningCheck};
 
 /// Called with the progress of a long operation: the amount done, and the total.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
@@ -42,12 +42,14 @@ pub struct Parts {
     pub clock: Clock,
     /// The keys that receipts are signed with, if this process decides.
     pub keys: Arc<SigningKeys>,
+    /// Called before a batch of facts that may create signatures; `None` if no other process signs with these keys.
+    pub signing_check: Option<Arc<dyn SigningCheck>>,
 }
 
 impl Parts {
     pub(crate) async fn open<S: Service>(&self, view: Arc<dyn View>) -> Result<Decider<S>, Error> {
         let decider = Decider::open(Arc::clone(&self.log), Arc::clone(&self.engine), view, self.clock).await?;
-        Ok(decider.with_keys(Arc::clone(&self.keys)))
+        Ok(decider.with_signing(Arc::clone(&self.keys), self.signing_check.clone()))
     }
 }
 

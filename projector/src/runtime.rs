@@ -37,7 +37,8 @@ fn heads_lease() -> String {
 }
 
 /// Returns the name of the lease for a service's decider.
-fn decider_lease(service: &str) -> String {
+#[must_use]
+pub fn decider_lease(service: &str) -> String {
     format!("decide/{service}")
 }
 

@@ -1,5 +1,6 @@
 //! The interface of a service to the projector: two pure functions and the names of its topics and tables.
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use schemas::avro;
 use schemas::change::{Change, ChangeKind};
@@ -40,6 +41,13 @@ pub type Decided<S> = Result<Vec<DraftOf<S>>, Undecided>;
 /// A current record, with the seq that wrote it and the seq since which it has its position in lists.
 pub type CurrentRecord<S> = (<S as Service>::Record, i64, i64);
 
+/// Checks whether this process may sign. Called once before each batch of facts that may create signatures.
+#[async_trait]
+pub trait SigningCheck: Send + Sync {
+    /// Checks whether this process may still sign, and sets or clears the refusal of its keys accordingly.
+    async fn check(&self);
+}
+
 /// A service: how facts become changes, and how changes become rows.
 pub trait Service: Sized + Send + Sync + 'static {
     /// The records of the input facts.
@@ -77,6 +85,12 @@ pub trait Service: Sized + Send + Sync + 'static {
 
     /// Returns the rows that `decide` will certainly read for a fact, so that those of a whole batch are fetched at once.
     fn reads(fact: &Fact<Self::Fact>) -> Vec<(&'static Table, Key)>;
+
+    /// Whether deciding a fact may create a signature. If so, [`SigningCheck`] is called before the batch.
+    #[must_use]
+    fn signs(_fact: &Fact<Self::Fact>) -> bool {
+        false
+    }
 
     /// Decides what a fact means, given the rows after all previous facts. Deterministic.
     ///

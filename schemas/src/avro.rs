@@ -55,8 +55,10 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "changes.watches", json: include_str!("../avro/changes.watches.v1.avsc") },
     SchemaText { topic: "receipts", json: include_str!("../avro/receipts.v1.avsc") },
     SchemaText { topic: "receipts", json: include_str!("../avro/receipts.v2.avsc") },
+    SchemaText { topic: "receipts", json: include_str!("../avro/receipts.v3.avsc") },
     SchemaText { topic: "changes.receipts", json: include_str!("../avro/changes.receipts.v1.avsc") },
     SchemaText { topic: "payments", json: include_str!("../avro/payments.v1.avsc") },
+    SchemaText { topic: "payments", json: include_str!("../avro/payments.v2.avsc") },
     SchemaText { topic: "changes.payments", json: include_str!("../avro/changes.payments.v1.avsc") },
 ];
 

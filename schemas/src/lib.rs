@@ -11,6 +11,7 @@ pub mod event;
 pub mod facts;
 pub mod hash;
 pub mod names;
+pub mod note;
 pub mod position;
 pub mod reason;
 pub mod receipt;

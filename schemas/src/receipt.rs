@@ -123,10 +123,13 @@ pub fn is_id(text: &str) -> bool {
 }
 
 /// Why a process does not sign at present.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Refusal {
-    /// Requests wait until the reason no longer applies.
+    /// It is unknown whether the log extends what was signed. Requests wait until the reason no longer applies.
     Wait(String),
+    /// The log contradicts what was signed. Requests wait, and the checkpoint of the log is not served.
+    Conflict(String),
     /// A restore was declared. Requests from before the restore are parked, because the key that would sign them is retired.
     Park(String),
 }
@@ -136,7 +139,7 @@ impl Refusal {
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {
-            Self::Wait(reason) | Self::Park(reason) => reason,
+            Self::Wait(reason) | Self::Conflict(reason) | Self::Park(reason) => reason,
         }
     }
 }

@@ -30,3 +30,15 @@ fn no_page_without_a_code() {
     let codes: BTreeSet<String> = ErrorCode::ALL.iter().map(|code| format!("{}.md", code.as_str())).collect();
     assert_eq!(pages, codes);
 }
+
+/// Proves that the list of errors in the reference has one row for each code, in the order of the table.
+#[test]
+fn the_reference_lists_every_code() {
+    let page = fs::read_to_string(folder().join("../reference/errors.md")).unwrap();
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| [")).collect();
+    let expected = ErrorCode::ALL.iter().map(|code| {
+        let (name, retry) = (code.as_str(), if code.may_retry() { "yes" } else { "no" });
+        format!("| [`{name}`](../errors/{name}.md) | {} | {retry} | {} |", code.status(), code.title().trim())
+    });
+    assert_eq!(rows, expected.collect::<Vec<_>>());
+}

@@ -1,4 +1,4 @@
-//! docker-compose.yml and the Dockerfile, as far as they can be held against the repository without an image.
+//! docker-compose.yml and the Dockerfile, as far as they can be checked without building an image.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -11,14 +11,14 @@ fn services() -> Map<String, Value> {
     yaml("docker-compose.yml")["services"].as_object().unwrap().clone()
 }
 
-/// A list of texts, empty if it is not there.
+/// Returns the items of a list of texts; empty if there is no list.
 fn texts(value: &Value) -> Vec<&str> {
     value.as_array().map(|list| list.iter().map(|item| item.as_str().unwrap()).collect()).unwrap_or_default()
 }
 
-/// Proves that every service says how it is and comes back by itself, that images are pinned, and that no port is open beyond this machine.
+/// Proves that every service has a health check and restarts, that images are pinned, and that ports are open on loopback only.
 #[test]
-fn services_are_whole() {
+fn services_have_health_checks_and_pinned_images() {
     for (name, service) in services() {
         let test = texts(&service["healthcheck"]["test"]);
         assert!(test.len() > 1 && ["CMD", "CMD-SHELL"].contains(&test[0]), "{name} has no health check");
@@ -28,14 +28,14 @@ fn services_are_whole() {
             assert!(tag.contains(|character: char| character.is_ascii_digit()), "{name} is not pinned: {tag}");
         }
         for port in texts(&service["ports"]) {
-            assert!(port.starts_with("127.0.0.1:"), "{name} is open beyond this machine: {port}");
+            assert!(port.starts_with("127.0.0.1:"), "{name} opens a port beyond loopback: {port}");
         }
     }
 }
 
-/// Proves that what services name is there: other services, volumes, mounted files; and that no volume is left over.
+/// Proves that services, volumes and mounted files that services name exist, and that no volume is unused.
 #[test]
-fn what_is_named_is_there() {
+fn references_exist() {
     let (all, compose) = (services(), yaml("docker-compose.yml"));
     let mut used = BTreeSet::new();
     for (name, service) in &all {
@@ -61,7 +61,7 @@ fn what_is_named_is_there() {
     assert!(grafana.contains(&format!("dashboards:{}:ro", dashboards.as_str().unwrap())), "{grafana}");
 }
 
-/// Proves that the three roles run, on Kafka and ScyllaDB, and that every setting of ours that a service is given is in the manual.
+/// Proves that the three roles run on Kafka and ScyllaDB, and that every Highwater setting of a service is in src/default.toml.
 #[test]
 fn roles_and_settings() {
     let all = services();
@@ -79,14 +79,14 @@ fn roles_and_settings() {
             for part in path.split("__") {
                 at = at.and_then(|value| value.get(part.to_lowercase()).cloned());
             }
-            assert!(at.is_some_and(|value| !value.is_table()), "{name}: {variable} is in no manual");
+            assert!(at.is_some_and(|value| !value.is_table()), "{name}: {variable} is not in src/default.toml");
             settings += 1;
         }
     }
     assert!(settings > 15, "{settings}");
 }
 
-/// A value of a service as it is with the variables of a file, or without any.
+/// Resolves a value of a service with the variables of an environment file, or with its default.
 fn with(value: &Value, file: &BTreeMap<String, String>) -> String {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let Some((before, rest)) = text.split_once("${") else { return text };
@@ -95,10 +95,10 @@ fn with(value: &Value, file: &BTreeMap<String, String>) -> String {
     format!("{before}{}{after}", file.get(name).map_or(otherwise, String::as_str))
 }
 
-/// Proves that alone the first broker is a quorum, and that with the variables of the cluster all three are brokers and controllers of one
-/// quorum, known to every process, with copies enough that any one of them may be lost; and that the file names nothing that is not used.
+/// Proves that the first broker alone is a quorum. With ops/cluster.env all three are brokers and controllers of one quorum, known to every
+/// process, with enough copies that any one of them may fail. Every variable of that file is used.
 #[test]
-fn any_broker_of_three_may_be_lost() {
+fn any_broker_of_three_may_fail() {
     let all = services();
     let cluster: BTreeMap<String, String> = text("ops/cluster.env")
         .lines()
@@ -135,17 +135,17 @@ fn any_broker_of_three_may_be_lost() {
         assert_eq!(value("HIGHWATER_LOG"), format!("kafka://{}", bootstrap.join(",")));
         let (copies, in_sync): (u32, u32) =
             (value("HIGHWATER_KAFKA__REPLICATION").parse().unwrap(), value("HIGHWATER_KAFKA__IN_SYNC_MIN").parse().unwrap());
-        assert!(copies == 3 && in_sync == 2, "with {copies} copies of which {in_sync} must be in sync one broker may not be lost");
-        // A role waits for the first broker at its first start only.
+        assert!(copies == 3 && in_sync == 2, "with {copies} copies of which {in_sync} must be in sync no broker may fail");
+        // Without the file, one broker holds the only copy.
         assert_eq!(with(&environment["HIGHWATER_KAFKA__REPLICATION"], &BTreeMap::new()), "1");
     }
     let public: Vec<String> = serde_json::from_str(&with(&all["api"]["environment"]["HIGHWATER_API__PUBLIC_BROKERS"], &cluster)).unwrap();
     assert_eq!(public.len(), 3);
 }
 
-/// Proves that the registry that the roles can be pointed at is one of the services, and keeps its schemas in the log's broker.
+/// Proves that the schema registry is one of the services and stores its schemas in the log's broker.
 #[test]
-fn registry_is_at_hand() {
+fn registry_is_a_service() {
     let all = services();
     let registry = &all["schema-registry"];
     let brokers = with(&registry["environment"]["SCHEMA_REGISTRY_KAFKASTORE_BOOTSTRAP_SERVERS"], &BTreeMap::new());
@@ -153,14 +153,15 @@ fn registry_is_at_hand() {
     assert_eq!(texts(&registry["profiles"]), ["registry"]);
     let file = text("docker-compose.yml");
     assert!(
-        file.contains("AVRO_REGISTRY_URL=http://schema-registry:8081") && text("ops/docs/topics.md").contains("AVRO_FRAMING=confluent")
+        file.contains("AVRO_REGISTRY_URL=http://schema-registry:8081")
+            && text("ops/docs/reference/topics.md").contains("AVRO_FRAMING=confluent")
     );
     for role in ["ingest", "project", "api"] {
         assert_eq!(all[role]["environment"]["HIGHWATER_AVRO__FRAMING"], "${AVRO_FRAMING:-single-object}", "{role}");
     }
 }
 
-/// Proves that the roles are scraped under the names and the port at which they are.
+/// Proves that Prometheus scrapes the roles by their names and port.
 #[test]
 fn prometheus_scrapes_the_roles() {
     let config = yaml("ops/prometheus/prometheus.yml");
@@ -172,7 +173,7 @@ fn prometheus_scrapes_the_roles() {
     assert_eq!(texts(&roles["names"]).len(), 3);
 }
 
-/// Proves that the image is built from a pinned base, with a compiler that the workspace takes, from the lock file, and does not run as root.
+/// Proves that the image is built from a pinned base and the lock file, with a compiler that the workspace accepts, and does not run as root.
 #[test]
 fn dockerfile() {
     let dockerfile = text("Dockerfile");
@@ -189,9 +190,9 @@ fn dockerfile() {
     assert!(text(".dockerignore").lines().any(|line| line == "target"));
 }
 
-/// Proves that docker compose itself takes the file, with every profile, as far as it is there; under `CI=true` it must be.
+/// Proves that docker compose accepts the file with every profile, if it is installed; under `CI=true` it must be.
 #[test]
-fn docker_compose_takes_it() {
+fn docker_compose_accepts_it() {
     let output = Command::new(file("ops/checks/compose")).output().unwrap();
     assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
 }

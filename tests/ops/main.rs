@@ -1,26 +1,29 @@
-//! What operators are given, held against the code: metrics, alerts, dashboards, and the files of docker compose.
+//! Checks what operators and readers get against the code: docs, metrics, alerts, dashboards, and the files of docker compose.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod command_line;
 mod compose;
+mod examples;
+mod links;
 mod metrics;
 mod prometheus;
 mod topics;
 
 use std::path::PathBuf;
 
-/// A file of the repository, as text.
+/// Returns the text of a file of the repository.
 fn text(path: &str) -> String {
     let path = file(path);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A file of the repository.
+/// Returns the path of a file of the repository.
 fn file(path: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// A YAML file of the repository.
+/// Returns the contents of a YAML file of the repository.
 fn yaml(path: &str) -> serde_json::Value {
     let mut value: serde_norway::Value = serde_norway::from_str(&text(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
     value.apply_merge().unwrap();

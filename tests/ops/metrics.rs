@@ -1,4 +1,4 @@
-//! The table of metrics in ops/docs/metrics.md.
+//! The table of metrics in ops/docs/reference/metrics.md.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ pub(crate) fn defined() -> BTreeMap<String, String> {
         ingest::metrics::described(),
         event_log::metered::described(),
         projector::metrics::descriptions(),
-        api::surfaces::metrics::described(),
+        operation::metrics::described(),
     ];
     let rows = described.concat().into_iter().map(|desc| {
         let labels: Vec<String> = desc.variable_labels.iter().map(|label| format!("`{label}`")).collect();
@@ -21,12 +21,12 @@ pub(crate) fn defined() -> BTreeMap<String, String> {
 /// Proves that the table has one row for each metric of the code, with its labels and its words, and no other.
 #[test]
 fn table() {
-    let page = crate::text("ops/docs/metrics.md");
+    let page = crate::text("ops/docs/reference/metrics.md");
     let mut rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
     rows.sort_unstable();
     let mut wanted: Vec<String> = defined().into_values().collect();
     wanted.sort_unstable();
-    assert_eq!(rows, wanted, "ops/docs/metrics.md should hold:\n{}", wanted.join("\n"));
+    assert_eq!(rows, wanted, "ops/docs/reference/metrics.md should hold:\n{}", wanted.join("\n"));
 }
 
 /// Proves that names follow the conventions: lower case; what only grows ends in `_total`, and nothing else does; a room of ours comes first.

@@ -1,4 +1,4 @@
-//! Alert rules and dashboards: each uses metrics that exist, each alert has its words, and promtool fires it by its fault.
+//! Alert rules and dashboards use metrics that exist, every alert has a runbook section, and promtool makes it fire.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::metrics::defined;
 use crate::{file, text, yaml};
 
-/// The names in an expression that look like metrics: a room of ours, and what follows.
+/// Returns the names in an expression that begin like our metrics.
 fn metrics_in(expression: &str) -> BTreeSet<String> {
     let is_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
     let rooms = ["ingest_", "log_", "projector_", "api_", "engine_", "runtime_"];
@@ -34,32 +34,32 @@ fn rules() -> Vec<Value> {
     file["groups"].as_array().unwrap().iter().flat_map(|group| group["rules"].as_array().unwrap().clone()).collect()
 }
 
-/// Proves that every alert uses metrics that exist, says what is wrong, and has its section in the runbook and its fault in the tests of the rules.
+/// Proves that every alert uses metrics that exist, has a summary, a section in the runbook and a test that makes it fire.
 #[test]
 fn alerts() {
-    let (tests, runbook) = (text("ops/prometheus/alerts_test.yml"), text("ops/docs/runbooks/alerts.md"));
+    let (tests, runbook) = (text("ops/prometheus/alerts_test.yml"), text("ops/docs/operations/runbooks/alerts.md"));
     let rules = rules();
-    assert_eq!(runbook.matches("\n## ").count(), rules.len(), "a section of the runbook is left over");
+    assert_eq!(runbook.matches("\n## ").count(), rules.len(), "the runbook has a section without an alert");
     for rule in rules {
         let alert = rule["alert"].as_str().unwrap();
         let used = assert_exist(alert, rule["expr"].as_str().unwrap());
         assert!(used > 0 || alert == "NodeDown", "{alert} uses no metric of ours");
         assert!(runbook.contains(&format!("\n## {alert}\n")), "{alert} is not in the runbook");
-        assert_eq!(rule["annotations"]["runbook"], format!("ops/docs/runbooks/alerts.md#{}", alert.to_lowercase()));
+        assert_eq!(rule["annotations"]["runbook"], format!("ops/docs/operations/runbooks/alerts.md#{}", alert.to_lowercase()));
         assert!(!rule["annotations"]["summary"].as_str().unwrap().is_empty());
         assert!(["warning", "critical"].contains(&rule["labels"]["severity"].as_str().unwrap()), "{alert}");
-        assert!(tests.contains(&format!("        alertname: {alert}\n        exp_alerts:\n")), "{alert} is fired by no test");
+        assert!(tests.contains(&format!("        alertname: {alert}\n        exp_alerts:\n")), "{alert} has no test that makes it fire");
     }
 }
 
-/// Proves that the alerts fire by their faults and are silent before, as far as promtool is there; under `CI=true` it must be.
+/// Proves that the alerts fire in their tests and are silent before, if promtool is installed; under `CI=true` it must be.
 #[test]
 fn alerts_fire() {
     let output = Command::new(file("ops/checks/prometheus")).output().unwrap();
     assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
 }
 
-/// Proves that every panel asks the provisioned source for metrics that exist, and that every metric has a place on the dashboard.
+/// Proves that every panel queries the provisioned source for metrics that exist, and that every metric is on the dashboard.
 #[test]
 fn dashboard() {
     let dashboard: Value = serde_json::from_str(&text("ops/grafana/dashboards/highwater.json")).unwrap();

@@ -1,13 +1,13 @@
-//! The guide to the topics and its example.
+//! The reference page of the topics and its example program.
 
 use schemas::{avro, topics};
 
 use crate::text;
 
-/// Proves that the guide names every public topic with its partitions and no private one as readable, and shows a fingerprint that is served.
+/// Proves that the page lists every public topic with its partitions and no private one, and shows the current fingerprint of a schema.
 #[test]
 fn guide() {
-    let guide = text("ops/docs/topics.md");
+    let guide = text("ops/docs/reference/topics.md");
     let rows: Vec<&str> = guide.lines().filter(|line| line.starts_with("| `")).collect();
     let public: Vec<_> = topics::ALL.iter().filter(|topic| !topic.private).collect();
     assert_eq!(rows.len(), public.len(), "{rows:?}");
@@ -21,11 +21,11 @@ fn guide() {
     assert!(guide.contains(&format!("C3 01 | {} |", in_frame.join(" "))), "{in_frame:?}");
 }
 
-/// Proves that the guide, the example and its check ask for the same packages.
+/// Proves that the page, the example and its check install the same packages.
 #[test]
 fn example_packages() {
     let packages = "confluent-kafka==2.16.1 fastavro==1.13.1";
-    for path in ["ops/docs/topics.md", "ops/examples/topics.py", "ops/checks/topics"] {
+    for path in ["ops/docs/reference/topics.md", "ops/examples/topics.py", "ops/checks/topics"] {
         assert!(text(path).contains(packages), "{path}");
     }
 }

@@ -1,5 +1,8 @@
 //! Signed checkpoints of the changes of every service: what a consumer of the topic computes is what is signed.
 
+use std::path::Path;
+use std::process::Command;
+
 use schemas::hash::Hash32;
 use schemas::tree::{Checkpoint, is_consistent, leaf};
 use serde_json::Value;
@@ -59,4 +62,41 @@ async fn the_changes_of_a_service_are_signed() {
     // The listener has another port after the restart, which the origin names.
     let first = Checkpoint { origin: later.origin.clone(), ..first };
     assert!(is_consistent(&proof, &later, &first));
+}
+
+/// Proves that a copy of a data directory whose key was rotated signs no other history of a service's changes: its tree is compared with what the key
+/// before signed. Its checkpoint is withheld, and it is said why; receipts and other services go on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rotated_key_signs_no_second_history_of_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, copied) = (dir.path().join("data"), dir.path().join("copy"));
+    let played = Played::start(7, 300, fixed_clock()).await;
+    let command = |data: &Path, arguments: &[&str]| highwater(data, &played.base_url, arguments);
+    let signed = |server: &Server, pubkey: &str| {
+        let all = server.json("/recalls/health", "")["changes"].as_u64().unwrap();
+        wait_for("a checkpoint of all changes", || checkpoint(server, "recalls", pubkey).filter(|checkpoint| checkpoint.size == all))
+    };
+    let server = Server::ready(command(&data, &["serve"]));
+    stdout(command(&data, &["ingest", "cpsc", "--once"]));
+    let first = server.json("/receipts/pubkey", "")["publicKeyHex"].as_str().unwrap().to_owned();
+    signed(&server, &first);
+    assert!(server.terminate().success());
+    assert!(Command::new("cp").arg("-a").arg(&data).arg(&copied).status().unwrap().success());
+    played.sim.advance(40);
+    let server = Server::ready(command(&data, &["serve"]));
+    stdout(command(&data, &["ingest", "cpsc", "--once"]));
+    signed(&server, &first);
+    assert!(server.terminate().success());
+
+    let server = Server::ready(command(&copied, &["serve"]));
+    let second = stdout(command(&copied, &["receipt-keys", "new"])).trim().to_owned();
+    stdout(command(&copied, &["receipt-keys", "use", &second]));
+    played.sim.advance(40);
+    stdout(command(&copied, &["ingest", "cpsc", "--once"]));
+    let status = || stdout(command(&copied, &["status"]));
+    wait_for("the refusal", || status().contains("signing of checkpoints of recalls\trefused").then_some(()));
+    assert_eq!(server.get("/recalls/checkpoint", "").unwrap().0, 503);
+    let notices = String::from_utf8(server.get("/readyz", "").unwrap().1).unwrap();
+    assert!(notices.contains("checkpoints of recalls are not signed"), "{notices}");
+    assert!(!status().contains("signing of receipts"));
 }

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use api::operation::{Answer, Method, Operation, Price, Service, Words};
-use api::problem::Problem;
+use operation::problem::Problem;
+use operation::{Answer, Method, Operation, Price, Service, Words};
 use schemars::JsonSchema;
 use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
@@ -54,14 +54,7 @@ fn fixtures() -> Vec<Service> {
         Err(Problem::new(ErrorCode::NotFound, "This tool intentionally returns an error for testing"))
     });
     let operations = vec![text, failure];
-    vec![Service {
-        name: "fixtures",
-        title: "Fixtures",
-        about: "Fixtures of the conformance suites.",
-        operations,
-        checkpoints: None,
-        files: None,
-    }]
+    vec![Service { name: "fixtures", title: "Fixtures", about: "Fixtures of the conformance suites.", operations, files: None }]
 }
 
 /// Proves that MCP is spoken to the letter of both revisions, as the official suites have it; what they ask for and we do not offer is listed

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use api::access::secrets::Secrets;
-use api::feed::cursor;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use feed::cursor;
+use operation::secrets::Secrets;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use schemas::views::accounts::Tier;
@@ -236,9 +236,9 @@ async fn cursors_of_long_filters_are_read() {
     let page = fed.ask("awards", "whats_changed_since", &second, Tier::Pro).await.unwrap();
     second["cursor"] = page["cursor"].clone();
     fed.ask("awards", "whats_changed_since", &second, Tier::Pro).await.unwrap();
-    let canonical = |cursor: &Value| cursor::read(fed.context.access.secrets(), "awards", cursor.as_str().unwrap()).unwrap().1;
+    let canonical = |cursor: &Value| cursor::read(&fed.context.secrets, "awards", cursor.as_str().unwrap()).unwrap().1;
     let halfway = format!("\u{1}0\u{1}{}\u{1}{}", canonical(&first["cursor"]), canonical(&page["cursor"]));
-    second["cursor"] = json!(cursor::encode(fed.context.access.secrets(), "awards", Seq(0), &halfway));
+    second["cursor"] = json!(cursor::encode(&fed.context.secrets, "awards", Seq(0), &halfway));
     fed.ask("awards", "whats_changed_since", &second, Tier::Pro).await.unwrap();
     fed.close().await;
 }

@@ -27,6 +27,9 @@ use upstreams::Settings;
 use view_store::embedded::EmbeddedStore;
 use view_store::{View, ViewStore};
 
+/// The seed of the key that receipts are signed with.
+pub(crate) const RECEIPT_SEED: [u8; 32] = [5; 32];
+
 /// The day on which the stories play.
 pub(crate) const NOW: &str = "2026-11-20T12:00:00Z";
 
@@ -130,8 +133,9 @@ impl Engine {
     pub(crate) async fn over(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>, clock: Clock) -> Self {
         let engine = store.live(&ENGINE_VIEW).await.unwrap();
         let keys = SigningKeys::default();
-        let receipt_key = keys.add(&[5; 32]);
-        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine, clock, keys: Arc::new(keys) };
+        let receipt_key = keys.add(&RECEIPT_SEED);
+        let keys = Arc::new(keys);
+        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine, clock, keys, signing_check: None };
         let projector = Arc::new(Projector::open(parts.clone()).await.unwrap());
         let (stop, stopping) = watch::channel(false);
         let runner = runner_of(&parts, clock, "runner", stopping);

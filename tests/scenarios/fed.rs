@@ -1,23 +1,21 @@
 //! The engine in this process with the API over it: fed fact by fact or from the simulated upstreams, and asked with no HTTP between, or
 //! served on a port of its own.
 
+use access::Access;
+use operation::context::Part;
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use api::access::Access;
-use api::access::secrets::Secrets;
-use api::access::tiers::{Limits, Tiers};
-use api::context::{Context, ForwardedHeader, ServiceSettings, Settings};
-use api::live::Live;
-use api::operation::{Body, Call, Caller, Form, Service, Stage};
-use api::problem::Problem;
-use api::server::Server;
-use api::services::recalls::search::Search;
-use api::surfaces::arguments::Checker;
 use bytes::Bytes;
 use event_log::{Append, Record};
+use feed::live::Live;
+use operation::context::{Context, ForwardedHeader, ServiceSettings, Settings};
+use operation::problem::Problem;
+use operation::secrets::Secrets;
+use operation::tiers::{Limits, Tiers};
+use operation::{Body, Call, Caller, Form, Service, Stage};
 use schemas::avro::Encoder;
 use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
@@ -25,6 +23,9 @@ use schemas::event::{Fact, FactKind, Head, content_hash, fact_id};
 use schemas::facts::{self, FactData};
 use schemas::views::accounts::Tier;
 use serde_json::Value;
+use services::recalls::search::Search;
+use surfaces::arguments::Checker;
+use surfaces::server::Server;
 use tokio::task::JoinHandle;
 
 use crate::engine::{Engine, settings, upstream_names};
@@ -84,12 +85,12 @@ impl Fed {
 
     /// The same over any engine on which no projector runs.
     pub(crate) fn over(engine: Engine, clock: Clock, base_url: Option<&str>) -> Self {
-        let context = context(api::services::all, &engine, clock, base_url, SocketAddr::from(([127, 0, 0, 1], 8080)));
+        let context = context(services::all, &engine, clock, base_url, SocketAddr::from(([127, 0, 0, 1], 8080)));
         let mounted = |service: Service| {
             let checkers = service.operations.iter().map(|operation| Checker::new(operation).unwrap()).collect();
             (service, checkers)
         };
-        Self { engine, context, services: api::services::all().into_iter().map(mounted).collect() }
+        Self { engine, context, services: services::all().into_iter().map(mounted).collect() }
     }
 
     /// Appends facts; nobody decides them yet.
@@ -170,13 +171,14 @@ fn context(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_u
         registry: None,
         private_targets: false,
         nameserver: None,
+        cache_dir: None,
         tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(10_000, 0, 200, 20, 50)),
     };
-    let access = Access::new(Secrets::from_master(&[7; 32]).unwrap());
+    let secrets = Secrets::from_master(&[7; 32]).unwrap();
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
     let asked = base_url.map(|base_url| upstream_names().into_iter().map(|name| (name, settings(base_url))).collect::<Vec<_>>());
     let live = Live::new(asked.unwrap_or_default()).unwrap();
-    Arc::new(Context::new(own, clock, log, store, access, Search::open(None)).with_live(live))
+    Arc::new(Context::new(own, clock, secrets, log, store).with(live))
 }
 
 /// The API over an engine, on a port of its own.
@@ -189,7 +191,7 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(engine: &Engine, clock: Clock, base_url: Option<&str>) -> Self {
-        Self::of(api::services::all, engine, clock, base_url)
+        Self::of(services::all, engine, clock, base_url)
     }
 
     /// The same with other services.
@@ -203,13 +205,13 @@ impl Served {
             let stopped = async move { drop(stopped.await) };
             server.run(own, services(), Arc::new(|| Ok(())), stopped).await.unwrap();
         });
-        let indexing = tokio::spawn(Arc::clone(&context.search).follow(Arc::clone(&engine.store)));
+        let indexing = tokio::spawn(Search::of(&context).follow(Arc::clone(&engine.store), None));
         Self { address, context, stop, tasks: [serving, indexing] }
     }
 
     /// A key of a tier.
     pub(crate) async fn key(&self, tier: Tier) -> String {
-        self.context.access.mint(&self.context, tier, "test@example.com").await.unwrap().key.reveal().to_owned()
+        Access::of(&self.context).mint(&self.context, tier, "test@example.com").await.unwrap().key.reveal().to_owned()
     }
 
     /// Stops serving, and waits until it has.

@@ -78,7 +78,7 @@ fn start(data: &std::path::Path, refusing: &Refusing, panics: &Arc<Mutex<Vec<Str
 fn material(server: &Server, keys: Vec<String>) -> Material {
     let listed = server.json("/.well-known/x402", "");
     assert!(listed.is_object(), "the listing is there");
-    let services: Vec<String> = api::services::all().iter().map(|service| service.name.to_owned()).collect();
+    let services: Vec<String> = services::all().iter().map(|service| service.name.to_owned()).collect();
     let documents = services.iter().map(|service| (service, server.json(&format!("/{service}/openapi.json"), "")));
     let operations: Vec<Operation> = documents.flat_map(|(service, document)| Operation::all_of(service, &document)).collect();
     let make = |path: &str, body: Value| -> Value {

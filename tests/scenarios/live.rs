@@ -1,21 +1,23 @@
 //! What callers are told in the definitions, and what is asked of upstreams for them: over real HTTP, the upstreams played.
 
+use operation::context::Part;
+use operation::signing_state::SigningState;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use api::operation::{Method, Operation};
-use api::services::common::checkpoints;
-use api::services::receipts::memory::Memory;
-use api::services::receipts::signer::Signer;
-use api::services::receipts::{pubkey, seal};
+use operation::{Method, Operation};
 use schemas::clock::{Clock, SimulatedClock};
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
+use services::receipts::memory::Memory;
+use services::receipts::pubkey;
+use services::receipts::signer::Signer;
+use services::registration::{TaskContext, TaskRole};
 
-use crate::engine::{Played, fixed_clock, upstream_names};
+use crate::engine::{Played, RECEIPT_SEED, fixed_clock, upstream_names};
 use crate::fed::{Fed, Served};
 use crate::process::{Answer, send, wait_for};
 
@@ -52,11 +54,14 @@ impl Story {
         let key = served.key(Tier::Business).await;
         pubkey::name_first(&served.context, &fed.engine.receipt_key).await.unwrap();
         let memory = Memory::Store(Arc::clone(&fed.engine.store));
-        let signer = Signer::new(memory, Arc::clone(&fed.engine.parts.keys), fed.engine.receipt_key.clone());
-        let signer = Arc::new(signer);
-        tokio::spawn(seal::run(Arc::clone(&served.context), Arc::clone(&signer), "seal".to_owned()));
-        let sources = api::services::all().into_iter().filter_map(|service| service.checkpoints).collect();
-        tokio::spawn(checkpoints::run(Arc::clone(&served.context), signer, "seal".to_owned(), sources));
+        SigningState::of(&served.context).keys().add(&RECEIPT_SEED);
+        let signer = Arc::new(Signer::new(Arc::clone(&served.context), memory, fed.engine.receipt_key.clone()));
+        let comparing = Arc::clone(&signer);
+        tokio::spawn(async move { comparing.watch().await });
+        let given = Arc::new(TaskContext { context: Arc::clone(&served.context), signer, holder: "seal".to_owned() });
+        for task in services::tasks(TaskRole::Project, &given) {
+            tokio::spawn(task);
+        }
         Self { fed, played, served, key, clock }
     }
 
@@ -130,14 +135,14 @@ async fn every_example_is_answered() {
         wait_for("a checkpoint", || {
             String::from_utf8(crate::process::get(address, "/receipts/checkpoint", "")?.1).ok()?.contains("\n2\n").then_some(())
         });
-        for service in api::services::all().iter().filter(|service| service.checkpoints.is_some()) {
+        for service in services::registered().into_iter().filter(|own| own.checkpoints.is_some()).map(|own| own.service) {
             let path = format!("/{}/checkpoint", service.name);
             wait_for("a checkpoint of changes", || (crate::process::get(address, &path, "")?.0 == 200).then_some(()));
         }
     };
     tokio::task::spawn_blocking(sealed).await.unwrap();
     let (mut operations, mut tools, mut offered) = (0, 0, Vec::new());
-    for service in api::services::all() {
+    for service in services::all() {
         let mut calls = Vec::new();
         for operation in &service.operations {
             let shown = format!("{} {}", service.name, operation.name);
@@ -214,7 +219,7 @@ fn live(n: usize) -> Vec<(&'static str, &'static str, &'static [&'static str], V
 async fn live_answers_and_their_absence() {
     let dir = tempfile::tempdir().unwrap();
     let story = Story::begin(dir.path(), 72).await;
-    let services = api::services::all();
+    let services = services::all();
     let find = |service: &str, name: &str| -> &Operation {
         let service = services.iter().find(|own| own.name == service).unwrap();
         service.operations.iter().find(|operation| operation.name == name).unwrap()

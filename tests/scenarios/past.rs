@@ -1,5 +1,7 @@
 //! Answers as of a time that is past: those of an engine that was fed only up to then.
 
+use operation::context::Part;
+use services::recalls::search::Search;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -46,7 +48,7 @@ impl Story {
         let played = Played::start(61, 150, Clock::Simulated(clock)).await;
         let mut fed = Fed::open(dir, Clock::Simulated(clock), None).await;
         let stop = crate::rivals::undecided(&mut fed.engine).await;
-        let indexing = tokio::spawn(Arc::clone(&fed.context.search).follow(Arc::clone(&fed.engine.store)));
+        let indexing = tokio::spawn(Search::of(&fed.context).follow(Arc::clone(&fed.engine.store), None));
         Self { fed, played, clock, stop, indexing }
     }
 

@@ -3,7 +3,12 @@
 use std::net::SocketAddr;
 use std::thread;
 
+use schemas::key as row_key;
+use schemas::tables::Write;
+use schemas::views::receipts::{TABLES, source};
 use serde_json::{Value, json};
+use view_store::embedded::Options;
+use view_store::{EmbeddedStore, ViewStore};
 
 use crate::commands::NOWHERE;
 use crate::payments::market::{Fault, Market};
@@ -79,6 +84,9 @@ fn a_stranger_cannot_append() {
     let told = issue_by_tool(at, ("x-none", ""), "a", &json!({ "x402/payment": payment }));
     assert!(told["isError"] == true && told.to_string().contains("chain-forbidden"), "{told}");
     assert_eq!((list(), market.settles(), market.transfers().len()), (before, 0, 0));
+    let metrics = String::from_utf8(server.get("/metrics", "").unwrap().1).unwrap();
+    let paid: Vec<&str> = metrics.lines().filter(|line| line.starts_with("api_payments_total{")).collect();
+    assert_eq!(paid, [r#"api_payments_total{outcome="refused",service="receipts"} 2"#], "what is forbidden is known to be unpaid");
 
     // Only the owner lets others in.
     let other = issued(&issue(at, key(&stranger), "b", 1))["issuedTo"].as_str().unwrap().to_owned();
@@ -129,7 +137,7 @@ fn a_stranger_cannot_append() {
     // An operator assigns what has no owner, nothing else.
     let said = refusal(command(&["receipts", "assign-owner", "a", &other]));
     assert!(said.contains(&account), "{said}");
-    assert!(refusal(command(&["receipts", "assign-owner", "none", &other])).contains("no receipts"));
+    assert!(refusal(command(&["receipts", "assign-owner", "none"])).contains("name the owner"));
     drop(server);
     let digest = stdout(command(&["digest", "receipts", "--history"]));
     stdout(command(&["replay", "receipts"]));
@@ -177,7 +185,72 @@ fn of_two_first_payers_one_pays() {
     market.plan([Fault::Fails; 3]);
     assert_eq!(pay(at, &payment_by(8, 101), "late").status, 503);
     assert_forbidden(&issue(at, key(&owner), "late", 1));
-    market.pass(601);
+    market.pass(662);
     let late = wait_for("the end of a reservation", || Some(issue(at, key(&owner), "late", 1)).filter(|answer| answer.status != 403));
     assert_eq!(issued(&late)["seq"], 1);
+}
+
+/// Proves that an operator assigns a chain before it has receipts: its owner issues, pays and names others, and nobody else does.
+#[test]
+fn a_chain_is_assigned_before_its_first_receipt() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, market) = (dir.path().join("data"), Market::open());
+    let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
+    let [owner, stranger] = [(); 2].map(|()| stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned());
+    let server = Server::ready(selling(command(&["serve"]), &market));
+    let at = server.address;
+    let account = issued(&issue(at, key(&owner), "other", 1))["issuedTo"].as_str().unwrap().to_owned();
+    assert_eq!(stdout(command(&["receipts", "assign-owner", "new", &account])).trim(), account);
+    assert!(refusal(command(&["receipts", "assign-owner", "new", &account])).contains(&account));
+    for wrong in ["", " ", "a\nb", &"a".repeat(201)] {
+        assert!(refusal(command(&["receipts", "assign-owner", wrong, &account])).contains("agent_id"), "{wrong:?}");
+    }
+    let list = || server.json("/receipts/v1/list?agent_id=new", "");
+    assert_eq!((&list()["owner"], &list()["receipts"]), (&json!(account), &json!([])));
+    assert_forbidden(&issue(at, key(&stranger), "new", 1));
+    assert_forbidden(&pay(at, &payment_by(9, 1), "new"));
+    let payer = payer_of(&payment_by(9, 1));
+    let path = "/receipts/v1/chains/new/writers";
+    assert_eq!(try_send(at, "POST", path, &[key(&owner)], &json!({ "writer": payer }).to_string()).unwrap().status, 201);
+    assert_eq!(issued(&pay(at, &payment_by(9, 1), "new"))["seq"], 1);
+    assert_eq!(issued(&issue(at, key(&owner), "new", 2))["seq"], 2);
+    assert_eq!(list()["owner"], json!(account));
+}
+
+/// Proves that all chains from before owners are assigned at once to those who paid for their first receipts, and that the others are named.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_paid_chains_are_assigned() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, market) = (dir.path().join("data"), Market::open());
+    let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
+    let owner = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
+    let server = Server::ready(selling(command(&["serve"]), &market));
+    let at = server.address;
+    for (payer, number) in [(8, 1), (9, 2)] {
+        issued(&pay(at, &payment_by(payer, number), &format!("paid-{payer}")));
+        issued(&pay(at, &payment_by(payer, 100 + number), &format!("paid-{payer}")));
+    }
+    issued(&issue(at, key(&owner), "with-a-key", 1));
+    issued(&pay(at, &payment_by(9, 3), "has-an-owner"));
+    assert_eq!(server.terminate().code(), Some(0));
+
+    // As a version left them that did not record owners.
+    let store = EmbeddedStore::open(&data.join("views"), Options::default()).unwrap();
+    let view = store.live(TABLES.view).await.unwrap();
+    let forgotten = ["paid-8", "paid-9", "with-a-key"].map(|agent| Write::delete(TABLES.sources, row_key![source::owner(agent).as_str()]));
+    view.commit(forgotten.into(), &view.checkpoint().await.unwrap()).await.unwrap();
+    drop(view);
+    store.close().await.unwrap();
+    drop(store);
+
+    let said = stdout(command(&["receipts", "assign-owner", "--all-paid"]));
+    let [first, second] = [8, 9].map(|payer| payer_of(&payment_by(payer, 1)));
+    let unknown = "its first receipt was issued with a key, and the log does not say whose";
+    let expected =
+        [format!("assigned\tpaid-8\t{first}"), format!("assigned\tpaid-9\t{second}"), format!("not assigned\twith-a-key\t{unknown}")];
+    assert_eq!(said.lines().collect::<Vec<_>>(), expected);
+    let again = stdout(command(&["receipts", "assign-owner", "--all-paid"]));
+    assert_eq!(again.lines().collect::<Vec<_>>(), expected[2..], "what has an owner is left alone");
+    let refused = refusal(command(&["receipts", "assign-owner", "with-a-key"]));
+    assert!(refused.contains(unknown), "{refused}");
 }

@@ -77,7 +77,14 @@ fn a_restored_backup_signs_nothing_until_it_is_declared() {
     assert!(refusal(command(&backup, &["receipt-keys", "use", &first])).contains("another key changes nothing"));
     let metrics = String::from_utf8(restored.get("/metrics", "").unwrap().1).unwrap();
     assert!(metrics.contains("api_checkpoint_signing_refused 1"));
-    assert_eq!(checkpoint(&restored, &first).unwrap().size, 2, "what is in the backup stays");
+    assert_eq!(restored.get("/receipts/checkpoint", "").unwrap().0, 503, "a tree that contradicts what was signed is not given out");
+    assert_eq!(restored.get("/receipts/v1/consistency?from=1", "").unwrap().0, 503);
+    let (ready, notices) = restored.get("/readyz", "").unwrap();
+    assert_eq!(
+        (ready, String::from_utf8(notices).unwrap().lines().count()),
+        (200, 2),
+        "readers are served, and it is said that nothing is signed"
+    );
     assert_eq!(restored.json("/receipts/v1/list?agent_id=a", "")["receipts"].as_array().unwrap().len(), 2);
     // Nor does a command of its own sign, beside no server.
     drop(restored);
@@ -110,8 +117,8 @@ fn a_restored_backup_signs_nothing_until_it_is_declared() {
     assert_eq!(issue(&server, &key, 6).0, 503);
 }
 
-/// Proves that two processes on copies of one data directory sign one tree of each size, that a signer whose memory is gone refuses, and that a
-/// server of the version before, which had no memory, goes on from the newest checkpoint of its log.
+/// Proves that a signer whose memory is gone refuses, also where the views are gone with it and were made again from the log: the log names the
+/// memory. And that a declared restore begins another one.
 #[test]
 fn a_memory_that_is_gone_is_no_memory_that_is_new() {
     let dir = tempfile::tempdir().unwrap();
@@ -123,32 +130,85 @@ fn a_memory_that_is_gone_is_no_memory_that_is_new() {
     let pubkey = text(&pubkeys(&server)[0]["publicKeyHex"]);
     checkpoint_of(&server, &pubkey, 1);
     assert!(server.terminate().success());
-    let ids = data.join("receipt-keys/signer-memory");
-    assert!(std::fs::read_to_string(&ids).unwrap().starts_with(&pubkey));
-
-    // As the version before left it: a checkpoint, no memory, and nothing that names one.
-    std::fs::remove_dir_all(&memory).unwrap();
-    std::fs::remove_file(&ids).unwrap();
-    let server = Server::ready(command(&["serve"]));
-    wait_for("the memory", || memory.join(format!("{pubkey}.json")).exists().then_some(()));
-    issued(&server, &key, 2);
-    checkpoint_of(&server, &pubkey, 2);
-    assert!(server.terminate().success());
 
     // Gone: nothing tells whether more was signed.
     std::fs::remove_dir_all(&memory).unwrap();
+    std::fs::remove_dir_all(data.join("views")).unwrap();
     let server = Server::ready(command(&["serve"]));
     wait_for("the refusal", || stdout(command(&["status"])).contains("is missing, but was written before").then_some(()));
-    assert_eq!(issue(&server, &key, 3).0, 503);
+    assert_eq!(issue(&server, &key, 2).0, 503);
+    assert_eq!(checkpoint(&server, &pubkey).unwrap().size, 1, "nothing contradicts what the log holds");
     let next = stdout(command(&["receipt-keys", "restore", "--reason", "the memory was lost"])).trim().to_owned();
-    assert_eq!(issued(&server, &key, 3)["signature"]["publicKeyHex"], json!(next));
+    assert_eq!(issued(&server, &key, 2)["signature"]["publicKeyHex"], json!(next));
+    checkpoint_of(&server, &next, 2);
+    assert!(server.terminate().success());
+    let server = Server::ready(command(&["serve"]));
+    issued(&server, &key, 3);
     checkpoint_of(&server, &next, 3);
-    drop(server);
+}
 
-    let inside = data.join("memory");
-    let mut wrong = command(&["status"]);
-    wrong.env("HIGHWATER_CHECKPOINTS__MEMORY", &inside);
-    assert!(String::from_utf8_lossy(&run(wrong).stderr).contains("must be outside data_dir"));
+/// Proves that of two servers that run on copies of one data directory the second signs no receipt once the first has signed a checkpoint of one that
+/// the second lacks, although nothing was refused when it started.
+#[test]
+fn a_copy_that_runs_signs_no_other_receipts() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, copied) = (dir.path().join("data"), dir.path().join("copy"));
+    let command = |data: &Path, arguments: &[&str]| highwater(data, NOWHERE, arguments);
+    let key = stdout(command(&data, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
+    let server = Server::ready(command(&data, &["serve"]));
+    issued(&server, &key, 1);
+    let pubkey = text(&pubkeys(&server)[0]["publicKeyHex"]);
+    checkpoint_of(&server, &pubkey, 1);
+    assert!(server.terminate().success());
+    copy(&data, &copied);
+
+    let (first, second) = (Server::ready(command(&data, &["serve"])), Server::ready(command(&copied, &["serve"])));
+    wait_for("the comparison", || (!stdout(command(&copied, &["status"])).contains("refused")).then_some(()));
+    issued(&first, &key, 2);
+    checkpoint_of(&first, &pubkey, 2);
+    assert_eq!(issue(&second, &key, 3).0, 503, "the one that waited");
+    assert!(stdout(command(&copied, &["status"])).contains("older than what was signed"));
+    assert_eq!(second.json("/receipts/v1/list?agent_id=a", "")["receipts"].as_array().unwrap().len(), 1);
+    assert_eq!(issued(&first, &key, 3)["body"]["seq"], json!(3));
+}
+
+/// Proves that a memory that does not answer holds up signatures and nothing else, and that it is said which memory that is.
+#[test]
+fn a_memory_that_does_not_answer_holds_up_signatures_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, memory) = (dir.path().join("data"), dir.path().join("signer-memory"));
+    let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
+    let key = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
+    let server = Server::ready(command(&["serve"]));
+    issued(&server, &key, 1);
+    let path = memory.join(format!("{}.json", text(&pubkeys(&server)[0]["publicKeyHex"])));
+    wait_for("the memory", || path.exists().then_some(()));
+    assert!(server.terminate().success());
+    // Whoever opens a pipe that nobody writes to waits for ever.
+    std::fs::remove_file(&path).unwrap();
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+
+    let server = Server::ready(command(&["serve"]));
+    stdout(command(&["keys", "mint", "--tier", "pro"]));
+    assert_eq!(issue(&server, &key, 2).0, 503);
+    let late = format!("the signer's memory {} did not answer within", path.display());
+    wait_for("the reason", || stdout(command(&["status"])).contains(&late).then_some(()));
+}
+
+/// Proves that a place of the memory inside the data directory is refused, also one by default, with the key to set and an example.
+#[test]
+fn a_memory_inside_the_data_directory_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let (mut named, mut by_default) = (highwater(&data, NOWHERE, &["status"]), highwater(&data, NOWHERE, &["status"]));
+    named.env("HIGHWATER_CHECKPOINTS__MEMORY", data.join("memory"));
+    by_default.env_remove("HIGHWATER_CHECKPOINTS__MEMORY").env_remove("XDG_STATE_HOME").env("HOME", &data);
+    for wrong in [named, by_default] {
+        let said = String::from_utf8(run(wrong).stderr).unwrap();
+        for words in ["checkpoints.memory", "must be outside", "/var/lib/highwater-signer"] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+    }
 }
 
 /// Proves that whoever keeps a checkpoint and gets a later one and the proof between them sees, offline, that the one continues the other, also

@@ -1,5 +1,7 @@
 //! Feeds that are followed over real HTTP: server-sent events that are cut and resumed, and long polls.
 
+use access::Access;
+use operation::context::Part;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -263,7 +265,7 @@ async fn revoking_a_key_ends_what_waits_under_it() {
     fed.engine.start(projector, "projector");
     let nodes = [(); 2].map(|()| Served::start(&fed.engine, Clock::System, None));
     let own = &nodes[0].context;
-    let minted = own.access.mint(own, Tier::Pro, "").await.unwrap();
+    let minted = Access::of(own).mint(own, Tier::Pro, "").await.unwrap();
     let other_key = nodes[0].key(Tier::Pro).await;
     let key = minted.key.reveal().to_owned();
     let mut waiting = Vec::new();
@@ -276,7 +278,7 @@ async fn revoking_a_key_ends_what_waits_under_it() {
     }
     let (status, _, unrelated) = Events::open(nodes[0].address, "/awards/v1/changes", &other_key, "");
     assert_eq!(status, 200);
-    own.access.revoke(own, &minted.row.id).await.unwrap();
+    Access::of(own).revoke(own, &minted.row.id).await.unwrap();
     let revoked = Instant::now();
     for waiting in waiting {
         assert!(waiting.await.unwrap());

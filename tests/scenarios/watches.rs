@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use api::feed::Source;
-use api::services::{awards, filings, research};
+use feed::Source;
 use jiff::civil::date;
 use schemas::clock::Clock;
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
+use services::{awards, filings, research};
 
 use crate::commands::NOWHERE;
 use crate::engine::{Engine, Played, fixed_clock};

@@ -22,7 +22,7 @@ pub const SETTINGS: &str = "src/default.toml";
 /// The table of public errors.
 pub const CODES: &str = "schemas/src/error_code.rs";
 /// The pages that list topics: every one, and whether private ones are among them.
-pub const TOPIC_PAGES: &[(&str, bool)] = &[("ops/docs/architecture.md", true), ("ops/docs/topics.md", false)];
+pub const TOPIC_PAGES: &[(&str, bool)] = &[("ops/docs/contributing/architecture.md", true), ("ops/docs/reference/topics.md", false)];
 
 /// A list as it stands in a text.
 #[derive(Debug)]

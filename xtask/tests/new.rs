@@ -100,8 +100,8 @@ fn an_upstream_of_a_new_kind() {
     is_whole(&copy, &more);
     more.retain(|line| !line.contains("mmm_middle") && !line.contains("ingest/") && !line.contains("default.toml"));
     let wanted = [
-        "edit ops/docs/architecture.md",
-        "edit ops/docs/topics.md",
+        "edit ops/docs/contributing/architecture.md",
+        "edit ops/docs/reference/topics.md",
         "new  schemas/avro/rrr_things.avsc",
         "edit schemas/src/avro.rs",
         "edit schemas/src/facts/mod.rs",
@@ -125,8 +125,8 @@ fn a_service() {
         let written = written(&copy, &["new", "service", name, "--topic", "trials"]);
         let mut wanted: Vec<String> = [
             "api/src/services/mod.rs",
-            "ops/docs/architecture.md",
-            "ops/docs/topics.md",
+            "ops/docs/contributing/architecture.md",
+            "ops/docs/reference/topics.md",
             "projector/src/services/mod.rs",
             "schemas/src/avro.rs",
             "schemas/src/topics.rs",

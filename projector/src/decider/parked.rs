@@ -83,6 +83,7 @@ impl<S: Service> Decider<S> {
 
     /// Decides a parked fact again; `None` if it still cannot be decided.
     async fn decide_again(&mut self, fact: &Fact<S::Fact>) -> Result<Option<Vec<PendingDraft<S>>>, Error> {
+        self.check_signing([fact]).await;
         let mut group = self.decide_one(fact).await?;
         if group.iter().any(|(draft, _, _)| draft.event == ChangeKind::Parked) {
             return Ok(None);
@@ -104,7 +105,10 @@ impl<S: Service> Decider<S> {
         // A parked input that was being retried ends with another change than one that was decided for the first time.
         let again = self.parked.remove(&fact.key).filter(|offsets| offsets.contains(&input.offset));
         let group = match again {
-            None => self.decide_one(&fact).await?,
+            None => {
+                self.check_signing([&fact]).await;
+                self.decide_one(&fact).await?
+            }
             Some(offsets) => {
                 let group = self.decide_again(&fact).await?.ok_or_else(lost)?;
                 self.parked.insert(fact.key.clone(), offsets);

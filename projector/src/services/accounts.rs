@@ -93,14 +93,12 @@ impl Service for Accounts {
                 writes.push(Write::put(&KEYS_HISTORY, key![after.id.as_str(), change.before_seq], row_json(change.before_seq, &bytes)));
             }
             if before.email_hash != after.email_hash {
+                // Older versions wrote this row; an erased account must not leave it behind.
                 writes.push(Write::delete(&BY_EMAIL, key![before.email_hash.as_str(), after.id.as_str()]));
             }
         } else {
             let id = Bytes::from(after.id.clone());
             writes.push(Write::put(&BY_HASH, key![after.key_hash.as_str()], id));
-            if !after.email_hash.is_empty() {
-                writes.push(Write::put(&BY_EMAIL, key![after.email_hash.as_str(), after.id.as_str()], Bytes::new()));
-            }
         }
         writes
     }
@@ -174,4 +172,43 @@ fn row_json(seq: i64, record: &[u8]) -> Bytes {
     out.extend_from_slice(record);
     out.push(b'}');
     Bytes::from(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::change::Input;
+    use schemas::hash::Hash32;
+
+    use super::*;
+
+    fn change(event: ChangeKind, after: ApiKey, before: Option<ApiKey>) -> Change<ApiKey, AccountCommand> {
+        Change {
+            seq: 2,
+            prev_hash: Hash32::ZERO,
+            event,
+            id: after.id.clone(),
+            recorded_at: 0,
+            input: Input::default(),
+            following: 0,
+            before_seq: i64::from(before.is_some()),
+            before_since: 0,
+            after: Some(after),
+            before,
+            note: None,
+            through: None,
+            reason: String::new(),
+        }
+    }
+
+    /// Proves that minting a key writes no row by e-mail, and that erasing it deletes the row that an older version wrote.
+    #[test]
+    fn keys_by_email_are_deleted_and_not_written() {
+        let minted = ApiKey { id: "k".to_owned(), key_hash: "h".to_owned(), email_hash: "e".to_owned(), ..ApiKey::default() };
+        let by_email = |writes: Vec<Write>| writes.into_iter().filter(|write| write.table.name == BY_EMAIL.name).collect::<Vec<_>>();
+        let made = Accounts::apply(&change(ChangeKind::New, minted.clone(), None), b"{}");
+        assert!(by_email(made).is_empty());
+        let erased = ApiKey { email_hash: String::new(), ..minted.clone() };
+        let deleted = by_email(Accounts::apply(&change(ChangeKind::Modified, erased, Some(minted)), b"{}"));
+        assert_eq!(deleted.iter().map(|write| (&write.key, write.value.is_none())).collect::<Vec<_>>(), [(&key!["e", "k"], true)]);
+    }
 }

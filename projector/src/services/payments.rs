@@ -5,7 +5,7 @@ use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::topics::{CHANGES_PAYMENTS, PAYMENTS, Topic};
 use schemas::views::payments::{
-    CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State as PaymentState, TABLES, answer_key, transfer_key,
+    CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State as PaymentState, TABLES, TransferKeys, answer_key, transfer_keys,
 };
 use schemas::views::records::RecordTables;
 
@@ -32,8 +32,9 @@ impl Rules for PaymentsRules {
     }
 
     fn reads(fact: &Fact<PaymentCommand>) -> Vec<Read> {
-        let transfer = fact.data.as_ref().and_then(transfer_key).map(Read::Source);
-        transfer.into_iter().chain([Read::Record(fact.key.clone())]).collect()
+        let transfer = fact.data.as_ref().and_then(transfer_keys).unwrap_or_default();
+        let sources = transfer.all().map(|key| Read::Source(key.to_owned()));
+        sources.chain([Read::Record(fact.key.clone())]).collect()
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<PaymentCommand>) -> Result<(), Undecided> {
@@ -46,7 +47,7 @@ impl Rules for PaymentsRules {
                 new_payment(fact, command)
             }
             (SETTLED, Some(payment)) => {
-                let is_payer = claim_transfer(state, &fact.key, &transfer_key(command).unwrap_or_default())?;
+                let is_payer = claim_transfer(state, &fact.key, &transfer_keys(command).unwrap_or_default())?;
                 match payment.state {
                     PaymentState::Settled => return Ok(()),
                     _ if is_payer => Payment {
@@ -79,19 +80,22 @@ impl Rules for PaymentsRules {
     }
 }
 
-/// Records that a transfer pays for a payment. Returns whether it does: a transfer pays for the first payment that names it. The receipts
-/// service uses the same rule, so that both services agree. An unknown (empty) transfer always counts as paying.
+/// Records that a transfer pays for a payment. Returns whether it does: a transfer pays for the first payment that names it, under its key or
+/// under the key of older versions. The receipts service uses the same rule, so that both services agree. An unknown transfer (without keys)
+/// always counts as paying.
 ///
 /// # Errors
 /// As [`State::source`].
-pub(super) fn claim_transfer<T: Rules>(state: &mut State<'_, T>, payment: &str, transfer: &str) -> Result<bool, Undecided> {
-    if transfer.is_empty() {
+pub(super) fn claim_transfer<T: Rules>(state: &mut State<'_, T>, payment: &str, transfer: &TransferKeys) -> Result<bool, Undecided> {
+    for key in transfer.all() {
+        if let Some(first) = state.source::<String>(key)? {
+            return Ok(first == payment);
+        }
+    }
+    if transfer.key.is_empty() {
         return Ok(true);
     }
-    match state.source::<String>(transfer)? {
-        Some(first) => Ok(first == payment),
-        None => state.remember(transfer, Some(&payment)).map(|()| true),
-    }
+    state.remember(&transfer.key, Some(&payment)).map(|()| true)
 }
 
 fn new_payment(fact: &Fact<PaymentCommand>, command: &PaymentCommand) -> Payment {
@@ -171,33 +175,49 @@ mod tests {
             self.decide(payment, PaymentCommand { verb: CLAIM.to_owned(), ..PaymentCommand::default() }).unwrap();
         }
 
-        fn settle(&mut self, payment: &str, transaction: &str, log_index: Option<i64>) -> Option<Payment> {
-            let network = "eip155:8453".to_owned();
-            let transaction = transaction.to_owned();
-            self.decide(payment, PaymentCommand { verb: SETTLED.to_owned(), network, transaction, log_index, ..PaymentCommand::default() })
+        /// Settles a payment by a transfer with a block log index and a receipt log index; older versions do not name the latter.
+        fn settle(&mut self, payment: &str, transaction: &str, log_index: Option<i64>, receipt_log_index: Option<i64>) -> Option<Payment> {
+            let (verb, network, transaction) = (SETTLED.to_owned(), "eip155:8453".to_owned(), transaction.to_owned());
+            let command = PaymentCommand { verb, network, transaction, log_index, receipt_log_index, ..PaymentCommand::default() };
+            self.decide(payment, command)
         }
     }
 
-    /// Proves that a transfer settles only the first payment that names it, whatever the letter case of its hash; that transfers with
-    /// different log indices are different; and that a payment without a known transfer is settled by the facilitator's word.
+    /// Proves that a transfer settles only the first payment that names it, whatever the letter case of its hash and the position of the
+    /// transaction in its block; that transfers with different receipt log indices are different; and that a payment without a known transfer
+    /// is settled by the facilitator's word.
     #[test]
     fn a_transfer_settles_one_payment() {
         let mut decisions = Decisions(Rows::default());
         for payment in ["pay_1", "pay_2", "pay_3", "pay_4", "pay_5"] {
             decisions.claim(payment);
         }
-        let first = decisions.settle("pay_1", "0xAB", Some(7)).unwrap();
+        let first = decisions.settle("pay_1", "0xAB", Some(7), Some(1)).unwrap();
         assert_eq!((first.state, first.log_index), (PaymentState::Settled, Some(7)));
-        let second = decisions.settle("pay_2", "0xab", Some(7)).unwrap();
-        assert_eq!(
-            (second.state, second.reason.as_str(), second.log_index),
-            (PaymentState::Lapsed, "its transfer already paid for another answer", None)
-        );
-        assert_eq!(decisions.settle("pay_1", "0xab", Some(7)), None, "a settled payment remains settled");
-        assert_eq!(decisions.settle("pay_2", "0xab", Some(7)), None, "a lapsed payment remains lapsed");
-        assert_eq!(decisions.settle("pay_3", "0xab", Some(9)).unwrap().state, PaymentState::Settled);
-        for payment in ["pay_4", "pay_5"] {
-            assert_eq!(decisions.settle(payment, "0xab", None).unwrap().state, PaymentState::Settled);
+        for log_index in [7, 19] {
+            let second = decisions.settle("pay_2", "0xab", Some(log_index), Some(1));
+            let lapsed = second.map(|second| (second.state, second.reason, second.log_index));
+            let expected = (PaymentState::Lapsed, "its transfer already paid for another answer".to_owned(), None);
+            assert_eq!(lapsed, Some(expected).filter(|_| log_index == 7), "a lapsed payment remains lapsed");
         }
+        assert_eq!(decisions.settle("pay_1", "0xab", Some(7), Some(1)), None, "a settled payment remains settled");
+        // The transaction moved within its block: another transfer now has the block log index of the first one.
+        assert_eq!(decisions.settle("pay_3", "0xab", Some(7), Some(3)).unwrap().state, PaymentState::Settled);
+        for payment in ["pay_4", "pay_5"] {
+            assert_eq!(decisions.settle(payment, "0xab", None, None).unwrap().state, PaymentState::Settled);
+        }
+    }
+
+    /// Proves that a transfer stored under the key of an older version pays for no other payment after the upgrade, and still for its own.
+    #[test]
+    fn a_transfer_of_an_older_version_settles_one_payment() {
+        let mut decisions = Decisions(Rows::default());
+        for payment in ["pay_1", "pay_2", "pay_3"] {
+            decisions.claim(payment);
+        }
+        assert_eq!(decisions.settle("pay_1", "0xAB", Some(7), None).unwrap().state, PaymentState::Settled);
+        assert_eq!(decisions.settle("pay_1", "0xab", Some(7), Some(1)), None, "it remains settled by its own transfer");
+        assert_eq!(decisions.settle("pay_2", "0xab", Some(7), Some(1)).unwrap().state, PaymentState::Lapsed);
+        assert_eq!(decisions.settle("pay_3", "0xab", Some(9), Some(3)).unwrap().state, PaymentState::Settled);
     }
 }

@@ -11,10 +11,10 @@ use schemas::hash::Hash32;
 use schemas::receipt::{Body, Receipt, Refusal, SignedReceipt, TYPE, VERSION, hash_text};
 use schemas::topics::{CHANGES_RECEIPTS, PAYMENTS, RECEIPTS, Topic};
 use schemas::tree;
-use schemas::views::payments::{CLAIM, LAPSED, PaymentCommand, SETTLED, transfer_key};
+use schemas::views::payments::{CLAIM, LAPSED, PaymentCommand, SETTLED, transfer_keys};
 use schemas::views::receipts::{
-    ADD_WRITER, ASSIGN_OWNER, CHECKPOINT, ChainEnd, ChainOwner, ISSUE, KEY, PublicKey, RELEASE, REMOVE_WRITER, RESERVE, ReceiptCommand,
-    RequestOutcome, SignedCheckpoint, SigningHistory, TABLES, WRITERS_PER_CHAIN_MAX, may_append, source,
+    ADD_WRITER, ASSIGN_OWNER, CHECKPOINT, ChainEnd, ChainOwner, ISSUE, KEY, MEMORY, PublicKey, RELEASE, REMOVE_WRITER, RESERVE,
+    ReceiptCommand, RequestOutcome, SignedCheckpoint, SigningHistory, TABLES, WRITERS_PER_CHAIN_MAX, may_append, source,
 };
 use schemas::views::records::RecordTables;
 
@@ -42,7 +42,7 @@ impl Rules for ReceiptsRules {
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<ReceiptCommand>, avro::Error> {
         if topic.name == PAYMENTS.name {
             let read = |command: PaymentCommand| ReceiptCommand {
-                transfer: transfer_key(&command).unwrap_or_default(),
+                transfer: transfer_keys(&command).unwrap_or_default(),
                 ..command_of_payment(&command)
             };
             return avro::decode(topic.name, value).map(|fact: Fact<PaymentCommand>| fact.map(read));
@@ -55,7 +55,7 @@ impl Rules for ReceiptsRules {
         let chain_rows = || [source::owner(&command.agent_id), source::agent(&command.agent_id)];
         let sources = match command.verb.as_str() {
             CHECKPOINT => vec![source::CHECKPOINT.to_owned()],
-            KEY => vec![source::SIGNING.to_owned()],
+            KEY | MEMORY => vec![source::SIGNING.to_owned()],
             ISSUE => {
                 let own = [source::SIGNING.to_owned(), source::TREE.to_owned(), source::request(&fact.key)];
                 own.into_iter().chain(chain_rows()).collect()
@@ -64,15 +64,18 @@ impl Rules for ReceiptsRules {
             RELEASE => vec![source::request(&fact.key)],
             _ => chain_rows().to_vec(),
         };
-        let transfer = Some(command.transfer.clone()).filter(|transfer| !transfer.is_empty());
-        sources.into_iter().chain(transfer).map(Read::Source).collect()
+        sources.into_iter().chain(command.transfer.all().map(str::to_owned)).map(Read::Source).collect()
+    }
+
+    fn signs(fact: &Fact<ReceiptCommand>) -> bool {
+        own_command(fact).is_some_and(|command| command.verb == ISSUE)
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<ReceiptCommand>) -> Result<(), Undecided> {
         // The payments service applies the same rule, also to payments for other services: a transfer that has paid for one answer pays for
         // no other.
-        let transfer = fact.data.as_ref().map_or("", |command| command.transfer.as_str());
-        if !claim_transfer(state, &fact.key, transfer)? {
+        let transfer = fact.data.as_ref().map(|command| command.transfer.clone()).unwrap_or_default();
+        if !claim_transfer(state, &fact.key, &transfer)? {
             // The payment lapses, and its reservation ends.
             return release(state, fact);
         }
@@ -95,13 +98,18 @@ impl Rules for ReceiptsRules {
                 if signing.keys.last().is_some_and(|key| key.public_key_hex == command.public_key) {
                     return Ok(());
                 }
+                // A key that signs again keeps the memory that was recorded for it.
+                let before = signing.keys.iter().find(|key| key.public_key_hex == command.public_key);
+                let memory = before.map(|key| key.memory.clone()).unwrap_or_default();
                 signing.keys.push(PublicKey {
                     public_key_hex: command.public_key.clone(),
                     since: fact.observed_at,
                     reason: command.reason.clone(),
+                    memory,
                 });
                 state.remember(source::SIGNING, Some(&signing))
             }
+            MEMORY => name_memory(state, command),
             RESERVE => reserve(state, fact, command),
             RELEASE => release(state, fact),
             ADD_WRITER | REMOVE_WRITER => set_writer(state, command),
@@ -183,7 +191,7 @@ fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, comm
         issued_to: Some(command.caller.clone()).filter(|caller| !caller.is_empty()),
     };
     match state.keys().refusal() {
-        Some(Refusal::Wait(reason)) => return Err(Undecided::Blocked(reason)),
+        Some(Refusal::Wait(reason) | Refusal::Conflict(reason)) => return Err(Undecided::Blocked(reason)),
         Some(Refusal::Park(reason)) => return Err(Undecided::Poison(reason)),
         None => {}
     }
@@ -244,7 +252,7 @@ fn release(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>) ->
     let (owner, last) = load_chain(state, &agent)?;
     if let Some(owner) = owner.filter(|_| last.seq == 0) {
         let left = ChainOwner { reservations: owner.reservations - 1, ..owner };
-        state.remember(&source::owner(&agent), Some(&left).filter(|left| left.reservations > 0))?;
+        state.remember(&source::owner(&agent), Some(&left).filter(|left| left.reservations > 0 || left.is_assigned))?;
     }
     state.remember::<RequestOutcome>(&request, None)
 }
@@ -269,13 +277,25 @@ fn set_writer(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand) ->
     state.remember(&key, Some(&chain))
 }
 
-/// Assigns the owner of a chain from before chains had owners. A chain that has an owner keeps it.
+/// Records the id of the signer's memory of a key. A key keeps the memory that was recorded first.
+fn name_memory(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand) -> Result<(), Undecided> {
+    let mut signing = state.source::<SigningHistory>(source::SIGNING)?.unwrap_or_default();
+    let mut is_changed = false;
+    for key in signing.keys.iter_mut().filter(|key| key.public_key_hex == command.public_key && key.memory.is_empty()) {
+        key.memory.clone_from(&command.memory);
+        is_changed = !key.memory.is_empty();
+    }
+    if is_changed { state.remember(source::SIGNING, Some(&signing)) } else { Ok(()) }
+}
+
+/// Assigns the owner of a chain from before chains had owners, or of one without receipts. A chain that has an owner keeps it, and so does one
+/// that a payment reserves.
 fn assign_owner(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand) -> Result<(), Undecided> {
     let (owner, last) = load_chain(state, &command.agent_id)?;
-    if owner.is_some() || last.seq == 0 || command.caller.is_empty() {
+    if owner.is_some() || command.caller.is_empty() {
         return Ok(());
     }
-    let assigned = ChainOwner { owner: command.caller.clone(), ..ChainOwner::default() };
+    let assigned = ChainOwner { owner: command.caller.clone(), is_assigned: last.seq == 0, ..ChainOwner::default() };
     state.remember(&source::owner(&command.agent_id), Some(&assigned))
 }
 
@@ -314,6 +334,7 @@ mod tests {
     use schemas::key;
     use schemas::receipt::{SigningKeys, check};
     use schemas::tables::Write;
+    use schemas::views::payments::TransferKeys;
     use schemas::views::receipts::AppendRefusal;
 
     use super::*;
@@ -440,27 +461,44 @@ mod tests {
         }
     }
 
+    /// Proves that the log records one memory of a key: the first one, only for keys that it knows, also after the key signs again.
+    #[test]
+    fn a_key_keeps_the_memory_that_was_named_first() {
+        let (mut decisions, public) = Decisions::new(&[1, 2]);
+        let memory = |public: &str, id: &str| ReceiptCommand { public_key: public.to_owned(), memory: id.to_owned(), ..by(MEMORY, "", "") };
+        assert_eq!(decisions.decide("memory", memory(&public[0], "m1")), Ok((None, false)), "an unknown key");
+        decisions.key(&public[0]);
+        for (id, is_changed) in [("", false), ("m1", true), ("m2", false)] {
+            assert_eq!(decisions.decide("memory", memory(&public[0], id)), Ok((None, is_changed)), "{id}");
+        }
+        decisions.key(&public[1]);
+        decisions.key(&public[0]);
+        let named: Vec<String> = decisions.row::<SigningHistory>(source::SIGNING).unwrap().keys.into_iter().map(|key| key.memory).collect();
+        assert_eq!(named, ["m1", "", "m1"]);
+    }
+
     /// Proves that a transfer pays for one receipt: neither another payment with the same transfer nor the same payment gets a second one.
     #[test]
     fn a_transfer_pays_once() {
         let (mut decisions, public) = Decisions::new(&[1]);
         decisions.key(&public[0]);
-        let paid = |transfer: &str| {
-            let transfer = transfer.to_owned();
+        let keys = |key: &str, older_key: &str| TransferKeys { key: key.to_owned(), older_key: older_key.to_owned() };
+        let paid = |key: &str, older_key: &str| {
+            let transfer = keys(key, older_key);
             ReceiptCommand { verb: ISSUE.to_owned(), agent_id: "a".to_owned(), transfer, ..ReceiptCommand::default() }
         };
-        assert_eq!(decisions.ask("pay_1", paid("transfer/n/0x1/7")).unwrap().unwrap().body.seq, 1);
-        assert_eq!(decisions.ask("pay_2", paid("transfer/n/0x1/7")), Ok(None));
-        assert_eq!(decisions.ask("pay_1", paid("transfer/n/0x1/7")), Ok(None));
-        assert_eq!(decisions.ask("pay_3", paid("transfer/n/0x1/9")).unwrap().unwrap().body.seq, 2);
+        assert_eq!(decisions.ask("pay_1", paid("transfer/n/0x1/7", "")).unwrap().unwrap().body.seq, 1);
+        assert_eq!(decisions.ask("pay_2", paid("transfer/n/0x1/receipt/1", "transfer/n/0x1/7")), Ok(None));
+        assert_eq!(decisions.ask("pay_1", paid("transfer/n/0x1/7", "")), Ok(None));
+        assert_eq!(decisions.ask("pay_3", paid("transfer/n/0x1/receipt/3", "transfer/n/0x1/9")).unwrap().unwrap().body.seq, 2);
         // Without a node of the chain no transfer is known.
-        assert_eq!(decisions.ask("pay_4", paid("")).unwrap().unwrap().body.seq, 3);
+        assert_eq!(decisions.ask("pay_4", paid("", "")).unwrap().unwrap().body.seq, 3);
         // A payment for another service has no effect here, but its transfer is recorded.
         assert_eq!(
-            decisions.ask("pay_5", ReceiptCommand { transfer: "transfer/n/0x2/1".to_owned(), ..ReceiptCommand::default() }),
+            decisions.ask("pay_5", ReceiptCommand { transfer: keys("transfer/n/0x2/receipt/1", ""), ..ReceiptCommand::default() }),
             Ok(None)
         );
-        assert_eq!(decisions.ask("pay_6", paid("transfer/n/0x2/1")), Ok(None));
+        assert_eq!(decisions.ask("pay_6", paid("transfer/n/0x2/receipt/1", "transfer/n/0x2/8")), Ok(None));
     }
 
     /// Proves that nothing is issued while signing is refused: requests wait, or are parked after a declared restore.
@@ -586,7 +624,7 @@ mod tests {
     }
 
     /// Proves that a chain from before chains had owners accepts only commands of that time until an operator assigns its owner, who then
-    /// has the usual rights; and that a chain with an owner, or without receipts, cannot be assigned.
+    /// has the usual rights; and that a chain with an owner cannot be assigned.
     #[test]
     fn chains_from_before_owners() {
         let (mut decisions, public) = Decisions::new(&[1]);
@@ -598,9 +636,7 @@ mod tests {
         assert_eq!((decisions.issue_to("r3", "a", "acct_1"), decisions.outcome("r3")), (None, unknown.clone()));
         decisions.pay(CLAIM, "p1", "a", "0x01");
         assert_eq!(decisions.outcome("p1"), unknown);
-        for (agent, owner) in [("a", ""), ("b", "acct_1")] {
-            assert_eq!(decisions.decide("owner/a", by(ASSIGN_OWNER, agent, owner)), Ok((None, false)));
-        }
+        assert_eq!(decisions.decide("owner/a", by(ASSIGN_OWNER, "a", "")), Ok((None, false)));
         decisions.ask("owner/a", by(ASSIGN_OWNER, "a", "acct_1")).unwrap();
         decisions.ask("owner/a", by(ASSIGN_OWNER, "a", "acct_2")).unwrap();
         assert_eq!(decisions.owner("a").as_deref(), Some("acct_1"));
@@ -619,5 +655,23 @@ mod tests {
         let second = decisions.ask("p3", command_of_payment(&settled("d"))).unwrap().unwrap();
         assert_eq!((second.body.seq, second.body.issued_to.as_deref()), (2, Some("0x01")));
         assert_eq!(decisions.ask("p4", command_of_payment(&settled("a"))), Ok(None));
+    }
+
+    /// Proves that an assigned chain without receipts remains its owner's, also after a payment for it has lapsed, and that a chain which a payment
+    /// reserves cannot be assigned.
+    #[test]
+    fn a_chain_without_receipts_is_assigned() {
+        let (mut decisions, public) = Decisions::new(&[1]);
+        decisions.key(&public[0]);
+        decisions.ask("owner/a", by(ASSIGN_OWNER, "a", "0x01")).unwrap();
+        assert_eq!((decisions.issue_to("r1", "a", "acct_2"), decisions.outcome("r1")), (None, Some(OWNED_BY_ANOTHER)));
+        decisions.pay(CLAIM, "p1", "a", "0x01");
+        decisions.pay(LAPSED, "p1", "a", "0x01");
+        assert_eq!(decisions.owner("a").as_deref(), Some("0x01"));
+        assert_eq!(decisions.issue_to("r2", "a", "0x01").unwrap().body.seq, 1);
+        decisions.pay(CLAIM, "p2", "b", "0x01");
+        assert_eq!(decisions.decide("owner/b", by(ASSIGN_OWNER, "b", "acct_1")), Ok((None, false)));
+        decisions.pay(LAPSED, "p2", "b", "0x01");
+        assert_eq!(decisions.owner("b"), None);
     }
 }

@@ -54,6 +54,12 @@ pub trait Rules: Send + Sync + 'static {
         None
     }
 
+    /// See [`Service::signs`].
+    #[must_use]
+    fn signs(_fact: &Fact<Self::Fact>) -> bool {
+        false
+    }
+
     /// Applies a fact to the state. Deterministic.
     ///
     /// # Errors
@@ -192,6 +198,10 @@ impl<T: Rules> Service for Records<T> {
             Read::Source(key) => (T::TABLES.sources, key![key]),
         };
         T::reads(fact).into_iter().map(row).collect()
+    }
+
+    fn signs(fact: &Fact<T::Fact>) -> bool {
+        T::signs(fact)
     }
 
     fn decide(rows: &mut Rows, fact: &Fact<T::Fact>) -> Result<Vec<Draft<T::Record, Note>>, Undecided> {

@@ -160,6 +160,7 @@ impl Engine {
             engine: Arc::clone(&self.engine),
             clock: clock(),
             keys: Arc::default(),
+            signing_check: None,
         }
     }
 }

@@ -9,4 +9,5 @@ mod interference;
 mod lag;
 mod order;
 mod parked;
+mod signing;
 mod waking;

@@ -196,7 +196,8 @@ pub const KEYS_HISTORY: Table = Table {
 /// Index of keys by keyed hash: (hash) to the key's id.
 pub const BY_HASH: Table =
     Table { name: "accounts_by_hash", key: &[text("hash")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Text };
-/// Index of keys by keyed hash of the e-mail address: (hash, id) to nothing.
+/// Index of keys by keyed hash of the e-mail address: (hash, id) to nothing. Rows are no longer written or read; those of older versions are
+/// deleted when their account is erased.
 pub const BY_EMAIL: Table = Table {
     name: "accounts_by_email",
     key: &[text("hash"), text("id")],

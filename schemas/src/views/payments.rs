@@ -51,8 +51,12 @@ pub struct PaymentCommand {
     pub effect: String,
     /// [`SETTLED`]: the hash of the transaction that holds the transfer.
     pub transaction: String,
-    /// [`SETTLED`]: the index of the transfer's log entry in its block; `None` if only a facilitator reported the settlement.
+    /// [`SETTLED`]: the index of the transfer's log entry in its block, as of the time when the block was read; `None` if only a facilitator
+    /// reported the settlement.
     pub log_index: Option<i64>,
+    /// [`SETTLED`]: the index of the transfer's log entry in the receipt of its transaction, counted from 0; `None` in commands of older
+    /// versions, and if only a facilitator reported the settlement.
+    pub receipt_log_index: Option<i64>,
     /// [`REFUSED`], [`LAPSED`]: the reason.
     pub reason: String,
 }
@@ -82,6 +86,7 @@ impl Command for PaymentCommand {
             effect,
             transaction,
             log_index,
+            receipt_log_index,
             reason,
         } = self;
         let number = |number: i64| Some(number).filter(|number| *number != 0);
@@ -102,6 +107,7 @@ impl Command for PaymentCommand {
             .text("effect", effect)
             .text("transaction", transaction)
             .number("logIndex", *log_index)
+            .number("receiptLogIndex", *receipt_log_index)
             .text("reason", reason)
             .bytes()
     }
@@ -120,6 +126,14 @@ pub enum State {
     Refused,
     /// The payment was not settled and can no longer be.
     Lapsed,
+}
+
+impl State {
+    /// Whether it is not known yet whether the money moves.
+    #[must_use]
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Claimed | Self::Refused)
+    }
 }
 
 /// The current state of a payment.
@@ -156,7 +170,8 @@ pub struct Payment {
     pub effect: String,
     /// The hash of the transaction that holds the transfer, once the payment is settled.
     pub transaction: String,
-    /// The index of the transfer's log entry in its block; `None` if only a facilitator reported the settlement.
+    /// The index of the transfer's log entry in its block, as of the time when the block was read; `None` if only a facilitator reported the
+    /// settlement.
     pub log_index: Option<i64>,
     /// Why the payment was refused or has lapsed.
     pub reason: String,
@@ -178,13 +193,43 @@ pub fn answer_key(id: &str) -> String {
     format!("answer/{id}")
 }
 
-/// Returns the key of the decision row that records which payment a transfer paid for. A transfer, identified by network, transaction and
-/// log index, pays once. `None` unless the command is [`SETTLED`] and names the transfer.
+/// The keys of the decision rows that record which payment a transfer paid for. A transfer pays once.
+///
+/// The key consists of the network, the transaction, and the index of the log entry in the receipt of that transaction. Older versions used the
+/// index of the log entry in the block instead, which changes when the transaction moves to another block. Rows of older versions are still
+/// looked up, under `older_key`, so that a transfer which paid before the upgrade pays for nothing else after it. Nothing is stored under
+/// `older_key`, because two transfers of a transaction that moves may have the same one. A transaction that moves between the upgrade and the
+/// next time it is read is not found under its older key; such a transfer still pays for one payment only, because it must directly follow that
+/// payment's own authorization.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TransferKeys {
+    /// The key that is stored and looked up.
+    pub key: String,
+    /// A key that is only looked up; empty if the command is of an older version, whose key is [`Self::key`].
+    pub older_key: String,
+}
+
+impl TransferKeys {
+    /// Returns both keys, without empty ones.
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        [self.key.as_str(), self.older_key.as_str()].into_iter().filter(|key| !key.is_empty())
+    }
+}
+
+/// Returns the keys of the transfer that a command names; `None` unless the command is [`SETTLED`] and names one.
 #[must_use]
-pub fn transfer_key(command: &PaymentCommand) -> Option<String> {
-    let PaymentCommand { verb, network, transaction, log_index, .. } = command;
-    let log_index = log_index.filter(|_| verb == SETTLED)?;
-    Some(format!("transfer/{network}/{}/{log_index}", transaction.to_ascii_lowercase()))
+pub fn transfer_keys(command: &PaymentCommand) -> Option<TransferKeys> {
+    let PaymentCommand { verb, network, transaction, log_index, receipt_log_index, .. } = command;
+    if verb != SETTLED {
+        return None;
+    }
+    let transaction = transaction.to_ascii_lowercase();
+    let in_block = log_index.map(|index| format!("transfer/{network}/{transaction}/{index}"));
+    let in_receipt = receipt_log_index.map(|index| format!("transfer/{network}/{transaction}/receipt/{index}"));
+    match in_receipt {
+        Some(key) => Some(TransferKeys { key, older_key: in_block.unwrap_or_default() }),
+        None => in_block.map(|key| TransferKeys { key, older_key: String::new() }),
+    }
 }
 
 impl Record for Payment {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::payments::TransferKeys;
 use super::records::Record;
 use crate::event::Command;
 use crate::facts::canonical::Canonical;
@@ -14,11 +15,13 @@ pub const ISSUE: &str = "issue";
 pub const CHECKPOINT: &str = "checkpoint";
 /// Names the key that signs from now on.
 pub const KEY: &str = "key";
+/// Records in the log which memory the signer has of a key. A process that finds no memory of that key, or another one, may not sign.
+pub const MEMORY: &str = "memory";
 /// Permits a further account or payer to append to a chain. Only the owner's command has an effect.
 pub const ADD_WRITER: &str = "add_writer";
 /// Removes that permission. Only the owner's command has an effect.
 pub const REMOVE_WRITER: &str = "remove_writer";
-/// Names the owner of a chain from before chains had owners. Operators send it.
+/// Names the owner of a chain without an owner: one from before chains had owners, or one without receipts. Operators send it.
 pub const ASSIGN_OWNER: &str = "assign_owner";
 /// Reserves a position in a chain for a claimed payment. Never on the `receipts` topic: it is derived from a claim on the `payments` topic.
 pub const RESERVE: &str = "reserve";
@@ -44,7 +47,7 @@ pub struct ReceiptCommand {
     pub outputs_hash: String,
     /// Base address of the service that received the request.
     pub issuer: String,
-    /// [`KEY`], [`CHECKPOINT`]: the public key of the signer, 64 hex digits.
+    /// [`KEY`], [`CHECKPOINT`]: the public key of the signer, 64 hex digits. [`MEMORY`]: the public key that the memory belongs to.
     pub public_key: String,
     /// [`CHECKPOINT`]: the number of leaves of the tree.
     pub size: i64,
@@ -55,16 +58,18 @@ pub struct ReceiptCommand {
     pub caller: String,
     /// [`ADD_WRITER`], [`REMOVE_WRITER`]: the account or payer whose permission changes.
     pub writer: String,
-    /// For a paid receipt: the key of the transfer that paid, see [`super::payments::transfer_key`]; otherwise empty. Not stored on this
-    /// topic: it is derived from the `payments` topic.
+    /// For a paid receipt: the keys of the transfer that paid, see [`super::payments::transfer_keys`]; otherwise empty. Not stored on this
+    /// topic: they are derived from the `payments` topic.
     #[serde(skip)]
-    pub transfer: String,
+    pub transfer: TransferKeys,
     /// Whether the receipt was claimed with a payment by a version that did not record callers. Not stored on this topic: it is derived
     /// from the `payments` topic.
     #[serde(skip)]
     pub is_older_claim: bool,
     /// [`KEY`]: why a declared restore required a new key; empty for an ordinary rotation.
     pub reason: String,
+    /// [`MEMORY`]: the id of the signer's memory of the key.
+    pub memory: String,
 }
 
 impl Command for ReceiptCommand {
@@ -75,7 +80,8 @@ impl Command for ReceiptCommand {
     }
 
     fn canonical(&self) -> Vec<u8> {
-        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note, caller, writer, reason, .. } = self;
+        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note, .. } = self;
+        let Self { caller, writer, reason, memory, .. } = self;
         Canonical::default()
             .text("verb", verb)
             .text("action", action)
@@ -89,6 +95,7 @@ impl Command for ReceiptCommand {
             .text("caller", caller)
             .text("writer", writer)
             .text("reason", reason)
+            .text("memory", memory)
             .bytes()
     }
 }
@@ -170,8 +177,12 @@ pub struct ChainOwner {
     pub owner: String,
     /// Further accounts and payers that may append, in the order in which the owner added them; at most [`WRITERS_PER_CHAIN_MAX`].
     pub writers: Vec<String>,
-    /// While the chain has no receipt: how many claimed payments of the owner reserve it. The chain is free again when all of them have lapsed.
+    /// While the chain has no receipt: how many claimed payments of the owner reserve it. The chain is free again when all of them have
+    /// lapsed, unless an operator assigned it.
     pub reservations: i64,
+    /// Whether an operator assigned the chain before it had a receipt. The owner then keeps the chain without reservations.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_assigned: bool,
 }
 
 impl ChainOwner {
@@ -255,6 +266,9 @@ pub struct PublicKey {
     /// Why a declared restore required this key; empty for the first key and for an ordinary rotation.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// The id of the signer's memory of this key; empty until it is recorded.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub memory: String,
 }
 
 /// The history of signing keys, the current one last.

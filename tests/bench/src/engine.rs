@@ -53,7 +53,8 @@ impl Engine {
         let keys = SigningKeys::default();
         let receipt_key = keys.add(&[7; 32]);
         let keys = Arc::new(keys);
-        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine: Arc::clone(&heads), clock, keys: Arc::clone(&keys) };
+        let (engine, own) = (Arc::clone(&heads), Arc::clone(&keys));
+        let parts = Parts { log: Arc::clone(&log), store: Arc::clone(&store), engine, clock, keys: own, signing_check: None };
         let projector = Arc::new(Projector::open(parts).await?);
         let (stop, stopping) = watch::channel(false);
         let runner = Arc::new(Runner::new(Arc::clone(&log), Arc::clone(&store), heads, clock, "bench".to_owned(), stopping.clone()));

@@ -4,11 +4,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use api::context::Context;
-use api::feed::cursor;
-use api::server::Server;
 use bytes::Bytes;
 use event_log::{Append, Record};
+use feed::cursor;
+use operation::context::Context;
 use schemas::avro::Encoder;
 use schemas::clock::Clock;
 use schemas::event::{Fact, FactKind, Head, content_hash, fact_id};
@@ -19,6 +18,7 @@ use schemas::position::Seq;
 use schemas::tables::ViewDef;
 use schemas::views::{awards, filings};
 use serde_json::json;
+use surfaces::server::Server;
 
 use crate::engine::Engine;
 use crate::load::{Round, Target};
@@ -131,14 +131,14 @@ pub(crate) async fn serve(settings: &Settings) -> Result<(), Failure> {
     said["address"] = json!(address.to_string());
     said["keys"] = json!(keys(&context).await?);
     line(&said.to_string());
-    server.run(Arc::clone(&context), api::services::all(), Arc::new(|| Ok(())), std::future::pending()).await?;
+    server.run(Arc::clone(&context), services::all(), Arc::new(|| Ok(())), std::future::pending()).await?;
     Ok(())
 }
 
 /// Paths to ask for, by kind.
 fn questions(context: &Context, records: u64, few: u64) -> serde_json::Value {
     let seqs = |of: u64| (0..QUESTIONS).map(move |n| Seq(scattered(n) % of.saturating_sub(LIMIT).max(1)));
-    let cursor = |seq: Seq, filter: &str| cursor::encode(context.access.secrets(), "awards", seq, filter);
+    let cursor = |seq: Seq, filter: &str| cursor::encode(&context.secrets, "awards", seq, filter);
     let since = "/awards/v1/whats_changed_since?";
     let all = |of: u64| -> Vec<String> { seqs(of).map(|seq| format!("{since}limit={LIMIT}&cursor={}", cursor(seq, ""))).collect() };
     // Industries by their first digits.

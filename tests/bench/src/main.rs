@@ -8,7 +8,7 @@
 //! `kafka`, `cql`, `visible` and `webhooks` need a broker and a CQL node: those of `--kafka` and `--cql`, else of `HIGHWATER_TEST_KAFKA` and
 //! `HIGHWATER_TEST_CQL`, else those that `ops/engines` starts.
 //!
-//! `ops/docs/performance.md` holds the figures and says how they are taken. The hidden commands are the processes that are
+//! `ops/docs/operations/performance.md` holds the figures and says how they are taken. The hidden commands are the processes that are
 //! measured: each has one to itself, so that its time and memory are its own.
 
 mod append;

@@ -1,6 +1,9 @@
 //! Pages of 200 changes at random cursors over HTTP: the API's own server, the same framework answering a ready-made body of the
 //! same size, and the same framework in front of PostgreSQL. Each server is a process with one worker thread.
 
+use access::Access;
+use operation::context::Part;
+use operation::signing_state::SigningState;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io::BufRead as _;
@@ -10,20 +13,19 @@ use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use api::access::Access;
-use api::access::secrets::Secrets;
-use api::access::tiers::{Limits, Tiers};
-use api::context::{Context, ServiceSettings};
-use api::feed::cursor;
-use api::server::{Server, listen};
-use api::services::recalls::search::Search;
 use bytes::Bytes;
+use feed::cursor;
 use http::Response;
+use operation::context::{Context, ServiceSettings};
+use operation::secrets::Secrets;
+use operation::tiers::{Limits, Tiers};
 use schemas::clock::Clock;
 use schemas::position::Seq;
 use schemas::views::accounts::Tier;
 use schemas::views::recalls;
 use serde_json::{Value, json};
+use services::recalls::search::Search;
+use surfaces::server::{Server, listen};
 use warp::Filter;
 
 use crate::engine::Engine;
@@ -189,13 +191,13 @@ async fn serve_api(settings: &Settings) -> Result<(), Failure> {
     let keys = keys(&context).await?;
     let last = engine.store.live(&recalls::VIEW).await?.checkpoint().await?.seq;
     let cursors = |among| -> Vec<String> {
-        seqs(last, among).into_iter().map(|seq| cursor::encode(context.access.secrets(), "recalls", Seq(seq), "")).collect()
+        seqs(last, among).into_iter().map(|seq| cursor::encode(&context.secrets, "recalls", Seq(seq), "")).collect()
     };
     line(
         &json!({ "address": address.to_string(), "keys": keys, "last": last, "cursors": cursors(last), "recent": cursors(RECENT) })
             .to_string(),
     );
-    server.run(Arc::clone(&context), api::services::all(), Arc::new(|| Ok(())), std::future::pending()).await?;
+    server.run(Arc::clone(&context), services::all(), Arc::new(|| Ok(())), std::future::pending()).await?;
     Ok(())
 }
 
@@ -203,7 +205,7 @@ async fn serve_api(settings: &Settings) -> Result<(), Failure> {
 pub(crate) async fn keys(context: &Context) -> Result<Vec<String>, Failure> {
     let mut keys = Vec::new();
     for _ in 0..KEYS {
-        let minted = context.access.mint(context, Tier::FleetPlus, "bench@example.com").await;
+        let minted = Access::of(context).mint(context, Tier::FleetPlus, "bench@example.com").await;
         keys.push(minted.map_err(|problem| format!("no key: {problem:?}"))?.key.reveal().to_owned());
     }
     Ok(keys)
@@ -211,19 +213,19 @@ pub(crate) async fn keys(context: &Context) -> Result<Vec<String>, Failure> {
 
 /// What the API is given, at an address.
 pub(crate) fn api_context(engine: &Engine, dir: &Path, address: SocketAddr) -> Result<Arc<Context>, Failure> {
-    let service = |service: api::operation::Service| {
+    let service = |service: operation::Service| {
         let prefix = format!("/{}", service.name);
         (
             service.name.to_owned(),
             ServiceSettings { enabled: true, base_url: format!("http://{address}{prefix}"), prefix, prices: BTreeMap::new() },
         )
     };
-    let settings = api::context::Settings {
-        services: api::services::all().into_iter().map(service).collect(),
+    let settings = operation::context::Settings {
+        services: services::all().into_iter().map(service).collect(),
         trusted_proxies: Vec::new(),
         connections_max: 10_000,
         connections_per_address_max: 10_000,
-        forwarded_header: api::context::ForwardedHeader::default(),
+        forwarded_header: operation::context::ForwardedHeader::default(),
         listening: None,
         request_timeout_s: 10,
         body_bytes_max: 64 << 10,
@@ -232,11 +234,13 @@ pub(crate) fn api_context(engine: &Engine, dir: &Path, address: SocketAddr) -> R
         registry: None,
         private_targets: false,
         nameserver: None,
+        cache_dir: None,
         tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(1_000_000_000, 0, 200, 20, 50)),
     };
-    let access = Access::new(Secrets::load_or_create(&dir.join("master.key"))?);
+    let secrets = Secrets::load_or_create(&dir.join("master.key"))?;
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
-    Ok(Arc::new(Context::new(settings, Clock::System, log, store, access, Search::open(None))))
+    let context = Context::new(settings, Clock::System, secrets, log, store);
+    Ok(Arc::new(context.with(SigningState::new(Arc::clone(&engine.keys)))))
 }
 
 async fn serve_ready(body_bytes: usize) -> Result<(), Failure> {

@@ -1,18 +1,21 @@
 //! Receipts issued over HTTP by callers at once, each durable before its answer, beside bare Ed25519 signatures on one core, and beside answers
 //! of the same server that read one row.
 
+use access::Access;
+use operation::context::Part;
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use api::server::Server;
-use api::services::receipts::memory::Memory;
-use api::services::receipts::signer::Signer;
-use api::services::receipts::{pubkey, seal};
 use schemas::receipt::SigningKeys;
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
+use services::receipts::memory::Memory;
+use services::receipts::signer::Signer;
+use services::receipts::{pubkey, seal};
+use services::registration::TaskContext;
+use surfaces::server::Server;
 
 use crate::engine::Engine;
 use crate::load::{Round, Target, wrk};
@@ -94,12 +97,15 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
         let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
         let address = server.address();
         let context = api_context(&engine, dir.path(), address)?;
-        let refused = |problem: api::problem::Problem| problem.detail;
+        let refused = |problem: operation::problem::Problem| problem.detail;
         pubkey::name_first(&context, &engine.receipt_key).await.map_err(refused)?;
-        let minted = context.access.mint(&context, Tier::FleetPlus, "").await.map_err(refused)?;
+        let minted = Access::of(&context).mint(&context, Tier::FleetPlus, "").await.map_err(refused)?;
         line(&json!({ "address": address.to_string(), "key": minted.key.reveal() }).to_string());
-        let signer = Signer::new(Memory::Store(Arc::clone(&engine.store)), Arc::clone(&engine.keys), engine.receipt_key.clone());
-        tokio::spawn(seal::run(Arc::clone(&context), Arc::new(signer), "bench".to_owned()));
-        Ok(server.run(context, api::services::all(), Arc::new(|| Ok(())), std::future::pending()).await?)
+        let memory = Memory::Store(Arc::clone(&engine.store));
+        let signer = Arc::new(Signer::new(Arc::clone(&context), memory, engine.receipt_key.clone()));
+        let given = TaskContext { context: Arc::clone(&context), signer: Arc::clone(&signer), holder: "bench".to_owned() };
+        tokio::spawn(seal::run(Arc::new(given)));
+        tokio::spawn(async move { signer.watch().await });
+        Ok(server.run(context, services::all(), Arc::new(|| Ok(())), std::future::pending()).await?)
     })
 }

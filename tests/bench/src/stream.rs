@@ -2,17 +2,19 @@
 //! append of a fact until its change has reached the last of them. The node is a process of its own; append and arrival are told by the
 //! machine's one clock.
 
+use access::Access;
+use operation::context::Part;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::server::Server;
 use event_log::Append;
 use schemas::clock::Clock;
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
+use surfaces::server::Server;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
@@ -160,10 +162,10 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
         let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
         let address = server.address();
         let context = api_context(&engine, dir.path(), address)?;
-        let minted = context.access.mint(&context, Tier::FleetPlus, "bench@example.com").await;
+        let minted = Access::of(&context).mint(&context, Tier::FleetPlus, "bench@example.com").await;
         let key = minted.map_err(|problem| format!("no key: {problem:?}"))?.key.reveal().to_owned();
         line(&json!({ "address": address.to_string(), "key": key }).to_string());
-        let serving = server.run(Arc::clone(&context), api::services::all(), Arc::new(|| Ok(())), std::future::pending());
+        let serving = server.run(Arc::clone(&context), services::all(), Arc::new(|| Ok(())), std::future::pending());
         let appending = async {
             let (asked, mut asks) = mpsc::unbounded_channel();
             std::thread::spawn(move || std::io::stdin().lines().map_while(Result::ok).all(|_| asked.send(()).is_ok()));

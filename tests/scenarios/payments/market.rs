@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use api::payments::signed::hex_text;
+use payments::signed::hex_text;
 use schemas::clock::Clock;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -33,11 +33,15 @@ pub(crate) enum Fault {
 
 /// The index of the first log in each transaction.
 const FIRST_LOG: u64 = 40;
+/// Seconds from block to block: the number of a block is its time by that.
+const BLOCK_S: u64 = 2;
 
 /// A transfer that was made.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer {
     pub(crate) transaction: String,
+    /// The block that it is in.
+    block: u64,
     /// The index of its log; that of its authorization is the one before.
     log_index: u64,
     from: String,
@@ -221,8 +225,13 @@ impl State {
         let id = (text("from"), text("nonce"));
         let transaction = hex_text(&schemas::hash::Hash32::of(format!("{id:?}").as_bytes()).0);
         let value = text("value").parse().unwrap();
-        let transfer = Transfer { transaction, log_index: FIRST_LOG + 1, from: text("from"), to: text("to"), value };
+        let transfer =
+            Transfer { transaction, block: self.newest_block(), log_index: FIRST_LOG + 1, from: text("from"), to: text("to"), value };
         (!self.used.contains_key(&id)).then_some((id, transfer))
+    }
+
+    fn newest_block(&self) -> u64 {
+        u64::try_from(Clock::System.now_ms() / 1_000 + self.ahead_s).unwrap() / BLOCK_S
     }
 
     fn settle(&mut self, body: &Value) -> Option<Value> {
@@ -253,19 +262,28 @@ impl State {
         *self.requests.entry(method.to_owned()).or_default() += 1;
         let result = match method {
             "eth_getBlockByNumber" => {
-                let now_s = Clock::System.now_ms() / 1_000 + self.ahead_s;
-                json!({ "number": "0x10000", "timestamp": format!("{now_s:#x}") })
+                let block = match body["params"][0].as_str().unwrap() {
+                    "latest" => self.newest_block(),
+                    number => number_of(number),
+                };
+                let time_s = block * BLOCK_S;
+                json!({ "number": format!("{block:#x}"), "timestamp": format!("{time_s:#x}"), "hash": format!("{block:#066x}") })
+            }
+            "eth_call" => {
+                let data = body["params"][0]["data"].as_str().unwrap();
+                let is_used = self.used.keys().any(|(from, nonce)| data.ends_with(&format!("{}{}", &word(from)[2..], &nonce[2..])));
+                json!(format!("{:#066x}", u64::from(is_used)))
             }
             "eth_getLogs" => {
-                let block = |field: &str| u64::from_str_radix(&body["params"][0][field].as_str().unwrap()[2..], 16).unwrap();
-                assert!(block("fromBlock") <= block("toBlock") && block("toBlock") - block("fromBlock") < 2_000, "{body}");
-                // All is in the last block.
-                let is_asked = block("toBlock") == 0x10000;
+                let [first, last] = ["fromBlock", "toBlock"].map(|field| number_of(body["params"][0][field].as_str().unwrap()));
+                assert!(first <= last && last - first < 2_000, "{body}");
+                let is_asked = |transfer: &Transfer| (first..=last).contains(&transfer.block);
                 let is_among = |place: usize, word: &str| {
                     let words = body["params"][0]["topics"][place].as_array().unwrap();
                     words.iter().any(|asked| asked == word)
                 };
-                let asked = self.used.iter().filter(|((from, nonce), _)| is_asked && is_among(1, &word(from)) && is_among(2, nonce));
+                let asked =
+                    self.used.iter().filter(|((from, nonce), made)| is_asked(made) && is_among(1, &word(from)) && is_among(2, nonce));
                 Value::Array(asked.map(|((_, nonce), transfer)| transfer.logs(nonce)[0].clone()).collect())
             }
             "eth_getTransactionReceipt" => {
@@ -280,6 +298,11 @@ impl State {
     }
 }
 
+/// Reads a number in hex.
+fn number_of(text: &str) -> u64 {
+    u64::from_str_radix(&text[2..], 16).unwrap()
+}
+
 /// An address as an indexed value.
 fn word(address: &str) -> String {
     format!("0x{:0>64}", address.trim_start_matches("0x").to_lowercase())
@@ -291,7 +314,7 @@ impl Transfer {
         let log = |index: u64, event: &[u8], words: [String; 2], data: String| {
             let [first, second] = words;
             json!({
-                "address": api::payments::terms::NETWORKS[0].usdc, "topics": [api::payments::chain::event(event), first, second],
+                "address": payments::terms::NETWORKS[0].usdc, "topics": [payments::chain::event(event), first, second],
                 "data": data, "transactionHash": self.transaction, "logIndex": format!("{index:#x}"),
             })
         };

@@ -10,11 +10,11 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 
-use api::payments::signed::{Message, address, address_of, digest, hex_text};
-use api::payments::terms::{NETWORKS, Till, Version};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k256::ecdsa::SigningKey;
+use payments::signed::{Message, address, address_of, digest, hex_text};
+use payments::terms::{NETWORKS, Till, Version};
 use schemas::clock::Clock;
 use serde_json::{Value, json};
 
@@ -58,11 +58,15 @@ pub(crate) fn authorization(number: u64, value: u64) -> Value {
 
 /// An authorization that a payer signed, by number.
 fn authorization_by(key: &SigningKey, number: u64, value: u64) -> Value {
+    authorization_until(key, number, value, u64::try_from(Clock::System.now_ms() / 1_000).unwrap() + 600)
+}
+
+/// An authorization that a payer signed, by number, valid before a time (seconds since 1970).
+fn authorization_until(key: &SigningKey, number: u64, value: u64, valid_before: u64) -> Value {
     let till =
         Till { network: NETWORKS[0], asset: NETWORKS[0].usdc.to_owned(), pay_to: PAY_TO.to_owned(), versions: Version::ALL.to_vec() };
     let mut nonce = [0; 32];
     nonce[..8].copy_from_slice(&number.to_be_bytes());
-    let valid_before = u64::try_from(Clock::System.now_ms() / 1_000).unwrap() + 600;
     let message =
         Message { from: address(key.verifying_key()), to: address_of(PAY_TO).unwrap(), value, valid_after: 0, valid_before, nonce };
     let (signature, recovery) = key.sign_prehash_recoverable(&digest(&till, &address_of(&till.asset).unwrap(), &message));
@@ -317,7 +321,7 @@ fn whatever_the_facilitator_does() {
     // Never settled, and no longer to be.
     market.plan([Fault::Fails, Fault::Fails, Fault::Fails]);
     assert_eq!(pay(at, &payment(202), &body("never", 202)).unwrap().status, 503);
-    market.pass(601);
+    market.pass(662);
     wait_for("the receipt of a buyer who is gone", || (listed("gone") == 1).then_some(()));
     let lapsed = wait_for("a payment that has lapsed", || {
         let answer = pay(at, &payment(202), &body("never", 202))?;
@@ -362,7 +366,8 @@ fn a_transfer_pays_once() {
     let settled: Vec<Value> =
         kept.lines().map(|line| serde_json::from_str(line).unwrap()).filter(|line: &Value| line["data"]["verb"] == "settled").collect();
     assert_eq!(settled.len(), 2, "one for each transaction");
-    assert!(settled.iter().all(|line| line["data"]["logIndex"] == 47), "the log right after the fourth authorization: {settled:?}");
+    let is_fourth = |line: &Value| (&line["data"]["logIndex"], &line["data"]["receiptLogIndex"]) == (&json!(47), &json!(7));
+    assert!(settled.iter().all(is_fourth), "the log right after the fourth authorization: {settled:?}");
 }
 
 /// Proves that payments which nobody can settle leave nothing behind and cost the facilitator little: of 900 from one address, by payers without
@@ -412,6 +417,8 @@ fn forged_payments_leave_nothing_behind() {
     assert!(of(402) <= 240, "120 a minute, and the end of a minute may be between: {}", of(402));
     assert!(answers.iter().all(|answer| answer.status != 429 || !answer.header("retry-after").is_empty()));
     assert_eq!((market.settles(), market.transfers().len()), (3, 3));
+    assert_eq!(market.requests("eth_call"), of(402) as u64, "the chain's node is asked once for each that the facilitator refuses");
+    assert!(market.requests("eth_getLogs") <= 6, "and searched for the honest ones alone");
     // The address itself is limited, and no other one is.
     let again = send(&all[0], "192.0.2.1", &body("forged", 0));
     assert!([402, 429].contains(&again.status));
@@ -424,6 +431,72 @@ fn forged_payments_leave_nothing_behind() {
         kept.lines().map(|line| serde_json::from_str(line).unwrap()).filter(|line: &Value| line["data"]["verb"] == "claim").collect();
     assert!(claims.len() == 4 && claims.iter().all(|line| line["data"]["payer"] == honest.as_str()));
     assert!(!kept.contains("forged"));
+}
+
+/// Proves that a payer is not kept out by unpaid calls from the same address: when those are limited, a payment still buys, and one that nobody signed
+/// counts as an unpaid call.
+#[test]
+fn unpaid_calls_keep_no_payer_out() {
+    const UNPAID_MAX: usize = 600;
+    let dir = tempfile::tempdir().unwrap();
+    let (data, market) = (dir.path().join("data"), Market::open());
+    let server = Server::ready(serve(&data, &market));
+    let at = server.address;
+    let mut forged = payment(1);
+    forged["payload"]["authorization"]["nonce"] = json!(hex_text(&[1; 32]));
+    let unpaid = |number: usize| match number % 2 {
+        0 => try_send(at, "POST", ISSUE, &[], &body("unpaid", 1)).unwrap().status,
+        _ => pay(at, &forged, &body("unpaid", 1)).unwrap().status,
+    };
+    // The end of a minute may be between.
+    let limited = (0..=2 * UNPAID_MAX).find(|number| unpaid(*number) == 429).unwrap();
+    assert!(limited >= UNPAID_MAX, "{limited}");
+    for number in 2..10 {
+        receipt(&pay(at, &payment(number), &body("paid", number)).unwrap());
+    }
+}
+
+/// Proves that payments which were claimed before are resolved whatever happened since: when nothing is sold any more, and a month later. One that was
+/// settled has its receipt, and one that was not has lapsed.
+#[test]
+fn earlier_claims_are_resolved() {
+    const DAY_S: i64 = 86_400;
+    for (days, sells) in [(0, false), (30, true), (30, false)] {
+        let dir = tempfile::tempdir().unwrap();
+        let (data, market) = (dir.path().join("data"), Market::open());
+        let then_ms = Clock::System.now_ms() - days * DAY_S * 1_000;
+        market.pass(-days * DAY_S);
+        let mut command = serve(&data, &market);
+        if days > 0 {
+            command.env("HIGHWATER_CLOCK__FIXED", schemas::clock::rfc3339(then_ms));
+        }
+        let server = Server::ready(command);
+        let key = SigningKey::from_slice(&[7; 32]).unwrap();
+        let valid_before = u64::try_from(then_ms / 1_000).unwrap() + 600;
+        let payments = [700, 701].map(|number| version_1(&authorization_until(&key, number, 10_000, valid_before)));
+        for payment in &payments {
+            market.plan([Fault::Refuses; 3]);
+            assert_eq!(pay(server.address, payment, &body("earlier", 1)).unwrap().status, 402);
+        }
+        market.bring(&payments[0]);
+        assert_eq!(server.terminate().code(), Some(0));
+
+        market.pass(days * DAY_S + 662);
+        let mut command = serve(&data, &market);
+        if !sells {
+            command.env_remove("HIGHWATER_PAYMENTS__PAY_TO");
+        }
+        let server = Server::ready(command);
+        let kept = || {
+            let kept = stdout(highwater(&data, NOWHERE, &["export", "payments"]));
+            ["settled", "lapsed"].map(|verb| kept.lines().filter(|line| line.contains(&format!("\"verb\":\"{verb}\""))).count())
+        };
+        wait_for("both payments to be resolved", || (kept() == [1, 1]).then_some(()));
+        let listed = server.json("/receipts/v1/list?agent_id=earlier", "");
+        assert_eq!(listed["receipts"].as_array().unwrap().len(), 1, "{days} {sells}");
+        let requests = ["eth_getLogs", "eth_getBlockByNumber"].map(|method| market.requests(method));
+        assert!(requests.iter().all(|requests| *requests < 60), "{requests:?}");
+    }
 }
 
 /// Proves that open payments are looked up once their time is over, many by one request, and not again: 30 of them cost the chain's node two
@@ -453,7 +526,7 @@ fn open_payments_are_looked_up_together() {
     let before = asked();
     looks(2);
     assert_eq!(asked(), before, "nothing is looked up before its time is over");
-    market.pass(601);
+    market.pass(662);
     wait_for("the receipts of buyers who are gone", || (listed() == 10).then_some(()));
     let lapsed = |payment: &Value| {
         let answer = pay(at, payment, &body("open", 29)).unwrap();
@@ -469,7 +542,7 @@ fn open_payments_are_looked_up_together() {
     assert!(after[0] - before[0] <= 3 && after[1] - before[1] == 10, "{before:?} {after:?}");
     // Another open payment, so that looks go on.
     market.plan([Fault::Refuses; 3]);
-    market.pass(-601);
+    market.pass(-662);
     assert_eq!(pay(at, &payment(600), &body("later", 600)).unwrap().status, 402);
     let before = asked();
     looks(2);

@@ -3,6 +3,9 @@
 mod inside;
 mod many;
 mod receiver;
+#[expect(unreachable_pub, reason = "an example for other programs, shown in the guide to webhooks")]
+#[path = "../../../ops/examples/verify_webhook.rs"]
+mod verify_webhook;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -99,8 +102,16 @@ fn new_recalls(server: &Server, key: &str) -> Vec<(u64, String)> {
     }
 }
 
-/// Has the reference libraries of other languages verify messages.
-fn verify_elsewhere(dir: &Path, messages: Vec<Value>) {
+/// Verifies messages with the example programs in ops/examples, which use the reference libraries of Rust, Python and TypeScript.
+fn verify_with_examples(dir: &Path, messages: Vec<Value>) {
+    for message in &messages {
+        let (secret, body) = (message["secret"].as_str().unwrap(), message["body"].as_str().unwrap());
+        let headers = message["headers"].as_object().unwrap().iter();
+        let headers = headers.map(|(name, value)| (name.parse().unwrap(), value.as_str().unwrap().parse().unwrap())).collect();
+        let read = verify_webhook::read_message(secret, &headers, body.as_bytes()).unwrap();
+        assert_eq!(read, serde_json::from_str::<Value>(body).unwrap());
+        assert!(verify_webhook::read_message(secret, &headers, format!("{body} ").as_bytes()).is_err());
+    }
     let file = dir.join("messages.json");
     std::fs::write(&file, Value::from(messages).to_string()).unwrap();
     let mut check = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/webhooks"));
@@ -226,7 +237,7 @@ async fn messages_outlast_kills() {
     }
     let lasts = all.iter().filter_map(|followed| Some(receiver.got(&followed.path).pop()?.shown(&followed.secret)));
     let pings = pings.iter().flat_map(|ping| secrets.map(|secret| ping.shown(secret)));
-    verify_elsewhere(dir.path(), lasts.chain(pings).collect());
+    verify_with_examples(dir.path(), lasts.chain(pings).collect());
 
     // Told again from the beginning: each recall in a message of its own, with the id that it had.
     let recalls = &all[0];

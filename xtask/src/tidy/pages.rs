@@ -88,8 +88,8 @@ mod tests {
             ("schemas/src/topics.rs", TOPICS),
             ("ops/docs/errors/a-b.md", "#"),
             ("ops/docs/errors/c.md", "#"),
-            ("ops/docs/architecture.md", "| topic |\n| `x` | 1 |\n| `y` | 1 |\n\n| `other` |\n"),
-            ("ops/docs/topics.md", "| `x` | 1 |\n"),
+            ("ops/docs/contributing/architecture.md", "| topic |\n| `x` | 1 |\n| `y` | 1 |\n\n| `other` |\n"),
+            ("ops/docs/reference/topics.md", "| `x` | 1 |\n"),
         ];
         for (path, text) in changes {
             files.retain(|(known, _)| known != path);
@@ -111,10 +111,16 @@ mod tests {
                 "ops/docs/errors/a-b.md:1: a page of no code",
             ]
         );
-        assert_eq!(words(&[("ops/docs/architecture.md", "| `y` | 1 |\n| `x` | 1 |\n")]), ["ops/docs/architecture.md:2: x stands after y"]);
         assert_eq!(
-            words(&[("ops/docs/topics.md", "| `y` | 1 |\n")]),
-            ["ops/docs/topics.md:1: has no row for topic x", "ops/docs/topics.md:1: y is private and not for this page"]
+            words(&[("ops/docs/contributing/architecture.md", "| `y` | 1 |\n| `x` | 1 |\n")]),
+            ["ops/docs/contributing/architecture.md:2: x stands after y"]
+        );
+        assert_eq!(
+            words(&[("ops/docs/reference/topics.md", "| `y` | 1 |\n")]),
+            [
+                "ops/docs/reference/topics.md:1: has no row for topic x",
+                "ops/docs/reference/topics.md:1: y is private and not for this page"
+            ]
         );
         assert_eq!(words(&[("new/src/x.rs", "")]), ["README.md:2: the map does not name new/"]);
     }

@@ -6,6 +6,8 @@ use crate::tree::Tree;
 
 /// Answers of upstreams, in which anything may stand.
 const FIXTURES: &str = "tests/fixtures/";
+/// Files of Go, whose formatter indents with tabs.
+const GO_FILES: [&str; 2] = [".go", "go.mod"];
 /// What only makes sense on one machine. Written in parts, or this file would break its own rule.
 const PLACES: &[&str] =
     &[concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Us", "ers/"), concat!("/wo", "rk/"), concat!("/m", "nt/")];
@@ -36,7 +38,7 @@ fn of_one(path: &str, text: &str) -> Vec<Finding> {
         return others.map(|(at, _)| Finding::new(path, at + 1, "a package from elsewhere")).collect();
     }
     let mut findings = Vec::new();
-    if !path.starts_with(FIXTURES) {
+    if !path.starts_with(FIXTURES) && !GO_FILES.iter().any(|end| path.ends_with(end)) {
         findings.extend(text.match_indices('\t').map(|(at, _)| Finding::new(path, line_of(text, at), "a tab")));
     }
     for place in PLACES {
@@ -65,6 +67,7 @@ mod tests {
         let found = |path: &str, text: &str| of_one(path, text).into_iter().map(|finding| finding.line).collect::<Vec<_>>();
         assert_eq!(found("a.md", "x\n\ty\n"), [2]);
         assert!(found("tests/fixtures/nhtsa/flat.txt", "x\ty\n").is_empty());
+        assert!(found("tests/witness/main.go", "\tx\n").is_empty() && found("tests/witness/go.mod", "\tx\n").is_empty());
         assert_eq!(found("a.md", &format!("x\nsee {}x/y\n", PLACES[0])), [2]);
         assert!(found("a.md", &format!("https://example.org{}x and target{}y\n", PLACES[0], PLACES[3])).is_empty());
         assert_eq!(found("a.toml", &format!("\nurl = \"https://static.{}\"\n", REGISTRIES[0])), [2]);

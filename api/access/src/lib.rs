@@ -1,0 +1,343 @@
+//! Who may call, and how often: keys, tiers, quotas, and the secrets behind them.
+//!
+//! Promises: a key is checked for its form before anything is looked up, and compared in constant time; a revoked key stops working
+//! within [`KEY_CACHED_FOR`] on every node, at once on the node that revoked it, and ends what waits under it within five seconds; quotas are
+//! exact (see [`quota`]).
+
+pub mod append;
+pub mod commands;
+mod erase;
+pub mod guard;
+pub mod kept;
+pub mod keys;
+pub mod quota;
+pub mod sign;
+pub mod webhook;
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use schemas::error_code::ErrorCode;
+use schemas::hash::Hash32;
+use schemas::key;
+use schemas::views::accounts::{self, AccountCommand, ApiKey, Row, Tier, hour_of};
+use subtle::ConstantTimeEq;
+
+use self::append::commands;
+pub use self::commands::{FreeKey, MintedKey, RotatedKey};
+pub use self::erase::Erased;
+use self::keys::Key;
+use self::quota::{Quotas, Spent, address_subject};
+use operation::context::{Context, Part, store_problem, stored};
+use operation::problem::Problem;
+use operation::tiers::{self, FREE_KEY_UNUSED_DAYS_MAX, Window};
+use operation::{Caller, Operation, Price};
+
+/// How long a key's row is believed without being read again.
+pub const KEY_CACHED_FOR: Duration = Duration::from_secs(4);
+/// How often the key of a call that waits is looked at again. With [`KEY_CACHED_FOR`], a revoked key ends such a call within five seconds.
+const KEY_CHECK_INTERVAL: Duration = Duration::from_millis(500);
+/// Uses of keys recorded at once; the others follow the next time.
+const RECORDED_AT_ONCE: usize = 2_000;
+/// How often uses of keys are recorded.
+pub const USES_EVERY: Duration = Duration::from_secs(60);
+const DAY_MS: i64 = 86_400_000;
+/// Rows of keys held in memory.
+const KEYS_CACHED_MAX: usize = 10_000;
+
+/// What a request shows of who it is.
+#[derive(Clone, Default)]
+pub struct Credentials {
+    /// The API key, by whichever way it came.
+    pub key: Option<String>,
+}
+
+/// A request that may go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// Who calls.
+    pub caller: Caller,
+    /// The header `RateLimit`; empty where nothing is counted.
+    pub rate_limit: String,
+    /// The header `RateLimit-Policy`; empty where nothing is counted.
+    pub rate_limit_policy: String,
+    /// Whether the call is answered only if it is paid for.
+    pub must_pay: bool,
+}
+
+/// Calls that were spent and may be given back: subject, window, and when they were spent (milliseconds since 1970).
+#[derive(Debug, Default)]
+pub struct Refundable(Vec<(String, Window, i64)>);
+
+/// Keys, tiers, quotas, and the secrets behind cursors.
+#[derive(Default)]
+pub struct Access {
+    cached: Mutex<HashMap<Hash32, (Instant, Arc<ApiKey>)>>,
+    quotas: Quotas,
+    /// Keys whose use in this hour is not recorded yet, by id.
+    used: Mutex<BTreeSet<String>>,
+}
+
+impl Part for Access {}
+
+impl Access {
+    /// Admits a call of an operation, or says why not. A call that is counted and admitted is spent, unless it `goes_on` with one that was.
+    ///
+    /// # Errors
+    /// `key-invalid`, `tier-too-low`, `rate-limited` with the seconds to the next window, `unavailable`.
+    pub async fn admit(
+        &self,
+        ctx: &Context,
+        credentials: Credentials,
+        address: IpAddr,
+        operation: &Operation,
+        goes_on: bool,
+    ) -> Result<Admission, Problem> {
+        let caller = self.caller(ctx, credentials, address).await?;
+        if let Price::Tier(least) = operation.price
+            && caller.tier < least
+        {
+            let detail =
+                format!("{} needs a key of tier {} or above; this call is {}", operation.name, least.as_str(), caller.tier.as_str());
+            return Err(Problem::new(ErrorCode::TierTooLow, detail));
+        }
+        if let Price::PerCall { free_from, .. } = operation.price
+            && caller.tier < free_from
+        {
+            return Ok(Admission { caller, rate_limit: String::new(), rate_limit_policy: String::new(), must_pay: true });
+        }
+        if !operation.counted || goes_on {
+            return Ok(Admission { caller, rate_limit: String::new(), rate_limit_policy: String::new(), must_pay: false });
+        }
+        let limits = ctx.settings.tiers.of(caller.tier);
+        let subject = if caller.key_id.is_empty() { address_subject(address) } else { caller.key_id.clone() };
+        let mut policy = format!("\"day\";q={};w={}", limits.day.calls_max, limits.day.length_s);
+        if let Some(minute) = limits.minute {
+            policy.push_str(&format!(", \"minute\";q={};w={}", minute.calls_max, minute.length_s));
+        }
+        let spend =
+            async |window| self.spend(ctx, &subject, window).await.map_err(|problem| problem.header("ratelimit-policy", policy.as_str()));
+        if let Some(minute) = limits.minute {
+            spend(minute).await?;
+        }
+        let day = spend(limits.day).await?;
+        let rate_limit = format!("\"day\";r={};t={}", day.remaining, day.reset_s);
+        Ok(Admission { caller, rate_limit, rate_limit_policy: policy, must_pay: false })
+    }
+
+    /// Admits a call that must be paid for and is not: those are limited by address, generously.
+    ///
+    /// # Errors
+    /// `rate-limited`, `unavailable`.
+    pub async fn admit_unpaid(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
+        self.spend(ctx, &format!("unpaid/{}", address_subject(address)), tiers::UNPAID).await.map(|_| ())
+    }
+
+    /// Admits a call with a payment before the payment is read: those are limited by address, more generously than unpaid calls. What is spent is
+    /// given back unless the payment is refused.
+    ///
+    /// # Errors
+    /// `rate-limited`, `unavailable`.
+    pub async fn admit_call_with_payment(&self, ctx: &Context, address: IpAddr) -> Result<Refundable, Problem> {
+        let mut spent = Refundable::default();
+        self.spend_for(ctx, &mut spent, format!("with-payment/{}", address_subject(address)), tiers::CALLS_WITH_PAYMENT).await?;
+        Ok(spent)
+    }
+
+    /// Admits a payment before anybody is asked about it. Payments that are refused, or that nobody settles, are limited by address and by payer;
+    /// what is spent is given back when the payment is settled.
+    ///
+    /// # Errors
+    /// `rate-limited`, `unavailable`.
+    pub async fn admit_payment(&self, ctx: &Context, address: IpAddr, payer: &str) -> Result<Refundable, Problem> {
+        let mut spent = Refundable::default();
+        self.spend_for(ctx, &mut spent, format!("payments/{}", address_subject(address)), tiers::PAYMENTS_PER_ADDRESS).await?;
+        self.spend_for(ctx, &mut spent, format!("payer/{}", payer.to_ascii_lowercase()), tiers::PAYMENTS_PER_PAYER).await?;
+        Ok(spent)
+    }
+
+    /// Gives back what was spent.
+    pub async fn refund(&self, spent: Refundable) {
+        for (subject, window, at_ms) in spent.0 {
+            self.quotas.unspend(&subject, window, at_ms).await;
+        }
+    }
+
+    async fn spend_for(&self, ctx: &Context, spent: &mut Refundable, subject: String, window: Window) -> Result<(), Problem> {
+        let now_ms = ctx.clock.now_ms();
+        self.spend(ctx, &subject, window).await?;
+        spent.0.push((subject, window, now_ms));
+        Ok(())
+    }
+
+    /// Admits a read of a file: those are limited by address, generously.
+    ///
+    /// # Errors
+    /// `rate-limited`, `unavailable`.
+    pub async fn admit_file(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
+        self.spend(ctx, &format!("file/{}", address_subject(address)), tiers::FILES).await.map(|_| ())
+    }
+
+    /// Admits a checkpoint that is submitted to this witness: those are limited by address, generously.
+    ///
+    /// # Errors
+    /// `rate-limited`, `unavailable`.
+    pub async fn admit_checkpoint(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
+        self.spend(ctx, &format!("checkpoint/{}", address_subject(address)), tiers::CHECKPOINTS).await.map(|_| ())
+    }
+
+    /// Admits a request for a path that leads nowhere: those are limited by address, generously.
+    ///
+    /// # Errors
+    /// `rate-limited`, `unavailable`.
+    pub async fn admit_unknown_path(&self, ctx: &Context, address: IpAddr) -> Result<(), Problem> {
+        self.spend(ctx, &format!("unknown/{}", address_subject(address)), tiers::UNKNOWN_PATHS).await.map(|_| ())
+    }
+
+    /// Waits until a key is no longer good: it was revoked, or replaced a day ago. Never ready without a key.
+    pub async fn key_ended(&self, ctx: &Context, credentials: &Credentials, address: IpAddr) {
+        if credentials.key.is_none() {
+            return std::future::pending().await;
+        }
+        loop {
+            tokio::time::sleep(KEY_CHECK_INTERVAL).await;
+            // A key that cannot be looked up now is not one that has ended.
+            if self.caller(ctx, credentials.clone(), address).await.is_err_and(|problem| problem.code == ErrorCode::KeyInvalid) {
+                return;
+            }
+        }
+    }
+
+    /// Gives back what was leased and not used, for a clean stop.
+    ///
+    /// # Errors
+    /// When the counters cannot be reached.
+    pub async fn release_all(&self, ctx: &Context) -> Result<(), view_store::Error> {
+        self.quotas.release_all(&ctx.store, ctx.clock.now_ms()).await
+    }
+
+    async fn spend(&self, ctx: &Context, subject: &str, window: Window) -> Result<Spent, Problem> {
+        let spent = self.quotas.spend(&ctx.store, subject, window, ctx.clock.now_ms()).await.map_err(store_problem)?;
+        if spent.allowed {
+            return Ok(spent);
+        }
+        let detail = format!("the {} calls of this {} are spent; the next ones come in {} s", window.calls_max, window.name, spent.reset_s);
+        let rate_limit = format!("\"{}\";r=0;t={}", window.name, spent.reset_s);
+        Err(Problem::new(ErrorCode::RateLimited, detail).retry_after(spent.reset_s).header("ratelimit", rate_limit))
+    }
+
+    /// Who calls.
+    async fn caller(&self, ctx: &Context, credentials: Credentials, address: IpAddr) -> Result<Caller, Problem> {
+        let Some(text) = credentials.key else {
+            return Ok(Caller { tier: Tier::Anonymous, key_id: String::new(), account: String::new(), address });
+        };
+        let key = Key::parse(&text).ok_or_else(|| invalid("the API key is mistyped: its form or its checksum is wrong"))?;
+        let hash = key.hash(&ctx.secrets);
+        let row = match self.cached_key(&hash) {
+            Some(row) => row,
+            None => self.read_key(ctx, hash).await?,
+        };
+        let now_ms = ctx.clock.now_ms();
+        if row.ends_at != 0 && row.ends_at <= now_ms {
+            return Err(invalid("the API key was revoked or replaced"));
+        }
+        if unused_until(&row).is_some_and(|until| until <= now_ms) {
+            return Err(invalid(&format!(
+                "the API key expired after {FREE_KEY_UNUSED_DAYS_MAX} days without use; POST /api/keys makes a new one"
+            )));
+        }
+        let tier = Tier::from_name(&row.tier).ok_or_else(|| {
+            tracing::error!(key = row.id, tier = row.tier, "a key has a tier that this version does not know");
+            Problem::new(ErrorCode::Internal, "the key's tier is unknown here")
+        })?;
+        if row.last_used_at < hour_of(ctx.clock.now_ms()) {
+            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            // Those that find no room are noted with a later call.
+            if used.len() < KEYS_CACHED_MAX && !used.contains(&row.id) {
+                used.insert(row.id.clone());
+            }
+        }
+        Ok(Caller { tier, key_id: row.id.clone(), account: row.account.clone(), address })
+    }
+
+    /// Records which keys were used since the last time, each once an hour. A use that could not be recorded is recorded with the next ones.
+    ///
+    /// # Errors
+    /// `unavailable` when one is not recorded, or not projected in time.
+    pub async fn record_uses(&self, ctx: &Context) -> Result<(), Problem> {
+        let used: Vec<String> = self.used.lock().unwrap_or_else(PoisonError::into_inner).iter().take(RECORDED_AT_ONCE).cloned().collect();
+        if used.is_empty() {
+            return Ok(());
+        }
+        let command = |key_id: &String| AccountCommand { verb: "used".to_owned(), key_id: key_id.clone(), ..AccountCommand::default() };
+        let all: Vec<(String, AccountCommand)> = used.iter().map(|key_id| (key_id.clone(), command(key_id))).collect();
+        let taken = commands(ctx, &accounts::VIEW, &all).await?;
+        let recorded: BTreeSet<String> = used.into_iter().zip(taken).filter_map(|(key_id, is_taken)| is_taken.then_some(key_id)).collect();
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).retain(|key_id| !recorded.contains(key_id));
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, (_, row)| !recorded.contains(&row.id));
+        Ok(())
+    }
+
+    fn cached_key(&self, hash: &Hash32) -> Option<Arc<ApiKey>> {
+        let cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        cached.get(hash).filter(|(read, _)| read.elapsed() < KEY_CACHED_FOR).map(|(_, row)| Arc::clone(row))
+    }
+
+    /// Reads a key's row and caches it.
+    async fn read_key(&self, ctx: &Context, hash: Hash32) -> Result<Arc<ApiKey>, Problem> {
+        let view = ctx.live(&accounts::VIEW).await?;
+        let id = view.get(&accounts::BY_HASH, &key![hash.to_string().as_str()]).await.map_err(store_problem)?;
+        let row = match id.as_deref().and_then(|id| std::str::from_utf8(id).ok()) {
+            Some(id) => key_row(ctx, id).await?,
+            None => None,
+        };
+        let known = row.filter(|row| Hash32::from_hex(&row.key_hash).is_some_and(|stored| bool::from(stored.0.ct_eq(&hash.0))));
+        let row = Arc::new(known.ok_or_else(|| invalid("the API key is unknown"))?);
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if cached.len() >= KEYS_CACHED_MAX {
+            cached.retain(|_, (read, _)| read.elapsed() < KEY_CACHED_FOR);
+            if cached.len() >= KEYS_CACHED_MAX {
+                cached.clear();
+            }
+        }
+        cached.insert(hash, (Instant::now(), Arc::clone(&row)));
+        Ok(row)
+    }
+
+    /// Forgets the cached row of a key, so that a command acts here at once.
+    fn forget(&self, key_id: &str) {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, (_, row)| row.id != key_id);
+    }
+}
+
+/// When a free key expires unless it is used before: milliseconds since 1970. `None` for keys of other tiers, which do not expire.
+#[must_use]
+pub fn unused_until(row: &ApiKey) -> Option<i64> {
+    let since = row.minted_at.max(row.last_used_at);
+    (row.tier == Tier::Free.as_str()).then(|| since.saturating_add(FREE_KEY_UNUSED_DAYS_MAX * DAY_MS))
+}
+
+/// Whether a key is neither ended nor expired at a time, in milliseconds since 1970.
+fn is_working(row: &ApiKey, now_ms: i64) -> bool {
+    (row.ends_at == 0 || row.ends_at > now_ms) && unused_until(row).is_none_or(|until| until > now_ms)
+}
+
+/// A key's row as it stands.
+async fn key_row(ctx: &Context, id: &str) -> Result<Option<ApiKey>, Problem> {
+    let view = ctx.live(&accounts::VIEW).await?;
+    let Some(bytes) = view.get(&accounts::KEYS, &key![id]).await.map_err(store_problem)? else { return Ok(None) };
+    read_row(&bytes).map(Some)
+}
+
+/// A stored row of a key.
+fn read_row(bytes: &[u8]) -> Result<ApiKey, Problem> {
+    stored(&accounts::KEYS, bytes).map(|row: Row| row.record)
+}
+
+fn invalid(detail: &str) -> Problem {
+    Problem::new(ErrorCode::KeyInvalid, detail)
+}
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,290 @@
+//! Admission and commands, with a small fold in the place of the projector.
+
+use crate::Access;
+use operation::context::Part;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use event_log::EventLog;
+use jiff::Timestamp;
+use schemas::clock::Clock;
+use schemas::position::LogOffset;
+use schemas::topics::ACCOUNTS;
+use schemas::views::accounts::LAST_USED_PRECISION_MS;
+use schemas::views::engine::{self, HeadRow};
+use serde_json::{Value, json};
+use view_store::{View, ViewStore};
+
+use super::*;
+use feed::testing::START_MS;
+use feed::testing::accounts::world;
+use operation::{Method, Words};
+
+fn address(last: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))
+}
+
+fn operation(price: Price, counted: bool) -> Operation {
+    let words = Words {
+        name: "test",
+        method: Method::Get,
+        path: "/test",
+        summary: "",
+        description: "",
+        price,
+        tool: false,
+        counted,
+        list: "",
+        errors: &[],
+        example: json!({}),
+        aliases: &[],
+    };
+    Operation::define::<Value, Value, _, _>(words, |_, _| async { Err(Problem::new(ErrorCode::Internal, "not called")) })
+}
+
+async fn admit(ctx: &Context, key: &str, operation: &Operation) -> Result<Admission, Problem> {
+    let key = Some(key.to_owned()).filter(|key| !key.is_empty());
+    Access::of(&ctx).admit(ctx, Credentials { key }, address(1), operation, false).await
+}
+
+/// Proves the life of a key: minted it works and is hashed at rest, rotated both work for a day, revoked it stops at once.
+#[tokio::test]
+async fn life_of_a_key() {
+    let (world, ctx) = world().await;
+    let free = operation(Price::Free, true);
+    let minted = Access::of(&ctx).mint(&ctx, Tier::Pro, "ann@example.org").await.unwrap();
+    let admission = admit(&ctx, minted.key.reveal(), &free).await.unwrap();
+    assert_eq!(
+        (admission.caller.tier, &admission.caller.key_id, &admission.caller.account),
+        (Tier::Pro, &minted.row.id, &minted.row.account)
+    );
+    assert_eq!(admission.rate_limit_policy, "\"day\";q=100000;w=86400, \"minute\";q=50000;w=60");
+    assert_eq!(admission.rate_limit, "\"day\";r=99999;t=86400");
+    assert!(minted.row.id.starts_with("key_") && minted.row.id.len() == 28 && minted.row.account.starts_with("acct_"));
+
+    let rotated = Access::of(&ctx).rotate(&ctx, &minted.row.id).await.unwrap();
+    assert_eq!((rotated.old.ends_at, &rotated.minted.row.account), (START_MS + DAY_MS, &minted.row.account));
+    for key in [&minted.key, &rotated.minted.key] {
+        assert!(admit(&ctx, key.reveal(), &free).await.is_ok());
+    }
+    let later = world.context(START_MS + DAY_MS);
+    assert_eq!(admit(&later, minted.key.reveal(), &free).await.unwrap_err().code, ErrorCode::KeyInvalid);
+    assert!(admit(&later, rotated.minted.key.reveal(), &free).await.is_ok());
+
+    Access::of(&ctx).revoke(&ctx, &rotated.minted.row.id).await.unwrap();
+    assert_eq!(admit(&ctx, rotated.minted.key.reveal(), &free).await.unwrap_err().code, ErrorCode::KeyInvalid);
+    for id in [rotated.minted.row.id.as_str(), "key_000000000000000000000000", ""] {
+        assert_eq!(Access::of(&ctx).revoke(&ctx, id).await.unwrap_err().code, ErrorCode::NotFound);
+        assert_eq!(Access::of(&ctx).rotate(&ctx, id).await.unwrap_err().code, ErrorCode::NotFound);
+    }
+    assert_eq!(Access::of(&ctx).list(&ctx).await.unwrap().len(), 2);
+    for stored in world.log.read(&ACCOUNTS, 0, LogOffset(0), 100, 1 << 20).await.unwrap() {
+        let text = format!("{} {:?}", String::from_utf8_lossy(&stored.record.value), stored.record.headers);
+        assert!(!text.contains("ann@") && !text.contains("example.org") && !text.contains("hw_live_"), "{text}");
+        assert!(text.contains("highwater.accounts."));
+    }
+}
+
+/// Proves that malformed, unknown and mistyped keys are refused, and tiers below the price too, without spending anything.
+#[tokio::test]
+async fn refusals() {
+    let (_world, ctx) = world().await;
+    let free = operation(Price::Free, true);
+    let business = operation(Price::Tier(Tier::Business), true);
+    let unknown = Key::random();
+    let mistyped = unknown.reveal().replacen(|c: char| c.is_ascii_digit(), "z", 1);
+    for key in ["x", "hw_live_", unknown.reveal(), mistyped.as_str()] {
+        assert_eq!(admit(&ctx, key, &free).await.unwrap_err().code, ErrorCode::KeyInvalid, "{key}");
+    }
+    assert_eq!(admit(&ctx, "", &business).await.unwrap_err().code, ErrorCode::TierTooLow);
+    let pro = Access::of(&ctx).mint(&ctx, Tier::Pro, "").await.unwrap();
+    assert_eq!(admit(&ctx, pro.key.reveal(), &business).await.unwrap_err().code, ErrorCode::TierTooLow);
+    let owner = Access::of(&ctx).mint(&ctx, Tier::Business, "").await.unwrap();
+    let policy = admit(&ctx, owner.key.reveal(), &business).await.unwrap().rate_limit_policy;
+    assert_eq!(policy, "\"day\";q=100000;w=86400, \"minute\";q=50000;w=60");
+    assert_eq!(admit(&ctx, "", &free).await.unwrap().rate_limit, "\"day\";r=99;t=86400");
+    assert!(Access::of(&ctx).mint(&ctx, Tier::Anonymous, "").await.is_err());
+}
+
+/// Proves that the hour in which a key was used is recorded, once however often it is used, and that a key which is not used has none.
+#[tokio::test]
+async fn last_use() {
+    let (world, ctx) = world().await;
+    let free = operation(Price::Free, true);
+    let [used, unused] =
+        [Access::of(&ctx).mint(&ctx, Tier::Pro, "").await.unwrap(), Access::of(&ctx).mint(&ctx, Tier::Pro, "").await.unwrap()];
+    let appended = async || ctx.log.end(&ACCOUNTS, 0).await.unwrap().0;
+    let before = appended().await;
+    for _ in 0..3 {
+        admit(&ctx, used.key.reveal(), &free).await.unwrap();
+    }
+    Access::of(&ctx).record_uses(&ctx).await.unwrap();
+    Access::of(&ctx).record_uses(&ctx).await.unwrap();
+    assert_eq!(appended().await - before, 1);
+    let last = async |id: &str| Access::of(&ctx).list(&ctx).await.unwrap().into_iter().find(|key| key.id == id).unwrap().last_used_at;
+    assert_eq!((last(&used.row.id).await, last(&unused.row.id).await), (hour_of(START_MS), 0));
+
+    // What is recorded is not recorded again in the same hour, by another node either; in the next one it is.
+    for (later_ms, uses) in [(0, 0), (LAST_USED_PRECISION_MS, 1)] {
+        let other = world.context(START_MS + later_ms);
+        admit(&other, used.key.reveal(), &free).await.unwrap();
+        let before = appended().await;
+        Access::of(&other).record_uses(&other).await.unwrap();
+        assert_eq!(appended().await - before, uses, "{later_ms} ms later");
+    }
+    assert_eq!(last(&used.row.id).await, hour_of(START_MS + LAST_USED_PRECISION_MS));
+}
+
+/// Proves that 16 tasks together get exactly the 100 calls of an address, that the last one reads 0 and the next ones 429 with the pause
+/// to midnight; that what is not counted goes on, and that others are not touched.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn exact_quota() {
+    let (world, _) = world().await;
+    let ctx = world.context(START_MS + DAY_MS - 90_500);
+    let free = Arc::new(operation(Price::Free, true));
+    let tasks: Vec<_> = (0..16)
+        .map(|_| {
+            let (ctx, free) = (Arc::clone(&ctx), Arc::clone(&free));
+            tokio::spawn(async move {
+                let mut answers = Vec::new();
+                for _ in 0..10 {
+                    answers.push(admit(&ctx, "", &free).await);
+                }
+                answers
+            })
+        })
+        .collect();
+    let (mut left, mut refused) = (Vec::new(), 0);
+    for task in tasks {
+        for answer in task.await.unwrap() {
+            match answer {
+                Ok(admission) => left.push(admission.rate_limit),
+                Err(problem) => {
+                    assert_eq!((problem.code, problem.retry_after_s), (ErrorCode::RateLimited, 91));
+                    refused += 1;
+                }
+            }
+        }
+    }
+    let mut wanted: Vec<String> = (0..100).map(|r| format!("\"day\";r={r};t=91")).collect();
+    left.sort();
+    wanted.sort();
+    assert_eq!((left, refused), (wanted, 60));
+    assert_eq!(admit(&ctx, "", &operation(Price::Free, false)).await.unwrap().rate_limit, "");
+    assert!(Access::of(&ctx).admit(&ctx, Credentials::default(), address(2), &free, false).await.is_ok());
+    Access::of(&ctx).release_all(&ctx).await.unwrap();
+    let next_day = world.context(START_MS + DAY_MS);
+    assert_eq!(admit(&next_day, "", &free).await.unwrap().rate_limit, "\"day\";r=99;t=86400");
+}
+
+fn minted(free: FreeKey) -> MintedKey {
+    match free {
+        FreeKey::Minted(minted) => minted,
+        FreeKey::Repeated(row) => panic!("{} was minted before", row.id),
+    }
+}
+
+/// Proves that free keys are limited by the caller's network address alone, IPv6 by /48, and that no number of keys made for a stranger's e-mail
+/// address keeps its owner from one.
+#[tokio::test]
+async fn minting_is_limited_by_address() {
+    let (_world, ctx) = world().await;
+    let mint = async |email: &str, address: IpAddr| Access::of(&ctx).mint_free(&ctx, email, address, None).await;
+    for _ in 0..20 {
+        mint("ann@example.org", address(1)).await.unwrap();
+    }
+    for email in ["ann@example.org", "bob@example.org"] {
+        let problem = mint(email, address(1)).await.unwrap_err();
+        assert_eq!((problem.code, problem.retry_after_s), (ErrorCode::RateLimited, 86_400));
+    }
+    let owner = minted(mint("Ann@example.org", address(2)).await.unwrap());
+    assert!(admit(&ctx, owner.key.reveal(), &operation(Price::Free, true)).await.is_ok());
+
+    let v6 = |text: &str| text.parse::<IpAddr>().unwrap();
+    for n in 0..20 {
+        mint("c@example.org", v6(&format!("2001:db8:1:{n:x}::{n:x}"))).await.unwrap();
+    }
+    assert_eq!(mint("d@example.org", v6("2001:db8:1:ffff::1")).await.unwrap_err().code, ErrorCode::RateLimited);
+    assert!(mint("d@example.org", v6("2001:db8:2::1")).await.is_ok());
+    assert_eq!(mint("d@example.org", v6("::ffff:192.0.2.1")).await.unwrap_err().code, ErrorCode::RateLimited, "IPv4 within IPv6");
+}
+
+/// Proves that a repeated request gets the row of the key that it minted and never the key, at once or later, and that it does not count twice.
+#[tokio::test]
+async fn a_repeated_mint_shows_no_key() {
+    let (_world, ctx) = world().await;
+    let mint = async |email: &str, once: &str| Access::of(&ctx).mint_free(&ctx, email, address(3), Some(once)).await.unwrap();
+    let both = tokio::join!(mint("a@example.org", "once"), mint("a@example.org", "once"));
+    let (first, row) = match both {
+        (FreeKey::Minted(first), FreeKey::Repeated(row)) | (FreeKey::Repeated(row), FreeKey::Minted(first)) => (first, row),
+        other => panic!("one of two is minted, not {other:?}"),
+    };
+    assert_eq!(first.row, row);
+    assert!(admit(&ctx, first.key.reveal(), &operation(Price::Free, true)).await.is_ok());
+    for _ in 0..30 {
+        let FreeKey::Repeated(again) = mint("a@example.org", "once").await else { panic!("it was minted before") };
+        assert_eq!((&again.id, &again.account, &again.tier), (&row.id, &row.account, &row.tier));
+    }
+    for (email, once) in [("a@example.org", "twice"), ("b@example.org", "once")] {
+        let other = minted(mint(email, once).await);
+        assert_ne!((other.key.reveal(), &other.row.id), (first.key.reveal(), &first.row.id));
+    }
+}
+
+/// Proves that a free key expires after 90 days without use, counted from its last use, that it is not rotated then, and that no other key expires.
+#[tokio::test]
+async fn unused_free_keys_expire() {
+    let (world, ctx) = world().await;
+    let free = operation(Price::Free, true);
+    let [used, unused] = ["a@example.org", "b@example.org"].map(|email| (email, address(4)));
+    let used = minted(Access::of(&ctx).mint_free(&ctx, used.0, used.1, None).await.unwrap());
+    let unused = minted(Access::of(&ctx).mint_free(&ctx, unused.0, unused.1, None).await.unwrap());
+    let paid = Access::of(&ctx).mint(&ctx, Tier::Pro, "").await.unwrap();
+    let last = world.context(START_MS + FREE_KEY_UNUSED_DAYS_MAX * DAY_MS - 1);
+    for key in [&used.key, &paid.key] {
+        admit(&last, key.reveal(), &free).await.unwrap();
+    }
+    Access::of(&last).record_uses(&last).await.unwrap();
+
+    let later = world.context(START_MS + FREE_KEY_UNUSED_DAYS_MAX * DAY_MS);
+    let problem = admit(&later, unused.key.reveal(), &free).await.unwrap_err();
+    assert_eq!(problem.code, ErrorCode::KeyInvalid);
+    assert!(problem.detail.contains("expired after 90 days without use"), "{}", problem.detail);
+    assert_eq!(Access::of(&later).rotate(&later, &unused.row.id).await.unwrap_err().code, ErrorCode::NotFound);
+    Access::of(&later).record_uses(&later).await.unwrap();
+    assert!(admit(&later, unused.key.reveal(), &free).await.is_err(), "a refused use does not revive it");
+    assert!(admit(&later, used.key.reveal(), &free).await.is_ok());
+
+    let rows = Access::of(&later).list(&later).await.unwrap();
+    let of = |id: &str| unused_until(rows.iter().find(|row| row.id == id).unwrap());
+    assert_eq!(of(&unused.row.id), Some(START_MS + FREE_KEY_UNUSED_DAYS_MAX * DAY_MS));
+    assert_eq!((of(&used.row.id) > of(&unused.row.id), of(&paid.row.id)), (true, None));
+    let much_later = world.context(START_MS + 10 * 365 * DAY_MS);
+    assert!(admit(&much_later, paid.key.reveal(), &free).await.is_ok());
+    assert!(admit(&much_later, used.key.reveal(), &free).await.is_err());
+}
+
+/// Proves that two commands on one key at once both take effect, one on top of the other.
+#[tokio::test]
+async fn commands_chain() {
+    let (world, ctx) = world().await;
+    let minted = Access::of(&ctx).mint(&ctx, Tier::Free, "").await.unwrap();
+    let access = Access::of(&ctx);
+    let rotations = (0..4).map(|_| access.rotate(&ctx, &minted.row.id));
+    let done = futures_util::future::join_all(rotations).await;
+    assert!(done.iter().all(Result::is_ok));
+    assert_eq!(Access::of(&ctx).list(&ctx).await.unwrap().len(), 5);
+    let heads = world.store.live(&engine::VIEW).await.unwrap();
+    let head = heads.get(&engine::HEADS, &key![ACCOUNTS.name, minted.row.id.as_str()]).await.unwrap().unwrap();
+    assert_eq!(HeadRow::from_bytes(&head).unwrap().head.version, 5);
+}
+
+/// Proves that a clock that is not fixed serves as well (the other tests fix it).
+#[tokio::test]
+async fn system_clock() {
+    let (world, _) = world().await;
+    let ctx = world.context(START_MS);
+    let ctx = Arc::into_inner(ctx).unwrap().with_clock(Clock::System);
+    let minted = Access::of(&ctx).mint(&ctx, Tier::Free, "").await.unwrap();
+    assert!((Timestamp::now().as_millisecond() - minted.row.minted_at).abs() < 60_000);
+}

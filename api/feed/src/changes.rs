@@ -1,0 +1,196 @@
+//! The operation `changes`, the same for every service: the feed of what changed, from a cursor on.
+//!
+//! A page is spliced from stored bytes. Everything else in the answer follows from the positions it names, so that its ETag is known
+//! before its body.
+
+use crate::Feeds;
+use operation::context::Part;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
+use serde::Serialize;
+use serde_json::{Value, json};
+use view_store::feed::{FeedReader, Page};
+
+use super::etag::{etag, has_it};
+use super::history::{history_from, shallow_note};
+use super::notes::sample;
+use super::page::Place;
+use super::position::{self, DAY_MS, LAG_WITHIN, Position, lagging, log_end, parse_date, start_ms};
+use super::reading::Reading;
+use super::start::{catch_up, later, start};
+use super::{Source, cursor};
+use operation::context::{Context, store_problem};
+use operation::metrics;
+use operation::problem::Problem;
+use operation::{Answer, Body, Call, Event, Form, Method, Operation, Price, Words};
+
+/// Changes whenever the same positions are answered with other bytes.
+const RENDERING: &str = "1";
+
+/// One change.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Change<R> {
+    /// What happened: `new`, or `modified`.
+    pub event: String,
+    /// Number of the change within the service: rises by 1 or more from change to change.
+    pub seq: u64,
+    /// When it was recorded, RFC 3339 in UTC. Never goes back.
+    pub recorded_at: String,
+    /// The record after the change.
+    pub record: R,
+}
+
+/// A page of changes.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Changes<R> {
+    /// The changes, oldest first.
+    pub changes: Vec<Change<R>>,
+    /// Where the page stands.
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// The operation for one service, whose records are `R`.
+pub fn operation<R: JsonSchema + 'static>(source: Source, example: Value) -> Operation {
+    let words = Words {
+        name: "changes",
+        method: Method::Get,
+        path: "/v1/changes",
+        summary: "What changed since a cursor, oldest first: new and modified records.",
+        description: "Poll it with the cursor of the last answer to see every change exactly once. `hasMore` says whether to ask again at \
+            once. `from` and `to` name the range of `seq` that a page covers; ranges join, so that you can prove that nothing was skipped \
+            (changes that concern no reader have a `seq` too and are left out). Cursors survive restarts, rebuilds and upgrades. A page \
+            may be shorter than `limit` while `hasMore` is true. As NDJSON, one change a line, the next cursor is in the header \
+            `Next-Cursor`.",
+        price: Price::Free,
+        tool: true,
+        counted: true,
+        list: "changes",
+        errors: &[ErrorCode::CursorInvalid, ErrorCode::FilterChanged, ErrorCode::AsOfInvalid],
+        example,
+        aliases: &[],
+    };
+    Operation::define::<Reading, Changes<R>, _, _>(words, move |call, arguments| answer(source, call, arguments))
+}
+
+/// An example that gives an answer for every service.
+#[must_use]
+pub fn example() -> Value {
+    json!({ "start": "earliest", "limit": 10 })
+}
+
+async fn answer(source: Source, call: Call, reading: Reading) -> Result<Answer, Problem> {
+    let (ctx, mut notes) = (&call.context, Vec::new());
+    reading.check(&call)?;
+    let limit = reading.limit_of(&call, &mut notes);
+    let mut at = position::position(ctx, &source, reading.as_of.as_deref()).await?;
+    let after = match &reading.cursor {
+        Some(text) => {
+            let seq = cursor::decode(&ctx.secrets, source.service, "", text)?;
+            if seq > at.last {
+                at = catch_up(ctx, &source, seq, at, reading.as_of.is_some()).await?;
+            }
+            seq
+        }
+        None => start(ctx, &source, reading.start.as_deref(), &at).await?,
+    };
+    let after = sample(&call, &source, &at, after, &mut notes).await?;
+    let deadline = reading.deadline();
+    let (reader, page) = loop {
+        let reader = Feeds::of(ctx).reader(&source, Arc::clone(&at.view));
+        let page = reader.page(after, at.seq, limit).await.map_err(store_problem)?;
+        // What concerns no reader is passed over, and the page covers it.
+        if page.shown > 0 || page.to < at.seq.0 {
+            break (reader, page);
+        }
+        match later(ctx, &source, &at, deadline).await? {
+            Some(later) => at = later,
+            None => break (reader, page),
+        }
+    };
+    let has_more = page.to < at.seq.0;
+    let from_ms = history_from(ctx, &source, &at.view, at.last.0).await?;
+    notes.extend(shallow_note(from_ms.filter(|_| at.seq.0 > 0), at.now.as_millisecond()).map(str::to_owned));
+    let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
+    let etag = etag(&[
+        RENDERING,
+        source.service,
+        &page.from.to_string(),
+        &page.to.to_string(),
+        if has_more { "more" } else { "end" },
+        note.as_deref().unwrap_or_default(),
+        call.caller.tier.as_str(),
+        call.form.as_str(),
+    ]);
+    let next_cursor = cursor::encode(&ctx.secrets, source.service, Seq(page.to), "");
+    let body = if has_it(call.if_none_match.as_deref(), &etag) {
+        Body::NotModified
+    } else if call.form == Form::Lines {
+        metrics::published(source.service, page.shown);
+        Body::Lines(lines(&reader, &page).await?.into_iter().map(|(_, line)| line).collect())
+    } else if call.form == Form::Events {
+        metrics::published(source.service, page.shown);
+        let event = |(seq, data)| Event { id: cursor::encode(&ctx.secrets, source.service, Seq(seq), ""), data };
+        Body::Events(lines(&reader, &page).await?.into_iter().map(event).collect())
+    } else {
+        metrics::published(source.service, page.shown);
+        // A cursor may stand ahead of what is asked for with `asOf`.
+        let standing = Feeds::of(ctx).standing(&source, at.view.as_ref(), Seq(page.to.min(at.last.0)), at.last).await?;
+        let place = Place {
+            cursor: next_cursor.clone(),
+            has_more,
+            from: page.from,
+            to: page.to,
+            through_date: standing.through_date,
+            snapshot_count: standing.snapshot_count,
+            note,
+        };
+        Body::Parts(splice(page, &place)?)
+    };
+    Ok(Answer { body, etag, next_cursor, status: 200 })
+}
+
+/// The answer in pieces: the stored bytes of the page between what frames them.
+fn splice(page: Page, place: &Place) -> Result<Vec<Bytes>, Problem> {
+    let mut parts = Vec::with_capacity(page.parts.len() * 2 + 2);
+    parts.push(Bytes::from_static(b"{\"changes\":["));
+    for (i, part) in page.parts.into_iter().enumerate() {
+        if i > 0 {
+            parts.push(Bytes::from_static(b","));
+        }
+        parts.push(part);
+    }
+    let mut rest = vec![b']', b','];
+    let written = serde_json::to_vec(place).map_err(|error| {
+        tracing::error!(%error, "an answer cannot be written as JSON");
+        Problem::new(ErrorCode::Internal, "the answer could not be written")
+    })?;
+    // The object's opening brace was written before the array.
+    rest.extend_from_slice(written.get(1..).unwrap_or_default());
+    parts.push(Bytes::from(rest));
+    Ok(parts)
+}
+
+/// The changes of a page one by one, with their seq.
+async fn lines(reader: &FeedReader, page: &Page) -> Result<Vec<(u64, Bytes)>, Problem> {
+    let mut lines = Vec::with_capacity(page.shown);
+    let mut seq = page.from;
+    while seq <= page.to {
+        let block = reader.block(Seq(seq)).await.map_err(store_problem)?;
+        let last = (block.first_seq() + block.len() as u64 - 1).min(page.to);
+        for seq in seq..=last {
+            let at = usize::try_from(seq - block.first_seq()).unwrap_or(usize::MAX);
+            if block.shown(at) {
+                lines.push((seq, block.elements(at, at + 1)));
+            }
+        }
+        seq = last + 1;
+    }
+    Ok(lines)
+}

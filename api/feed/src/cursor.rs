@@ -1,0 +1,150 @@
+//! Cursors: opaque, versioned, authenticated. One holds its service, the seq after which to go on, and the filter it was made under.
+//!
+//! Promises: the same place gives the same bytes, on every node that shares the master key; a cursor never expires; any changed,
+//! missing or added byte is noticed. Layout: version u8, key generation u8, length of the service's name u8, the name, seq u64 big
+//! endian, the filter, the first 16 bytes of HMAC-SHA256 over all before; base64url without padding.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::Mac;
+use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
+
+use operation::problem::Problem;
+use operation::secrets::{CURSOR_GENERATION, Secrets};
+
+const VERSION: u8 = 1;
+const TAG_BYTES: usize = 16;
+/// The longest cursor read, in characters. One that goes from a filter to another holds both, each with texts of hundreds of characters.
+const CHARS_MAX: usize = 16_384;
+
+/// The cursor that stands after `seq` of a service's changes, under a filter in canonical form (empty for none).
+#[must_use]
+pub fn encode(secrets: &Secrets, service: &str, seq: Seq, filter: &str) -> String {
+    let mut bytes = Vec::with_capacity(3 + service.len() + 8 + filter.len() + TAG_BYTES);
+    bytes.extend_from_slice(&[VERSION, CURSOR_GENERATION, u8::try_from(service.len()).unwrap_or(u8::MAX)]);
+    bytes.extend_from_slice(service.as_bytes());
+    bytes.extend_from_slice(&seq.0.to_be_bytes());
+    bytes.extend_from_slice(filter.as_bytes());
+    if let Some(mut mac) = secrets.cursor(CURSOR_GENERATION) {
+        mac.update(&bytes);
+        bytes.extend_from_slice(&mac.finalize().into_bytes()[..TAG_BYTES]);
+    }
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// Where a cursor stands.
+///
+/// # Errors
+/// `cursor-invalid` with the reason; `filter-changed` when it is ours and was made under another filter.
+pub fn decode(secrets: &Secrets, service: &str, filter: &str, cursor: &str) -> Result<Seq, Problem> {
+    let (seq, made_under) = read(secrets, service, cursor)?;
+    if made_under == filter { Ok(seq) } else { Err(filter_changed()) }
+}
+
+/// Where a cursor stands, and the filter that it was made under.
+///
+/// # Errors
+/// `cursor-invalid` with the reason.
+pub fn read(secrets: &Secrets, service: &str, cursor: &str) -> Result<(Seq, String), Problem> {
+    if cursor.is_empty() {
+        return Err(invalid("the cursor is empty; leave it out to start anew"));
+    }
+    if cursor.len() > CHARS_MAX {
+        return Err(invalid("the cursor is too long to be one of ours"));
+    }
+    let foreign = || invalid("the cursor was not made here, or was changed on its way");
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| foreign())?;
+    let (signed, tag) = bytes.split_last_chunk::<TAG_BYTES>().ok_or_else(foreign)?;
+    let (version, generation, rest) = match signed {
+        [version, generation, rest @ ..] => (*version, *generation, rest),
+        _ => return Err(foreign()),
+    };
+    if version != VERSION {
+        return Err(invalid("the cursor has a version that is not known here"));
+    }
+    let mut mac = secrets.cursor(generation).ok_or_else(foreign)?;
+    mac.update(signed);
+    mac.verify_truncated_left(tag).map_err(|_| foreign())?;
+    let (name_len, rest) = rest.split_first().ok_or_else(foreign)?;
+    let (name, rest) = rest.split_at_checked(usize::from(*name_len)).ok_or_else(foreign)?;
+    let (seq, made_under) = rest.split_first_chunk::<8>().ok_or_else(foreign)?;
+    if name != service.as_bytes() {
+        return Err(invalid(&format!("the cursor is of the service {}, not of {service}", String::from_utf8_lossy(name))));
+    }
+    let filter = String::from_utf8(made_under.to_vec()).map_err(|_| foreign())?;
+    Ok((Seq(u64::from_be_bytes(*seq)), filter))
+}
+
+/// A cursor that was made under another filter.
+pub fn filter_changed() -> Problem {
+    let detail = "the cursor was made under another filter; ask with that filter, with `rebase=true` where that is offered, or start anew \
+        without a cursor";
+    Problem { parameter: "cursor".to_owned(), ..Problem::new(ErrorCode::FilterChanged, detail) }
+}
+
+/// A cursor that cannot be used.
+pub fn invalid(reason: &str) -> Problem {
+    Problem { parameter: "cursor".to_owned(), ..Problem::new(ErrorCode::CursorInvalid, reason) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets() -> Secrets {
+        Secrets::from_master(&[7; 32]).unwrap()
+    }
+
+    /// Proves that a cursor reads back, and that the same place gives the same bytes.
+    #[test]
+    fn reads_back() {
+        for (seq, filter) in [(0, ""), (1, "agency=FDA"), (u64::MAX, "x")] {
+            let cursor = encode(&secrets(), "recalls", Seq(seq), filter);
+            assert_eq!(cursor, encode(&secrets(), "recalls", Seq(seq), filter));
+            assert_eq!(decode(&secrets(), "recalls", filter, &cursor), Ok(Seq(seq)));
+        }
+    }
+
+    /// Proves that every changed, missing or added byte or character is refused as `cursor-invalid`.
+    #[test]
+    fn forged() {
+        let cursor = encode(&secrets(), "recalls", Seq(12_345), "");
+        let bytes = URL_SAFE_NO_PAD.decode(&cursor).unwrap();
+        let refused = |text: &str| {
+            let problem = decode(&secrets(), "recalls", "", text).unwrap_err();
+            assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::CursorInvalid, "cursor"), "{text}");
+            assert!(!problem.detail.is_empty());
+        };
+        for at in 0..bytes.len() {
+            for flip in [1, 0x80, 0xff] {
+                let mut changed = bytes.clone();
+                changed[at] ^= flip;
+                refused(&URL_SAFE_NO_PAD.encode(changed));
+            }
+        }
+        for at in 0..cursor.len() {
+            refused(&cursor[..at]);
+            let other = if &cursor[at..=at] == "A" { "B" } else { "A" };
+            refused(&format!("{}{other}{}", &cursor[..at], &cursor[at + 1..]));
+        }
+        for text in
+            ["", " ", "abc", "=", "é", &format!("{cursor}="), &format!("{cursor}A"), &"A".repeat(CHARS_MAX), &"A".repeat(CHARS_MAX + 1)]
+        {
+            refused(text);
+        }
+        let stranger = Secrets::from_master(&[8; 32]).unwrap();
+        refused(&encode(&stranger, "recalls", Seq(12_345), ""));
+    }
+
+    /// Proves that a cursor of another service is refused by name and one of another filter with 409.
+    #[test]
+    fn foreign_and_other_filter() {
+        let cursor = encode(&secrets(), "labs", Seq(1), "");
+        let problem = decode(&secrets(), "recalls", "", &cursor).unwrap_err();
+        assert_eq!(problem.code, ErrorCode::CursorInvalid);
+        assert!(problem.detail.contains("labs"));
+        let cursor = encode(&secrets(), "recalls", Seq(1), "a=1");
+        assert_eq!(decode(&secrets(), "recalls", "a=2", &cursor).unwrap_err().code, ErrorCode::FilterChanged);
+    }
+}

@@ -1,0 +1,302 @@
+//! Pages under filters, over a view of plain records: what is found, what cursors hold, what a changed filter tells, and who is woken.
+
+use crate::Feeds;
+use operation::context::Part;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::task::Poll;
+
+use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
+use serde_json::{Value, json};
+
+use super::position::position;
+use super::query::Query;
+use super::query::newest;
+use super::select::{Selection, Way};
+use super::testing::{Chance, call};
+use super::things::{
+    LARGE, SMALL, Thing, Things, Wants, after, answer, at_cursor, at_ms, filters, keyed, page, query, seqs, thing_by_chance,
+};
+use super::{cursor, names};
+use operation::{Body, Call, Form};
+
+/// Proves that pages of any size under any filter join without a gap and give each change that fits once, in order, with what the record
+/// was before: where terms are read over many partitions, where one has more than is read at once, and where all changes are looked at.
+#[tokio::test]
+async fn pages_join_under_every_filter() {
+    for (tables, changes) in [(&SMALL, 900), (&LARGE, 4_500)] {
+        let things = Things::filled(tables, 11, changes).await;
+        let (ctx, feed, mut chance) = (things.context(), things.feed(Some(7)), Chance(12));
+        for wants in filters() {
+            let expected: Vec<Value> = things
+                .shown(&wants, u64::MAX)
+                .into_iter()
+                .map(|told| {
+                    let event = if told.before.is_some() { "modified" } else { "new" };
+                    json!({ "event": event, "seq": told.seq, "record": told.after, "before": told.before })
+                })
+                .collect();
+            let (mut got, mut to, mut question) = (Vec::new(), 0, query(wants.clone()));
+            question.asked.before = true;
+            loop {
+                question.asked.reading.limit = 1 + chance.below(200);
+                let page = page(&keyed(&ctx), &feed, question.clone()).await;
+                assert_eq!(page["from"], to + 1, "{wants:?}");
+                let (end, own) = (page["to"].as_u64().unwrap(), seqs(&page));
+                assert!(
+                    own.len() <= question.asked.reading.limit && own.iter().all(|seq| (to + 1..=end).contains(seq)),
+                    "{wants:?}: {page}"
+                );
+                assert_eq!(page["hasMore"], end < things.checkpoint.seq);
+                assert!(end > to, "a page gets on: {wants:?}");
+                got.extend(page["things"].as_array().unwrap().clone());
+                (to, question) = (end, after(question, &page));
+                if page["hasMore"] == false {
+                    break;
+                }
+            }
+            assert_eq!(got, expected, "{wants:?}");
+            let end = page(&keyed(&ctx), &feed, question).await;
+            assert_eq!((&end["from"], &end["to"], seqs(&end).len()), (&json!(to + 1), &json!(to), 0));
+        }
+    }
+}
+
+/// Proves the same of reading backwards, from any change on, and that the newest changes are those of the model.
+#[tokio::test]
+async fn backwards() {
+    for (tables, changes) in [(&SMALL, 900), (&LARGE, 4_500)] {
+        let things = Things::filled(tables, 13, changes).await;
+        let (ctx, feed, mut chance) = (things.context(), things.feed(None), Chance(14));
+        let at = position(&ctx, &feed.source, None).await.unwrap();
+        for wants in filters() {
+            let own = [wants.clone()];
+            let selection = Selection::new(&ctx, &feed.source, tables, &at, &own).await.unwrap();
+            let begin = 1 + chance.below(changes) as u64;
+            let low = chance.below(usize::try_from(begin).unwrap()) as u64;
+            let (mut upto, mut got) = (begin, Vec::new());
+            while upto > low {
+                let limit = 1 + chance.below(60);
+                let found = selection.find(Seq(low), Seq(upto), limit, Way::Backwards).await.unwrap();
+                assert!(found.to <= upto && found.to > low && found.changes.len() <= limit, "{wants:?}");
+                assert!(found.changes.iter().all(|change| (found.to..=upto).contains(&change.seq)));
+                got.extend(found.changes.into_iter().map(|change| change.seq));
+                upto = found.to - 1;
+            }
+            let mut expected: Vec<u64> = things.shown(&wants, begin).into_iter().map(|told| told.seq).filter(|seq| *seq > low).collect();
+            expected.reverse();
+            assert_eq!(got, expected, "{wants:?} {low}..={begin}");
+            let found = newest(&ctx, &feed, &at, &wants, Seq(0), 40).await.unwrap();
+            let note = found.of_list();
+            let newest: Vec<u64> = things.shown(&wants, u64::MAX).into_iter().rev().take(40).map(|told| told.seq).collect();
+            assert_eq!((found.changes.into_iter().map(|change| change.seq).collect::<Vec<_>>(), note), (newest, None), "{wants:?}");
+        }
+    }
+}
+
+/// Proves that parts of names find what was written after the names were first read, by following the feed; names of a generation of its
+/// own are read anew.
+#[tokio::test]
+async fn names_are_followed() {
+    let mut things = Things::filled(&SMALL, 15, 100).await;
+    let mut chance = Chance(16);
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let wants = Wants { name: Some("odd".to_owned()), ..Wants::default() };
+    let mut seen = query(wants.clone());
+    for round in 0..40 {
+        let found = page(&keyed(&ctx), &feed, seen.clone()).await;
+        seen = after(seen, &found);
+        let odd = Thing { name: format!("An ODD one {round}"), ..thing_by_chance(&mut chance) };
+        let seq = things.change(&odd);
+        things.fill(&mut chance, 5).await;
+        let found = page(&keyed(&ctx), &feed, seen.clone()).await;
+        assert!(seqs(&found).contains(&seq), "{found}");
+        let generation = things.view.generation();
+        let all: Arc<names::Names<Thing>> = Feeds::of(&ctx).names(&feed.source, things.tables, generation);
+        let reader = Feeds::of(&ctx).reader(&feed.source, Arc::clone(&things.view));
+        let values = all.at(&reader, "name", Seq(things.checkpoint.seq)).await.unwrap();
+        let known: BTreeSet<String> = things.told.iter().map(|told| schemas::views::records::normal(&told.after.name)).collect();
+        assert_eq!(*values, known);
+        let fresh: Arc<names::Names<Thing>> = Feeds::of(&things.context()).names(&feed.source, things.tables, generation);
+        assert_eq!(*fresh.at(&reader, "name", Seq(things.checkpoint.seq)).await.unwrap(), known, "read from the table");
+    }
+}
+
+/// Proves that a cursor is refused under another filter, and that with `rebase` it tells, in pages of any size, exactly by what the two
+/// filters differ over the things as they stood at the cursor, however they changed since; then the feed goes on at the cursor.
+#[tokio::test]
+async fn a_changed_filter_tells_the_difference() {
+    let things = Things::filled(&SMALL, 17, 1_200).await;
+    let (ctx, feed, mut chance) = (things.context(), things.feed(None), Chance(18));
+    let (all, last) = (filters(), things.checkpoint.seq);
+    for _ in 0..60 {
+        let (old, new) = (all[chance.below(all.len())].clone(), all[chance.below(all.len())].clone());
+        let at = [0, last, chance.below(1_200) as u64][chance.below(3)];
+        let stands = cursor::encode(&ctx.secrets, "things", Seq(at), &crate::filter::Filter::canonical(&old));
+        let mut question = at_cursor(query(new.clone()), stands);
+        if old == new {
+            question.asked.rebase = chance.below(2) == 0;
+        } else {
+            let problem = answer(&keyed(&ctx), &feed, question.clone()).await.unwrap_err();
+            assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::FilterChanged, "cursor"));
+            question.asked.rebase = true;
+            let mut events = keyed(&ctx);
+            events.form = Form::Events;
+            assert_eq!(answer(&events, &feed, question.clone()).await.unwrap_err().parameter, "rebase");
+            let mut told: BTreeMap<String, (String, Value)> = BTreeMap::new();
+            loop {
+                question.asked.reading.limit = 1 + chance.below(90);
+                let page = page(&keyed(&ctx), &feed, question.clone()).await;
+                assert_eq!((&page["from"], &page["to"]), (&json!(at + 1), &json!(at)), "nothing behind the cursor is covered yet");
+                for item in page["things"].as_array().unwrap() {
+                    let told = told.insert(
+                        item["record"]["id"].as_str().unwrap().to_owned(),
+                        (item["event"].as_str().unwrap().to_owned(), item["record"].clone()),
+                    );
+                    assert_eq!(told, None, "each once");
+                }
+                question = after(question, &page);
+                // It goes on by itself, once it was begun; under a third filter it does not.
+                question.asked.rebase = chance.below(2) == 0;
+                let made_under = cursor::read(&ctx.secrets, "things", question.asked.reading.cursor.as_deref().unwrap()).unwrap().1;
+                if !made_under.starts_with('\u{1}') {
+                    assert_eq!(page["hasMore"], at < last);
+                    break;
+                }
+                assert_eq!(page["hasMore"], true);
+                let third = Wants { kind: Some("third".to_owned()), ..Wants::default() };
+                let mut other = Query { filter: third, ..question.clone() };
+                other.asked.rebase = true;
+                let refused = answer(&keyed(&ctx), &feed, other).await;
+                assert_eq!(refused.unwrap_err().code, ErrorCode::FilterChanged);
+            }
+            let standing = things.standing(at);
+            let differ = standing.into_values().filter_map(|thing| match (old.takes(thing), new.takes(thing)) {
+                (true, false) => Some((thing.id.clone(), ("removed".to_owned(), json!(thing)))),
+                (false, true) => Some((thing.id.clone(), ("added".to_owned(), json!(thing)))),
+                _ => None,
+            });
+            assert_eq!(told, differ.collect(), "{old:?} to {new:?} at {at}");
+        }
+        question.asked.reading.limit = 7;
+        let goes_on = page(&keyed(&ctx), &feed, question).await;
+        let next: Vec<u64> = things.shown(&new, u64::MAX).into_iter().map(|told| told.seq).filter(|seq| *seq > at).take(7).collect();
+        assert_eq!((&goes_on["from"], seqs(&goes_on)), (&json!(at + 1), next), "{new:?} after {at}");
+    }
+}
+
+/// Proves that a reader without a key is shown the last days, by pages and by what a changed filter tells, and is told so.
+#[tokio::test]
+async fn without_a_key_the_last_days_are_shown() {
+    let things = Things::filled(&SMALL, 19, 1_500).await;
+    let (ctx, feed, last) = (things.context(), things.feed(Some(7)), things.checkpoint.seq);
+    // One change every ten minutes; now is ten minutes after the last.
+    let begin = last + 1 - 7 * 144;
+    let wants = Wants { kind: Some("b".to_owned()), ..Wants::default() };
+    let mut question = query(wants.clone());
+    let (mut got, mut from) = (Vec::new(), begin);
+    loop {
+        let page = page(&call(&ctx), &feed, question.clone()).await;
+        assert_eq!(page["from"], from);
+        assert!(page["note"].as_str().unwrap().contains("7 days") && page["note"].as_str().unwrap().contains("25"), "{page}");
+        assert!(seqs(&page).len() <= 25);
+        got.extend(seqs(&page));
+        from = page["to"].as_u64().unwrap() + 1;
+        question = after(question, &page);
+        if page["hasMore"] == false {
+            break;
+        }
+    }
+    let expected: Vec<u64> = things.shown(&wants, u64::MAX).into_iter().map(|told| told.seq).filter(|seq| *seq >= begin).collect();
+    assert_eq!(got, expected);
+
+    question.filter = Wants { kind: Some("c".to_owned()), ..Wants::default() };
+    question.asked.rebase = true;
+    let mut told = 0;
+    loop {
+        let page = page(&call(&ctx), &feed, question.clone()).await;
+        assert!(seqs(&page).iter().all(|seq| *seq >= begin), "{page}");
+        told += seqs(&page).len();
+        question = after(question, &page);
+        if page["hasMore"] == false {
+            break;
+        }
+    }
+    assert!(told > 0);
+}
+
+/// Proves that `asOf` shows the changes recorded until then and no later, also to a cursor that stands beyond it, whatever came since.
+#[tokio::test]
+async fn as_of_ends_where_it_says() {
+    let things = Things::filled(&SMALL, 20, 700).await;
+    let (ctx, feed, mut chance) = (things.context(), things.feed(None), Chance(21));
+    for wants in filters() {
+        let seq = 1 + chance.below(usize::try_from(things.checkpoint.seq).unwrap()) as u64;
+        let as_of = schemas::clock::rfc3339(at_ms(seq) + i64::try_from(chance.below(600_000)).unwrap());
+        let mut question = query(wants.clone());
+        (question.asked.reading.as_of, question.asked.reading.wait) = (Some(as_of), 30);
+        let mut got = Vec::new();
+        let (mut to, mut more) = (0, true);
+        while more {
+            let page = page(&keyed(&ctx), &feed, question.clone()).await;
+            got.extend(seqs(&page));
+            (to, more) = (page["to"].as_u64().unwrap(), page["hasMore"] == true);
+            question = after(question, &page);
+        }
+        assert_eq!((to, got), (seq, things.shown(&wants, seq).into_iter().map(|told| told.seq).collect()), "{wants:?}");
+        let beyond = cursor::encode(&ctx.secrets, "things", Seq(things.checkpoint.seq), &crate::filter::Filter::canonical(&wants));
+        let page = page(&keyed(&ctx), &feed, at_cursor(question.clone(), beyond)).await;
+        assert_eq!((seqs(&page).len(), &page["hasMore"]), (0, &json!(false)));
+        let mut events = keyed(&ctx);
+        events.form = Form::Events;
+        assert_eq!(answer(&events, &feed, question).await.unwrap_err().parameter, "asOf");
+    }
+}
+
+/// Proves that a reader that waits is woken by a change that fits, passes over those that do not, and is answered when the server stops.
+#[tokio::test]
+async fn a_reader_that_waits_is_woken() {
+    let mut things = Things::filled(&SMALL, 22, 100).await;
+    let (ctx, feed) = (things.context(), things.feed(None));
+    let wants = Wants { kind: Some("awaited".to_owned()), ..Wants::default() };
+    let begun = page(&keyed(&ctx), &feed, query(wants.clone())).await;
+    assert_eq!(begun["to"], things.checkpoint.seq);
+    let mut question = after(query(wants), &begun);
+    question.asked.reading.wait = 30;
+    for form in [Form::Json, Form::Events] {
+        let caller = Call { form, ..keyed(&ctx) };
+        let mut waiting = std::pin::pin!(answer(&caller, &feed, question.clone()));
+        let is_waiting = futures_util::poll!(waiting.as_mut());
+        assert!(matches!(is_waiting, Poll::Pending));
+        for _ in 0..3 {
+            things.fill(&mut Chance(things.checkpoint.seq), 4).await;
+            tokio::task::yield_now().await;
+            assert!(matches!(futures_util::poll!(waiting.as_mut()), Poll::Pending), "nothing fits");
+        }
+        let awaited = Thing { id: format!("awaited/{}", form.as_str()), kind: "awaited".to_owned(), ..Thing::default() };
+        let seq = things.change(&awaited);
+        things.commit().await;
+        let answered = waiting.await.unwrap();
+        question.asked.reading.cursor = Some(answered.next_cursor.clone());
+        match answered.body {
+            Body::Json(page) => {
+                assert_eq!((&page["from"], seqs(&page)), (&json!(begun["to"].as_u64().unwrap() + 1), vec![seq]));
+            }
+            Body::Events(events) => {
+                let last: Value = serde_json::from_slice(&events.last().unwrap().data).unwrap();
+                assert_eq!(last["seq"], seq);
+                let (stands, _) = cursor::read(&ctx.secrets, "things", &events.last().unwrap().id).unwrap();
+                assert_eq!(stands, Seq(seq));
+            }
+            body => panic!("{body:?}"),
+        }
+    }
+    // Behind both there is nothing: whoever waits there is answered at the stop.
+    let caller = keyed(&ctx);
+    let mut waiting = std::pin::pin!(answer(&caller, &feed, question));
+    assert!(matches!(futures_util::poll!(waiting.as_mut()), Poll::Pending));
+    ctx.stopping.send_replace(true);
+    let Body::Json(page) = waiting.await.unwrap().body else { panic!() };
+    assert_eq!((seqs(&page).len(), &page["hasMore"]), (0, &json!(false)));
+}

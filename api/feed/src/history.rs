@@ -1,0 +1,38 @@
+//! Since when the changes of a service are recorded.
+
+use std::sync::Arc;
+
+use operation::context::{Context, Part, store_problem};
+use operation::problem::Problem;
+use view_store::View;
+
+use crate::{Feeds, Source};
+
+/// The first change's recorded time in milliseconds since 1970; `None` before the first.
+///
+/// # Errors
+/// When the feed cannot be read.
+pub async fn history_from(ctx: &Context, source: &Source, view: &Arc<dyn View>, last: u64) -> Result<Option<i64>, Problem> {
+    if last == 0 {
+        return Ok(None);
+    }
+    let known = Feeds::of(ctx).completeness(source, view.generation());
+    if let Some(first_ms) = known.first_ms.get() {
+        return Ok(Some(*first_ms));
+    }
+    let block = Feeds::of(ctx).reader(source, Arc::clone(view)).block(schemas::position::Seq(1)).await.map_err(store_problem)?;
+    Ok(Some(*known.first_ms.get_or_init(|| block.recorded_at(0))))
+}
+
+/// What is said while a service's history is shorter than a week; `None` once it is not.
+#[must_use]
+pub fn shallow_note(history_from_ms: Option<i64>, now_ms: i64) -> Option<&'static str> {
+    const WEEK_MS: i64 = 7 * 86_400_000;
+    match history_from_ms {
+        None => Some("nothing is recorded yet"),
+        Some(from) if now_ms - from < WEEK_MS => Some(
+            "history is shallow: changes are recorded since less than 7 days, and records older than that were taken over as they stood",
+        ),
+        Some(_) => None,
+    }
+}

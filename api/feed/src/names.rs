@@ -1,0 +1,175 @@
+//! The values that terms of searched dimensions have: what a part of a name, or the beginning of a code, may mean.
+//!
+//! Promise: whoever looks a part up at a position finds every value that a change up to that position has. The values are read from their
+//! table once a generation and followed with the feed; they are few beside the changes, and held in memory.
+
+use std::collections::{BTreeSet, HashMap};
+use std::marker::PhantomData;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use schemas::error_code::ErrorCode;
+use schemas::key;
+use schemas::position::Seq;
+use schemas::tables::Datum;
+use schemas::views::records::{NAME_SHARDS, Record, RecordTables, normal};
+use tokio::sync::Mutex as Turn;
+use view_store::feed::FeedReader;
+use view_store::{Range, View};
+
+use super::filter::Element;
+use operation::context::store_problem;
+use operation::problem::Problem;
+
+const PAGE_ROWS: usize = 2_000;
+/// Beyond so many changes the table is read again instead of the feed.
+const FOLLOWED_MAX: u64 = 50_000;
+
+/// The values of one generation of a service's view.
+pub struct Names<R> {
+    tables: &'static RecordTables,
+    generation: u64,
+    known: RwLock<Known>,
+    /// Held while rows are read, so that they are read once.
+    turn: Turn<()>,
+    records: PhantomData<fn() -> R>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// Every value of a change up to this one is here.
+    upto: Option<u64>,
+    values: HashMap<&'static str, Arc<BTreeSet<String>>>,
+}
+
+impl<R: Record> Names<R> {
+    pub(super) fn new(tables: &'static RecordTables, generation: u64) -> Self {
+        Self { tables, generation, known: RwLock::default(), turn: Turn::default(), records: PhantomData }
+    }
+
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The values of a dimension that changes up to a position have, and perhaps some of later ones.
+    ///
+    /// # Errors
+    /// When rows cannot be read.
+    pub async fn at(self: &Arc<Self>, reader: &FeedReader, dimension: &'static str, seq: Seq) -> Result<Arc<BTreeSet<String>>, Problem> {
+        if let Some(values) = self.known(dimension, seq) {
+            return Ok(values);
+        }
+        // Apart from the request, which may end before: what was read is kept.
+        let (this, reader) = (Arc::clone(self), reader.clone());
+        tokio::spawn(async move { this.catch_up(&reader, dimension, seq).await }).await.unwrap_or_else(|error| {
+            tracing::error!(%error, "reading names ended by itself");
+            Err(Problem::new(ErrorCode::Internal, "the names could not be read"))
+        })
+    }
+
+    async fn catch_up(&self, reader: &FeedReader, dimension: &'static str, seq: Seq) -> Result<Arc<BTreeSet<String>>, Problem> {
+        let _turn = self.turn.lock().await;
+        if let Some(values) = self.known(dimension, seq) {
+            return Ok(values);
+        }
+        let upto = self.known.read().unwrap_or_else(PoisonError::into_inner).upto;
+        match upto {
+            Some(upto) if seq.0 - upto <= FOLLOWED_MAX => self.follow(reader, upto, seq.0).await?,
+            _ => self.load(reader.view().as_ref(), seq).await?,
+        }
+        Ok(self.known(dimension, seq).unwrap_or_default())
+    }
+
+    fn known(&self, dimension: &str, seq: Seq) -> Option<Arc<BTreeSet<String>>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        (known.upto? >= seq.0).then(|| known.values.get(dimension).map(Arc::clone).unwrap_or_default())
+    }
+
+    /// Reads the table: it holds the values of every change below a checkpoint read before.
+    async fn load(&self, view: &dyn View, seq: Seq) -> Result<(), Problem> {
+        let upto = view.checkpoint().await.map_err(store_problem)?.seq.max(seq.0);
+        let mut values = HashMap::new();
+        for &dimension in R::SEARCHED {
+            let mut found = BTreeSet::new();
+            for shard in 0..NAME_SHARDS {
+                let mut range = Range { prefix: key![dimension, shard], after: None, from: None, limit: PAGE_ROWS, reverse: false };
+                loop {
+                    let rows = view.range(self.tables.names, range.clone()).await.map_err(store_problem)?;
+                    let is_last = rows.len() < PAGE_ROWS;
+                    range.after = rows.last().map(|(key, _)| key.clone());
+                    found.extend(rows.into_iter().filter_map(|(key, _)| match key.into_iter().nth(2) {
+                        Some(Datum::Text(name)) => Some(name),
+                        _ => None,
+                    }));
+                    if is_last {
+                        break;
+                    }
+                }
+            }
+            values.insert(dimension, Arc::new(found));
+        }
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known { upto: Some(upto), values };
+        Ok(())
+    }
+
+    /// Takes in the values of the changes between two positions.
+    async fn follow(&self, reader: &FeedReader, from: u64, to: u64) -> Result<(), Problem> {
+        let mut found: HashMap<&'static str, Vec<String>> = HashMap::new();
+        let mut seq = from + 1;
+        while seq <= to {
+            let block = reader.block(Seq(seq)).await.map_err(store_problem)?;
+            let last = (block.first_seq() + block.len() as u64 - 1).min(to);
+            for seq in seq..=last {
+                let at = usize::try_from(seq - block.first_seq()).unwrap_or(usize::MAX);
+                if block.shown(at) {
+                    let change: Element<R> = super::filter::read(&block.elements(at, at + 1))?;
+                    for term in change.record.terms().into_iter().filter(|term| R::SEARCHED.contains(&term.dimension)) {
+                        found.entry(term.dimension).or_default().push(term.value);
+                    }
+                }
+            }
+            seq = last + 1;
+        }
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        for (dimension, values) in found {
+            let all = known.values.entry(dimension).or_default();
+            if values.iter().any(|value| !all.contains(value)) {
+                Arc::make_mut(all).extend(values);
+            }
+        }
+        known.upto = Some(to);
+        Ok(())
+    }
+}
+
+/// The values that contain a text; one more than `values_max` at most, which is enough to know that they are too many.
+pub(super) fn containing(values: &BTreeSet<String>, part: &str, values_max: usize) -> Vec<String> {
+    let part = normal(part);
+    values.iter().filter(|value| value.contains(&part)).take(values_max + 1).cloned().collect()
+}
+
+/// The values that begin with one of some texts.
+pub(super) fn beginning(values: &BTreeSet<String>, prefixes: &[String]) -> Vec<String> {
+    let mut out: Vec<String> = prefixes
+        .iter()
+        .map(|prefix| normal(prefix))
+        .flat_map(|prefix| values.range(prefix.clone()..).take_while(move |value| value.starts_with(&prefix)).cloned().collect::<Vec<_>>())
+        .collect();
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves which values contain a text and which begin with one.
+    #[test]
+    fn look_ups() {
+        let values: BTreeSet<String> = ["5415", "541511", "541512", "5417", "61"].map(str::to_owned).into();
+        assert_eq!(containing(&values, "15 ", 9), ["5415", "541511", "541512"]);
+        assert_eq!(containing(&values, "15", 1).len(), 2);
+        assert_eq!(beginning(&values, &["5415".into(), "541511".into()]), ["5415", "541511", "541512"]);
+        assert_eq!(beginning(&values, &["9".into()]), Vec::<String>::new());
+    }
+}

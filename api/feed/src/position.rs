@@ -1,0 +1,181 @@
+//! At which position, and with which "now", a read operation answers: the latest, or as things stood at `asOf`.
+
+use crate::Feeds;
+use operation::context::Part;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use schemas::avro::decode;
+use schemas::error_code::ErrorCode;
+use schemas::hash::Hash32;
+use schemas::position::{LogOffset, Seq};
+use serde::Deserialize;
+use view_store::{Checkpoint, View};
+
+use super::Source;
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
+
+/// A day in milliseconds.
+pub(super) const DAY_MS: i64 = 86_400_000;
+/// How long a view that lags is waited for.
+pub const LAG_WITHIN: Duration = Duration::from_secs(2);
+/// Records of the log that are looked at for what a view lacks.
+const TAIL_RECORDS: usize = 200;
+/// Their bytes.
+const TAIL_BYTES: usize = 1 << 20;
+
+/// The position of one answer.
+#[derive(Clone)]
+pub struct Position {
+    /// The generation read.
+    pub view: Arc<dyn View>,
+    /// The last change that counts.
+    pub seq: Seq,
+    /// The last change that the view holds; `seq` or above.
+    pub last: Seq,
+    /// What "now" is for the answer.
+    pub now: Timestamp,
+}
+
+/// The position that `asOf` names (an RFC 3339 timestamp, or a date for its end in UTC), or the latest one.
+///
+/// # Errors
+/// `as-of-invalid` for what is no time or not yet recorded; `unavailable` when the view lags behind the log for too long.
+pub async fn position(ctx: &Context, source: &Source, as_of: Option<&str>) -> Result<Position, Problem> {
+    let Some(text) = as_of else {
+        let view = ctx.live(source.view).await?;
+        let last = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
+        return Ok(Position { view, seq: last, last, now: ctx.clock.now() });
+    };
+    let now = parse_as_of(text)?;
+    if now > ctx.clock.now() {
+        let detail = format!("{text} is not yet recorded: it ends after now");
+        return Err(Problem { parameter: "asOf".to_owned(), ..Problem::new(ErrorCode::AsOfInvalid, detail) });
+    }
+    let (view, at) = recorded_until(ctx, source, now.as_millisecond()).await?;
+    let last = Seq(at.seq);
+    let seq = Feeds::of(ctx).reader(source, Arc::clone(&view)).seq_at(now.as_millisecond(), last).await.map_err(store_problem)?;
+    Ok(Position { view, seq, last, now })
+}
+
+/// A view that holds every change recorded until then. What was recorded is in the log by now; a view without it would answer
+/// otherwise later.
+async fn recorded_until(ctx: &Context, source: &Source, at_ms: i64) -> Result<(Arc<dyn View>, Checkpoint), Problem> {
+    let view = ctx.live(source.view).await?;
+    let at = view.checkpoint().await.map_err(store_problem)?;
+    // Recorded times never go back: what comes is later. The log is not asked, which may be away.
+    if at.recorded_at_ms > at_ms {
+        return Ok((view, at));
+    }
+    let end = log_end(ctx, source).await?;
+    let caught_up = |at: &Checkpoint| at.offset >= end.0 || at.recorded_at_ms > at_ms;
+    if caught_up(&at) || !goes_on(ctx, source, &at).await? {
+        return Ok((view, at));
+    }
+    if let Some(found) = ctx.wait_for(source.view, LAG_WITHIN, caught_up).await? {
+        return Ok(found);
+    }
+    let view = ctx.live(source.view).await?;
+    let at = view.checkpoint().await.map_err(store_problem)?;
+    if goes_on(ctx, source, &at).await? { Err(lagging()) } else { Ok((view, at)) }
+}
+
+/// The end of the log of a service's changes.
+pub async fn log_end(ctx: &Context, source: &Source) -> Result<LogOffset, Problem> {
+    read_log(ctx.log.end(source.topic, 0)).await
+}
+
+/// Whether the log may hold a change that extends the last one of the view: what does not chain is not there, and no view passes it.
+async fn goes_on(ctx: &Context, source: &Source, at: &Checkpoint) -> Result<bool, Problem> {
+    let next = i64::try_from(at.seq).unwrap_or(i64::MAX).saturating_add(1);
+    let last = Hash32::from_hex(&at.hash).unwrap_or_default();
+    let rest = read_log(ctx.log.read(source.topic, 0, LogOffset(at.offset), TAIL_RECORDS, TAIL_BYTES)).await?;
+    let extends = |link: Link| link.seq == next && link.prev_hash == last;
+    let is_long = rest.len() >= TAIL_RECORDS;
+    Ok(is_long || rest.iter().any(|stored| decode::<Link>(source.topic.name, &stored.record.value).is_ok_and(extends)))
+}
+
+/// What of a change says where it belongs.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Link {
+    seq: i64,
+    prev_hash: Hash32,
+}
+
+/// What the log answers, or that it does not answer now.
+async fn read_log<T>(reading: impl Future<Output = Result<T, event_log::Error>>) -> Result<T, Problem> {
+    let unread = |error: &(dyn std::error::Error + 'static)| {
+        tracing::error!(error, "the log cannot be read");
+        Problem::new(ErrorCode::Unavailable, "the log cannot be read now").retry_after(2)
+    };
+    match tokio::time::timeout(LAG_WITHIN, reading).await {
+        Ok(read) => read.map_err(|error| unread(&error)),
+        Err(late) => Err(unread(&late)),
+    }
+}
+
+/// The problem of a view that is behind its log.
+#[must_use]
+pub fn lagging() -> Problem {
+    Problem::new(ErrorCode::Unavailable, "the view lags behind the log; ask again").retry_after(2)
+}
+
+/// The time that `asOf` names.
+fn parse_as_of(text: &str) -> Result<Timestamp, Problem> {
+    let wrong = || {
+        let detail = format!("{text:?} is neither a date (YYYY-MM-DD) nor an RFC 3339 time (2026-01-31T12:00:00Z)");
+        Problem { parameter: "asOf".to_owned(), ..Problem::new(ErrorCode::AsOfInvalid, detail) }
+    };
+    match parse_date(text) {
+        Some(date) => end_of(date).ok_or_else(wrong),
+        None => text.parse().map_err(|_| wrong()),
+    }
+}
+
+/// A `YYYY-MM-DD`; `None` for anything else.
+pub fn parse_date(text: &str) -> Option<Date> {
+    let digits = text.bytes().enumerate().all(|(at, byte)| if at == 4 || at == 7 { byte == b'-' } else { byte.is_ascii_digit() });
+    if text.len() == 10 && digits { text.parse().ok() } else { None }
+}
+
+/// The last millisecond of a day in UTC.
+fn end_of(date: Date) -> Option<Timestamp> {
+    let next = date.tomorrow().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp();
+    Timestamp::from_millisecond(next.as_millisecond() - 1).ok()
+}
+
+/// The first millisecond of a day in UTC, since 1970.
+pub fn start_ms(date: Date) -> Option<i64> {
+    Some(date.to_zoned(TimeZone::UTC).ok()?.timestamp().as_millisecond())
+}
+
+/// A time's day in UTC, `YYYY-MM-DD`.
+pub fn day_text(at_ms: i64) -> String {
+    Timestamp::from_millisecond(at_ms).map_or_else(|_| String::new(), |at| at.to_zoned(TimeZone::UTC).date().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves which texts are times, and that a date is its end in UTC.
+    #[test]
+    fn times() {
+        let ms = |text: &str| parse_as_of(text).map(|at| at.as_millisecond());
+        assert_eq!(ms("1970-01-01"), Ok(86_399_999));
+        assert_eq!(ms("1970-01-01T00:00:01Z"), Ok(1_000));
+        assert_eq!(ms("1970-01-01T01:00:00+01:00"), Ok(0));
+        for wrong in
+            ["", "1970", "19700101", "1970-13-01", "1970-02-30", "1970-1-1", "yesterday", "1970-01-01T00:00:00", "9999-12-31T23:59:61Z"]
+        {
+            let problem = ms(wrong).unwrap_err();
+            assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::AsOfInvalid, "asOf"), "{wrong}");
+        }
+        assert_eq!(day_text(86_400_000), "1970-01-02");
+    }
+}

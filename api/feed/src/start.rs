@@ -1,0 +1,55 @@
+//! Where a page of a feed starts, and how long it is waited for.
+
+use std::sync::Arc;
+
+use operation::context::{Context, Part, store_problem};
+use operation::problem::Problem;
+use schemas::position::Seq;
+use tokio::time::Instant;
+
+use crate::position::{DAY_MS, LAG_WITHIN, Position, lagging, log_end, parse_date, start_ms};
+use crate::{Feeds, Source, cursor};
+
+/// A feed without a cursor starts this long ago.
+const RECENT_MS: i64 = 7 * DAY_MS;
+
+/// Waits for a view that may lag behind a cursor of ours.
+pub(crate) async fn catch_up(ctx: &Context, source: &Source, seq: Seq, at: Position, as_of: bool) -> Result<Position, Problem> {
+    if seq.0 > log_end(ctx, source).await?.0 {
+        return Err(cursor::invalid("the cursor stands beyond the end of the log: it was made for another one"));
+    }
+    let (view, checkpoint) = ctx.wait_for(source.view, LAG_WITHIN, |at| at.seq >= seq.0).await?.ok_or_else(lagging)?;
+    let last = Seq(checkpoint.seq);
+    // With `asOf`, what counts does not move with the view.
+    let counts = if as_of { at.seq } else { last };
+    Ok(Position { view, seq: counts, last, now: at.now })
+}
+
+/// After which change a feed without a cursor begins.
+pub(crate) async fn start(ctx: &Context, source: &Source, start: Option<&str>, at: &Position) -> Result<Seq, Problem> {
+    let from_ms = match start {
+        Some("earliest") => return Ok(Seq(0)),
+        Some("latest") => return Ok(at.seq),
+        None => at.now.as_millisecond() - RECENT_MS,
+        Some(text) => parse_date(text)
+            .and_then(start_ms)
+            .ok_or_else(|| Problem::parameter("start", format!("{text:?} is neither earliest, latest nor a date YYYY-MM-DD")))?,
+    };
+    let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
+    reader.seq_at(from_ms - 1, at.seq).await.map_err(store_problem)
+}
+
+/// A later position, once there is one; `None` when there is none in time, or the server stops.
+pub(crate) async fn later(ctx: &Context, source: &Source, at: &Position, deadline: Instant) -> Result<Option<Position>, Problem> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Ok(None);
+    }
+    let seen = at.last.0;
+    let waiting = ctx.wait_for(source.view, left, |now| now.seq > seen);
+    let found = tokio::select! {
+        found = waiting => found?,
+        () = ctx.stopped() => None,
+    };
+    Ok(found.map(|(view, now)| Position { view, seq: Seq(now.seq), last: Seq(now.seq), now: ctx.clock.now() }))
+}

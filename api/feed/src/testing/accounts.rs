@@ -1,0 +1,94 @@
+//! For tests: a world whose commands on accounts are folded by a small projector.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use event_log::EventLog;
+use operation::context::Context;
+use schemas::avro::decode;
+use schemas::event::Fact;
+use schemas::key;
+use schemas::position::LogOffset;
+use schemas::tables::{Key as RowKey, Table, Write};
+use schemas::topics::ACCOUNTS;
+use schemas::views::accounts::{self, AccountCommand, ApiKey, Row, hour_of};
+use schemas::views::engine::{self, HeadRow};
+use view_store::{Checkpoint, View, ViewStore};
+
+use super::{START_MS, World};
+
+/// A world whose accounts are projected, and a context at a fixed time.
+pub async fn world() -> (World, Arc<Context>) {
+    let world = World::new().await;
+    tokio::spawn(fold(world.log.clone(), world.store.clone()));
+    let ctx = world.context(START_MS);
+    (world, ctx)
+}
+
+/// Folds commands into the engine's and the accounts' rows, for as long as it lives.
+async fn fold(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>) {
+    let (heads, rows) = (store.live(&engine::VIEW).await.unwrap(), store.live(&accounts::VIEW).await.unwrap());
+    let mut next = 0;
+    loop {
+        for stored in log.read(&ACCOUNTS, 0, LogOffset(next), 100, 1 << 20).await.unwrap() {
+            let fact: Fact<AccountCommand> = decode(ACCOUNTS.name, &stored.record.value).unwrap();
+            let head_key = key![ACCOUNTS.name, fact.key.as_str()];
+            let head = heads
+                .get(&engine::HEADS, &head_key)
+                .await
+                .unwrap()
+                .map(|bytes| HeadRow::from_bytes(&bytes).unwrap().head)
+                .unwrap_or_default();
+            next = stored.offset.0 + 1;
+            let at = Checkpoint { positions: [("accounts/0".to_owned(), next)].into(), ..Checkpoint::default() };
+            if !fact.chains(ACCOUNTS.name, &head) {
+                let place = key![ACCOUNTS.name, 0_i64, i64::try_from(stored.offset.0).unwrap()];
+                heads.commit(vec![put(&engine::DROPPED, place, Vec::new())], &at).await.unwrap();
+                rows.commit(Vec::new(), &at).await.unwrap();
+                continue;
+            }
+            let head = HeadRow { head: fact.head(), gone: false, observed_at: fact.observed_at, next: 0 }.to_bytes();
+            heads.commit(vec![put(&engine::HEADS, head_key, head)], &at).await.unwrap();
+            let writes = apply(rows.as_ref(), fact.data.unwrap(), fact.observed_at).await;
+            rows.commit(writes, &at).await.unwrap();
+        }
+        log.wait_past(&ACCOUNTS, 0, LogOffset(next)).await.unwrap();
+    }
+}
+
+fn put(table: &'static Table, key: RowKey, value: Vec<u8>) -> Write {
+    Write::put(table, key, Bytes::from(value))
+}
+
+fn key_of(bytes: &[u8]) -> serde_json::Result<ApiKey> {
+    serde_json::from_slice(bytes).map(|row: Row| row.record)
+}
+
+async fn apply(view: &dyn View, command: AccountCommand, at_ms: i64) -> Vec<Write> {
+    let put_key = |record: &ApiKey| {
+        put(&accounts::KEYS, key![record.id.as_str()], serde_json::to_vec(&Row { seq: 1, record: record.clone() }).unwrap())
+    };
+    let made = |id: &str| ApiKey {
+        id: id.to_owned(),
+        key_hash: command.key_hash.clone(),
+        account: command.account.clone(),
+        tier: command.tier.clone(),
+        email_hash: command.email_hash.clone(),
+        minted_at: at_ms,
+        ends_at: 0,
+        last_used_at: 0,
+    };
+    let put_hash = |id: &str| put(&accounts::BY_HASH, key![command.key_hash.as_str()], id.as_bytes().to_vec());
+    let old = view.get(&accounts::KEYS, &key![command.key_id.as_str()]).await.unwrap();
+    let ended = |ends_at| ApiKey { ends_at, ..key_of(&old.clone().unwrap()).unwrap() };
+    match command.verb.as_str() {
+        // As in the projector: what was minted under an id stays, whoever mints under it again.
+        "mint" if old.is_some() => Vec::new(),
+        "mint" => vec![put_key(&made(&command.key_id)), put_hash(&command.key_id)],
+        "rotate" => vec![put_key(&ended(at_ms + 86_400_000)), put_key(&made(&command.new_key_id)), put_hash(&command.new_key_id)],
+        "revoke" => vec![put_key(&ended(at_ms))],
+        "erase" => vec![put_key(&ApiKey { email_hash: String::new(), ..ended(at_ms) })],
+        "used" => vec![put_key(&ApiKey { last_used_at: hour_of(at_ms), ..key_of(&old.unwrap()).unwrap() })],
+        verb => panic!("{verb}"),
+    }
+}

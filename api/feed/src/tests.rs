@@ -1,0 +1,213 @@
+//! The operation `changes` over a filled view.
+
+use std::sync::Arc;
+
+use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
+use schemas::views::accounts::Tier;
+use schemas::views::recalls::Recall;
+use serde_json::{Value, json};
+
+use super::testing::SOURCE;
+use super::testing::{Chance, HOUR_MS, START_MS, World, call as anonymous, fill, record_by_chance};
+use super::{changes, cursor};
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Answer, Body, Call, Form, Operation};
+
+/// A call with a paid key, whose pages are of full length.
+fn call(ctx: &Arc<Context>) -> Call {
+    let mut call = anonymous(ctx);
+    call.caller.tier = Tier::Pro;
+    call
+}
+
+async fn ask(ctx: &Arc<Context>, operation: &Operation, arguments: Value) -> Result<Answer, Problem> {
+    (operation.run)(call(ctx), arguments).await
+}
+
+async fn value(ctx: &Arc<Context>, operation: &Operation, arguments: Value) -> Value {
+    match ask(ctx, operation, arguments).await.unwrap().body {
+        Body::Parts(parts) => serde_json::from_slice(&parts.concat()).unwrap(),
+        body => panic!("{body:?}"),
+    }
+}
+
+const DAY_MS: i64 = 24 * HOUR_MS;
+
+fn operation() -> Operation {
+    changes::operation::<Recall>(SOURCE, changes::example())
+}
+
+/// Proves that pages of any size join without a gap and give every change once, as JSON and as NDJSON.
+#[tokio::test]
+async fn pages_join() {
+    let mut world = World::new().await;
+    fill(&mut world, &mut Chance(1), 1_000, 300).await;
+    let ctx = world.context(START_MS + 30 * DAY_MS);
+    let operation = operation();
+    for limit in [1, 7, 50, 199, 200] {
+        let (mut got, mut lines, mut to) = (Vec::new(), Vec::new(), 0);
+        let mut arguments = json!({ "start": "earliest", "limit": limit });
+        loop {
+            let answer = (operation.run)(Call { form: Form::Lines, ..call(&ctx) }, arguments.clone()).await.unwrap();
+            let page = value(&ctx, &operation, arguments).await;
+            assert_eq!(page["cursor"], answer.next_cursor);
+            let Body::Lines(page_lines) = answer.body else { panic!() };
+            lines.extend(page_lines.iter().map(|line| serde_json::from_slice::<Value>(line).unwrap()));
+            assert_eq!(page["from"], to + 1);
+            to = page["to"].as_u64().unwrap();
+            assert_eq!(page["hasMore"], to < 1_000);
+            assert_eq!(page["snapshotCount"], to / 50);
+            got.extend(page["changes"].as_array().unwrap().clone());
+            arguments = json!({ "cursor": page["cursor"], "limit": limit });
+            if page["hasMore"] == false {
+                assert_eq!(page.get("note"), None);
+                break;
+            }
+        }
+        assert_eq!(got, world.elements.iter().map(|(_, element)| element.clone()).collect::<Vec<_>>());
+        assert_eq!(lines, got);
+        let end = value(&ctx, &operation, arguments).await;
+        assert_eq!((&end["from"], &end["to"], &end["hasMore"]), (&json!(1_001), &json!(1_000), &json!(false)));
+        assert_eq!(end["changes"], json!([]));
+    }
+}
+
+/// Proves where feeds without a cursor begin, and that bad arguments are named.
+#[tokio::test]
+async fn starts() {
+    let mut world = World::new().await;
+    fill(&mut world, &mut Chance(2), 1_500, 300).await;
+    let operation = operation();
+    // One change every ten minutes: change n is recorded (n - 1) * 10 minutes after the start.
+    let ctx = world.context(START_MS + 10 * DAY_MS);
+    assert_eq!(value(&ctx, &operation, json!({})).await["from"], 3 * 144 + 1);
+    assert_eq!(value(&ctx, &operation, json!({ "start": "2026-11-02" })).await["from"], 145);
+    let latest = value(&ctx, &operation, json!({ "start": "latest" })).await;
+    assert_eq!((&latest["from"], &latest["to"], &latest["hasMore"]), (&json!(1_501), &json!(1_500), &json!(false)));
+    let as_of = value(&ctx, &operation, json!({ "start": "latest", "asOf": "2026-11-01" })).await;
+    assert_eq!(as_of["to"], 144);
+    assert!(as_of["note"].is_string());
+    let as_of = value(&ctx, &operation, json!({ "asOf": "2026-11-01T00:10:00Z" })).await;
+    assert_eq!((&as_of["from"], &as_of["to"], &as_of["hasMore"]), (&json!(1), &json!(2), &json!(false)));
+    for (arguments, parameter) in [
+        (json!({ "start": "2026-13-01" }), "start"),
+        (json!({ "start": "now" }), "start"),
+        (json!({ "limit": 0 }), "limit"),
+        (json!({ "limit": 201 }), "limit"),
+        (json!({ "asOf": "2026-11-11" }), "asOf"),
+        (json!({ "asOf": "soon" }), "asOf"),
+        (json!({ "cursor": "" }), "cursor"),
+        (json!({ "cursor": latest["cursor"], "start": "latest" }), "start"),
+    ] {
+        let shown = arguments.to_string();
+        assert_eq!(ask(&ctx, &operation, arguments).await.unwrap_err().parameter, parameter, "{shown}");
+    }
+}
+
+/// Proves that completeness is the least day of all upstreams read, at the position of the page.
+#[tokio::test]
+async fn completeness() {
+    let mut world = World::new().await;
+    let record = record_by_chance(&mut Chance(3), 1);
+    world.change(START_MS, &record);
+    world.through(START_MS + 1, "cpsc", "2026-10-31");
+    world.change(START_MS + 2, &record);
+    world.through(START_MS + 3, "nhtsa", "2026-10-20");
+    world.commit().await;
+    let ctx = world.context(START_MS + HOUR_MS);
+    let operation = operation();
+    let page = value(&ctx, &operation, json!({ "start": "earliest", "limit": 1 })).await;
+    assert_eq!((&page["to"], &page["throughDate"], &page["snapshotCount"]), (&json!(2), &json!("2026-10-31"), &json!(1)));
+    let page = value(&ctx, &operation, json!({ "start": "earliest" })).await;
+    assert_eq!((&page["to"], &page["throughDate"], &page["snapshotCount"]), (&json!(4), &json!("2026-10-20"), &json!(2)));
+    world.through(START_MS + 4, "nhtsa", "2026-11-01");
+    world.commit().await;
+    let page = value(&ctx, &operation, json!({ "cursor": page["cursor"] })).await;
+    assert_eq!((&page["from"], &page["throughDate"], &page["snapshotCount"]), (&json!(5), &json!("2026-10-31"), &json!(3)));
+}
+
+/// Proves that a cursor ahead of a view that lags is waited for, then 503; beyond the log's end it is refused.
+#[tokio::test]
+async fn lagging_view() {
+    let mut world = World::new().await;
+    let record = record_by_chance(&mut Chance(4), 1);
+    world.change(START_MS, &record);
+    world.commit().await;
+    let ctx = world.context(START_MS + HOUR_MS);
+    let operation = Arc::new(operation());
+    let ahead = |seq| json!({ "cursor": cursor::encode(&ctx.secrets, "recalls", Seq(seq), "") });
+    assert_eq!(ask(&ctx, &operation, ahead(2)).await.unwrap_err().code, ErrorCode::CursorInvalid);
+    world.change(START_MS + 1, &record);
+    world.log_only().await;
+    assert_eq!(ask(&ctx, &operation, ahead(3)).await.unwrap_err().code, ErrorCode::CursorInvalid);
+    let waiting = tokio::spawn({
+        let (ctx, operation, arguments) = (Arc::clone(&ctx), Arc::clone(&operation), ahead(2));
+        async move { ask(&ctx, &operation, arguments).await }
+    });
+    tokio::task::yield_now().await;
+    world.view_only().await;
+    assert!(waiting.await.unwrap().is_ok());
+    world.change(START_MS + 2, &record);
+    world.log_only().await;
+    let problem = ask(&ctx, &operation, ahead(3)).await.unwrap_err();
+    assert_eq!((problem.code, problem.retry_after_s), (ErrorCode::Unavailable, 2));
+    let problem = ask(&ctx, &operation, json!({ "asOf": "2026-11-01T00:30:00Z" })).await.unwrap_err();
+    assert_eq!(problem.code, ErrorCode::Unavailable);
+}
+
+/// Proves that a record that does not chain, at the end of the log, holds nothing up.
+#[tokio::test]
+async fn what_does_not_chain_is_not_there() {
+    let mut world = World::new().await;
+    world.change(START_MS, &record_by_chance(&mut Chance(4), 1));
+    world.commit().await;
+    world.zombie().await;
+    let ctx = world.context(START_MS + HOUR_MS);
+    let page = value(&ctx, &operation(), json!({ "start": "earliest", "asOf": "2026-11-01T00:30:00Z" })).await;
+    assert_eq!(page["to"], 1);
+    world.change(START_MS + 1, &record_by_chance(&mut Chance(4), 1));
+    world.commit().await;
+    let page = value(&ctx, &operation(), json!({ "start": "earliest", "asOf": "2026-11-01T00:30:00Z" })).await;
+    assert_eq!(page["to"], 2);
+}
+
+/// Proves that an unchanged page is answered without a body, and that the ETag moves with what the page says.
+#[tokio::test]
+async fn unchanged_pages() {
+    let mut world = World::new().await;
+    fill(&mut world, &mut Chance(5), 60, 20).await;
+    let ctx = world.context(START_MS + 30 * DAY_MS);
+    let operation = operation();
+    let arguments = json!({ "start": "earliest" });
+    let first = ask(&ctx, &operation, arguments.clone()).await.unwrap();
+    assert!(!first.etag.is_empty());
+    let again = Call { if_none_match: Some(format!("\"x\", W/{}", first.etag)), ..call(&ctx) };
+    let answer = (operation.run)(again.clone(), arguments.clone()).await.unwrap();
+    assert!(matches!(answer.body, Body::NotModified));
+    let answer = (operation.run)(again.clone(), json!({ "start": "earliest", "limit": 9 })).await.unwrap();
+    assert!(matches!(answer.body, Body::Parts(_)));
+    fill(&mut world, &mut Chance(6), 1, 20).await;
+    let answer = (operation.run)(again, json!({ "start": "earliest", "limit": 200 })).await.unwrap();
+    assert!(matches!(answer.body, Body::Parts(_)));
+}
+
+/// Proves that a caller without a paid key gets shorter pages that say so, and misses nothing.
+#[tokio::test]
+async fn free_pages_are_shorter() {
+    let mut world = World::new().await;
+    fill(&mut world, &mut Chance(7), 60, 20).await;
+    let ctx = world.context(START_MS + 30 * DAY_MS);
+    let mut free = call(&ctx);
+    free.caller.tier = Tier::Free;
+    let mut arguments = json!({ "start": "earliest", "limit": 200 });
+    for (from, to) in [(1, 25), (26, 51), (52, 60)] {
+        let answer = (operation().run)(free.clone(), arguments).await.unwrap();
+        let Body::Parts(parts) = answer.body else { panic!() };
+        let page: Value = serde_json::from_slice(&parts.concat()).unwrap();
+        assert_eq!((&page["from"], &page["to"]), (&json!(from), &json!(to)));
+        assert!(page["note"].as_str().unwrap().contains("25"), "{page}");
+        arguments = json!({ "cursor": page["cursor"], "limit": 200 });
+    }
+}

@@ -1,0 +1,311 @@
+//! For tests: a view of plain records filled change by change, a filter over it, and a plain model of what every page must be.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use schemas::clock::rfc3339;
+use schemas::key;
+use schemas::position::Seq;
+use schemas::tables::{Key, Table, Write};
+use schemas::topics::CHANGES_AWARDS;
+use schemas::views::accounts::Tier;
+use schemas::views::records::{Record, RecordTables, Row, Term, normal};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use view_store::feed::FeedTail;
+use view_store::{Checkpoint, View, ViewStore};
+
+use super::Source;
+use super::filter::{Element, Filter, Wanted, contains};
+use super::query::{Feed, Item, Query};
+use super::reading::{Filtered, Reading};
+use super::testing::{Chance, START_MS, World, call};
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Answer, Body, Call};
+
+mod tables {
+    schemas::record_tables!("things");
+}
+
+/// Partitions of terms so small that a history has more of them than are read at once.
+pub(crate) static SMALL: RecordTables = RecordTables { term_bucket: 32, ..tables::TABLES };
+/// Partitions that hold more than is read at once.
+pub(crate) static LARGE: RecordTables = RecordTables { term_bucket: 2_048, ..tables::TABLES };
+
+/// Between two changes.
+pub(crate) const STEP_MS: i64 = 600_000;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Thing {
+    pub(crate) id: String,
+    pub(crate) kind: String,
+    pub(crate) name: String,
+    pub(crate) size: i64,
+}
+
+impl Record for Thing {
+    const SEARCHED: &'static [&'static str] = &["name"];
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn terms(&self) -> Vec<Term> {
+        [Term::new("kind", &self.kind), Term::new("name", &self.name)].into_iter().flatten().collect()
+    }
+}
+
+/// Things of a kind, with a part of a name, of a size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Wants {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) kind: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) prefix: Option<String>,
+    /// Found by no term.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) size: Option<i64>,
+}
+
+impl Wants {
+    /// Written apart from [`Filter::fits`], by the words of what it means.
+    pub(crate) fn takes(&self, thing: &Thing) -> bool {
+        let name = thing.name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+        let kind = thing.kind.to_lowercase();
+        self.kind.as_ref().is_none_or(|wanted| wanted.to_lowercase() == kind)
+            && self.name.as_ref().is_none_or(|part| name.contains(&part.to_lowercase()))
+            && self.prefix.as_ref().is_none_or(|prefix| name.starts_with(&prefix.to_lowercase()))
+            && self.size.is_none_or(|least| thing.size >= least)
+    }
+}
+
+impl Filter for Wants {
+    type Record = Thing;
+
+    fn fits(&self, change: &Element<Thing>) -> bool {
+        let thing = &change.record;
+        self.kind.as_deref().is_none_or(|kind| normal(kind) == normal(&thing.kind))
+            && self.name.as_deref().is_none_or(|part| contains(&thing.name, part))
+            && self.prefix.as_deref().is_none_or(|prefix| normal(&thing.name).starts_with(&normal(prefix)))
+            && self.size.is_none_or(|least| thing.size >= least)
+    }
+
+    fn wanted(&self) -> Vec<Wanted> {
+        let name = self.name.clone().map(|part| Wanted::Part("name", part));
+        let prefix = self.prefix.clone().map(|prefix| Wanted::Prefix("name", vec![prefix]));
+        let kind = self.kind.clone().map(|kind| Wanted::Exact("kind", vec![kind]));
+        [name, prefix, kind].into_iter().flatten().collect()
+    }
+}
+
+/// Filters that are found by terms, by some of many values, by too many values, and by looking at all.
+pub(crate) fn filters() -> Vec<Wants> {
+    let all = [
+        json!({}),
+        json!({ "kind": "b" }),
+        json!({ "kind": "B", "size": 50 }),
+        json!({ "kind": "rare" }),
+        json!({ "kind": "none" }),
+        json!({ "size": 97 }),
+        json!({ "size": 1_000 }),
+        json!({ "name": "Name 7" }),
+        json!({ "name": "name", "kind": "a" }),
+        json!({ "name": "name" }),
+        json!({ "prefix": "NAME 1", "size": 20 }),
+        json!({ "prefix": "zzz" }),
+    ];
+    all.into_iter().map(|wants| serde_json::from_value(wants).unwrap()).collect()
+}
+
+/// What the model keeps of a change that readers see.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    pub(crate) seq: u64,
+    pub(crate) after: Thing,
+    pub(crate) before: Option<Thing>,
+}
+
+/// A view of things.
+pub(crate) struct Things {
+    pub(crate) world: World,
+    pub(crate) tables: &'static RecordTables,
+    pub(crate) view: Arc<dyn View>,
+    pub(crate) checkpoint: Checkpoint,
+    pub(crate) told: Vec<Told>,
+    rows: BTreeMap<String, (u64, Thing)>,
+    tail: FeedTail,
+    writes: Vec<Write>,
+}
+
+impl Things {
+    pub(crate) async fn new(tables: &'static RecordTables) -> Self {
+        let world = World::new().await;
+        let view = world.store.live(tables.view).await.unwrap();
+        let (checkpoint, told, rows) = (Checkpoint::default(), Vec::new(), BTreeMap::new());
+        Self { world, tables, view, checkpoint, told, rows, tail: FeedTail::empty(), writes: Vec::new() }
+    }
+
+    /// A view with changes by chance, one every ten minutes.
+    pub(crate) async fn filled(tables: &'static RecordTables, seed: u64, changes: usize) -> Self {
+        let (mut this, mut chance) = (Self::new(tables).await, Chance(seed));
+        this.fill(&mut chance, changes).await;
+        this
+    }
+
+    pub(crate) async fn fill(&mut self, chance: &mut Chance, changes: usize) {
+        for n in 0..changes {
+            match chance.below(8) {
+                0 => self.hidden(),
+                _ => {
+                    let thing = thing_by_chance(chance);
+                    self.change(&thing);
+                }
+            }
+            if n % 61 == 0 {
+                self.commit().await;
+            }
+        }
+        self.commit().await;
+    }
+
+    fn put(&mut self, table: &'static Table, key: Key, value: Vec<u8>) {
+        self.writes.push(Write::put(table, key, Bytes::from(value)));
+    }
+
+    fn next(&mut self, element: Option<&Value>) -> u64 {
+        self.checkpoint.seq += 1;
+        let seq = self.checkpoint.seq;
+        self.checkpoint.recorded_at_ms = at_ms(seq);
+        self.tail.push(Seq(seq), at_ms(seq), element.map(|element| serde_json::to_vec(element).unwrap()).as_deref()).unwrap();
+        seq
+    }
+
+    /// A change that readers do not see.
+    pub(crate) fn hidden(&mut self) {
+        self.next(None);
+    }
+
+    /// A change of a thing; written with the next [`Self::commit`].
+    pub(crate) fn change(&mut self, after: &Thing) -> u64 {
+        let seq = self.checkpoint.seq + 1;
+        let before = self.rows.get(&after.id).cloned();
+        let event = if before.is_some() { "modified" } else { "new" };
+        let recorded_at = rfc3339(at_ms(seq));
+        self.next(Some(&json!({ "event": event, "seq": seq, "recordedAt": recorded_at, "record": after })));
+        let number = |seq: u64| i64::try_from(seq).unwrap();
+        let row = |seq: u64, thing: &Thing| serde_json::to_vec(&Row { seq: number(seq), record: thing.clone() }).unwrap();
+        self.put(self.tables.records, key![after.id.as_str()], row(seq, after));
+        let mut terms = after.terms();
+        if let Some((before_seq, before)) = &before {
+            self.put(self.tables.history, key![after.id.as_str(), number(*before_seq)], row(*before_seq, before));
+            terms.extend(before.terms());
+        }
+        for term in terms {
+            if Thing::SEARCHED.contains(&term.dimension) {
+                self.put(self.tables.names, key![term.dimension, term.shard(), term.value.as_str()], Vec::new());
+            }
+            self.put(self.tables.terms, key![term.text(), number(seq) / self.tables.term_bucket, number(seq)], Vec::new());
+        }
+        self.rows.insert(after.id.clone(), (seq, after.clone()));
+        self.told.push(Told { seq, after: after.clone(), before: before.map(|(_, before)| before) });
+        seq
+    }
+
+    pub(crate) async fn commit(&mut self) {
+        self.writes.extend(self.tail.take_writes(self.tables.feed));
+        let writes = std::mem::take(&mut self.writes);
+        self.view.commit(writes, &self.checkpoint).await.unwrap();
+    }
+
+    /// The changes up to a seq that a filter shows.
+    pub(crate) fn shown(&self, wants: &Wants, upto: u64) -> Vec<&Told> {
+        self.told.iter().filter(|told| told.seq <= upto && wants.takes(&told.after)).collect()
+    }
+
+    /// The things as they stood at a seq.
+    pub(crate) fn standing(&self, seq: u64) -> BTreeMap<&str, &Thing> {
+        self.told.iter().filter(|told| told.seq <= seq).map(|told| (told.after.id.as_str(), &told.after)).collect()
+    }
+
+    /// The feed, of which callers without a key see so many days.
+    pub(crate) fn feed(&self, sample_days: Option<i64>) -> Feed {
+        let TablesOf { view, feed, through } = TablesOf::of(self.tables);
+        let source = Source { service: "things", view, feed, through, topic: &CHANGES_AWARDS, facts: &[], sample_days };
+        Feed { source, tables: self.tables, list: "things" }
+    }
+
+    /// A clock that stands some time after the last change.
+    pub(crate) fn context(&self) -> Arc<Context> {
+        self.world.context(at_ms(self.checkpoint.seq) + STEP_MS)
+    }
+}
+
+struct TablesOf {
+    view: &'static schemas::tables::ViewDef,
+    feed: &'static Table,
+    through: &'static Table,
+}
+
+impl TablesOf {
+    fn of(tables: &RecordTables) -> Self {
+        Self { view: tables.view, feed: tables.feed, through: tables.through }
+    }
+}
+
+/// When a change is recorded.
+pub(crate) fn at_ms(seq: u64) -> i64 {
+    START_MS + i64::try_from(seq).unwrap() * STEP_MS
+}
+
+pub(crate) fn thing_by_chance(chance: &mut Chance) -> Thing {
+    let kinds = ["a", "A", "b", "c"];
+    let kind = if chance.below(90) == 0 { "rare" } else { kinds[chance.below(kinds.len())] };
+    let name = format!("{} {}", ["Name", "NAME ", "name"][chance.below(3)], chance.below(120));
+    Thing { id: format!("thing/{:03}", chance.below(150)), kind: kind.to_owned(), name, size: i64::try_from(chance.below(100)).unwrap() }
+}
+
+pub(crate) fn query(filter: Wants) -> Query<Wants> {
+    let reading = Reading { cursor: None, start: Some("earliest".to_owned()), limit: 200, wait: 0, as_of: None };
+    Query { asked: Filtered { reading, before: false, rebase: false }, filter }
+}
+
+/// The query that goes on behind a page.
+pub(crate) fn after(query: Query<Wants>, page: &Value) -> Query<Wants> {
+    at_cursor(query, page["cursor"].as_str().unwrap().to_owned())
+}
+
+/// The query that goes on at a cursor.
+pub(crate) fn at_cursor(mut query: Query<Wants>, cursor: String) -> Query<Wants> {
+    (query.asked.reading.cursor, query.asked.reading.start) = (Some(cursor), None);
+    query
+}
+
+/// A caller with a paid key, whose pages are of full length.
+pub(crate) fn keyed(ctx: &Arc<Context>) -> Call {
+    let mut call = call(ctx);
+    call.caller.tier = Tier::Pro;
+    call.caller.key_id = "key_test".to_owned();
+    call
+}
+
+pub(crate) async fn answer(call: &Call, feed: &Feed, query: Query<Wants>) -> Result<Answer, Problem> {
+    let show = |Item { change, before }: Item<Thing>| json!({ "event": change.event, "seq": change.seq, "record": change.record, "before": before });
+    feed.answer(call, query, show).await
+}
+
+pub(crate) async fn page(call: &Call, feed: &Feed, query: Query<Wants>) -> Value {
+    match answer(call, feed, query).await.unwrap().body {
+        Body::Json(value) => value,
+        body => panic!("{body:?}"),
+    }
+}
+
+/// The seqs of a page's items.
+pub(crate) fn seqs(page: &Value) -> Vec<u64> {
+    page["things"].as_array().unwrap().iter().map(|item| item["seq"].as_u64().unwrap()).collect()
+}

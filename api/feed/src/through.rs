@@ -1,0 +1,168 @@
+//! How complete a service's data is at any position: which day all its upstreams have been read through, and how many runs that took.
+//!
+//! The `through` rows of a view are read once for each generation and then followed, so that a request reads none of them.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use schemas::change::Through;
+use schemas::key;
+use schemas::position::Seq;
+use schemas::tables::Datum;
+use schemas::views::recalls::day_of;
+use tokio::sync::Mutex as Turn;
+use view_store::{Range, View};
+
+use super::Source;
+use super::position::{DAY_MS, day_text};
+use operation::context::store_problem;
+use operation::problem::Problem;
+
+const PAGE_ROWS: usize = 500;
+
+/// How complete the data is at a position.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// The last day that every upstream was read through, `YYYY-MM-DD`; empty before the first run.
+    pub through_date: String,
+    /// Runs of all upstreams that were decided to their end.
+    pub snapshot_count: u64,
+    /// When the latest of them ended: milliseconds since 1970; 0 before the first.
+    pub finished_at_ms: i64,
+}
+
+/// One completed run, with what follows from it and all before.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    seq: u64,
+    /// The least day of all upstreams that have one.
+    through_day: i64,
+    /// The latest end of a run.
+    finished_at_ms: i64,
+}
+
+#[derive(Debug, Default)]
+struct Followed {
+    /// All rows with a seq up to this one are in `entries`.
+    upto: u64,
+    entries: Vec<Entry>,
+    /// The latest day of each upstream, in the order of `upstreams`.
+    days: Vec<Option<i64>>,
+}
+
+/// The completed runs of one service in one generation of its view.
+#[derive(Debug)]
+pub struct Completeness {
+    source: Source,
+    generation: u64,
+    /// Names under which runs are recorded: the upstreams' and their doors'.
+    upstreams: Vec<&'static str>,
+    followed: Mutex<Followed>,
+    /// Held while rows are read, so that they are read once.
+    turn: Turn<()>,
+    /// When the first change was recorded, once that is known: it never changes.
+    pub(super) first_ms: OnceLock<i64>,
+}
+
+impl Completeness {
+    pub(super) fn new(source: Source, generation: u64) -> Self {
+        let mut upstreams = Vec::new();
+        for upstream in upstreams::ALL.iter().map(|upstream| upstream.manifest()) {
+            let doors =
+                upstream.doors.iter().filter(|door| source.facts.iter().any(|topic| topic.name == door.topic.name)).map(|door| door.name);
+            let doors: Vec<_> = doors.collect();
+            if !doors.is_empty() {
+                upstreams.push(upstream.name);
+                upstreams.extend(doors);
+            }
+        }
+        upstreams.sort_unstable();
+        upstreams.dedup();
+        let followed = Followed { days: vec![None; upstreams.len()], ..Followed::default() };
+        Self { source, generation, upstreams, followed: Mutex::new(followed), turn: Turn::default(), first_ms: OnceLock::new() }
+    }
+
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// How complete the data is at a position, `last` being what the view holds.
+    ///
+    /// # Errors
+    /// When the rows cannot be read.
+    pub async fn at(&self, view: &dyn View, seq: Seq, last: Seq) -> Result<Standing, Problem> {
+        if let Some(standing) = self.known(seq) {
+            return Ok(standing);
+        }
+        let _turn = self.turn.lock().await;
+        if let Some(standing) = self.known(seq) {
+            return Ok(standing);
+        }
+        self.follow(view, last.0.max(seq.0)).await?;
+        Ok(self.known(seq).unwrap_or_default())
+    }
+
+    fn known(&self, seq: Seq) -> Option<Standing> {
+        let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        if seq.0 > followed.upto {
+            return None;
+        }
+        let count = followed.entries.partition_point(|entry| entry.seq <= seq.0);
+        let Some(entry) = count.checked_sub(1).and_then(|last| followed.entries.get(last)) else { return Some(Standing::default()) };
+        let through_date = if entry.through_day == i64::MAX { String::new() } else { day_text(entry.through_day * DAY_MS) };
+        Some(Standing { through_date, snapshot_count: count as u64, finished_at_ms: entry.finished_at_ms })
+    }
+
+    /// Reads the rows between what is known and `last`.
+    async fn follow(&self, view: &dyn View, last: u64) -> Result<(), Problem> {
+        let known = self.followed.lock().unwrap_or_else(PoisonError::into_inner).upto;
+        let mut found: Vec<(u64, usize, Through)> = Vec::new();
+        for (number, upstream) in self.upstreams.iter().enumerate() {
+            let from = Some(key![*upstream, i64::try_from(last).unwrap_or(i64::MAX)]);
+            let mut range = Range { prefix: key![*upstream], after: None, from, limit: PAGE_ROWS, reverse: false };
+            loop {
+                let rows = view.range(self.source.through, range.clone()).await.map_err(store_problem)?;
+                let is_last = rows.len() < PAGE_ROWS;
+                range.after = rows.last().map(|(key, _)| key.clone());
+                let mut is_known = false;
+                for (key, value) in rows {
+                    let Some(Datum::Int(seq)) = key.get(1) else { continue };
+                    let seq = u64::try_from(*seq).unwrap_or(0);
+                    is_known = seq <= known;
+                    if is_known {
+                        break;
+                    }
+                    match serde_json::from_slice(&value) {
+                        Ok(through) => found.push((seq, number, through)),
+                        Err(error) => tracing::error!(%error, table = self.source.through.name, seq, "a row cannot be read"),
+                    }
+                }
+                if is_last || is_known {
+                    break;
+                }
+            }
+        }
+        found.sort_unstable_by_key(|(seq, number, _)| (*seq, *number));
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        for (seq, number, through) in found {
+            let day = if through.through_date.is_empty() { None } else { Some(day_of(&through.through_date)) };
+            if let (Some(day), Some(latest)) = (day, followed.days.get_mut(number)) {
+                *latest = Some(latest.map_or(day, |before| before.max(day)));
+            }
+            let through_day = followed.days.iter().flatten().copied().min().unwrap_or(i64::MAX);
+            let finished_at_ms = followed.entries.last().map_or(0, |before| before.finished_at_ms).max(through.finished_at);
+            followed.entries.push(Entry { seq, through_day, finished_at_ms });
+        }
+        followed.upto = followed.upto.max(last);
+        Ok(())
+    }
+}
+
+impl super::Feeds {
+    /// How complete a service's data is at a position.
+    ///
+    /// # Errors
+    /// When the rows cannot be read.
+    pub async fn standing(&self, source: &Source, view: &dyn View, seq: Seq, last: Seq) -> Result<Standing, Problem> {
+        self.completeness(source, view.generation()).at(view, seq, last).await
+    }
+}

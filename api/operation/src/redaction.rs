@@ -1,0 +1,34 @@
+//! Hides API keys in texts that repeat what a caller sent.
+
+/// What every API key begins with.
+pub const PREFIX: &str = "hw_live_";
+
+/// A text that may repeat what a caller sent, without the keys in it: one may have been put where none belongs.
+#[must_use]
+pub fn hide_keys(text: String) -> String {
+    if !text.contains(PREFIX) {
+        return text;
+    }
+    let mut parts = text.split(PREFIX);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out += PREFIX;
+        out += "…";
+        out += part.trim_start_matches(|character: char| character.is_ascii_alphanumeric());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that keys in a text are hidden, and nothing else of it is.
+    #[test]
+    fn hidden_keys() {
+        let key = format!("{PREFIX}{}", "Aa0".repeat(12));
+        let text = format!("limit: \"{}\" and {}; hw_live_", key, key);
+        assert_eq!(hide_keys(text), "limit: \"hw_live_…\" and hw_live_…; hw_live_…");
+        assert_eq!(hide_keys("hw_test".to_owned()), "hw_test");
+    }
+}

@@ -1,0 +1,351 @@
+//! What a buyer signed: an EIP-3009 authorization in a payload of x402, read, compared with our terms, and its signer recovered here before
+//! anybody else is asked.
+
+use k256::ecdsa::{RecoveryId, Signature, VerifyingKey};
+use serde::Deserialize;
+use serde_json::Value;
+use sha3::{Digest, Keccak256};
+
+use super::terms::{Offer, SCHEME, Till, Version};
+
+/// An authorization may hold so many seconds at most: so long it is looked after if nobody says what became of it.
+pub const AHEAD_MAX_S: u64 = 3_600;
+/// The largest payload read, in bytes.
+pub const PAYLOAD_BYTES_MAX: usize = 16 * 1024;
+
+/// An address on the chain.
+pub type Address = [u8; 20];
+
+/// What is wrong with a payment. Told to the buyer as it is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Wrong {
+    /// It does not read.
+    #[error("the payment cannot be read: {0}")]
+    Unreadable(String),
+    /// A field is not what the terms say.
+    #[error("{field} is not that of the terms")]
+    Differs {
+        /// Which field.
+        field: &'static str,
+    },
+    /// It is not of this time.
+    #[error("the authorization is not valid now: {field}")]
+    NotNow {
+        /// Which bound.
+        field: &'static str,
+    },
+    /// It is signed by somebody else.
+    #[error("the signature is not that of the payer")]
+    NotSigned,
+}
+
+/// A payment that fits the terms, signed by its payer. Whether the money is there, the chain says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signed {
+    /// Of which version the payload is.
+    pub version: Version,
+    /// Who pays.
+    pub from: Address,
+    /// Makes it one payment: the chain takes it once.
+    pub nonce: [u8; 32],
+    /// Until when it can be settled: seconds since 1970.
+    pub valid_before: u64,
+    /// The payload, to be passed on as it came.
+    pub payload: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Payload {
+    x402_version: u64,
+    #[serde(default)]
+    scheme: Option<String>,
+    #[serde(default)]
+    network: Option<String>,
+    #[serde(default)]
+    accepted: Option<Accepted>,
+    #[serde(default)]
+    resource: Option<Resource>,
+    payload: Exact,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Accepted {
+    scheme: String,
+    network: String,
+    amount: String,
+    asset: String,
+    pay_to: String,
+}
+
+#[derive(Deserialize)]
+struct Resource {
+    url: String,
+}
+
+#[derive(Deserialize)]
+struct Exact {
+    signature: String,
+    authorization: Authorization,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Authorization {
+    from: String,
+    to: String,
+    value: String,
+    valid_after: String,
+    valid_before: String,
+    nonce: String,
+}
+
+/// Reads a payload and holds it against an offer, at a time (seconds since 1970).
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn read(till: &Till, offer: &Offer, payload: Value, now_s: u64) -> Result<Signed, Wrong> {
+    let read: Payload = Payload::deserialize(&payload).map_err(|error| Wrong::Unreadable(error.to_string()))?;
+    let version = match read.x402_version {
+        1 => Version::V1,
+        2 => Version::V2,
+        _ => return Err(Wrong::Differs { field: "x402Version" }),
+    };
+    let must = |holds: bool, field: &'static str| if holds { Ok(()) } else { Err(Wrong::Differs { field }) };
+    let same = |a: &str, b: &str| a.eq_ignore_ascii_case(b);
+    let amount = offer.micros.to_string();
+    match (version, &read.accepted) {
+        (Version::V1, _) => {
+            must(read.scheme.as_deref() == Some(SCHEME), "scheme")?;
+            must(read.network.as_deref() == Some(till.network.name), "network")?;
+        }
+        (Version::V2, Some(accepted)) => {
+            must(accepted.scheme == SCHEME, "accepted.scheme")?;
+            must(accepted.network == till.network.caip, "accepted.network")?;
+            must(accepted.amount == amount, "accepted.amount")?;
+            must(same(&accepted.asset, &till.asset), "accepted.asset")?;
+            must(same(&accepted.pay_to, &till.pay_to), "accepted.payTo")?;
+        }
+        (Version::V2, None) => return Err(Wrong::Differs { field: "accepted" }),
+    }
+    must(read.resource.as_ref().is_none_or(|resource| resource.url == offer.resource), "resource.url")?;
+    let Exact { signature, authorization } = read.payload;
+    must(same(&authorization.to, &till.pay_to), "authorization.to")?;
+    must(authorization.value == amount, "authorization.value")?;
+    let unreadable = |field: &str| Wrong::Unreadable(format!("authorization.{field}"));
+    let (from, to) = (hex_bytes::<20>(&authorization.from), hex_bytes::<20>(&authorization.to));
+    let (from, to) = (from.ok_or_else(|| unreadable("from"))?, to.ok_or_else(|| unreadable("to"))?);
+    let nonce = hex_bytes::<32>(&authorization.nonce).ok_or_else(|| unreadable("nonce"))?;
+    let valid_after: u64 = authorization.valid_after.parse().map_err(|_| unreadable("validAfter"))?;
+    let valid_before: u64 = authorization.valid_before.parse().map_err(|_| unreadable("validBefore"))?;
+    if valid_after > now_s {
+        return Err(Wrong::NotNow { field: "validAfter" });
+    }
+    if valid_before <= now_s || valid_before > now_s.saturating_add(AHEAD_MAX_S) {
+        return Err(Wrong::NotNow { field: "validBefore" });
+    }
+    let asset = hex_bytes::<20>(&till.asset).ok_or(Wrong::Differs { field: "asset" })?;
+    let message = Message { from, to, value: offer.micros, valid_after, valid_before, nonce };
+    let digest = digest(till, &asset, &message);
+    if signer(&digest, &signature) != Some(from) {
+        return Err(Wrong::NotSigned);
+    }
+    Ok(Signed { version, from, nonce, valid_before, payload })
+}
+
+/// A transfer that is asked for, as EIP-3009 has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Who pays.
+    pub from: Address,
+    /// Who is paid.
+    pub to: Address,
+    /// Smallest units of the token.
+    pub value: u64,
+    /// Not before: seconds since 1970.
+    pub valid_after: u64,
+    /// Not from then on: seconds since 1970.
+    pub valid_before: u64,
+    /// Makes it one payment.
+    pub nonce: [u8; 32],
+}
+
+/// What is signed (EIP-712): the token's domain, and the transfer that it is asked for (EIP-3009).
+#[must_use]
+pub fn digest(till: &Till, asset: &Address, message: &Message) -> [u8; 32] {
+    let (name, version) = till.network.token;
+    let domain = keccak(&[
+        &keccak(&[b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"]),
+        &keccak(&[name.as_bytes()]),
+        &keccak(&[version.as_bytes()]),
+        &number(till.network.chain_id),
+        &word(asset),
+    ]);
+    let kind: &[u8] =
+        b"TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)";
+    let transfer = keccak(&[
+        &keccak(&[kind]),
+        &word(&message.from),
+        &word(&message.to),
+        &number(message.value),
+        &number(message.valid_after),
+        &number(message.valid_before),
+        &message.nonce,
+    ]);
+    keccak(&[&[0x19, 0x01], &domain, &transfer])
+}
+
+/// Who signed a digest.
+fn signer(digest: &[u8; 32], signature: &str) -> Option<Address> {
+    let bytes = hex_bytes::<65>(signature)?;
+    let (rs, v) = bytes.split_at(64);
+    // 27 or 28; some write 0 or 1.
+    let v = *v.first()?;
+    let recovery = RecoveryId::from_byte(v.checked_sub(27).unwrap_or(v))?;
+    let key = VerifyingKey::recover_from_prehash(digest, &Signature::from_slice(rs).ok()?, recovery).ok()?;
+    Some(address(&key))
+}
+
+/// The address of a public key.
+#[must_use]
+pub fn address(key: &VerifyingKey) -> Address {
+    let point = key.to_sec1_point(false);
+    let hash = keccak(&[point.as_bytes().get(1..).unwrap_or_default()]);
+    let mut address = [0; 20];
+    address.copy_from_slice(&hash[12..]);
+    address
+}
+
+pub(super) fn keccak(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hasher = Keccak256::new();
+    for part in parts {
+        hasher.update(part);
+    }
+    hasher.finalize().into()
+}
+
+/// An address as a word: to the right.
+fn word(address: &Address) -> [u8; 32] {
+    let mut word = [0; 32];
+    word[12..].copy_from_slice(address);
+    word
+}
+
+fn number(number: u64) -> [u8; 32] {
+    let mut word = [0; 32];
+    word[24..].copy_from_slice(&number.to_be_bytes());
+    word
+}
+
+/// Reads an address: `0x` and 40 hex digits.
+#[must_use]
+pub fn address_of(text: &str) -> Option<Address> {
+    hex_bytes(text)
+}
+
+/// `0x` and hex digits.
+#[must_use]
+pub fn hex_text(bytes: &[u8]) -> String {
+    format!("0x{}", schemas::hash::hex(bytes))
+}
+
+/// Reads `0x` and hex digits of either case.
+fn hex_bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digits = text.strip_prefix("0x").filter(|digits| digits.len() == 2 * N && digits.is_ascii())?;
+    let mut out = [0; N];
+    for (byte, pair) in out.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
+        let digit = |at: usize| pair.get(at).and_then(|digit| char::from(*digit).to_digit(16));
+        *byte = u8::try_from(digit(0)? * 16 + digit(1)?).ok()?;
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use k256::ecdsa::SigningKey;
+    use serde_json::json;
+
+    use super::*;
+    use crate::terms::NETWORKS;
+
+    const PAY_TO: &str = "0x00000000000000000000000000000000000000AA";
+    const NOW_S: u64 = 1_795_000_000;
+
+    fn till() -> Till {
+        Till { network: NETWORKS[0], asset: NETWORKS[0].usdc.to_owned(), pay_to: PAY_TO.to_owned(), versions: Version::ALL.to_vec() }
+    }
+
+    fn offer() -> Offer {
+        Offer { resource: "https://x.example/a".to_owned(), description: "An answer.".to_owned(), micros: 10_000 }
+    }
+
+    /// A payload as a client makes it.
+    fn paid(version: Version) -> Value {
+        let key = SigningKey::from_slice(&[7; 32]).unwrap();
+        let from = address(key.verifying_key());
+        let message =
+            Message { from, to: hex_bytes(PAY_TO).unwrap(), value: 10_000, valid_after: 0, valid_before: NOW_S + 60, nonce: [9; 32] };
+        let digest = digest(&till(), &hex_bytes(NETWORKS[0].usdc).unwrap(), &message);
+        let (signature, recovery) = key.sign_prehash_recoverable(&digest);
+        let mut bytes = signature.to_bytes().to_vec();
+        bytes.push(27 + recovery.to_byte());
+        let exact = json!({
+            "signature": hex_text(&bytes),
+            "authorization": {
+                "from": hex_text(&from), "to": PAY_TO, "value": "10000", "validAfter": "0",
+                "validBefore": (NOW_S + 60).to_string(), "nonce": hex_text(&[9; 32]),
+            },
+        });
+        match version {
+            Version::V1 => json!({ "x402Version": 1, "scheme": "exact", "network": "base", "payload": exact }),
+            Version::V2 => json!({
+                "x402Version": 2, "payload": exact, "resource": { "url": "https://x.example/a" },
+                "accepted": till().requirements(Version::V2, &offer()),
+            }),
+        }
+    }
+
+    /// Proves that a payment of either version is taken for its payer's, and that whatever is changed in it is named.
+    #[test]
+    fn what_is_wrong_is_named() {
+        for version in [Version::V1, Version::V2] {
+            let signed = read(&till(), &offer(), paid(version), NOW_S).unwrap();
+            assert_eq!((signed.version, signed.nonce, signed.valid_before), (version, [9; 32], NOW_S + 60));
+        }
+        let wrong = |pointer: &str, value: Value| {
+            let mut payload = paid(Version::V2);
+            *payload.pointer_mut(pointer).unwrap() = value;
+            read(&till(), &offer(), payload, NOW_S).unwrap_err().to_string()
+        };
+        for (pointer, value, named) in [
+            ("/x402Version", json!(3), "x402Version"),
+            ("/accepted/amount", json!("1"), "accepted.amount"),
+            ("/accepted/payTo", json!("0x00"), "accepted.payTo"),
+            ("/accepted/asset", json!("0x00"), "accepted.asset"),
+            ("/accepted/network", json!("eip155:1"), "accepted.network"),
+            ("/resource/url", json!("https://x.example/b"), "resource.url"),
+            ("/payload/authorization/value", json!("1"), "authorization.value"),
+            ("/payload/authorization/to", json!("0x00"), "authorization.to"),
+            ("/payload/authorization/nonce", json!(hex_text(&[8; 32])), "signature"),
+            ("/payload/authorization/from", json!(PAY_TO), "signature"),
+            ("/payload/authorization/validBefore", json!(NOW_S.to_string()), "validBefore"),
+            ("/payload/authorization/validAfter", json!((NOW_S + 1).to_string()), "validAfter"),
+            ("/payload/signature", json!("0x"), "signature"),
+            ("/payload", json!([]), "cannot be read"),
+        ] {
+            let said = wrong(pointer, value);
+            assert!(said.contains(named), "{pointer}: {said}");
+        }
+    }
+
+    /// Proves that the signer of the typed data in EIP-3009's own form is found: an address follows from its key as everywhere (a known pair).
+    #[test]
+    fn addresses() {
+        let mut one = [0; 32];
+        one[31] = 1;
+        let key = SigningKey::from_slice(&one).unwrap();
+        assert_eq!(hex_text(&address(key.verifying_key())), "0x7e5f4552091a69125d5dfcb7b8c2659029395bdf");
+    }
+}

@@ -1,0 +1,153 @@
+//! How many payments are verified at a time: few for one address, so that who sends forged payments waits behind his own, and honest buyers at
+//! other addresses do not wait behind them.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use schemas::error_code::ErrorCode;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use access::quota::address_subject;
+use operation::problem::Problem;
+
+/// Verifications at a time for one address.
+const PER_ADDRESS_MAX: usize = 4;
+/// Callers of one address that verify, or wait to.
+const CALLERS_PER_ADDRESS_MAX: usize = 64;
+/// Verifications at a time for all addresses.
+const TOTAL_MAX: usize = 128;
+/// How long a caller waits to verify.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+/// After how many seconds a caller who could not verify may come again.
+const RETRY_AFTER_S: u64 = 5;
+
+/// The verifications that are under way.
+pub(super) struct Verifications {
+    total: Arc<Semaphore>,
+    addresses: Arc<Mutex<HashMap<String, Address>>>,
+    /// How long a caller waits.
+    wait_max: Duration,
+}
+
+/// One address that verifies.
+struct Address {
+    slots: Arc<Semaphore>,
+    callers: usize,
+}
+
+/// A caller that verifies, or waits to; gone when dropped.
+struct Caller {
+    address: String,
+    addresses: Arc<Mutex<HashMap<String, Address>>>,
+}
+
+/// The permission to verify one payment; it ends when dropped.
+pub(super) struct Slot {
+    _own: OwnedSemaphorePermit,
+    _total: OwnedSemaphorePermit,
+    _caller: Caller,
+}
+
+impl Default for Verifications {
+    fn default() -> Self {
+        Self { total: Arc::new(Semaphore::new(TOTAL_MAX)), addresses: Arc::default(), wait_max: WAIT_MAX }
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(address) = addresses.get_mut(&self.address) {
+            address.callers -= 1;
+            if address.callers == 0 {
+                addresses.remove(&self.address);
+            }
+        }
+    }
+}
+
+impl Verifications {
+    /// Waits until a payment from an address may be verified.
+    ///
+    /// # Errors
+    /// `rate-limited` when too many callers of the address wait, or when it takes too long.
+    pub(super) async fn enter(&self, address: IpAddr) -> Result<Slot, Problem> {
+        let (caller, slots) = self.register(address_subject(address)).ok_or_else(busy)?;
+        let both = async {
+            let own = slots.acquire_owned().await.ok()?;
+            let total = Arc::clone(&self.total).acquire_owned().await.ok()?;
+            Some(Slot { _own: own, _total: total, _caller: caller })
+        };
+        tokio::time::timeout(self.wait_max, both).await.ok().flatten().ok_or_else(busy)
+    }
+
+    fn register(&self, address: String) -> Option<(Caller, Arc<Semaphore>)> {
+        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry =
+            addresses.entry(address.clone()).or_insert_with(|| Address { slots: Arc::new(Semaphore::new(PER_ADDRESS_MAX)), callers: 0 });
+        if entry.callers >= CALLERS_PER_ADDRESS_MAX {
+            return None;
+        }
+        entry.callers += 1;
+        Some((Caller { address, addresses: Arc::clone(&self.addresses) }, Arc::clone(&entry.slots)))
+    }
+}
+
+fn busy() -> Problem {
+    let words = "many payments from this address are being verified: send the same payment again, do not sign another one";
+    Problem::new(ErrorCode::RateLimited, words).retry_after(RETRY_AFTER_S)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(last: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, last])
+    }
+
+    /// Proves that an address verifies only so many payments at a time, that its further callers wait and those beyond are refused at once, that
+    /// other addresses do not wait meanwhile, and that nothing is remembered of an address without callers.
+    #[tokio::test]
+    async fn addresses_do_not_wait_for_each_other() {
+        let verifications = Arc::new(Verifications { wait_max: Duration::from_secs(600), ..Verifications::default() });
+        let mut held = Vec::new();
+        for _ in 0..PER_ADDRESS_MAX {
+            held.push(verifications.enter(address(1)).await.unwrap());
+        }
+        let waiting: Vec<_> = (PER_ADDRESS_MAX..CALLERS_PER_ADDRESS_MAX)
+            .map(|_| {
+                let verifications = Arc::clone(&verifications);
+                tokio::spawn(async move { verifications.enter(address(1)).await.map(|_| ()) })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        let refused = verifications.enter(address(1)).await.map(|_| ()).unwrap_err();
+        assert_eq!((refused.code, refused.retry_after_s), (ErrorCode::RateLimited, RETRY_AFTER_S));
+        drop(verifications.enter(address(2)).await.unwrap());
+        assert!(waiting.iter().all(|waiting| !waiting.is_finished()));
+        // One slot is free again: those that wait take turns.
+        drop(held.pop());
+        for waited in waiting {
+            waited.await.unwrap().unwrap();
+        }
+        drop(held);
+        assert!(verifications.addresses.lock().unwrap().is_empty());
+    }
+
+    /// Proves that a caller who waits for a slot in vain is refused, and takes no slot.
+    #[tokio::test]
+    async fn waiting_is_bounded() {
+        let verifications = Verifications { wait_max: Duration::from_millis(1), ..Verifications::default() };
+        let mut held = Vec::new();
+        for _ in 0..PER_ADDRESS_MAX {
+            held.push(verifications.enter(address(1)).await.unwrap());
+        }
+        assert_eq!(verifications.enter(address(1)).await.map(|_| ()).unwrap_err().code, ErrorCode::RateLimited);
+        drop(held);
+        assert!(verifications.addresses.lock().unwrap().is_empty());
+        drop(verifications.enter(address(1)).await.unwrap());
+    }
+}

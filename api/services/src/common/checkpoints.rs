@@ -1,0 +1,388 @@
+//! Signed checkpoints of every service's changes (C2SP tlog-checkpoint, tlog-tiles): leaf `i` is the hash of the change with seq `i + 1`, the one
+//! that the change after it names as `prevHash`, so that whoever consumes the topic can compute each. The trees grow behind the log, in batches,
+//! one process at a time; the receipts have a tree of their own.
+
+use crate::registration::TaskContext;
+use operation::context::Part;
+use operation::signing_state::SigningState;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use event_log::Stored;
+use futures_util::future::select_all;
+use schemas::avro;
+use schemas::error_code::ErrorCode;
+use schemas::hash::Hash32;
+use schemas::key;
+use schemas::position::LogOffset;
+use schemas::reason::reason;
+use schemas::tables::{Key, Table, Write};
+use schemas::tree::{self, Checkpoint, Edge, Question, TilePlace, parse_tile_path, tile_holding};
+use schemas::views::receipts::SignedCheckpoint;
+use schemas::views::trees::{ENTRIES_LEVEL, SIGNED_CHECKPOINTS, SIZES, TILES, TreeSize, VIEW};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+use view_store::lease::{LEASE, Lease};
+use view_store::{Checkpoint as ViewCheckpoint, View};
+
+use crate::common::consistency::{self, Prover};
+use crate::common::witness::CheckpointFile;
+use crate::receipts::Receipts;
+use crate::receipts::signer::Signer;
+use feed::Source;
+use operation::context::{Context, store_problem, stored};
+use operation::problem::Problem;
+use operation::{File, Operation};
+
+/// The lease under which the trees are grown and signed.
+pub(crate) const SEAL_LEASE: &str = "trees/seal";
+/// The shortest time between two checkpoints of a tree.
+const SIGN_INTERVAL: Duration = Duration::from_secs(1);
+/// Changes read and committed at once.
+const BATCH_CHANGES: usize = 2_000;
+/// Bytes of changes read at once.
+const BATCH_BYTES: usize = 8 << 20;
+/// Bytes of the hashes in a full tile.
+const TILE_BYTES: usize = 256 * 32;
+
+/// What a change says of its place in the chain.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Link {
+    seq: i64,
+    prev_hash: Hash32,
+}
+
+/// The tree over the changes of a service, as it is stored.
+pub(crate) struct Tree {
+    view: Arc<dyn View>,
+    service: &'static str,
+}
+
+impl Tree {
+    pub(crate) async fn now(ctx: &Context, service: &'static str) -> Result<Self, Problem> {
+        Ok(Self { view: ctx.live(&VIEW).await?, service })
+    }
+
+    async fn row<T: DeserializeOwned>(&self, table: &'static Table) -> Result<Option<T>, Problem> {
+        let row = self.view.get(table, &key![self.service]).await.map_err(store_problem)?;
+        row.map(|bytes| stored(table, &bytes)).transpose()
+    }
+
+    /// The newest signed checkpoint.
+    pub(crate) async fn sealed(&self) -> Result<Option<SignedCheckpoint>, Problem> {
+        self.row(&SIGNED_CHECKPOINTS).await
+    }
+
+    /// Tiles by their level (that of the leaves is [`ENTRIES_LEVEL`]) and number, in that order.
+    async fn tiles(&self, places: &[(i64, u64)]) -> Result<Vec<Option<Bytes>>, Problem> {
+        let keys: Vec<Key> = places.iter().map(|(level, number)| tile_key(self.service, *level, *number)).collect();
+        self.view.get_many(&TILES, &keys).await.map_err(store_problem)
+    }
+
+    /// What the tree answers; `None` where it has nothing of the kind.
+    async fn ask(&self, question: Question) -> Result<Option<Vec<Hash32>>, Problem> {
+        let places = question.places();
+        let mut tiles: Vec<TilePlace> = places.iter().map(|place| tile_holding(*place)).collect();
+        tiles.sort_unstable();
+        tiles.dedup();
+        let wanted: Vec<(i64, u64)> = tiles.iter().map(|(level, number)| (i64::from(*level), *number)).collect();
+        let rows: HashMap<TilePlace, Option<Bytes>> = tiles.into_iter().zip(self.tiles(&wanted).await?).collect();
+        let hash = |place: &u64| {
+            let tile = tile_holding(*place);
+            Some((*place, tree::hash_in_tile(tile, rows.get(&tile)?.as_ref()?, *place)?))
+        };
+        let hashes: HashMap<u64, Hash32> = places.iter().filter_map(hash).collect();
+        Ok(question.answer(&hashes))
+    }
+}
+
+#[async_trait]
+impl Prover for Tree {
+    async fn consistency(&self, size: u64, old: u64) -> Result<Option<Vec<Hash32>>, Problem> {
+        self.ask(Question::Consistency { size, old }).await
+    }
+
+    async fn sealed(&self) -> Result<Option<SignedCheckpoint>, Problem> {
+        Tree::sealed(self).await
+    }
+}
+
+fn tile_key(service: &str, level: i64, number: u64) -> Key {
+    key![service, level, i64::try_from(number).unwrap_or(i64::MAX)]
+}
+
+fn unreadable(error: &(dyn std::error::Error + 'static)) -> Problem {
+    Problem::new(ErrorCode::Unavailable, reason(error))
+}
+
+fn damaged() -> Problem {
+    Problem::new(ErrorCode::Internal, "the tree over changes lacks a hash")
+}
+
+/// What is served at a path of a service's tree: `checkpoint`, and the tiles; `None` for what is not there.
+///
+/// # Errors
+/// When the store fails.
+pub async fn file(ctx: Arc<Context>, source: Source, path: String) -> Result<Option<File>, Problem> {
+    let served = CheckpointFile::of(&path);
+    if served.is_none() && !path.starts_with("tile/") {
+        return Ok(None);
+    }
+    if path == "checkpoint" {
+        SigningState::of(&ctx).check_checkpoint(source.service)?;
+    }
+    let tree = Tree::now(&ctx, source.service).await?;
+    if let Some(served) = served {
+        return served.file(&ctx, source.service, tree.sealed().await?).await;
+    }
+    let Some(sealed) = tree.sealed().await? else { return Ok(None) };
+    let Some((tile, is_entries)) = parse_tile_path(&path) else { return Ok(None) };
+    // Hashes of a level exist once all leaves below them do.
+    let below = (u128::from(tile.level_index()) * 256 + u128::from(tile.width())) << (8 * u32::from(tile.level()));
+    if below > u128::try_from(sealed.size).unwrap_or(0) {
+        return Ok(None);
+    }
+    let level = if is_entries { ENTRIES_LEVEL } else { i64::from(tile.level()) };
+    let row = tree.tiles(&[(level, tile.level_index())]).await?.pop().flatten();
+    let bytes = usize::try_from(tile.width()).unwrap_or(usize::MAX).saturating_mul(32);
+    let hashes = row.filter(|hashes| hashes.len() >= bytes).map(|hashes| hashes.slice(..bytes)).ok_or_else(damaged)?;
+    let bytes = if is_entries {
+        hashes.chunks(32).flat_map(|hash| [0, 32].into_iter().chain(hash.iter().copied())).collect::<Vec<u8>>().into()
+    } else {
+        hashes
+    };
+    Ok(Some(File { bytes, content_type: "application/octet-stream", lasts: true, policy: "" }))
+}
+
+/// The operation for one service.
+#[must_use]
+pub fn operation(source: Source) -> Operation {
+    let service = source.service;
+    consistency::operation(
+        service,
+        "Proves that the tree over this service's changes holds an earlier one.",
+        "Keep a checkpoint (`/checkpoint`): with the proof from its size to a later one's you know that no change below it was altered or \
+            taken out (`highwater verify --old --new --proof`). Leaf `i` of the tree is the hash of the change with seq `i + 1`, as the next change \
+            names it in `prevHash`; the tree is served as tiles, `/tile/…` (C2SP tlog-tiles).",
+        move |ctx| async move { Tree::now(&ctx, service).await },
+    )
+}
+
+/// A tree that grows here.
+struct Growing {
+    leaves: Leaves,
+    /// The size of the newest signed checkpoint.
+    sealed: u64,
+}
+
+/// What a tree needs to take in more leaves.
+#[derive(Clone)]
+struct Leaves {
+    grown: TreeSize,
+    edge: Edge,
+    /// The leaves of the last tile, while it is not full.
+    entries: Vec<u8>,
+}
+
+impl Leaves {
+    /// Takes in what chains of a batch of changes, in order. Answers the rows that hold it; none if nothing chains. Decodes and hashes the
+    /// whole batch: work for a thread that may be busy.
+    fn take_in(&mut self, source: &Source, batch: &[Stored]) -> Result<Vec<Write>, Problem> {
+        let (before, mut full, mut entries) = (self.grown.size, HashMap::new(), Vec::new());
+        for Stored { offset, record } in batch {
+            self.grown.next = offset.0 + 1;
+            let link: Link = match avro::decode(source.topic.name, &record.value) {
+                Ok(link) => link,
+                // A newer version's: passed over here, the changes after it would not chain.
+                Err(error @ avro::Error::UnknownFingerprint(_)) if record.headers.is_event() => return Err(unreadable(&error)),
+                Err(_) => continue,
+            };
+            let is_next = u64::try_from(link.seq).is_ok_and(|seq| seq == self.grown.size + 1);
+            if !is_next || link.prev_hash != Hash32::from_hex(&self.grown.hash).unwrap_or(Hash32::ZERO) {
+                continue;
+            }
+            let hash = avro::datum_hash(source.topic.name, &record.value).map_err(|error| unreadable(&error))?;
+            self.edge.push(tree::leaf(&hash.0), &mut full);
+            self.entries.extend_from_slice(&hash.0);
+            if self.entries.len() == TILE_BYTES {
+                entries.push((self.grown.size / 256, std::mem::take(&mut self.entries)));
+            }
+            self.grown.size += 1;
+            self.grown.hash = hash.to_string();
+        }
+        if self.grown.size == before {
+            return Ok(Vec::new());
+        }
+        self.writes(source.service, full, entries)
+    }
+
+    /// The rows of a batch: tiles first, then the size that rests on them.
+    fn writes(&self, service: &str, full: HashMap<TilePlace, Vec<u8>>, entries: Vec<(u64, Vec<u8>)>) -> Result<Vec<Write>, Problem> {
+        let size = i64::try_from(self.grown.size).unwrap_or(i64::MAX);
+        let tile =
+            |level: i64, number: u64, hashes: Vec<u8>| Write::put(&TILES, tile_key(service, level, number), Bytes::from(hashes)).at(size);
+        let mut writes: Vec<Write> = full.into_iter().map(|((level, number), hashes)| tile(i64::from(level), number, hashes)).collect();
+        writes.extend(self.edge.tiles().map(|((level, number), hashes)| tile(i64::from(level), number, hashes.to_vec())));
+        writes.extend(entries.into_iter().map(|(number, hashes)| tile(ENTRIES_LEVEL, number, hashes)));
+        if !self.entries.is_empty() {
+            writes.push(tile(ENTRIES_LEVEL, self.grown.size / 256, self.entries.clone()));
+        }
+        writes.push(Write::put(&SIZES, key![service], json_of(&self.grown)?).at(size));
+        Ok(writes)
+    }
+}
+
+impl Growing {
+    async fn read(ctx: &Context, service: &'static str) -> Result<Self, Problem> {
+        let tree = Tree::now(ctx, service).await?;
+        let grown: TreeSize = tree.row(&SIZES).await?.unwrap_or_default();
+        let sealed = tree.sealed().await?.map_or(0, |sealed| u64::try_from(sealed.size).unwrap_or(0));
+        let places: Vec<TilePlace> = Edge::partial(grown.size).map(|(place, _)| place).collect();
+        let mut wanted: Vec<(i64, u64)> = places.iter().map(|(level, number)| (i64::from(*level), *number)).collect();
+        wanted.push((ENTRIES_LEVEL, grown.size / 256));
+        let mut rows = tree.tiles(&wanted).await?;
+        let entries = rows.pop().flatten().unwrap_or_default();
+        let tiles = places.into_iter().zip(rows).filter_map(|(place, row)| Some((place, row?.to_vec()))).collect();
+        let edge = Edge::read(grown.size, &tiles).ok_or_else(damaged)?;
+        let width = usize::try_from(grown.size % 256).unwrap_or_default() * 32;
+        let entries = entries.get(..width).ok_or_else(damaged)?.to_vec();
+        Ok(Self { leaves: Leaves { grown, edge, entries }, sealed })
+    }
+
+    /// Takes in what the change topic has more; commits each batch. The hashing has a thread of its own, and the lease is renewed between batches:
+    /// false if another process has it now.
+    async fn grow(
+        &mut self,
+        ctx: &Context,
+        source: &Source,
+        view: &Arc<dyn View>,
+        at: &mut ViewCheckpoint,
+        lease: &mut Lease,
+    ) -> Result<bool, Problem> {
+        loop {
+            if !lease.renew().await.map_err(store_problem)? {
+                return Ok(false);
+            }
+            let from = LogOffset(self.leaves.grown.next);
+            let batch = ctx.log.read(source.topic, 0, from, BATCH_CHANGES, BATCH_BYTES).await.map_err(|error| unreadable(&error))?;
+            if batch.is_empty() {
+                return Ok(true);
+            }
+            let (mut leaves, source) = (self.leaves.clone(), source.clone());
+            let topic = source.topic;
+            let hashing = tokio::task::spawn_blocking(move || leaves.take_in(&source, &batch).map(|writes| (leaves, writes)));
+            let (leaves, writes) = hashing.await.map_err(|error| Problem::new(ErrorCode::Internal, reason(&error)))??;
+            at.raise_position(topic, 0, LogOffset(leaves.grown.next));
+            if !writes.is_empty() {
+                view.commit(writes, at).await.map_err(store_problem)?;
+            }
+            self.leaves = leaves;
+        }
+    }
+
+    /// Signs the tree if it has grown since the newest checkpoint.
+    async fn seal(&mut self, ctx: &Context, signer: &Signer, source: &Source, at: &ViewCheckpoint) -> Result<(), Problem> {
+        let size = self.leaves.grown.size;
+        if size <= self.sealed {
+            return Ok(());
+        }
+        let Some(key) = Receipts::now(ctx).await?.signing().await?.keys.pop().map(|key| key.public_key_hex) else { return Ok(()) };
+        let Some(url) = ctx.settings.services.get(source.service).map(|own| own.base_url.as_str()) else { return Ok(()) };
+        if !signer.state().keys().public().contains(&key) || !signer.may_sign(&key) {
+            return Ok(());
+        }
+        let tree = Tree::now(ctx, source.service).await?;
+        let root = tree.ask(Question::Root { size }).await?.and_then(|root| root.first().copied()).ok_or_else(damaged)?;
+        let origin = url.split_once("://").map_or(url, |(_, place)| place).to_owned();
+        let checkpoint = Checkpoint { origin, size, root };
+        if !signer.remember(source.service, &key, &checkpoint, &tree).await? {
+            return Ok(());
+        }
+        let Some(note) = checkpoint.sign(signer.state().keys(), &key) else { return Ok(()) };
+        let stamp = i64::try_from(size).unwrap_or(i64::MAX);
+        let sealed = json_of(&SignedCheckpoint { size: stamp, note, public_key_hex: key })?;
+        tree.view.commit(vec![Write::put(&SIGNED_CHECKPOINTS, key![source.service], sealed).at(stamp)], at).await.map_err(store_problem)?;
+        self.sealed = size;
+        Ok(())
+    }
+}
+
+fn json_of<T: Serialize>(value: &T) -> Result<Bytes, Problem> {
+    serde_json::to_vec(value).map(Bytes::from).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))
+}
+
+/// Grows the trees behind the log and signs them, at most once in [`SIGN_INTERVAL`] each, until the server stops. One process at a time does.
+pub async fn run(given: Arc<TaskContext>, sources: Vec<Source>) {
+    let TaskContext { context: ctx, signer, holder } = &*given;
+    let mut lease = Lease::new(&ctx.store, SEAL_LEASE.to_owned(), holder);
+    let growing = async {
+        let mut trees = BTreeMap::new();
+        loop {
+            let began = Instant::now();
+            match round(ctx, signer, &mut lease, &sources, &mut trees).await {
+                Ok(true) => {
+                    let waits = sources.iter().map(|source| {
+                        let next = trees.get(source.service).map_or(0, |tree: &Growing| tree.leaves.grown.next);
+                        Box::pin(ctx.log.wait_past(source.topic, 0, LogOffset(next)))
+                    });
+                    // The lease is renewed well before it ends, also when nothing happens.
+                    let _ = tokio::time::timeout(LEASE / 3, select_all(waits)).await;
+                }
+                // Another process grows them: what is known of them here is old soon.
+                Ok(false) => trees.clear(),
+                Err(problem) => {
+                    trees.clear();
+                    tracing::warn!(reason = problem.detail, "the trees over changes do not grow, will retry");
+                }
+            }
+            tokio::time::sleep_until(began + SIGN_INTERVAL).await;
+        }
+    };
+    tokio::select! {
+        () = growing => {}
+        () = ctx.stopped() => {}
+    }
+    lease.release().await;
+}
+
+/// Grows and signs each tree once; false if another process does.
+async fn round(
+    ctx: &Context,
+    signer: &Signer,
+    lease: &mut Lease,
+    sources: &[Source],
+    trees: &mut BTreeMap<&'static str, Growing>,
+) -> Result<bool, Problem> {
+    if !lease.renew().await.map_err(store_problem)? {
+        return Ok(false);
+    }
+    let view = ctx.live(&VIEW).await?;
+    let mut at = view.checkpoint().await.map_err(store_problem)?;
+    let mut failed = None;
+    for source in sources {
+        let known = trees.remove(source.service);
+        let grown = async {
+            let mut tree = match known {
+                Some(tree) => tree,
+                None => Growing::read(ctx, source.service).await?,
+            };
+            if !tree.grow(ctx, source, &view, &mut at, lease).await? {
+                return Ok(None);
+            }
+            tree.seal(ctx, signer, source, &at).await?;
+            Ok::<_, Problem>(Some(tree))
+        };
+        match grown.await {
+            Ok(Some(tree)) => drop(trees.insert(source.service, tree)),
+            Ok(None) => return Ok(false),
+            // One tree that fails does not keep the others from growing.
+            Err(problem) => failed = Some(problem),
+        }
+    }
+    failed.map_or(Ok(true), Err)
+}

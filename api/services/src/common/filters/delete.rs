@@ -1,0 +1,54 @@
+//! `DELETE /v1/filters/{name}`: deletes a saved filter.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use access::kept::Shelf;
+use feed::followed::Followed;
+use operation::problem::Problem;
+use operation::tiers::KEEPS_FROM;
+use operation::{Answer, Call, Method, Operation, Price, Words};
+
+/// Arguments of `delete_filter`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The filter's name.
+    #[schemars(length(min = 1, max = 100))]
+    pub name: String,
+}
+
+/// A filter that is gone.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Deleted {
+    /// The name it had.
+    pub deleted: String,
+}
+
+/// The operation for one service.
+#[must_use]
+pub fn operation<S: Followed>() -> Operation {
+    let words = Words {
+        name: "delete_filter",
+        method: Method::Delete,
+        path: "/v1/filters/{name}",
+        summary: "Deletes a saved filter.",
+        description: "Cursors that were made with it go on with the same parameters, given one by one.",
+        price: Price::Tier(KEEPS_FROM),
+        tool: true,
+        counted: true,
+        list: "",
+        errors: &[],
+        example: json!({ "name": "mine" }),
+        aliases: &[],
+    };
+    Operation::define::<Arguments, Deleted, _, _>(words, answer::<S>)
+}
+
+async fn answer<S: Followed>(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+    let shelf = Shelf::filters(&call, S::FEED.source.service);
+    let kept = shelf.filter(arguments.name.trim()).await.map_err(|problem| problem.about("name"))?;
+    shelf.delete(&kept).await?;
+    Answer::json(&Deleted { deleted: kept.name })
+}

@@ -1,0 +1,51 @@
+//! `GET /v1/filters`: the saved filters of an account.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::Saved;
+use access::kept::Shelf;
+use feed::followed::Followed;
+use operation::problem::Problem;
+use operation::tiers::KEEPS_FROM;
+use operation::{Answer, Call, Method, Operation, Price, Words};
+
+/// Arguments of `list_filters`: none.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {}
+
+/// The saved filters of an account.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Filters<F> {
+    /// All of them, by name.
+    pub filters: Vec<Saved<F>>,
+}
+
+/// The operation for one service.
+#[must_use]
+pub fn operation<S: Followed>() -> Operation {
+    let words = Words {
+        name: "list_filters",
+        method: Method::Get,
+        path: "/v1/filters",
+        summary: "The saved filters of this account in this service, by name.",
+        description: "All in one answer: a tier bounds how many there are.",
+        price: Price::Tier(KEEPS_FROM),
+        tool: true,
+        counted: true,
+        list: "filters",
+        errors: &[],
+        example: json!({}),
+        aliases: &[],
+    };
+    Operation::define::<Arguments, Filters<S::Filter>, _, _>(words, answer::<S>)
+}
+
+async fn answer<S: Followed>(call: Call, _: Arguments) -> Result<Answer, Problem> {
+    let all = Shelf::filters(&call, S::FEED.source.service).list().await?;
+    let mut filters = all.into_iter().map(Saved::of).collect::<Result<Vec<Saved<S::Filter>>, Problem>>()?;
+    filters.sort_by(|a, b| a.name.cmp(&b.name));
+    Answer::json(&Filters { filters })
+}

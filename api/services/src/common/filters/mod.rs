@@ -1,0 +1,61 @@
+//! Saved filters: a filter of a service's feed under a name of the caller's, to be used there by that name.
+
+pub mod delete;
+pub mod list;
+pub mod save;
+
+use schemars::JsonSchema;
+use schemas::clock::rfc3339;
+use schemas::error_code::ErrorCode;
+use schemas::views::watches::SavedItem;
+use serde::Serialize;
+
+use access::kept::Shelf;
+use feed::filter::Filter;
+use feed::followed::Followed;
+use operation::Call;
+use operation::problem::Problem;
+use operation::tiers::KEEPS_FROM;
+
+/// A saved filter.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Saved<F> {
+    /// Its name: the feed takes it as `filter`.
+    pub name: String,
+    /// The filter, as it is kept.
+    pub filter: F,
+    /// When the name was first saved, RFC 3339 in UTC.
+    pub made_at: String,
+    /// When the filter was last changed, RFC 3339 in UTC.
+    pub changed_at: String,
+}
+
+impl<F: Filter> Saved<F> {
+    fn of(kept: SavedItem) -> Result<Self, Problem> {
+        let filter = read(&kept)?;
+        Ok(Self { filter, made_at: rfc3339(kept.made_at), changed_at: rfc3339(kept.changed_at), name: kept.name })
+    }
+}
+
+/// The filter that a feed is asked for: what is given in the call, over the saved filter that is named there.
+///
+/// # Errors
+/// `not-found` for a name that the account has not, `tier-too-low` for callers who cannot have one.
+pub async fn merged<S: Followed>(call: &Call, name: Option<&str>, given: S::Filter) -> Result<S::Filter, Problem> {
+    let Some(name) = name else { return Ok(given) };
+    if call.caller.tier < KEEPS_FROM {
+        let detail =
+            format!("saved filters need a key of tier {} or above; this call is {}", KEEPS_FROM.as_str(), call.caller.tier.as_str());
+        return Err(Problem::new(ErrorCode::TierTooLow, detail).about("filter"));
+    }
+    let kept = Shelf::filters(call, S::FEED.source.service).filter(name.trim()).await.map_err(|problem| problem.about("filter"))?;
+    given.over(&read(&kept)?)
+}
+
+fn read<F: Filter>(kept: &SavedItem) -> Result<F, Problem> {
+    F::of_canonical(&kept.filter).ok_or_else(|| {
+        tracing::error!(id = kept.id, "a saved filter cannot be read");
+        Problem::new(ErrorCode::Internal, format!("the saved filter {:?} cannot be read; save it anew", kept.name))
+    })
+}

@@ -1,0 +1,57 @@
+//! `POST /v1/filters`: saves a filter under a name.
+
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Saved;
+use access::kept::Shelf;
+use feed::filter::Filter;
+use feed::followed::Followed;
+use operation::problem::Problem;
+use operation::tiers::KEEPS_FROM;
+use operation::{Answer, Call, Method, Operation, Price, Words};
+
+/// Arguments of `save_filter`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct Arguments<F> {
+    /// What to call it: any text of up to 100 characters, compared exactly.
+    #[schemars(length(min = 1, max = 100))]
+    pub name: String,
+    /// What the feed is to show, by the names of its parameters.
+    pub filter: F,
+}
+
+/// The operation for one service.
+#[must_use]
+pub fn operation<S: Followed>() -> Operation {
+    let words = Words {
+        name: "save_filter",
+        method: Method::Post,
+        path: "/v1/filters",
+        summary: "Saves a filter of the feed under a name.",
+        description: "The feed of what changed takes the name as `filter`; parameters given beside it count instead of the filter's. A name \
+            that is in use takes the new filter: cursors that were made with the old one are then refused with `filter-changed`, or taken \
+            with `rebase=true`.",
+        price: Price::Tier(KEEPS_FROM),
+        tool: true,
+        counted: true,
+        list: "",
+        errors: &[ErrorCode::LimitReached, ErrorCode::NotFound],
+        example: json!({ "name": "mine", "filter": S::example_filter() }),
+        aliases: &[],
+    };
+    Operation::define::<Arguments<S::Filter>, Saved<S::Filter>, _, _>(words, answer::<S>)
+}
+
+async fn answer<S: Followed>(call: Call, arguments: Arguments<S::Filter>) -> Result<Answer, Problem> {
+    let name = arguments.name.trim();
+    if name.is_empty() || name.chars().any(char::is_control) {
+        return Err(Problem::parameter("name", "name: is empty, or holds control characters"));
+    }
+    let in_filter = |problem: Problem| Problem { detail: format!("filter.{}", problem.detail), ..problem.about("filter") };
+    let filter = S::checked(arguments.filter).map_err(in_filter)?;
+    let kept = Shelf::filters(&call, S::FEED.source.service).save(name, filter.canonical()).await?;
+    Ok(Answer { status: 201, ..Answer::json(&Saved::<S::Filter>::of(kept)?)? })
+}

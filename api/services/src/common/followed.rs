@@ -1,0 +1,31 @@
+//! The operations of a service whose feed can be followed: saved filters, then watches and their webhooks.
+
+use operation::tiers::KEEPS_FROM;
+use webhooks::matchers::{WatchMessages, matcher};
+use webhooks::operations::{self as webhook_operations, Place};
+
+use super::{filters, watchlist};
+use crate::registration::Bundle;
+
+/// Saved filters, watches and their webhooks of one service, with the matcher that delivers to the webhooks.
+#[must_use]
+pub fn operations<S: WatchMessages>() -> Bundle {
+    let paths = [
+        "/v1/watchlist/{id}/deliveries",
+        "/v1/watchlist/{id}/ping",
+        "/v1/watchlist/{id}/replay",
+        "/v1/watchlist/{id}/resend",
+        "/v1/watchlist/{id}",
+    ];
+    let place = Place { service: S::FEED.source.service, tier: KEEPS_FROM, matcher: matcher::<S>, paths };
+    let own = vec![
+        filters::save::operation::<S>(),
+        filters::list::operation::<S>(),
+        filters::delete::operation::<S>(),
+        watchlist::begin::operation::<S>(),
+        watchlist::list::operation::<S>(),
+        watchlist::matches::operation::<S>(),
+        watchlist::end::operation::<S>(),
+    ];
+    Bundle::watches(own.into_iter().chain(webhook_operations::operations(place)).collect(), matcher::<S>)
+}

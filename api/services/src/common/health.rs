@@ -1,0 +1,89 @@
+//! `GET /health`: liveness, and how deep and how complete the history is.
+
+use feed::Feeds;
+use operation::context::Part;
+use schemars::JsonSchema;
+use schemas::clock::rfc3339;
+use schemas::error_code::ErrorCode;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use feed::Source;
+use feed::history::{history_from, shallow_note};
+use feed::position::position;
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
+
+const DAY_MS: i64 = 86_400_000;
+
+/// Arguments of `health`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Arguments {
+    /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
+    pub as_of: Option<String>,
+}
+
+/// How the service is.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Health {
+    /// `ok` whenever this is answered.
+    pub status: &'static str,
+    /// The service.
+    pub service: &'static str,
+    /// When the latest complete reading of an upstream ended, RFC 3339; empty before the first.
+    pub last_snapshot: String,
+    /// When the first change was recorded, RFC 3339; empty before it.
+    pub history_from: String,
+    /// Whole days since then.
+    pub history_days: i64,
+    /// Complete readings of upstreams.
+    pub snapshot_count: u64,
+    /// The last day up to which every upstream has been read completely; empty before the first complete reading.
+    pub through_date: String,
+    /// Number of the last change: how many were recorded.
+    pub changes: u64,
+    /// What to know about the data while its history is shallow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// The operation for one service.
+#[must_use]
+pub fn operation(source: Source) -> Operation {
+    let words = Words {
+        name: "health",
+        method: Method::Get,
+        path: "/health",
+        summary: "Liveness, last snapshot and depth of history.",
+        description: "Needs no key and counts against no quota.",
+        price: Price::Free,
+        tool: false,
+        counted: false,
+        list: "",
+        errors: &[ErrorCode::AsOfInvalid],
+        example: json!({}),
+        aliases: &[],
+    };
+    Operation::define::<Arguments, Health, _, _>(words, move |call, arguments| answer(source, call, arguments))
+}
+
+async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+    let ctx = &call.context;
+    let at = position(ctx, &source, arguments.as_of.as_deref()).await?;
+    let standing = Feeds::of(ctx).standing(&source, at.view.as_ref(), at.seq, at.last).await?;
+    let from = history_from(ctx, &source, &at.view, at.last.0).await?.filter(|_| at.seq.0 > 0);
+    let now_ms = at.now.as_millisecond();
+    Answer::json(&Health {
+        status: "ok",
+        service: source.service,
+        last_snapshot: if standing.finished_at_ms == 0 { String::new() } else { rfc3339(standing.finished_at_ms) },
+        history_from: from.map_or_else(String::new, rfc3339),
+        history_days: from.map_or(0, |from| (now_ms - from).max(0) / DAY_MS),
+        snapshot_count: standing.snapshot_count,
+        through_date: standing.through_date,
+        changes: at.seq.0,
+        note: shallow_note(from, now_ms).map(str::to_owned),
+    })
+}

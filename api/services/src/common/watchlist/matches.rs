@@ -1,0 +1,109 @@
+//! `GET /v1/watchlist/{id}`: a watch with what it matched.
+
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{Watch, after};
+use access::kept::Shelf;
+use feed::cursor;
+use feed::filter::Filter;
+use feed::followed::Followed;
+use feed::position::position;
+use feed::query::Item;
+use feed::reading::LIMIT_MAX;
+use feed::select::{Selection, Way};
+use operation::metrics;
+use operation::problem::Problem;
+use operation::tiers::KEEPS_FROM;
+use operation::{Answer, Call, Method, Operation, Price, Words};
+
+/// Arguments of `get_watch`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The watch's id.
+    #[schemars(length(min = 1, max = 64))]
+    pub id: String,
+    /// How many matches to give at most.
+    #[serde(default = "feed::reading::limit_default")]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: usize,
+    /// Where to go on to older matches: the `cursor` of an earlier answer. Without it the newest come first.
+    pub cursor: Option<String>,
+}
+
+/// A watch with its matches.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Matches<N, T> {
+    /// The watch.
+    #[serde(flatten)]
+    pub watch: Watch<N>,
+    /// The changes that it matched since it was made, the last recorded first.
+    pub matches: Vec<T>,
+    /// Whether older changes were not looked at yet.
+    pub has_more: bool,
+    /// Give it back as `cursor` to go on to older matches; left out where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// The operation for one service.
+#[must_use]
+pub fn operation<S: Followed>() -> Operation {
+    let words = Words {
+        name: "get_watch",
+        method: Method::Get,
+        path: "/v1/watchlist/{id}",
+        summary: "A watch with the changes that it matched since it was made, newest first.",
+        description: "Matches are found in the recorded changes when they are asked for: all that were recorded after the watch was made count, \
+            and a record that is changed again is one match more. A page may be shorter than `limit`, or empty, while `hasMore` is true.",
+        price: Price::Tier(KEEPS_FROM),
+        tool: true,
+        counted: true,
+        list: "matches",
+        errors: &[ErrorCode::CursorInvalid],
+        example: json!({ "id": "watch_0123456789abcdef01234567", "limit": 10 }),
+        aliases: &[],
+    };
+    Operation::define::<Arguments, Matches<S::Named, S::Shown>, _, _>(words, answer::<S>)
+}
+
+async fn answer<S: Followed>(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+    let ctx = &call.context;
+    if arguments.limit == 0 || arguments.limit > LIMIT_MAX {
+        return Err(Problem::parameter("limit", format!("{} is not between 1 and {LIMIT_MAX}", arguments.limit)));
+    }
+    let feed = S::FEED;
+    let (service, secrets) = (feed.source.service, &ctx.secrets);
+    let shelf = Shelf::watches(&call, service);
+    let kept = shelf.watch(&arguments.id).await?;
+    let at = position(ctx, &feed.source, None).await?;
+    let own = format!("watch/{}", kept.id);
+    let upto = match &arguments.cursor {
+        None => at.seq,
+        Some(text) => match cursor::read(secrets, service, text)? {
+            (seq, made_for) if made_for == own => Seq(seq.0.saturating_sub(1).min(at.seq.0)),
+            _ => return Err(cursor::invalid("the cursor is not one of this watch")),
+        },
+    };
+    let filter = S::Filter::of_canonical(&kept.filter).ok_or_else(|| {
+        tracing::error!(id = kept.id, "the filter of a watch cannot be read");
+        Problem::new(ErrorCode::Internal, "a stored watch cannot be read")
+    })?;
+    let (filters, after) = ([filter], Seq(after(&kept)));
+    let limit = arguments.limit.min(ctx.settings.tiers.of(call.caller.tier).rows_max);
+    let selection = Selection::new(ctx, &feed.source, feed.tables, &at, &filters).await?;
+    let found = selection.find(after, upto, limit, Way::Backwards).await?;
+    let has_more = found.to > after.0 + 1;
+    metrics::published(service, found.changes.len());
+    Answer::json(&Matches {
+        watch: Watch::<S::Named>::of(&kept, shelf.sealing().await?.as_ref())?,
+        matches: found.changes.into_iter().map(|change| Item { change, before: None }.into()).collect::<Vec<S::Shown>>(),
+        has_more,
+        cursor: has_more.then(|| cursor::encode(secrets, service, Seq(found.to), &own)),
+    })
+}

@@ -1,0 +1,153 @@
+//! The cosignatures of our own checkpoints: one coordination row for each tree, with the newest cosignature of every witness. They follow from no
+//! fact and are in no digest; if they are lost, the witnesses are asked again.
+
+use crate::common::witness::Witnessing;
+use operation::context::Part;
+use std::collections::BTreeMap;
+
+use schemas::note::{Note, Signed};
+use schemas::views::receipts::SignedCheckpoint;
+use serde::{Deserialize, Serialize};
+
+use super::{OwnTree, Witness};
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
+use schemas::error_code::ErrorCode;
+
+/// How often a row is changed again when another process changes it at the same time.
+const TRIES: usize = 5;
+
+/// The newest cosignature of a witness over a checkpoint of one tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Cosignature {
+    /// The checkpoint as the log signed it.
+    pub(super) note: String,
+    /// Leaves of its tree.
+    pub(super) size: u64,
+    /// The witness's signature line, without a newline at its end.
+    pub(super) line: String,
+    /// The time that the witness signed, seconds since 1970.
+    pub(super) time_s: u64,
+}
+
+/// The cosignatures of a tree, by the witness's verifier key.
+pub(super) type Row = BTreeMap<String, Cosignature>;
+
+fn row_name(service: &str) -> String {
+    format!("cosignatures/{service}")
+}
+
+/// The cosignatures of a tree, with the row's text.
+///
+/// # Errors
+/// When the store fails.
+pub(super) async fn read(ctx: &Context, service: &str) -> Result<(Row, Option<String>), Problem> {
+    let text = ctx.store.coordination().value(&row_name(service)).await.map_err(store_problem)?;
+    // One that cannot be read is as good as lost.
+    let row = text.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    Ok((row, text))
+}
+
+/// Stores the cosignature of a witness, in the place of an older one. Those of witnesses that are no longer configured are dropped.
+///
+/// # Errors
+/// When the store fails.
+pub(super) async fn store(ctx: &Context, service: &str, witness: &Witness, cosignature: &Cosignature) -> Result<(), Problem> {
+    for _ in 0..TRIES {
+        let (mut row, text) = read(ctx, service).await?;
+        row.retain(|key, _| Witnessing::of(ctx).asked.iter().any(|asked| asked.key.to_string() == *key));
+        row.insert(witness.key.to_string(), cosignature.clone());
+        let next = serde_json::to_string(&row).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;
+        if ctx.store.coordination().compare_and_store(&row_name(service), text.as_deref(), &next).await.map_err(store_problem)? {
+            return Ok(());
+        }
+    }
+    Err(Problem::new(ErrorCode::Unavailable, "the cosignatures of a checkpoint are changed by others at the same time"))
+}
+
+/// A checkpoint with the cosignatures over exactly its text, in the order in which the witnesses are configured.
+fn joined(ctx: &Context, note: &str, row: &Row) -> String {
+    let Some(text) = Note::parse(note).map(|read| read.text()) else { return note.to_owned() };
+    let mut note = note.to_owned();
+    for witness in &Witnessing::of(ctx).asked {
+        let cosignature = row.get(&witness.key.to_string()).map(|cosignature| format!("{}\n", cosignature.line)).unwrap_or_default();
+        // Verified once more: a cosignature over another text must not be served with this one.
+        if let Some(Signed::Valid { line, .. }) = Note::of_lines(text, &cosignature).map(|lines| lines.signed_by(&witness.key)) {
+            note.push_str(line);
+            note.push('\n');
+        }
+    }
+    note
+}
+
+/// A tree's checkpoint as it is served: with the cosignatures over it that there are.
+///
+/// # Errors
+/// When the store fails.
+pub(crate) async fn with_cosignatures(ctx: &Context, service: &str, note: String) -> Result<String, Problem> {
+    if Witnessing::of(ctx).asked.is_empty() {
+        return Ok(note);
+    }
+    let (row, _) = read(ctx, service).await?;
+    Ok(joined(ctx, &note, &row))
+}
+
+/// The newest checkpoint of a tree that a witness cosigned, with all cosignatures over it; `None` if there is none.
+///
+/// # Errors
+/// When the store fails.
+pub(crate) async fn newest_cosigned(ctx: &Context, service: &str) -> Result<Option<String>, Problem> {
+    let witnessing = Witnessing::of(ctx);
+    if witnessing.asked.is_empty() {
+        return Ok(None);
+    }
+    let (row, _) = read(ctx, service).await?;
+    let known = witnessing.asked.iter().filter_map(|witness| row.get(&witness.key.to_string()));
+    Ok(known.max_by_key(|cosignature| cosignature.size).map(|newest| joined(ctx, &newest.note, &row)))
+}
+
+/// How far a witness is with the checkpoints of a service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CosignatureStatus {
+    /// The name of the witness.
+    pub witness: String,
+    /// The service.
+    pub service: &'static str,
+    /// Leaves in the newest checkpoint.
+    pub size: i64,
+    /// Leaves in the newest one that the witness cosigned, and when it did, seconds since 1970; `None` if it cosigned none.
+    pub cosigned: Option<(u64, u64)>,
+    /// Whether it cosigned the newest one.
+    pub is_current: bool,
+    /// Why it did not, when this process asked it last; empty if it did, or if another process asks.
+    pub reason: String,
+}
+
+/// How far each witness that is asked is with the checkpoints of each service that has some.
+///
+/// # Errors
+/// When the store fails.
+pub async fn status(ctx: &Context) -> Result<Vec<CosignatureStatus>, Problem> {
+    let mut all = Vec::new();
+    if Witnessing::of(ctx).asked.is_empty() {
+        return Ok(all);
+    }
+    for tree in OwnTree::all(ctx) {
+        let Some(SignedCheckpoint { size, note, .. }) = tree.sealed(ctx).await? else { continue };
+        let service = tree.service();
+        let (row, _) = read(ctx, service).await?;
+        for witness in &Witnessing::of(ctx).asked {
+            let newest = row.get(&witness.key.to_string());
+            let name = witness.key.name().to_owned();
+            all.push(CosignatureStatus {
+                reason: Witnessing::of(ctx).reason(&(service, name.clone())),
+                witness: name,
+                service,
+                size,
+                cosigned: newest.map(|newest| (newest.size, newest.time_s)),
+                is_current: newest.is_some_and(|newest| newest.note == note),
+            });
+        }
+    }
+    Ok(all)
+}

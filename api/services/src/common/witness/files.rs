@@ -1,0 +1,53 @@
+//! What every service with a signed tree serves about its checkpoints, below its base address.
+
+use schemas::hash::Hash32;
+use schemas::note::{KeyType, Note, VerifierKey};
+use schemas::views::receipts::SignedCheckpoint;
+
+use super::{newest_cosigned, with_cosignatures};
+use operation::File;
+use operation::context::Context;
+use operation::problem::Problem;
+
+/// A file about a service's checkpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CheckpointFile {
+    /// `checkpoint`: the newest one, with the cosignatures over it that there are.
+    Newest,
+    /// `checkpoint/cosigned`: the newest one that a witness cosigned.
+    Cosigned,
+    /// `vkey`: the key that signed the newest one, as witnesses and verifiers are configured with it.
+    Key,
+}
+
+impl CheckpointFile {
+    /// The file at a path below the service's base address, if it is one.
+    pub(crate) fn of(path: &str) -> Option<Self> {
+        match path {
+            "checkpoint" => Some(Self::Newest),
+            "checkpoint/cosigned" => Some(Self::Cosigned),
+            "vkey" => Some(Self::Key),
+            _ => None,
+        }
+    }
+
+    /// The file of a service whose newest checkpoint is `sealed`; `None` if there is none yet.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn file(self, ctx: &Context, service: &str, sealed: Option<SignedCheckpoint>) -> Result<Option<File>, Problem> {
+        let Some(sealed) = sealed else { return Ok(None) };
+        let text = match self {
+            Self::Newest => Some(with_cosignatures(ctx, service, sealed.note).await?),
+            Self::Cosigned => newest_cosigned(ctx, service).await?,
+            Self::Key => log_key(&sealed).map(|key| format!("{key}\n")),
+        };
+        Ok(text.map(|text| File { bytes: text.into(), content_type: "text/plain; charset=utf-8", lasts: false, policy: "" }))
+    }
+}
+
+/// The key that signed a checkpoint: its name is the origin. `None` if the checkpoint is damaged.
+fn log_key(sealed: &SignedCheckpoint) -> Option<VerifierKey> {
+    let origin = Note::parse(&sealed.note)?.checkpoint()?.origin;
+    VerifierKey::new(&origin, KeyType::Ed25519, &Hash32::from_hex(&sealed.public_key_hex)?.0).ok()
+}

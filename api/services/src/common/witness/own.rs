@@ -1,0 +1,198 @@
+//! The witness that this process is: cosigns the checkpoints of other logs, each only if it continues the one that was cosigned before.
+
+use std::collections::BTreeMap;
+
+use schemas::hash::Hash32;
+use schemas::note::{Cosigner, KeyError, KeyType, Note, Signed, VerifierKey};
+use schemas::tree::{Checkpoint, is_consistent};
+
+use super::record::{Cosigned, Found, Record, RecordPlace, origin_hash};
+use super::request::AddCheckpoint;
+use operation::context::Context;
+use operation::problem::Problem;
+use schemas::error_code::ErrorCode;
+
+/// How often a checkpoint is compared again when another process records one of the same log at the same time.
+const TRIES: usize = 5;
+/// Characters of a checkpoint that a log message repeats.
+const NOTE_CHARS_LOGGED: usize = 2_000;
+
+/// A log whose checkpoints are cosigned.
+#[derive(Clone, Debug)]
+pub struct KnownLog {
+    origin: String,
+    key: VerifierKey,
+}
+
+impl KnownLog {
+    /// A log by its origin and the verifier key (Ed25519) that signs its checkpoints.
+    ///
+    /// # Errors
+    /// When the key is none.
+    pub fn new(origin: &str, vkey: &str) -> Result<Self, KeyError> {
+        Ok(Self { origin: origin.to_owned(), key: VerifierKey::parse(vkey, KeyType::Ed25519)? })
+    }
+}
+
+/// A witness: its key, the logs that it knows, and what it cosigned of them.
+#[derive(Debug)]
+pub struct OwnWitness {
+    cosigner: Cosigner,
+    /// The keys of each log, by its origin: after a rotation a log has two.
+    logs: BTreeMap<String, Vec<VerifierKey>>,
+    record: Record,
+}
+
+/// Why a checkpoint is not cosigned.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The body is not in the form of a request.
+    Malformed(&'static str),
+    /// The origin is none that is known here.
+    UnknownLog,
+    /// No signature of a known key, or one that does not verify.
+    NotSigned,
+    /// The old size is not that of the checkpoint that was cosigned last, which is this.
+    Conflict(u64),
+    /// The checkpoint is not shown to continue the one that was cosigned last.
+    Inconsistent(&'static str),
+    /// It could not be looked up or recorded.
+    Failed(Problem),
+}
+
+impl OwnWitness {
+    /// A witness of a name, with its secret seed, the logs that it knows and where it records what it cosigned.
+    ///
+    /// # Errors
+    /// When the name may not stand in a signature line.
+    pub fn new(name: &str, seed: &[u8; 32], known: Vec<KnownLog>, place: RecordPlace) -> Result<Self, KeyError> {
+        let cosigner = Cosigner::new(name, seed)?;
+        let mut logs: BTreeMap<String, Vec<VerifierKey>> = BTreeMap::new();
+        for log in known {
+            let keys = logs.entry(log.origin).or_default();
+            if !keys.contains(&log.key) {
+                keys.push(log.key);
+            }
+        }
+        // The name belongs to the key: neither alone may begin a record anew.
+        let key = Hash32::of(cosigner.verifier().to_string().as_bytes()).to_string();
+        Ok(Self { cosigner, logs, record: Record::new(place, key) })
+    }
+
+    /// The public key.
+    #[must_use]
+    pub fn key(&self) -> &VerifierKey {
+        self.cosigner.verifier()
+    }
+
+    /// Answers an `add-checkpoint` request with the signature lines, once the checkpoint is recorded.
+    ///
+    /// # Errors
+    /// Why the checkpoint is not cosigned.
+    pub async fn add_checkpoint(&self, ctx: &Context, body: &[u8]) -> Result<String, Refusal> {
+        let body = std::str::from_utf8(body).map_err(|_| Refusal::Malformed("the body is not UTF-8"))?;
+        let submitted =
+            AddCheckpoint::parse(body).ok_or(Refusal::Malformed("the body is no old size, proof, empty line and checkpoint"))?;
+        let note = Note::parse(submitted.note).ok_or(Refusal::Malformed("the checkpoint is no signed note"))?;
+        let next = note.checkpoint().ok_or(Refusal::Malformed("the signed note is no checkpoint"))?;
+        let keys = self.logs.get(&next.origin).ok_or(Refusal::UnknownLog)?;
+        let lines = signatures(&note, keys).ok_or(Refusal::NotSigned)?;
+        if submitted.old > next.size {
+            return Err(Refusal::Malformed("the old size is above the checkpoint's"));
+        }
+        let log = origin_hash(&next.origin);
+        for _ in 0..TRIES {
+            let found = self.record.find(ctx, &log).await.map_err(Refusal::Failed)?;
+            let newest = newest(&found)?;
+            let refusal = match &newest {
+                Some(newest) => refusal(submitted.old, newest, &next, &submitted.proof),
+                None => first_refusal(submitted.old, &next, &submitted.proof),
+            };
+            if let Some(refusal) = refusal {
+                if let Refusal::Inconsistent(reason) = refusal {
+                    // Signed by the log itself: the proof of its misbehaviour.
+                    let note: String = submitted.note.chars().take(NOTE_CHARS_LOGGED).collect();
+                    let cosigned = newest.map_or(0, |newest| newest.size);
+                    tracing::error!(
+                        origin = next.origin,
+                        cosigned,
+                        submitted = next.size,
+                        note,
+                        reason,
+                        "a log signed an inconsistent tree"
+                    );
+                }
+                return Err(refusal);
+            }
+            // A cosignature with time zero is none.
+            let time_s = u64::try_from(ctx.clock.now_ms() / 1_000).unwrap_or(0).max(1);
+            let own = self.cosigner.cosign(note.text(), time_s);
+            let signed: String = lines.iter().copied().chain([own.as_str()]).map(|line| format!("{line}\n")).collect();
+            let cosigned = Cosigned { origin: next.origin.clone(), note: format!("{}\n{signed}", note.text()) };
+            if self.record.replace(ctx, &found, &cosigned).await.map_err(Refusal::Failed)? {
+                return Ok(format!("{own}\n"));
+            }
+        }
+        Err(Refusal::Failed(
+            Problem::new(ErrorCode::Unavailable, "other checkpoints of this log are recorded at the same time").retry_after(1),
+        ))
+    }
+
+    /// The newest checkpoint that was cosigned of the log whose origin has this hash, with the log's signatures and ours; `None` if none was, or
+    /// if the log is not known.
+    ///
+    /// # Errors
+    /// When it cannot be looked up.
+    pub async fn newest_note(&self, ctx: &Context, log: &str) -> Result<Option<String>, Problem> {
+        if !self.logs.keys().any(|origin| origin_hash(origin) == log) {
+            return Ok(None);
+        }
+        Ok(self.record.find(ctx, log).await?.cosigned.map(|cosigned| cosigned.note))
+    }
+}
+
+/// The valid signature lines of a log; `None` if there is none, or if one of a known key does not verify.
+fn signatures<'a>(note: &Note<'a>, keys: &[VerifierKey]) -> Option<Vec<&'a str>> {
+    let mut lines = Vec::new();
+    for key in keys {
+        match note.signed_by(key) {
+            Signed::Absent => {}
+            Signed::Invalid => return None,
+            Signed::Valid { line, .. } => lines.push(line),
+        }
+    }
+    (!lines.is_empty()).then_some(lines)
+}
+
+/// The newest checkpoint that was cosigned; a record that holds none must not count as a log that is new.
+fn newest(found: &Found) -> Result<Option<Checkpoint>, Refusal> {
+    match (&found.cosigned, found.checkpoint()) {
+        (Some(_), None) => Err(Refusal::Failed(Problem::new(ErrorCode::Internal, "the record of what this witness cosigned is damaged"))),
+        (_, checkpoint) => Ok(checkpoint),
+    }
+}
+
+/// Why the first checkpoint of a log is not cosigned; `None` if it is.
+fn first_refusal(old: u64, next: &Checkpoint, proof: &[Hash32]) -> Option<Refusal> {
+    if old != 0 {
+        return Some(Refusal::Conflict(0));
+    }
+    if next.size == 0 && next.root != Hash32::of(b"") {
+        return Some(Refusal::Inconsistent("the root is not that of the empty tree"));
+    }
+    (!proof.is_empty()).then_some(Refusal::Inconsistent("the empty tree needs no proof"))
+}
+
+/// Why a checkpoint is not cosigned over the newest one that was; `None` if it is.
+fn refusal(old: u64, newest: &Checkpoint, next: &Checkpoint, proof: &[Hash32]) -> Option<Refusal> {
+    if old != newest.size {
+        return Some(Refusal::Conflict(newest.size));
+    }
+    if old == 0 {
+        return first_refusal(old, next, proof);
+    }
+    if next.size == old && next.root != newest.root {
+        return Some(Refusal::Inconsistent("two trees of one size have different roots"));
+    }
+    (!is_consistent(proof, next, newest)).then_some(Refusal::Inconsistent("the proof does not show that the tree holds the one before"))
+}

@@ -1,0 +1,59 @@
+//! Filings as they are saved and watched: a company by its number.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::FEED;
+use super::filter::{Filter, padded};
+use super::records::Changed;
+use feed::followed::Followed;
+use feed::query::Feed;
+use operation::problem::Problem;
+use webhooks::matchers::WatchMessages;
+
+/// The filings service's feed.
+pub struct Filings;
+
+/// What a watch names.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Named {
+    /// The filer, with or without leading zeros.
+    #[schemars(length(min = 1, max = 10))]
+    pub cik: String,
+}
+
+impl Followed for Filings {
+    type Filter = Filter;
+    type Named = Named;
+    type Shown = Changed;
+
+    const FEED: Feed = FEED;
+
+    fn checked(filter: Filter) -> Result<Filter, Problem> {
+        filter.checked()
+    }
+
+    fn named(named: Named) -> Result<(Named, Filter), Problem> {
+        let cik = padded(&named.cik)?;
+        Ok((Named { cik: cik.clone() }, Filter { cik: Some(cik), ..Filter::default() }))
+    }
+
+    fn example_filter() -> Value {
+        json!({ "form": ["8-K"], "minEventScore": 50 })
+    }
+
+    fn example_named() -> Value {
+        json!({ "cik": "0000320193" })
+    }
+}
+
+impl WatchMessages for Filings {
+    const CHANGES_MAX: usize = 1;
+
+    fn message(named: Named, mut changes: Vec<Changed>) -> Value {
+        let filing = changes.pop();
+        let company = filing.as_ref().map_or("", |filing| filing.filing.company.as_str());
+        json!({ "event": "new_filing", "cik": named.cik, "company": company, "filing": filing })
+    }
+}

@@ -1,0 +1,225 @@
+//! `GET /api/recalls`: the unified feed, filtered.
+
+use crate::recalls::search::Search;
+use bytes::Bytes;
+use feed::Feeds;
+use jiff::tz::TimeZone;
+use operation::context::Part;
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use schemas::names::hint;
+use schemas::views::recalls::{AGENCIES, RECORD_FIELDS, Recall};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::SOURCE;
+use super::rows::{Filter, listed};
+use super::search::words::query_words;
+use crate::common::agency_url::{RECALL_SITES, url_note};
+use feed::etag::{etag, has_it};
+use feed::position::{day_text, parse_date, position};
+use operation::problem::Problem;
+use operation::{Answer, Body, Call, Form, Method, Operation, Price, Words};
+
+const LIMIT_MAX: usize = 300;
+/// Changes whenever the same position is answered with other bytes.
+const RENDERING: &str = "2";
+
+/// What kind of product.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Category {
+    /// Food.
+    Food,
+    /// Drugs and medical devices.
+    Drugs,
+    /// Vehicles, tyres, equipment, child seats excepted.
+    Vehicles,
+    /// Consumer products.
+    Products,
+    /// Whatever is made for infants or children.
+    Baby,
+}
+
+impl Category {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Food => "food",
+            Self::Drugs => "drugs",
+            Self::Vehicles => "vehicles",
+            Self::Products => "products",
+            Self::Baby => "baby",
+        }
+    }
+}
+
+/// Arguments of `search_recalls`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Arguments {
+    /// Only this category. `baby` wins over the others for whatever is made for infants or children.
+    pub category: Option<Category>,
+    /// Only recalls that this agency issued, alone or with others: CPSC, FDA, NHTSA or USDA, in any case; `the service` stands for CPSC.
+    pub agency: Option<String>,
+    /// The first recall date, YYYY-MM-DD, inclusive.
+    pub from: Option<String>,
+    /// The last recall date, YYYY-MM-DD, inclusive.
+    pub to: Option<String>,
+    /// Words that must all occur in title, brand or hazard, in any case, each as a word or the beginning of one.
+    #[schemars(length(min = 1, max = 200))]
+    pub keyword: Option<String>,
+    /// How many recalls to give at most.
+    #[serde(default = "feed::reading::limit_default")]
+    #[schemars(range(min = 1, max = 300))]
+    pub limit: usize,
+    /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
+    pub as_of: Option<String>,
+}
+
+/// A recall.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Record {
+    /// Issuing agency: CPSC, FDA, NHTSA, USDA.
+    pub agency: String,
+    /// food, drugs, vehicles, products or baby.
+    pub category: String,
+    /// Title of the notice.
+    pub title: String,
+    /// Brand or firm.
+    pub brand: String,
+    /// Why it was recalled.
+    pub hazard: String,
+    /// Recall date, YYYY-MM-DD; empty where the agency gives none that can be true.
+    pub date: String,
+    /// URL of the agency's notice.
+    pub url: String,
+    /// What the consumer gets or does.
+    pub remedy: String,
+    /// Only where `url` leads elsewhere than to a site of the agencies.
+    #[serde(rename = "urlNote", skip_serializing_if = "Option::is_none")]
+    pub url_note: Option<&'static str>,
+}
+
+impl From<Recall> for Record {
+    fn from(recall: Recall) -> Self {
+        let Recall { agency, category, title, brand, hazard, date, url, remedy, .. } = recall;
+        let url_note = url_note(&url, &RECALL_SITES);
+        Self { agency, category, title, brand, hazard, date, url, remedy, url_note }
+    }
+}
+
+/// The feed response.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Feed {
+    /// Date of the last refresh, YYYY-MM-DD; empty before the first.
+    pub updated: String,
+    /// How many recalls this answer holds.
+    pub count: usize,
+    /// The caller's tier: `anonymous` without a key.
+    pub tier: &'static str,
+    /// The names of a recall's fields, in order.
+    pub schema: [&'static str; 8],
+    /// The recalls, newest first, ties by identity.
+    pub recalls: Vec<Record>,
+}
+
+/// The operation.
+#[must_use]
+pub fn operation() -> Operation {
+    let words = Words {
+        name: "search_recalls",
+        method: Method::Get,
+        path: "/api/recalls",
+        summary: "Product recalls of CPSC, FDA, NHTSA and USDA, newest first, filtered by category, agency, date and words.",
+        description: "One record for each real-world recall, sorted by recall date, newest first, ties by identity. All filters must fit. \
+            `keyword`: every word of it must occur in title, brand or hazard, ignoring case, as a word or the beginning of one; there is \
+            no stemming. At most 300 recalls an answer: narrow `from` and `to` to see more, or follow `changes`. Withdrawn recalls are \
+            left out.",
+        price: Price::Free,
+        tool: true,
+        counted: true,
+        list: "recalls",
+        errors: &[ErrorCode::AsOfInvalid, ErrorCode::Unavailable],
+        example: json!({ "category": "food", "agency": "FDA", "limit": 10 }),
+        aliases: &[("q", "keyword")],
+    };
+    Operation::define::<Arguments, Feed, _, _>(words, answer)
+}
+
+async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+    let ctx = &call.context;
+    let filter = filter(&arguments)?;
+    let limit = arguments.limit;
+    if limit == 0 || limit > LIMIT_MAX {
+        return Err(Problem::parameter("limit", format!("{limit} is not between 1 and {LIMIT_MAX}")));
+    }
+    let keyword = arguments.keyword.as_deref().map(query_words).transpose()?;
+    let at = position(ctx, &SOURCE, arguments.as_of.as_deref()).await?;
+    let tier = call.caller.tier.as_str();
+    let etag = etag(&[
+        RENDERING,
+        "search_recalls",
+        &at.seq.0.to_string(),
+        filter.category.unwrap_or_default(),
+        filter.agency.unwrap_or_default(),
+        filter.from.as_deref().unwrap_or_default(),
+        filter.to.as_deref().unwrap_or_default(),
+        &keyword.as_ref().map_or_else(String::new, |words| words.join(" ")),
+        &limit.to_string(),
+        tier,
+        call.form.as_str(),
+    ]);
+    if has_it(call.if_none_match.as_deref(), &etag) {
+        return Ok(Answer { body: Body::NotModified, etag, next_cursor: String::new(), status: 200 });
+    }
+    let recalls = match keyword {
+        Some(words) => Search::of(ctx).find(at.view.as_ref(), words, &filter, at.seq, limit).await?,
+        None => {
+            // What is announced for later stands in the lists, too.
+            let month_max = i64::from(ctx.clock.now().to_zoned(TimeZone::UTC).year() + 2) * 12 - 1;
+            listed(at.view.as_ref(), &filter, at.seq, limit, month_max).await?
+        }
+    };
+    let recalls: Vec<Record> = recalls.into_iter().map(Record::from).collect();
+    let body = if call.form == Form::Lines {
+        Body::Lines(recalls.iter().map(to_json).collect::<Result<_, _>>()?)
+    } else {
+        let standing = Feeds::of(ctx).standing(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
+        let updated = if standing.finished_at_ms == 0 { String::new() } else { day_text(standing.finished_at_ms) };
+        Body::Parts(vec![to_json(&Feed { updated, count: recalls.len(), tier, schema: RECORD_FIELDS, recalls })?])
+    };
+    Ok(Answer { body, etag, next_cursor: String::new(), status: 200 })
+}
+
+/// The filter that arguments ask for.
+fn filter(arguments: &Arguments) -> Result<Filter, Problem> {
+    let date = |name: &'static str, text: &Option<String>| match text {
+        Some(text) if parse_date(text).is_none() => Err(Problem::parameter(name, format!("{text:?} is no date of the form YYYY-MM-DD"))),
+        text => Ok(text.clone()),
+    };
+    let (from, to) = (date("from", &arguments.from)?, date("to", &arguments.to)?);
+    if let (Some(from), Some(to)) = (&from, &to)
+        && from > to
+    {
+        return Err(Problem::parameter("from", format!("{from} is after {to}, which is given as to")));
+    }
+    let agency = arguments.agency.as_deref().map(agency).transpose()?;
+    Ok(Filter { category: arguments.category.map(Category::as_str), agency, from, to })
+}
+
+fn agency(text: &str) -> Result<&'static str, Problem> {
+    if text.eq_ignore_ascii_case("the service") {
+        return Ok("CPSC");
+    }
+    AGENCIES
+        .into_iter()
+        .find(|agency| agency.eq_ignore_ascii_case(text))
+        .ok_or_else(|| Problem::parameter("agency", format!("{text:?} is not one of {}{}", AGENCIES.join(", "), hint(text, AGENCIES))))
+}
+
+fn to_json<T: Serialize>(value: &T) -> Result<Bytes, Problem> {
+    serde_json::to_vec(value).map(Bytes::from).map_err(|error| {
+        tracing::error!(%error, "an answer cannot be written as JSON");
+        Problem::new(ErrorCode::Internal, "the answer could not be written")
+    })
+}

@@ -1,0 +1,206 @@
+//! Reading recalls as they stood at a position: from the lists, newest first, or by id.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+
+use futures_util::future::try_join_all;
+use schemas::key;
+use schemas::position::Seq;
+use schemas::tables::{Datum, Key};
+use schemas::views::recalls::{AGENCIES, CATEGORIES, HISTORY, LISTS, ListEntry, RECALLS, Recall, Row, day_of, month_of};
+use view_store::{Range, View};
+
+use operation::context::{store_problem, stored};
+use operation::problem::Problem;
+
+/// The first month that is looked for, January of 1966: the oldest recall of any agency is younger.
+const MONTH_MIN: i64 = 1966 * 12;
+/// The month of the lists' partition for records without a date.
+const MONTH_NONE: i64 = 0;
+/// Months that are read side by side at most; a search begins with one, and takes four times as many each time that it must go on.
+const MONTHS_AT_ONCE: i64 = 48;
+/// Rows read beyond the limit, for entries that no longer count.
+const SPARE_ROWS: usize = 32;
+
+/// Which recalls are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Category in lower case; any if `None`.
+    pub category: Option<&'static str>,
+    /// Agency; any if `None`.
+    pub agency: Option<&'static str>,
+    /// The first date, `YYYY-MM-DD`, inclusive.
+    pub from: Option<String>,
+    /// The last date, inclusive.
+    pub to: Option<String>,
+}
+
+impl Filter {
+    /// The names of the lists that together hold what category and agency ask for.
+    fn lists(&self) -> Vec<String> {
+        match (self.category, self.agency) {
+            (None, None) => vec!["*/*".to_owned()],
+            (Some(category), Some(agency)) => vec![format!("{category}/{agency}")],
+            (Some(category), None) => AGENCIES.iter().map(|agency| format!("{category}/{agency}")).collect(),
+            (None, Some(agency)) => CATEGORIES.iter().map(|category| format!("{category}/{agency}")).collect(),
+        }
+    }
+
+    /// Whether a record fits and is to be shown in lists.
+    #[must_use]
+    pub fn fits(&self, record: &Recall) -> bool {
+        record.is_listed()
+            && self.category.is_none_or(|category| record.category == category)
+            && self.agency.is_none_or(|agency| record.is_of(agency))
+            && self.has_date(&record.date)
+    }
+
+    /// Whether a date lies within. Days of one form compare as texts; a record without a date lies in no range.
+    fn has_date(&self, date: &str) -> bool {
+        let bounded = self.from.is_some() || self.to.is_some();
+        (!bounded || !date.is_empty())
+            && self.from.as_deref().is_none_or(|from| date >= from)
+            && self.to.as_deref().is_none_or(|to| date <= to)
+    }
+}
+
+/// The recalls that fit, as they stood at `seq`, newest first, ties by identity; `month_max` bounds where the search begins.
+///
+/// # Errors
+/// When rows cannot be read.
+pub async fn listed(view: &dyn View, filter: &Filter, seq: Seq, limit: usize, month_max: i64) -> Result<Vec<Recall>, Problem> {
+    let oldest = filter.from.as_deref().map_or(MONTH_MIN, |from| month_of(from).max(MONTH_MIN));
+    let mut newest = filter.to.as_deref().map_or(month_max, |to| month_of(to).min(month_max));
+    let mut out = Vec::new();
+    let mut months = 1;
+    while out.len() < limit && oldest <= newest {
+        read_months(view, filter, seq, limit, (newest - months + 1).max(oldest)..=newest, &mut out).await?;
+        newest -= months;
+        months = (months * 4).min(MONTHS_AT_ONCE);
+    }
+    if out.len() < limit && filter.from.is_none() && filter.to.is_none() {
+        read_months(view, filter, seq, limit, MONTH_NONE..=MONTH_NONE, &mut out).await?;
+    }
+    out.truncate(limit);
+    Ok(out)
+}
+
+/// Adds what the partitions of some months hold, until there are `limit`.
+async fn read_months(
+    view: &dyn View,
+    filter: &Filter,
+    seq: Seq,
+    limit: usize,
+    months: RangeInclusive<i64>,
+    out: &mut Vec<Recall>,
+) -> Result<(), Problem> {
+    let names = filter.lists();
+    let mut lists: Vec<Listing> = months.flat_map(|month| names.iter().map(move |name| Listing::new(name, filter, month))).collect();
+    let rows_max = limit.saturating_sub(out.len()) / lists.len() + SPARE_ROWS;
+    try_join_all(lists.iter_mut().map(|list| list.fill(view, seq, rows_max))).await?;
+    let mut last = String::new();
+    while out.len() < limit {
+        let mut ids = Vec::new();
+        while out.len() + ids.len() < limit {
+            for list in &mut lists {
+                list.fill(view, seq, rows_max).await?;
+            }
+            let newest = lists.iter_mut().filter(|list| !list.entries.is_empty()).min_by(|a, b| a.entries.front().cmp(&b.entries.front()));
+            let Some((_, id)) = newest.and_then(|list| list.entries.pop_front()) else { break };
+            // A recall of several agencies stands in the list of each.
+            if id != last {
+                last.clone_from(&id);
+                ids.push(id);
+            }
+        }
+        if ids.is_empty() {
+            break;
+        }
+        for (id, row) in ids.iter().zip(rows_at(view, &ids, seq).await?) {
+            match row.filter(|row| filter.fits(&row.record)) {
+                Some(row) => out.push(row.record),
+                None => tracing::error!(id, seq = seq.0, "a list names a recall that does not stand there"),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One month of one list, read a piece at a time.
+struct Listing {
+    prefix: Key,
+    /// Where the first piece begins; the later ones begin after the last row read.
+    from: Option<Key>,
+    after: Option<Key>,
+    /// The last day that is wanted.
+    day_min: Option<i64>,
+    /// Day (newest first) and id of those that stood there, in order.
+    entries: VecDeque<(Reverse<i64>, String)>,
+    is_read: bool,
+}
+
+impl Listing {
+    fn new(name: &str, filter: &Filter, month: i64) -> Self {
+        let of_month = |date: &Option<String>| date.as_deref().filter(|date| month_of(date) == month).map(day_of);
+        let from = of_month(&filter.to).map(|day| key![name, month, day]);
+        let day_min = of_month(&filter.from);
+        Self { prefix: key![name, month], from, after: None, day_min, entries: VecDeque::new(), is_read: false }
+    }
+
+    /// Reads on until an entry is at hand or none follows.
+    async fn fill(&mut self, view: &dyn View, seq: Seq, rows_max: usize) -> Result<(), Problem> {
+        while self.entries.is_empty() && !self.is_read {
+            let (prefix, from) = (self.prefix.clone(), self.from.clone());
+            let range = Range { prefix, after: self.after.take(), from, limit: rows_max, reverse: false };
+            let rows = view.range(&LISTS, range).await.map_err(store_problem)?;
+            self.is_read = rows.len() < rows_max;
+            self.after = rows.last().map(|(key, _)| key.clone());
+            for (key, value) in rows {
+                let [_, _, Datum::Int(day), Datum::Text(id), Datum::Int(since)] = key.as_slice() else { continue };
+                if self.day_min.is_some_and(|least| *day < least) {
+                    self.is_read = true;
+                    break;
+                }
+                let until = stored::<ListEntry>(&LISTS, &value)?.until;
+                let stood = |at: i64| u64::try_from(at).unwrap_or(0);
+                if stood(*since) <= seq.0 && (until == 0 || stood(until) > seq.0) {
+                    self.entries.push_back((Reverse(*day), id.clone()));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The rows of these ids as they stood at `seq`, in the same order; `None` where there was none.
+///
+/// # Errors
+/// When rows cannot be read.
+pub async fn rows_at(view: &dyn View, ids: &[String], seq: Seq) -> Result<Vec<Option<Row>>, Problem> {
+    let keys: Vec<Key> = ids.iter().map(|id| key![id.as_str()]).collect();
+    let mut out = Vec::with_capacity(ids.len());
+    for (id, bytes) in ids.iter().zip(view.get_many(&RECALLS, &keys).await.map_err(store_problem)?) {
+        let row = match bytes {
+            Some(bytes) => Some(read_row(&bytes)?),
+            None => None,
+        };
+        out.push(match row {
+            Some(row) if u64::try_from(row.seq).is_ok_and(|since| since <= seq.0) => Some(row),
+            _ => row_before(view, id, seq).await?,
+        });
+    }
+    Ok(out)
+}
+
+/// The row that stood at `seq`, from the history.
+async fn row_before(view: &dyn View, id: &str, seq: Seq) -> Result<Option<Row>, Problem> {
+    let from = Some(key![id, i64::try_from(seq.0).unwrap_or(i64::MAX)]);
+    let range = Range { prefix: key![id], after: None, from, limit: 1, reverse: false };
+    let rows = view.range(&HISTORY, range).await.map_err(store_problem)?;
+    rows.first().map(|(_, bytes)| read_row(bytes)).transpose()
+}
+
+fn read_row(bytes: &[u8]) -> Result<Row, Problem> {
+    stored(&RECALLS, bytes)
+}

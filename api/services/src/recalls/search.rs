@@ -1,0 +1,232 @@
+//! The keyword index of the recalls: a cache that this process builds from the feed and that proposes ids.
+//!
+//! Promises: what it proposes is checked against the rows at the position read, so that `asOf` works and nothing stale is shown; an
+//! answer is exact for the whole history up to its position, or is refused with 503 while the index is being built; start is never
+//! held up; whatever is wrong with the files, they are thrown away and built again.
+//!
+//! One document for each version of each record, named by its id and the seq of its change. Both hold in every generation of the view,
+//! since all are made of the same changes: a swap keeps the index, if the new generation has the same change where the index ends.
+
+mod follow;
+mod index;
+pub mod words;
+
+use crate::registration::TaskContext;
+use operation::context::Part;
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
+use schemas::views::recalls::{Recall, Row};
+use tantivy::Searcher;
+use tokio::sync::{Semaphore, watch};
+use view_store::View;
+
+use self::index::{Fields, Hit};
+use self::words::{Document, days};
+use super::rows::{Filter, rows_at};
+use feed::position::LAG_WITHIN;
+use operation::problem::Problem;
+
+/// Searches at a time; others wait their turn.
+const SEARCHES_MAX: usize = 4;
+/// The segment number of hits in documents that are not yet committed.
+const PENDING: u32 = u32::MAX;
+
+/// What queries read: everything up to one change.
+#[derive(Clone)]
+struct Shown {
+    searcher: Searcher,
+    fields: Fields,
+    /// Documents added since the last commit.
+    pending: Arc<Vec<Arc<Document>>>,
+}
+
+/// The keyword index of the recalls.
+pub struct Search {
+    shown: Mutex<Option<Shown>>,
+    /// The last change that queries see.
+    upto: watch::Sender<u64>,
+    /// The last change that is committed, and found again after a restart.
+    committed: watch::Sender<u64>,
+    searches: Semaphore,
+}
+
+impl Default for Search {
+    /// An index of nothing. Nothing is read or written before [`Search::follow`].
+    fn default() -> Self {
+        Self {
+            shown: Mutex::default(),
+            upto: watch::Sender::new(0),
+            committed: watch::Sender::new(0),
+            searches: Semaphore::new(SEARCHES_MAX),
+        }
+    }
+}
+
+impl Part for Search {}
+
+/// Keeps the index at the end of the feed until the server stops.
+pub(super) async fn keep_index(given: Arc<TaskContext>) {
+    let ctx = &given.context;
+    tokio::select! {
+        () = Search::of(ctx).follow(Arc::clone(&ctx.store), ctx.settings.cache_dir.clone()) => {}
+        () = ctx.stopped() => {}
+    }
+}
+
+impl Search {
+    /// The last change that queries see.
+    #[must_use]
+    pub fn upto(&self) -> u64 {
+        *self.upto.borrow()
+    }
+
+    /// Waits until a change is committed, and would be found again after a restart.
+    pub async fn wait_committed(&self, seq: Seq) {
+        // The sender lives in `self`, so this cannot fail while we wait.
+        let _ = self.committed.subscribe().wait_for(|committed| *committed >= seq.0).await;
+    }
+
+    /// The recalls that hold all the words (in lower case) and fit, as they stood at `seq`, newest first, ties by identity.
+    ///
+    /// # Errors
+    /// `unavailable` while the index does not reach that far.
+    pub async fn find(&self, view: &dyn View, words: Vec<String>, filter: &Filter, seq: Seq, limit: usize) -> Result<Vec<Recall>, Problem> {
+        let shown = self.reaching(seq).await?;
+        let Ok(_turn) = self.searches.acquire().await else { return Err(building()) };
+        let mut hits = {
+            let (shown, filter) = (shown.clone(), filter.clone());
+            tokio::task::spawn_blocking(move || shown.propose(&words, &filter, seq.0)).await.map_err(|error| broken(&error))?
+        }
+        .map_err(|error| broken(&error))?;
+        let mut rows: HashMap<String, Option<Row>> = HashMap::new();
+        let mut out = Vec::new();
+        while out.len() < limit && !hits.is_empty() {
+            let mut batch = next_days(&mut hits, limit - out.len());
+            let mut ids = shown.ids(&batch).map_err(|error| broken(&error))?;
+            let mut proposed: Vec<(i64, String, u64)> =
+                batch.drain(..).zip(ids.drain(..)).map(|(hit, id)| (-hit.day, id, hit.seq)).collect();
+            proposed.sort_unstable();
+            let mut unread: Vec<String> = proposed.iter().map(|(_, id, _)| id).filter(|id| !rows.contains_key(*id)).cloned().collect();
+            unread.sort_unstable();
+            unread.dedup();
+            for (id, row) in unread.iter().zip(rows_at(view, &unread, seq).await?) {
+                rows.insert(id.clone(), row);
+            }
+            for (_, id, proposed_seq) in proposed {
+                let stands = rows.get_mut(&id).and_then(|row| row.take_if(|row| u64::try_from(row.seq) == Ok(proposed_seq)));
+                if let Some(row) = stands
+                    && filter.fits(&row.record)
+                {
+                    out.push(row.record);
+                }
+            }
+        }
+        out.truncate(limit);
+        Ok(out)
+    }
+
+    /// What queries read, once it reaches a change.
+    async fn reaching(&self, seq: Seq) -> Result<Shown, Problem> {
+        let mut upto = self.upto.subscribe();
+        let reached = async {
+            loop {
+                if upto.wait_for(|upto| *upto >= seq.0).await.is_err() {
+                    return None;
+                }
+                // Both are set under the lock: what is read here belongs together.
+                let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+                if *self.upto.borrow() >= seq.0 {
+                    return shown.clone();
+                }
+            }
+        };
+        tokio::time::timeout(LAG_WITHIN, reached).await.ok().flatten().ok_or_else(building)
+    }
+
+    /// Shows other documents, up to a change.
+    fn show(&self, shown: Option<Shown>, upto: u64) {
+        let mut now = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        *now = shown;
+        self.upto.send_replace(upto);
+    }
+
+    /// Shows more documents that are not yet committed.
+    fn show_more(&self, documents: impl IntoIterator<Item = Arc<Document>>, upto: u64) {
+        let mut now = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shown) = now.as_mut() {
+            Arc::make_mut(&mut shown.pending).extend(documents);
+        }
+        self.upto.send_replace(upto);
+    }
+}
+
+impl Shown {
+    /// Everything that holds the words and fits, as a heap with the newest days on top. Blocks.
+    fn propose(&self, words: &[String], filter: &Filter, seq: u64) -> Result<BinaryHeap<ByDay>, tantivy::TantivyError> {
+        let mut hits = index::search(&self.searcher, &self.fields, words, filter, seq)?;
+        let (day_first, day_last) = days(filter);
+        for (doc, document) in self.pending.iter().enumerate() {
+            let in_range = document.seq <= seq && document.day >= day_first && document.day <= day_last;
+            if in_range && document.fits(filter) && document.has(words) {
+                hits.push(Hit { day: document.day, seq: document.seq, segment: PENDING, doc: u32::try_from(doc).unwrap_or(u32::MAX) });
+            }
+        }
+        Ok(hits.into_iter().map(ByDay).collect::<Vec<_>>().into())
+    }
+
+    /// The ids of hits, in their order.
+    fn ids(&self, hits: &[Hit]) -> Result<Vec<String>, tantivy::TantivyError> {
+        let indexed: Vec<Hit> = hits.iter().copied().filter(|hit| hit.segment != PENDING).collect();
+        let mut indexed = index::ids(&self.searcher, &indexed)?.into_iter();
+        let id = |hit: &Hit| match hit.segment {
+            PENDING => self.pending.get(hit.doc as usize).map(|document| document.id.clone()),
+            _ => indexed.next(),
+        };
+        Ok(hits.iter().map(id).map(Option::unwrap_or_default).collect())
+    }
+}
+
+/// Takes the newest days off the heap, whole, until there are at least so many hits.
+fn next_days(hits: &mut BinaryHeap<ByDay>, wanted: usize) -> Vec<Hit> {
+    let mut out: Vec<Hit> = Vec::new();
+    while let Some(ByDay(next)) = hits.peek() {
+        if out.len() >= wanted && out.last().is_some_and(|last| last.day != next.day) {
+            break;
+        }
+        out.extend(hits.pop().map(|ByDay(hit)| hit));
+    }
+    out
+}
+
+/// Hits by day, the newest greatest.
+struct ByDay(Hit);
+
+impl Ord for ByDay {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.day.cmp(&other.0.day)
+    }
+}
+impl PartialOrd for ByDay {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for ByDay {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.day == other.0.day
+    }
+}
+impl Eq for ByDay {}
+
+fn building() -> Problem {
+    Problem::new(ErrorCode::Unavailable, "the keyword index is being built; ask again").retry_after(2)
+}
+
+fn broken(error: &(dyn std::error::Error + 'static)) -> Problem {
+    tracing::error!(error, "the keyword index cannot be searched");
+    Problem::new(ErrorCode::Unavailable, "the keyword index cannot be searched now").retry_after(2)
+}

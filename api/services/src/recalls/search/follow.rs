@@ -1,0 +1,178 @@
+//! Keeping the keyword index up with the feed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use schemas::position::Seq;
+use schemas::views::recalls::{FEED, Recall, VIEW};
+use serde::Deserialize;
+use tantivy::TantivyError;
+use view_store::feed::{FeedCache, FeedReader};
+use view_store::{View, ViewStore};
+
+use super::index::{Index, Label};
+use super::words::Document;
+use super::{Search, Shown};
+
+/// How long documents wait for a commit.
+const COMMIT_AFTER: Duration = Duration::from_secs(1);
+/// How many documents wait for one.
+const PENDING_MAX: usize = 5_000;
+/// The pause after a failure.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// Why following stopped for now.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("the view cannot be read")]
+    View(#[from] view_store::Error),
+    #[error("the index cannot be used")]
+    Index(#[from] TantivyError),
+    #[error("change {0} in the feed cannot be read")]
+    Element(u64, #[source] serde_json::Error),
+    #[error("the indexing thread ended")]
+    Thread(#[from] tokio::task::JoinError),
+}
+
+/// A change, as the feed has it.
+#[derive(Deserialize)]
+struct Element {
+    record: Recall,
+}
+
+/// The index being built, and how far it is.
+struct Build {
+    index: Index,
+    /// The last change in it, and when that was recorded.
+    at: Label,
+    pending: usize,
+    committed: Instant,
+}
+
+impl Search {
+    /// Keeps the index up with the recalls view, for as long as the future lives. Failures are logged and tried again.
+    pub async fn follow(self: Arc<Self>, store: Arc<dyn ViewStore>, dir: Option<PathBuf>) {
+        loop {
+            let Err(error) = self.run(store.as_ref(), dir.clone()).await;
+            self.show(None, 0);
+            report(&error);
+            tokio::time::sleep(RETRY_AFTER).await;
+        }
+    }
+
+    async fn run(&self, store: &dyn ViewStore, dir: Option<PathBuf>) -> Result<std::convert::Infallible, Error> {
+        let (index, at) = tokio::task::spawn_blocking(move || open(dir.as_deref())).await??;
+        let mut build = Build { index, at, pending: 0, committed: Instant::now() };
+        let mut generation = None;
+        loop {
+            let view = store.live(&VIEW).await?;
+            if generation != Some(view.generation()) {
+                let is_same = is_same_log(&view, build.at).await?;
+                let is_first = generation.replace(view.generation()).is_none();
+                if !is_same {
+                    tracing::info!("the keyword index is of another log and is built again");
+                    build = blocking(build, |build| build.index.clear()).await?;
+                    build.at = Label::default();
+                    build.pending = 0;
+                }
+                if is_first || !is_same {
+                    self.show_committed(&build);
+                }
+            }
+            let checkpoint = view.checkpoint().await?;
+            if build.at.seq < checkpoint.seq {
+                build = self.read_block(&view, build, checkpoint.seq).await?;
+            }
+            let is_behind = build.at.seq < checkpoint.seq;
+            if build.pending >= PENDING_MAX || (build.pending > 0 && build.committed.elapsed() >= COMMIT_AFTER) {
+                let at = build.at;
+                build = blocking(build, move |build| build.index.commit(at.seq, at.recorded_at)).await?;
+                build.pending = 0;
+                build.committed = Instant::now();
+                self.show_committed(&build);
+            }
+            if !is_behind {
+                let until_commit = if build.pending > 0 { COMMIT_AFTER.saturating_sub(build.committed.elapsed()) } else { Duration::MAX };
+                match tokio::time::timeout(until_commit, view.wait_past(&checkpoint)).await {
+                    Ok(Ok(_) | Err(view_store::Error::Gone { .. })) | Err(_) => {}
+                    Ok(Err(error)) => return Err(error.into()),
+                }
+            }
+        }
+    }
+
+    /// Adds the rest of the block that holds the next change, up to `last`.
+    async fn read_block(&self, view: &Arc<dyn View>, mut build: Build, last: u64) -> Result<Build, Error> {
+        // Each block is read once: caching them would only push out what readers use.
+        let reader = FeedReader::new(Arc::clone(view), &FEED, Arc::new(FeedCache::new(0)));
+        let block = reader.block(Seq(build.at.seq + 1)).await?;
+        let mut documents = Vec::new();
+        let end = (block.first_seq() + block.len() as u64 - 1).min(last);
+        for seq in build.at.seq + 1..=end {
+            let at = usize::try_from(seq - block.first_seq()).unwrap_or(usize::MAX);
+            if block.shown(at) {
+                let element: Element = serde_json::from_slice(&block.elements(at, at + 1)).map_err(|error| Error::Element(seq, error))?;
+                if element.record.is_listed() {
+                    documents.push(Arc::new(Document::new(seq, &element.record)));
+                }
+            }
+            build.at.seq = seq;
+            build.at.recorded_at = block.recorded_at(at);
+        }
+        let added = documents.clone();
+        build = blocking(build, move |build| added.iter().try_for_each(|document| build.index.add(document))).await?;
+        build.pending += documents.len();
+        self.show_more(documents, build.at.seq);
+        Ok(build)
+    }
+
+    fn show_committed(&self, build: &Build) {
+        let (searcher, fields) = build.index.searcher();
+        self.show(Some(Shown { searcher, fields, pending: Arc::default() }), build.at.seq);
+        self.committed.send_replace(build.at.seq);
+    }
+}
+
+fn report(error: &Error) {
+    let cause: Option<&dyn std::error::Error> = std::error::Error::source(error);
+    tracing::warn!(%error, cause, "the keyword index stopped and is opened again");
+}
+
+/// Runs what blocks on a thread that may.
+async fn blocking<F>(mut build: Build, work: F) -> Result<Build, Error>
+where
+    F: FnOnce(&mut Build) -> Result<(), TantivyError> + Send + 'static,
+{
+    let done = tokio::task::spawn_blocking(move || work(&mut build).map(|()| build));
+    Ok(done.await??)
+}
+
+/// Opens the index; one that cannot be opened is thrown away, and if even that fails it is kept in memory.
+fn open(dir: Option<&Path>) -> Result<(Index, Label), TantivyError> {
+    let Some(dir) = dir else { return Index::open(None) };
+    Index::open(Some(dir)).or_else(|error| {
+        tracing::warn!(%error, "the keyword index on disk cannot be used and is built again");
+        if matches!(error, TantivyError::LockFailure(..)) {
+            return Index::open(None);
+        }
+        std::fs::remove_dir_all(dir)?;
+        Index::open(Some(dir)).or_else(|error| {
+            tracing::warn!(%error, "the keyword index cannot be kept on disk and is kept in memory");
+            Index::open(None)
+        })
+    })
+}
+
+/// Whether the view has, where the index ends, the change that the index ends with.
+async fn is_same_log(view: &Arc<dyn View>, at: Label) -> Result<bool, view_store::Error> {
+    if at.seq == 0 {
+        return Ok(true);
+    }
+    if view.checkpoint().await?.seq < at.seq {
+        return Ok(false);
+    }
+    let block = FeedReader::new(Arc::clone(view), &FEED, Arc::new(FeedCache::new(0))).block(Seq(at.seq)).await?;
+    let index = usize::try_from(at.seq.saturating_sub(block.first_seq())).unwrap_or(usize::MAX);
+    Ok(block.recorded_at(index) == at.recorded_at)
+}

@@ -1,0 +1,115 @@
+//! Words, as the keyword index and its queries see them, and documents made of them.
+
+use schemas::views::recalls::{Recall, day_of};
+
+use crate::recalls::rows::Filter;
+use operation::problem::Problem;
+
+/// The day of a record without a date: older than any.
+pub(super) const UNDATED: i64 = -1_000_000;
+/// The longest word kept, in characters; longer ones are cut.
+const WORD_CHARS_MAX: usize = 256;
+/// The longest keyword, in characters.
+const KEYWORD_CHARS_MAX: usize = 200;
+/// The most words of a keyword.
+const KEYWORD_WORDS_MAX: usize = 16;
+
+/// The words of a text: runs of letters and digits in lower case (letter by letter, so that a beginning stays a beginning).
+#[must_use]
+pub fn words(text: &str) -> Vec<String> {
+    let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty());
+    runs.map(|run| run.chars().take(WORD_CHARS_MAX).flat_map(char::to_lowercase).collect()).collect()
+}
+
+/// The words of a keyword, sorted, each once.
+///
+/// # Errors
+/// `parameter-invalid` for one without words, or too long.
+pub fn query_words(keyword: &str) -> Result<Vec<String>, Problem> {
+    if keyword.chars().count() > KEYWORD_CHARS_MAX {
+        return Err(Problem::parameter("keyword", format!("it is longer than {KEYWORD_CHARS_MAX} characters")));
+    }
+    let mut words = words(keyword);
+    words.sort_unstable();
+    words.dedup();
+    match words.len() {
+        0 => Err(Problem::parameter("keyword", "it holds no word: letters or digits are wanted")),
+        count if count > KEYWORD_WORDS_MAX => Err(Problem::parameter("keyword", format!("it holds more than {KEYWORD_WORDS_MAX} words"))),
+        _ => Ok(words),
+    }
+}
+
+/// One version of one record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Document {
+    pub(super) id: String,
+    pub(super) seq: u64,
+    /// Days since 1970, or [`UNDATED`].
+    pub(super) day: i64,
+    pub(super) category: String,
+    /// Every agency that issued it.
+    pub(super) agencies: Vec<String>,
+    /// The distinct words of title, brand and hazard, sorted.
+    pub(super) words: Vec<String>,
+}
+
+impl Document {
+    /// The document of a record as change `seq` left it.
+    pub(super) fn new(seq: u64, record: &Recall) -> Self {
+        let mut all: Vec<String> = [&record.title, &record.brand, &record.hazard].into_iter().flat_map(|text| words(text)).collect();
+        all.sort_unstable();
+        all.dedup();
+        let day = if record.date.is_empty() { UNDATED } else { day_of(&record.date) };
+        let mut agencies = record.agencies.clone();
+        if !agencies.contains(&record.agency) {
+            agencies.push(record.agency.clone());
+        }
+        Self { id: record.id.clone(), seq, day, category: record.category.clone(), agencies, words: all }
+    }
+
+    /// Whether every word of a query begins one of its own.
+    pub(super) fn has(&self, query: &[String]) -> bool {
+        query.iter().all(|wanted| {
+            let at = self.words.partition_point(|word| word < wanted);
+            self.words.get(at).is_some_and(|word| word.starts_with(wanted.as_str()))
+        })
+    }
+
+    /// Whether category and agency fit.
+    pub(super) fn fits(&self, filter: &Filter) -> bool {
+        filter.category.is_none_or(|category| self.category == category)
+            && filter.agency.is_none_or(|agency| self.agencies.iter().any(|other| other == agency))
+    }
+}
+
+/// The first and last day that a filter lets through.
+pub(super) fn days(filter: &Filter) -> (i64, i64) {
+    let first = match (&filter.from, &filter.to) {
+        (Some(from), _) => day_of(from),
+        (None, Some(_)) => UNDATED + 1,
+        (None, None) => UNDATED,
+    };
+    (first, filter.to.as_deref().map_or(i64::MAX, day_of))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves how texts fall into words, and that a query's words match whole words and beginnings only.
+    #[test]
+    fn words_and_beginnings() {
+        assert_eq!(words("Li-Ion (18650) \u{c9}CLAIR's"), ["li", "ion", "18650", "\u{e9}clair", "s"]);
+        let record =
+            Recall { title: "Chocolate Eclairs".to_owned(), brand: "ACME".to_owned(), hazard: "may burn".to_owned(), ..Recall::default() };
+        let document = Document::new(1, &record);
+        for (query, found) in
+            [("eclair", true), ("CHOC acme", true), ("burn may", true), ("colate", false), ("acme x", false), ("burning", false)]
+        {
+            assert_eq!(document.has(&query_words(query).unwrap()), found, "{query}");
+        }
+        assert!(query_words(" !? ").is_err());
+        assert!(query_words(&"a".repeat(201)).is_err());
+        assert!(query_words(&(0..17).map(|n| format!("w{n} ")).collect::<String>()).is_err());
+    }
+}

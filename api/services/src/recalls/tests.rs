@@ -1,0 +1,227 @@
+//! The service's operations against a plain model of the same changes.
+
+use operation::context::Part;
+use std::sync::Arc;
+
+use schemas::clock::rfc3339;
+use schemas::error_code::ErrorCode;
+use schemas::position::Seq;
+use schemas::views::recalls::{AGENCIES, CATEGORIES, Recall};
+use serde_json::{Map, Value, json};
+
+use super::search::Search;
+use super::search::words::{query_words, words};
+use super::{health, list};
+use feed::testing::{Chance, HOUR_MS, START_MS, World, ask, call, fill, text, value};
+use operation::context::Context;
+use operation::{Body, Call, Form};
+
+const DAY_MS: i64 = 24 * HOUR_MS;
+
+fn urls(answer: &Value) -> Vec<&str> {
+    answer["recalls"].as_array().unwrap().iter().map(|recall| recall["url"].as_str().unwrap()).collect()
+}
+
+/// Whether every word of the keyword begins a word of title, brand or hazard, by looking at each.
+fn has(record: &Recall, keyword: &str) -> bool {
+    let all: Vec<String> = [&record.title, &record.brand, &record.hazard].into_iter().flat_map(|text| words(text)).collect();
+    query_words(keyword).unwrap().iter().all(|wanted| all.iter().any(|word| word.starts_with(wanted.as_str())))
+}
+
+/// What the model answers for these arguments.
+fn expected<'a>(world: &'a World, seq: u64, arguments: &Map<String, Value>) -> Vec<&'a str> {
+    let given = |name: &str| arguments.get(name).and_then(Value::as_str);
+    let fits = |record: &&Recall| {
+        given("category").is_none_or(|category| record.category == category)
+            && given("agency").is_none_or(|agency| record.agency == agency)
+            && given("from").is_none_or(|from| !record.date.is_empty() && record.date.as_str() >= from)
+            && given("to").is_none_or(|to| !record.date.is_empty() && record.date.as_str() <= to)
+            && given("keyword").is_none_or(|keyword| has(record, keyword))
+    };
+    let limit = usize::try_from(arguments["limit"].as_u64().unwrap()).unwrap();
+    world.standing(seq).into_iter().filter(fits).take(limit).map(|record| record.url.as_str()).collect()
+}
+
+/// Asks the operation and the model the same by chance, many times.
+async fn compare(world: &World, ctx: &Arc<Context>, chance: &mut Chance, rounds: usize, keywords: &[&str]) {
+    let operation = list::operation();
+    let mut found = 0;
+    for _ in 0..rounds {
+        let mut arguments = Map::new();
+        let mut seq = world.checkpoint.seq;
+        if chance.below(2) == 0 {
+            arguments.insert("category".to_owned(), json!(chance.one_of(&CATEGORIES)));
+        }
+        if chance.below(2) == 0 {
+            arguments.insert("agency".to_owned(), json!(chance.one_of(&AGENCIES)));
+        }
+        let mut dates =
+            [chance.below(3), chance.below(3)].map(|year| format!("202{}-{:02}-0{}", 4 + year, 1 + chance.below(12), 1 + chance.below(9)));
+        dates.sort();
+        if chance.below(3) == 0 {
+            arguments.insert("from".to_owned(), json!(dates[0]));
+        }
+        if chance.below(3) == 0 {
+            arguments.insert("to".to_owned(), json!(dates[1]));
+        }
+        if chance.below(3) == 0 {
+            seq = 1 + chance.below(usize::try_from(seq).unwrap()) as u64;
+            arguments.insert("asOf".to_owned(), json!(rfc3339(START_MS + i64::try_from(seq - 1).unwrap() * 600_000)));
+        }
+        if !keywords.is_empty() {
+            arguments.insert("keyword".to_owned(), json!(chance.one_of(keywords)));
+        }
+        arguments.insert("limit".to_owned(), json!([1, 5, 50, 300][chance.below(4)]));
+        let answer = value(ctx, &operation, Value::Object(arguments.clone())).await;
+        let wanted = expected(world, seq, &arguments);
+        assert_eq!(urls(&answer), wanted, "{arguments:?}");
+        assert_eq!(answer["count"], wanted.len());
+        found += wanted.len();
+    }
+    assert!(found > rounds, "the comparison must compare something");
+}
+
+/// Proves that lists by category, agency, dates and time are those of the model, ties and records without a date included.
+#[tokio::test]
+async fn lists_are_the_models() {
+    let mut world = World::new().await;
+    let mut chance = Chance(11);
+    fill(&mut world, &mut chance, 3_000, 2_000).await;
+    let ctx = world.context(START_MS + 30 * DAY_MS);
+    compare(&world, &ctx, &mut chance, 300, &[]).await;
+}
+
+const KEYWORDS: [&str; 12] =
+    ["choc", "chocolate", "BAT", "batteries", "éclair", "ÉC", "fire bat", "burn haz", "1", "18650 choco", "zzz", "firefly salmonella 180"];
+
+/// Proves that keyword answers are those of the model: while documents are uncommitted, after commits, at earlier times, from an index
+/// opened again, over a swap of generations, and after the index met another log.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keywords_are_the_models() {
+    let mut world = World::new().await;
+    let mut chance = Chance(12);
+    let ctx = world.context(START_MS + 60 * DAY_MS);
+    let following = tokio::spawn(Search::of(&ctx).follow(world.store.clone(), ctx.settings.cache_dir.clone()));
+    for _ in 0..4 {
+        fill(&mut world, &mut chance, 700, 1_000).await;
+        compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
+    }
+    Search::of(&ctx).wait_committed(Seq(world.checkpoint.seq)).await;
+    compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
+    following.abort();
+    assert!(following.await.unwrap_err().is_cancelled());
+
+    let label = std::fs::read_to_string(world.dir.path().join("cache/meta.json")).unwrap();
+    assert!(label.contains("recorded_at") && !label.contains("\\\"seq\\\":0,"), "{label}");
+    let ctx = world.context(START_MS + 60 * DAY_MS);
+    let following = tokio::spawn(Search::of(&ctx).follow(world.store.clone(), ctx.settings.cache_dir.clone()));
+    Search::of(&ctx).wait_committed(Seq(world.checkpoint.seq)).await;
+    compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
+    fill(&mut world, &mut chance, 100, 1_000).await;
+    compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
+    world.rebuild().await;
+    compare(&world, &ctx, &mut chance, 20, &KEYWORDS).await;
+    fill(&mut world, &mut chance, 100, 1_000).await;
+    compare(&world, &ctx, &mut chance, 60, &KEYWORDS).await;
+    following.abort();
+    assert!(following.await.unwrap_err().is_cancelled());
+
+    let mut other = World::new().await;
+    fill(&mut other, &mut chance, 333, 100).await;
+    let ctx = other.context(START_MS + 60 * DAY_MS);
+    let following = tokio::spawn(Search::of(&ctx).follow(other.store.clone(), Some(world.dir.path().join("cache"))));
+    compare(&other, &ctx, &mut chance, 60, &KEYWORDS).await;
+    following.abort();
+}
+
+/// Proves that a keyword is refused with 503 while no index is there, and that other lists are not held up.
+#[tokio::test]
+async fn no_index_yet() {
+    let mut world = World::new().await;
+    fill(&mut world, &mut Chance(13), 50, 20).await;
+    let ctx = world.context(START_MS + DAY_MS);
+    let problem = ask(&ctx, &list::operation(), json!({ "keyword": "bat" })).await.unwrap_err();
+    assert_eq!((problem.code, problem.retry_after_s), (ErrorCode::Unavailable, 2));
+    assert!(ask(&ctx, &list::operation(), json!({})).await.is_ok());
+}
+
+/// Proves that wrong arguments are refused and named.
+#[tokio::test]
+async fn wrong_arguments() {
+    let world = World::new().await;
+    let ctx = world.context(START_MS);
+    for (arguments, parameter) in [
+        (json!({ "from": "2026-02-01", "to": "2026-01-31" }), "from"),
+        (json!({ "from": "2026-13-01" }), "from"),
+        (json!({ "to": "2026-02-30" }), "to"),
+        (json!({ "to": "20260201" }), "to"),
+        (json!({ "agency": "FAA" }), "agency"),
+        (json!({ "limit": 0 }), "limit"),
+        (json!({ "limit": 301 }), "limit"),
+        (json!({ "keyword": "--" }), "keyword"),
+        (json!({ "asOf": "2026-11-01T00:00:01Z" }), "asOf"),
+    ] {
+        let shown = arguments.to_string();
+        assert_eq!(ask(&ctx, &list::operation(), arguments).await.unwrap_err().parameter, parameter, "{shown}");
+    }
+    let problem = ask(&ctx, &list::operation(), json!({ "agency": "FDAA" })).await.unwrap_err();
+    assert!(problem.detail.contains("did you mean \"FDA\""), "{}", problem.detail);
+    let nothing = value(&ctx, &list::operation(), json!({ "agency": "fda", "from": "0001-01-01", "to": "9999-12-31" })).await;
+    assert_eq!(nothing, json!({ "updated": "", "count": 0, "tier": "anonymous", "schema": nothing["schema"], "recalls": [] }));
+}
+
+/// Proves the form of the feed response: fields in the contract's order, alias of CPSC, last refresh, lines, ETag.
+#[tokio::test]
+async fn form_of_the_answer() {
+    let mut world = World::new().await;
+    fill(&mut world, &mut Chance(14), 200, 100).await;
+    let ctx = world.context(START_MS + 2 * DAY_MS);
+    let operation = list::operation();
+    let answer = ask(&ctx, &operation, json!({ "agency": "The Service", "limit": 2 })).await.unwrap();
+    let etag = answer.etag.clone();
+    let shown = text(answer);
+    let order =
+        ["updated", "count", "tier", "schema", "recalls", "agency", "category", "title", "brand", "hazard", "date", "url", "remedy"];
+    let recalls = shown.find("\"recalls\":").unwrap();
+    let at = |(n, name): (usize, &&str)| {
+        shown[if n > 4 { recalls } else { 0 }..].find(&format!("\"{name}\":")).unwrap() + if n > 4 { recalls } else { 0 }
+    };
+    let places: Vec<usize> = order.iter().enumerate().map(at).collect();
+    assert!(places.is_sorted(), "{shown}");
+    let read: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(read["recalls"][0].as_object().unwrap().len(), 8);
+    assert_eq!(read["recalls"][0]["agency"], "CPSC");
+    assert_eq!(read["schema"], json!(["agency", "category", "title", "brand", "hazard", "date", "url", "remedy"]));
+    assert_eq!(read["updated"], "2026-11-02");
+    let lines = (operation.run)(Call { form: Form::Lines, ..call(&ctx) }, json!({ "agency": "CPSC", "limit": 2 })).await.unwrap();
+    let Body::Lines(lines) = lines.body else { panic!() };
+    let lines: Vec<Value> = lines.iter().map(|line| serde_json::from_slice(line).unwrap()).collect();
+    assert_eq!(json!(lines), read["recalls"]);
+    let again = Call { if_none_match: Some(etag), ..call(&ctx) };
+    let same = (operation.run)(again.clone(), json!({ "agency": "CPSC", "limit": 2 })).await.unwrap();
+    assert!(matches!(same.body, Body::NotModified));
+    fill(&mut world, &mut Chance(15), 1, 100).await;
+    let changed = (operation.run)(again, json!({ "agency": "CPSC", "limit": 2 })).await.unwrap();
+    assert!(matches!(changed.body, Body::Parts(_)));
+}
+
+/// Proves what `health` says before the first change, of a shallow history, and of a deeper one.
+#[tokio::test]
+async fn health_of_the_history() {
+    let mut world = World::new().await;
+    let ctx = world.context(START_MS + 2 * DAY_MS);
+    let empty = value(&ctx, &health::operation(super::SOURCE), json!({})).await;
+    assert_eq!((&empty["status"], &empty["changes"], &empty["historyFrom"]), (&json!("ok"), &json!(0), &json!("")));
+    fill(&mut world, &mut Chance(16), 200, 100).await;
+    let shallow = value(&ctx, &health::operation(super::SOURCE), json!({})).await;
+    assert_eq!(shallow["historyDays"], 2);
+    assert!(shallow["note"].as_str().unwrap().contains("shallow"));
+    assert_eq!(
+        (&shallow["changes"], &shallow["snapshotCount"], &shallow["historyFrom"]),
+        (&json!(200), &json!(4), &json!("2026-11-01T00:00:00.000Z"))
+    );
+    let deep = value(&world.context(START_MS + 8 * DAY_MS), &health::operation(super::SOURCE), json!({})).await;
+    assert_eq!((&deep["historyDays"], deep.get("note")), (&json!(8), None));
+    let before = value(&ctx, &health::operation(super::SOURCE), json!({ "asOf": "2026-10-31" })).await;
+    assert_eq!((&before["changes"], &before["snapshotCount"]), (&json!(0), &json!(0)));
+}

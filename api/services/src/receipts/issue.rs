@@ -1,0 +1,195 @@
+//! `POST /v1/issue`: a signed receipt of what an agent did.
+
+use operation::context::Part;
+use operation::signing_state::SigningState;
+use schemars::JsonSchema;
+use schemas::error_code::ErrorCode;
+use schemas::hash::{Hash32, hex};
+use schemas::receipt::{TYPE, VERSION, commitment};
+use schemas::topics::PAYMENTS;
+use schemas::views::accounts::Tier;
+use schemas::views::receipts::{ISSUE, ReceiptCommand, RequestOutcome, TABLES};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::chain::{check_name, forbidden};
+use super::tree::Inclusion;
+use super::{Receipts, Shown};
+use access::append::{Once, caught_up, command};
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Answer, Body, Call, Method, Operation, Price, Stage, Words};
+
+/// Arguments of `issue_receipt`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// Name of the action, for example `send_invoice`.
+    #[schemars(length(min = 1, max = 200))]
+    pub action: String,
+    /// Your name for the agent: its receipts form one chain, which belongs to the first caller it is issued to.
+    #[schemars(length(min = 1, max = 200))]
+    pub agent_id: String,
+    /// What the action was given, any JSON object. Hashed, not kept.
+    pub inputs: Map<String, Value>,
+    /// What came of it, any JSON object. Hashed, not kept.
+    pub outputs: Map<String, Value>,
+    /// What else belongs to the commitment to the inputs. Hashed, not kept.
+    pub metadata: Option<Map<String, Value>>,
+}
+
+/// An issued receipt.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Issued {
+    /// The receipt.
+    pub receipt: Shown,
+    /// That it is a leaf of the signed tree: told where a request with a key of a paid tier is repeated with its `Idempotency-Key`, once the next
+    /// checkpoint is out, within a second. Else null, and always where the call was paid for: `/v1/verify/{id}` tells.
+    pub inclusion: Option<Inclusion>,
+}
+
+/// The operation.
+#[must_use]
+pub fn operation() -> Operation {
+    let words = Words {
+        name: "issue_receipt",
+        method: Method::Post,
+        path: "/v1/issue",
+        summary: "Issues a signed receipt of an action, behind the agent's last one.",
+        description: "`inputs_hash` is `sha256:` and the SHA-256 of the inputs in canonical form (RFC 8785), `outputs_hash` that of the outputs; with \
+            `metadata` the inputs' is that of `{\"inputs\": …, \"metadata\": …}`. Keep inputs and outputs yourself: they are not stored. With an \
+            `Idempotency-Key` a repeated request gets the same receipt again; for another request the key is refused. The chain of an `agent_id` \
+            belongs to the first caller who is issued a receipt of it: the account of the key, or the address that pays. Other callers get 403 \
+            `chain-forbidden`, before anything is charged, unless the owner has named them (`POST /v1/chains/{agent_id}/writers`). `issuedTo` in \
+            the body is the caller that the receipt was issued to.",
+        price: Price::PerCall { micros: 10_000, free_from: Tier::Pro },
+        tool: true,
+        counted: true,
+        list: "",
+        errors: &[ErrorCode::ChainForbidden, ErrorCode::IdempotencyMismatch],
+        example: json!({
+            "action": "send_invoice",
+            "agent_id": "billing-agent-1",
+            "inputs": { "customer": "c_17", "amount": 120.5 },
+            "outputs": { "invoice": "inv_9" }
+        }),
+        aliases: &[],
+    };
+    Operation::define::<Arguments, Issued, _, _>(words, answer)
+}
+
+async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+    let ctx = &call.context;
+    let Arguments { action, agent_id, inputs, outputs, metadata } = arguments;
+    check_name("action", &action)?;
+    check_name("agent_id", &agent_id)?;
+    let inputs_hash = match metadata {
+        None => hashed("inputs", &inputs)?,
+        Some(metadata) => hashed("inputs", &json!({ "inputs": inputs, "metadata": metadata }))?,
+    };
+    let outputs_hash = hashed("outputs", &outputs)?;
+    let issuer = ctx.settings.services.get(super::SOURCE.service).map(|own| own.base_url.clone()).unwrap_or_default();
+    let caller = match &call.stage {
+        Stage::Order { payer, .. } => payer.clone(),
+        _ => call.caller.account.clone(),
+    };
+    let issue =
+        ReceiptCommand { verb: ISSUE.to_owned(), action, agent_id, inputs_hash, outputs_hash, issuer, caller, ..ReceiptCommand::default() };
+    let request = match &call.stage {
+        Stage::Preview => return Answer::json(&previewed(&issue)),
+        Stage::Order { payment, .. } => {
+            // Before any money moves.
+            if let Some(refused) = signing_refused(ctx) {
+                return Err(refused);
+            }
+            let receipts = Receipts::now(ctx).await?;
+            // What this payment has come to already is answered later, whoever may append now.
+            if receipts.outcome(payment).await?.is_none() {
+                receipts.check_may_append(&issue.agent_id, &issue.caller).await?;
+            }
+            let effect = serde_json::to_string(&issue).map_err(|_| Problem::new(ErrorCode::Internal, "the receipt cannot be ordered"))?;
+            return Ok(Answer { body: Body::Effect(effect), ..Answer::json(&Value::Null)? });
+        }
+        Stage::Claimed(payment) => {
+            caught_up(ctx, TABLES.view, &PAYMENTS).await?;
+            return match Receipts::now(ctx).await?.outcome(payment).await? {
+                Some(RequestOutcome::Reserved { .. } | RequestOutcome::Issued(_)) => Answer::json(&Value::Null),
+                Some(RequestOutcome::Refused { refused }) => Err(forbidden(&issue.agent_id, refused)),
+                // A version before owners claimed it. It may be settled already, so it is not refused: the payment goes on, or the chain shows it.
+                None => Answer::json(&Value::Null),
+            };
+        }
+        // It was decided from the settled payment.
+        Stage::Paid(payment) => {
+            caught_up(ctx, TABLES.view, &PAYMENTS).await?;
+            payment.clone()
+        }
+        Stage::Whole => {
+            let (chance, once) = match &call.idempotency_key {
+                // An account's own: of two accounts that choose the same text neither sees the other's receipt.
+                Some(text) => (Hash32::of_parts(&[b"issue", call.caller.account.as_bytes(), text.as_bytes()]).0, Once::Yes),
+                None => (rand::random(), Once::Fresh),
+            };
+            let request = format!("req_{}", hex(&chance[..16]));
+            if issue.caller.is_empty() {
+                return Err(Problem::new(ErrorCode::KeyInvalid, "a receipt is issued to the account of a key, and this call has none"));
+            }
+            let receipts = Receipts::now(ctx).await?;
+            // A repeated request gets its receipt again, whoever may append now.
+            if once == Once::Fresh || receipts.outcome(&request).await?.is_none() {
+                if let Some(refused) = signing_refused(ctx) {
+                    return Err(refused);
+                }
+                receipts.check_may_append(&issue.agent_id, &issue.caller).await?;
+            }
+            command(ctx, TABLES.view, &request, once, &issue).await?;
+            request
+        }
+    };
+    let receipts = Receipts::now(ctx).await?;
+    let receipt = match receipts.outcome(&request).await? {
+        Some(RequestOutcome::Issued(id)) => receipts.get(&id).await?,
+        Some(RequestOutcome::Refused { refused }) => {
+            if let Stage::Paid(payment) = &call.stage {
+                tracing::warn!(payment, "a payment was settled by somebody else than this server, and its receipt is refused");
+            }
+            return Err(forbidden(&issue.agent_id, refused));
+        }
+        Some(RequestOutcome::Reserved { .. }) | None => None,
+    };
+    let receipt = receipt.ok_or_else(|| Problem::new(ErrorCode::Unavailable, "the receipt is not issued yet; ask again").retry_after(1))?;
+    let body = &receipt.body;
+    let asked = [&issue.action, &issue.agent_id, &issue.inputs_hash, &issue.outputs_hash];
+    if asked != [&body.action, &body.agent_id, &body.inputs_hash, &body.outputs_hash] {
+        return Err(Problem::new(ErrorCode::IdempotencyMismatch, "this Idempotency-Key was used for another receipt; take a new one"));
+    }
+    // A paid answer is the same each time, and of what was issued just now no checkpoint is out: the proof is at `/v1/verify/{id}`.
+    let inclusion = match call.stage {
+        Stage::Whole if call.idempotency_key.is_some() && SigningState::of(ctx).check_checkpoint(super::SOURCE.service).is_ok() => {
+            receipts.inclusion(&receipt.id).await?
+        }
+        _ => None,
+    };
+    Ok(Answer { status: 201, ..Answer::json(&Issued { receipt: receipt.into(), inclusion })? })
+}
+
+/// The answer while this process signs nothing; `None` while it signs. The operator finds the whole reason in the log and in `highwater status`.
+fn signing_refused(ctx: &Context) -> Option<Problem> {
+    SigningState::of(ctx).refusal()?;
+    let detail =
+        "no receipt is signed at present: this server's log does not continue, or is not yet compared with, what was signed before";
+    Some(Problem::new(ErrorCode::Unavailable, detail).retry_after(5))
+}
+
+/// What is certified if it is paid for, without its place in the chain and unsigned.
+fn previewed(issue: &ReceiptCommand) -> Value {
+    let ReceiptCommand { action, agent_id, inputs_hash, outputs_hash, issuer, .. } = issue;
+    json!({ "body": {
+        "type": TYPE, "version": VERSION, "action": action, "agent_id": agent_id, "inputs_hash": inputs_hash, "outputs_hash": outputs_hash,
+        "issuer": issuer,
+    }})
+}
+
+fn hashed<T: Serialize>(name: &str, value: &T) -> Result<String, Problem> {
+    commitment(value).map_err(|_| Problem::parameter(name, format!("{name}: has no canonical form")))
+}

@@ -1,0 +1,125 @@
+//! `GET /pubkey`: the keys that receipts are verified with.
+
+use crate::registration::TaskContext;
+use schemars::JsonSchema;
+use schemas::clock::rfc3339;
+use schemas::error_code::ErrorCode;
+use schemas::receipt::ALGORITHM;
+use schemas::views::receipts::{KEY, PublicKey, ReceiptCommand, SigningHistory, TABLES};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Receipts;
+use access::append::{self, Once};
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
+
+/// How long to wait until the first key is named again.
+const NAME_RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Arguments of `public_key`: none.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {}
+
+/// The keys of this issuer.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Keys {
+    /// `Ed25519`.
+    pub algorithm: &'static str,
+    /// The key that signs now, 64 hex digits.
+    pub public_key_hex: String,
+    /// All keys that ever signed, the present one last.
+    pub keys: Vec<Key>,
+}
+
+/// One key.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Key {
+    /// 64 hex digits.
+    pub public_key_hex: String,
+    /// From when on it signed, RFC 3339 in UTC.
+    pub since: String,
+    /// Why it took the place of the one before, where the operator declared that a backup was restored: what the one before signed beyond the
+    /// backup is not in this history. Empty for the first key and for an ordinary rotation.
+    pub reason: String,
+}
+
+/// The operation.
+#[must_use]
+pub fn operation() -> Operation {
+    let words = Words {
+        name: "public_key",
+        method: Method::Get,
+        path: "/pubkey",
+        summary: "The keys of this issuer: the one that signs, and those that did.",
+        description: "A receipt names the key that signed it; it is good if it is listed here. Keys that were replaced stay listed.",
+        price: Price::Free,
+        tool: false,
+        counted: false,
+        list: "",
+        errors: &[],
+        example: json!({}),
+        aliases: &[],
+    };
+    Operation::define::<Arguments, Keys, _, _>(words, answer)
+}
+
+async fn answer(call: Call, _: Arguments) -> Result<Answer, Problem> {
+    let signing = Receipts::now(&call.context).await?.signing().await?;
+    let shown = |key: PublicKey| Key { public_key_hex: key.public_key_hex, since: rfc3339(key.since), reason: key.reason };
+    let keys: Vec<Key> = signing.keys.into_iter().map(shown).collect();
+    let Some(last) = keys.last() else {
+        return Err(Problem::new(ErrorCode::Unavailable, "no key signs yet").retry_after(1));
+    };
+    Answer::json(&Keys { algorithm: ALGORITHM, public_key_hex: last.public_key_hex.clone(), keys })
+}
+
+/// Names the first key that signs, unless one was named.
+///
+/// # Errors
+/// `unavailable`, while nobody projects.
+pub async fn name_first(ctx: &Context, public_key: &str) -> Result<(), Problem> {
+    name(ctx, public_key, "", Once::Yes).await
+}
+
+/// Names the first key as soon as that can be recorded, unless one was named.
+pub(super) async fn keep_first_named(given: Arc<TaskContext>) {
+    let naming = async {
+        while let Err(problem) = name_first(&given.context, given.signer.first_key()).await {
+            tracing::warn!(reason = problem.detail, "the first key of receipts is not named yet, will retry");
+            tokio::time::sleep(NAME_RETRY_INTERVAL).await;
+        }
+    };
+    tokio::select! {
+        () = naming => {}
+        () = given.context.stopped() => {}
+    }
+}
+
+/// Names the key that signs from here on, with the reason if a restore was declared. Whoever decides must have it.
+///
+/// # Errors
+/// `unavailable`, while nobody projects.
+pub async fn name_next(ctx: &Context, public_key: &str, reason: &str) -> Result<(), Problem> {
+    name(ctx, public_key, reason, Once::No).await
+}
+
+async fn name(ctx: &Context, public_key: &str, reason: &str, once: Once) -> Result<(), Problem> {
+    let (public_key, reason) = (public_key.to_owned(), reason.to_owned());
+    let command = ReceiptCommand { verb: KEY.to_owned(), public_key, reason, ..ReceiptCommand::default() };
+    append::command(ctx, TABLES.view, KEY, once, &command).await
+}
+
+/// The keys that signed so far, the present one last.
+///
+/// # Errors
+/// When they cannot be read.
+pub async fn named(ctx: &Context) -> Result<SigningHistory, Problem> {
+    Receipts::now(ctx).await?.signing().await
+}

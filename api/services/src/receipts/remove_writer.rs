@@ -1,0 +1,39 @@
+//! `DELETE /v1/chains/{agent_id}/writers/{writer}`: ends that an account or payer may append to a chain.
+
+use schemas::error_code::ErrorCode;
+use schemas::views::accounts::Tier;
+use schemas::views::receipts::REMOVE_WRITER;
+use serde_json::json;
+
+use super::chain::{WriterArguments, Writers, change_writer, owned, shown};
+use operation::problem::Problem;
+use operation::{Answer, Call, Method, Operation, Price, Words};
+
+/// The operation.
+#[must_use]
+pub fn operation() -> Operation {
+    let words = Words {
+        name: "remove_chain_writer",
+        method: Method::Delete,
+        path: "/v1/chains/{agent_id}/writers/{writer}",
+        summary: "Ends that an account or payer may append to a receipt chain that your account owns.",
+        description: "What the writer was issued stays in the chain, and a payment that was claimed before gets its receipt. The owner cannot be \
+            removed.",
+        price: Price::Tier(Tier::Free),
+        tool: false,
+        counted: true,
+        list: "",
+        errors: &[ErrorCode::ChainForbidden, ErrorCode::NotFound],
+        example: json!({ "agent_id": "billing-agent-1", "writer": "acct_0123456789abcdef01234567" }),
+        aliases: &[],
+    };
+    Operation::define::<WriterArguments, Writers, _, _>(words, answer)
+}
+
+async fn answer(call: Call, arguments: WriterArguments) -> Result<Answer, Problem> {
+    let (agent_id, writer) = arguments.read()?;
+    if !owned(&call, &agent_id).await?.writers.contains(&writer) {
+        return Err(Problem::new(ErrorCode::NotFound, "the chain has no such writer").about("writer"));
+    }
+    shown(agent_id.clone(), change_writer(&call, REMOVE_WRITER, &agent_id, &writer).await?)
+}

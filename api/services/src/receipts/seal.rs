@@ -1,0 +1,116 @@
+//! Seals the tree over receipts: what was read back is remembered by the signer, signed, and named by a command, so that every node serves the
+//! same checkpoint.
+
+use crate::registration::TaskContext;
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemas::tree::Checkpoint;
+use schemas::views::receipts::{CHECKPOINT, ReceiptCommand, TABLES};
+use tokio::time::Instant;
+use view_store::lease::Lease;
+use view_store::{Checkpoint as ViewCheckpoint, View};
+
+use super::Receipts;
+use super::signer::{Signer, TREE};
+use access::append::{Once, command};
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
+
+/// Between two looks: a receipt is in a checkpoint within a second.
+const EVERY: Duration = Duration::from_millis(400);
+/// The longest until the next look while no receipts come.
+const LOOKED_ANYWAY: Duration = Duration::from_secs(10);
+
+/// What a look came to.
+enum Looked {
+    /// The last checkpoint covers all receipts that the view held where it stood.
+    SignedCheckpoint(Arc<dyn View>, ViewCheckpoint),
+    /// The tree had grown, and was sealed here, or another process is at it.
+    TreeSize,
+    /// It had, and the key to sign it with is not on this node.
+    NoKey,
+    /// It had, and the signer refuses to sign: it says why itself.
+    Refused,
+}
+
+/// Seals the tree whenever it has grown, until the server stops. One process at a time does, of those that have the key; two do no harm.
+pub async fn run(given: Arc<TaskContext>) {
+    let TaskContext { context: ctx, signer, holder } = &*given;
+    let mut lease = Lease::new(&ctx.store, "receipts/seal".to_owned(), holder);
+    let mut is_warned = false;
+    let sealing = async {
+        loop {
+            let looked_at = Instant::now();
+            match look(ctx, signer, &mut lease).await {
+                Ok(Looked::SignedCheckpoint(view, at)) => {
+                    // Nothing to do until receipts come. Where the view itself is gone, the next look opens another.
+                    let _ = tokio::time::timeout(LOOKED_ANYWAY, view.wait_past(&at)).await;
+                    is_warned = false;
+                }
+                Ok(Looked::TreeSize | Looked::Refused) => is_warned = false,
+                Ok(Looked::NoKey) => {
+                    if !std::mem::replace(&mut is_warned, true) {
+                        tracing::warn!("the key of receipts is not on this node: another one must sign the tree over them");
+                    }
+                }
+                Err(problem) => tracing::warn!(reason = problem.detail, "the tree over receipts could not be sealed"),
+            }
+            tokio::time::sleep_until(looked_at + EVERY).await;
+        }
+    };
+    tokio::select! {
+        () = sealing => {}
+        () = ctx.stopped() => {}
+    }
+    lease.release().await;
+}
+
+async fn look(ctx: &Context, signer: &Signer, lease: &mut Lease) -> Result<Looked, Problem> {
+    let view = ctx.live(TABLES.view).await?;
+    let at = view.checkpoint().await.map_err(store_problem)?;
+    let Some(grown) = TreeSize::find(ctx).await? else { return Ok(Looked::SignedCheckpoint(view, at)) };
+    if !signer.state().keys().public().contains(&grown.public_key) {
+        lease.release().await;
+        return Ok(Looked::NoKey);
+    }
+    if !signer.may_sign(&grown.public_key) {
+        lease.release().await;
+        return Ok(Looked::Refused);
+    }
+    if lease.renew().await.map_err(store_problem)? {
+        grown.seal(ctx, signer).await?;
+    }
+    Ok(Looked::TreeSize)
+}
+
+/// A tree that is larger than the last one sealed.
+struct TreeSize {
+    checkpoint: Checkpoint,
+    public_key: String,
+}
+
+impl TreeSize {
+    async fn find(ctx: &Context) -> Result<Option<Self>, Problem> {
+        let receipts = Receipts::now(ctx).await?;
+        let size = receipts.leaves().await?;
+        let sealed = receipts.sealed().await?.map_or(0, |sealed| u64::try_from(sealed.size).unwrap_or(0));
+        let key = receipts.signing().await?.keys.pop();
+        let (Some(key), true) = (key, size > sealed) else { return Ok(None) };
+        let newest = receipts.newest().await?;
+        Ok(newest.map(|checkpoint| Self { checkpoint, public_key: key.public_key_hex }))
+    }
+
+    /// Has the signer remember it, signs it, and names it by a command. Nothing, if the signer refuses.
+    async fn seal(self, ctx: &Context, signer: &Signer) -> Result<(), Problem> {
+        let Self { checkpoint, public_key } = self;
+        let receipts = Receipts::now(ctx).await?;
+        if !signer.remember(TREE, &public_key, &checkpoint, &receipts).await? {
+            return Ok(());
+        }
+        let Some(note) = checkpoint.sign(signer.state().keys(), &public_key) else { return Ok(()) };
+        let size = i64::try_from(checkpoint.size).unwrap_or(i64::MAX);
+        let named = ReceiptCommand { verb: CHECKPOINT.to_owned(), size, note, public_key, ..ReceiptCommand::default() };
+        command(ctx, TABLES.view, CHECKPOINT, Once::No, &named).await
+    }
+}

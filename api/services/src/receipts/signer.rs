@@ -1,0 +1,446 @@
+//! The signer: lets receipts and checkpoints be signed only while the log continues what was signed before, by its [`Memory`].
+//!
+//! Promise: a process that was started on a restored backup, or on a copy of a data directory, signs nothing that contradicts what was signed
+//! with the same key, until an operator declares the restore; then another key signs, and the log says why. The log names the memory of each key
+//! before the first checkpoint is signed with it, so that a memory that was lost is not taken for one that never was.
+
+use operation::context::Part;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use schemas::error_code::ErrorCode;
+use schemas::reason::reason;
+use schemas::receipt::Refusal;
+use schemas::topics::CHANGES_RECEIPTS;
+use schemas::tree::Checkpoint;
+use schemas::views::receipts::{MEMORY, PublicKey, ReceiptCommand, SigningHistory, TABLES};
+use tokio::sync::Notify;
+
+use super::Receipts;
+use super::memory::{self, Found, Memory, Remembered, SignedTree, Successor, conflict, new_memory};
+use crate::common::consistency::Prover;
+use access::append::{self, Once};
+use operation::context::Context;
+use operation::metrics;
+use operation::problem::Problem;
+use operation::signing_state::SigningState;
+
+/// The name of the tree over receipts in the memory.
+pub(super) const TREE: &str = "receipts";
+/// Between two comparisons while signing is refused.
+const COMPARE_INTERVAL: Duration = Duration::from_secs(2);
+/// How long a comparison waits until the view has applied what is in the log.
+const CAUGHT_UP_WITHIN: Duration = Duration::from_secs(10);
+/// How long a comparison may take as a whole.
+const COMPARED_WITHIN: Duration = Duration::from_secs(30);
+/// How often a checkpoint is remembered again when another process remembers one at the same time.
+const TRIES: usize = 5;
+/// Why nothing is signed right after the start.
+const UNCOMPARED: &str = "the log is not yet compared with what was signed before";
+/// What an operator can do about a refusal.
+const ADVICE: &str = "if a backup was restored on purpose: `highwater receipt-keys restore --reason TEXT`; if not, start on the newest data \
+    directory (ops/docs/guides/back-up-and-restore.md)";
+
+/// A receipt key that signed the history as it is now, and what the memory holds of it.
+type Compared = (PublicKey, Found);
+
+/// Decides whether this process may sign.
+pub struct Signer {
+    ctx: Arc<Context>,
+    memory: Memory,
+    /// The key that signs if the log names none yet.
+    first_key: String,
+    /// The key with which checkpoints may be signed: the log was compared with its memory, and names that memory. Empty for none.
+    allowed: Mutex<String>,
+    /// The remembered trees over receipts that this log was found to hold, by key. They are not compared again.
+    held: Mutex<BTreeMap<String, SignedTree>>,
+    /// One comparison at a time allows or refuses signing.
+    comparing: tokio::sync::Mutex<()>,
+    /// Has [`Self::watch`] compare at once.
+    wake: Notify,
+}
+
+impl Signer {
+    /// A signer with its memory. Nothing is refused before [`Self::start`].
+    #[must_use]
+    pub fn new(ctx: Arc<Context>, memory: Memory, first_key: String) -> Self {
+        Self {
+            ctx,
+            memory,
+            first_key,
+            allowed: Mutex::default(),
+            held: Mutex::default(),
+            comparing: tokio::sync::Mutex::default(),
+            wake: Notify::new(),
+        }
+    }
+
+    /// The public key, in hex, that signs first if none is named yet.
+    pub(crate) fn first_key(&self) -> &str {
+        &self.first_key
+    }
+
+    /// The keys, and what is refused.
+    pub(crate) fn state(&self) -> Arc<SigningState> {
+        SigningState::of(&self.ctx)
+    }
+
+    /// Refuses signing until the log is compared with the memory, which [`Self::watch`] does. To be called before anything could sign.
+    pub fn start(&self) {
+        self.state().keys().set_refusal(Some(Refusal::Wait(UNCOMPARED.to_owned())));
+    }
+
+    /// Compares the log with the memory, again and again while signing is refused or another key signs. Never returns.
+    pub async fn watch(&self) {
+        loop {
+            let compared = tokio::time::timeout(COMPARED_WITHIN, async {
+                if self.state().refusal().is_none() && self.is_allowed(&self.present().await?) {
+                    return Ok(());
+                }
+                self.compare_again().await
+            });
+            let failed = match compared.await {
+                Ok(compared) => compared.err().map(|problem| problem.detail),
+                Err(_) => Some(format!("the comparison did not end within {} s", COMPARED_WITHIN.as_secs())),
+            };
+            if let Some(failed) = failed {
+                tracing::warn!(reason = failed, "the log cannot be compared with what was signed before, will retry");
+                self.explain_uncompared(&failed).await;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(COMPARE_INTERVAL) => {}
+                () = self.wake.notified() => {}
+            }
+        }
+    }
+
+    /// Says in the refusal why the log could not be compared since the start.
+    async fn explain_uncompared(&self, failed: &str) {
+        let _one = self.comparing.lock().await;
+        if let Some(Refusal::Wait(before)) = self.state().refusal()
+            && before.starts_with(UNCOMPARED)
+        {
+            self.conclude(Some(Refusal::Wait(format!("{UNCOMPARED}: {failed}"))));
+        }
+    }
+
+    /// Compares once the view has applied what is in the log, and allows or refuses signing. Names a key's memory in the log if that names none.
+    ///
+    /// # Errors
+    /// When the log or the store fails, or the view is behind the log.
+    pub async fn compare_again(&self) -> Result<(), Problem> {
+        let end = self.ctx.log.end(&CHANGES_RECEIPTS, 0).await.map_err(|error| unavailable(reason(&error)))?;
+        let behind = || unavailable("the view of the receipts is behind the log".to_owned());
+        self.ctx.wait_for(TABLES.view, CAUGHT_UP_WITHIN, |at| at.offset >= end.0).await?.ok_or_else(behind)?;
+        let Some(all) = self.compare_and_conclude().await? else { return Ok(()) };
+        if self.name_memories(&all).await? {
+            self.compare_and_conclude().await?;
+        }
+        Ok(())
+    }
+
+    /// Compares before a batch of receipts is signed, and refuses signing if this log does not hold what was signed, or if nobody can tell.
+    /// [`Self::watch`] compares again after a refusal. Costs one read of the memory for each key since the last declared restore.
+    pub async fn check_before_batch(&self) {
+        let is_uncompared = match self.state().refusal() {
+            None => false,
+            Some(Refusal::Wait(reason)) if reason == UNCOMPARED => true,
+            Some(_) => return,
+        };
+        let _one = self.comparing.lock().await;
+        let compared = tokio::time::timeout(COMPARED_WITHIN, self.compare()).await;
+        let refused = match compared {
+            Ok(Ok(Ok(_))) if is_uncompared => return self.conclude(None),
+            Ok(Ok(Ok(_))) => return,
+            // Whether it is a conflict for good is said once the view has applied the whole log.
+            Ok(Ok(Err(refusal))) => refusal.reason().to_owned(),
+            Ok(Err(problem)) => problem.detail,
+            Err(_) => format!("the comparison did not end within {} s", COMPARED_WITHIN.as_secs()),
+        };
+        self.conclude(Some(Refusal::Wait(refused)));
+        self.wake.notify_one();
+    }
+
+    /// Whether the log was compared with what the key signed, continues it, and names the key's memory.
+    pub(crate) fn may_sign(&self, key: &str) -> bool {
+        if self.state().refusal().is_none() && !self.is_allowed(key) {
+            // Another key signs now.
+            self.wake.notify_one();
+        }
+        self.state().refusal().is_none() && self.is_allowed(key)
+    }
+
+    fn is_allowed(&self, key: &str) -> bool {
+        *self.allowed.lock().unwrap_or_else(PoisonError::into_inner) == key
+    }
+
+    /// The key that signs, as the log names it; empty while it names none.
+    async fn present(&self) -> Result<String, Problem> {
+        let signing = Receipts::now(&self.ctx).await?.signing().await?;
+        Ok(signing.keys.last().map(|key| key.public_key_hex.clone()).unwrap_or_default())
+    }
+
+    /// Remembers a checkpoint of a service's tree before it is signed; false if it must not be signed. It must continue what was signed of that
+    /// tree with each key since the last declared restore.
+    ///
+    /// # Errors
+    /// When the memory or the store fails.
+    pub(crate) async fn remember(&self, service: &str, key: &str, checkpoint: &Checkpoint, tree: &dyn Prover) -> Result<bool, Problem> {
+        let signing = Receipts::now(&self.ctx).await?.signing().await?;
+        let known = named(&signing);
+        for _ in 0..TRIES {
+            let (mut refused, mut present) = (None, None);
+            for own in signing.since_restore() {
+                let public = &own.public_key_hex;
+                let found = self.memory.find(public).await.map_err(memory_problem)?;
+                refused = match found.refusal(&self.memory.place(public), &own.memory, &known) {
+                    Some(refusal) => Some(refusal.reason().to_owned()),
+                    None => broken(tree, service, &found, checkpoint).await?,
+                };
+                if refused.is_some() {
+                    break;
+                }
+                present = Some(found).filter(|_| public == key);
+            }
+            if let Some(reason) = refused {
+                if service == TREE {
+                    // Another process may have signed a larger tree since this one was read, which is no reason to stop.
+                    self.compare_again().await?;
+                } else {
+                    self.refuse_tree(service, Some(reason));
+                }
+                return Ok(false);
+            }
+            // Another key signs now.
+            let Some(found) = present else { return Ok(false) };
+            self.refuse_tree(service, None);
+            if self.memory.advance(key, service, &found, checkpoint).await.map_err(memory_problem)? {
+                return Ok(true);
+            }
+        }
+        Err(unavailable(memory::Error::Contended { place: self.memory.place(key) }.to_string()))
+    }
+
+    /// Begins a declared restore: the present key signs nothing any more, and the memory of the next key begins at the tree of the log. Answers the
+    /// next key, which is made by `make_key` unless an earlier call that was cut short had made one. It signs once the log names it.
+    ///
+    /// # Errors
+    /// When the memory, the log or the store fails, or the key cannot be made.
+    pub async fn begin_restore<F>(&self, restore_reason: &str, make_key: F) -> Result<String, Problem>
+    where
+        F: FnOnce() -> Result<String, Problem>,
+    {
+        self.compare_again().await?;
+        let receipts = Receipts::now(&self.ctx).await?;
+        let signing = receipts.signing().await?;
+        let present = signing.keys.last().map_or_else(|| self.first_key.clone(), |key| key.public_key_hex.clone());
+        let found = self.memory.find(&present).await.map_err(memory_problem)?;
+        let next = match self.declared(&found, &named(&signing)) {
+            Some(successor) => successor.key,
+            None => make_key()?,
+        };
+        let tree = receipts.newest().await?.ok_or_else(damaged)?;
+        self.memory.change(&next, |found| found.remembered.is_none().then(new_memory)).await.map_err(memory_problem)?;
+        let successor = Successor { key: next.clone(), reason: restore_reason.to_owned() };
+        let replaced = |found: &Found| {
+            let remembered = found.remembered.clone().unwrap_or_else(new_memory);
+            Some(Remembered { successor: Some(successor.clone()), ..remembered })
+        };
+        self.memory.change(&present, replaced).await.map_err(memory_problem)?;
+        if tree.size > 0 {
+            let found = self.memory.find(&next).await.map_err(memory_problem)?;
+            self.memory.advance(&next, TREE, &found, &tree).await.map_err(memory_problem)?;
+        }
+        self.compare_and_conclude().await?;
+        Ok(next)
+    }
+
+    /// The key of a restore that was declared here and that the log does not name yet.
+    fn declared(&self, found: &Found, known: &[String]) -> Option<Successor> {
+        let successor = found.remembered.as_ref()?.successor.clone()?;
+        let is_here = self.state().keys().public().contains(&successor.key);
+        (is_here && !successor.reason.is_empty() && !known.contains(&successor.key)).then_some(successor)
+    }
+
+    /// Compares, and allows or refuses signing by that. Answers what was compared, if signing is allowed.
+    async fn compare_and_conclude(&self) -> Result<Option<Vec<Compared>>, Problem> {
+        let _one = self.comparing.lock().await;
+        let compared = self.compare().await?;
+        let compared = match compared {
+            Ok(all) => self.take_up(&all).await.map(|()| all).map_err(|error| Refusal::Wait(reason(&error))),
+            Err(refusal) => Err(refusal),
+        };
+        // The memory that the log names was found, or the comparison had refused.
+        let named = compared.as_ref().ok().and_then(|all| all.last()).filter(|(key, _)| !key.memory.is_empty());
+        let allowed = named.map(|(key, _)| key.public_key_hex.clone()).unwrap_or_default();
+        *self.allowed.lock().unwrap_or_else(PoisonError::into_inner) = allowed;
+        self.conclude(compared.as_ref().err().cloned());
+        Ok(compared.ok())
+    }
+
+    /// Why the log does not continue what was signed with its keys; the keys with what is remembered of them if it does.
+    async fn compare(&self) -> Result<Result<Vec<Compared>, Refusal>, Problem> {
+        let receipts = Receipts::now(&self.ctx).await?;
+        let signing = receipts.signing().await?;
+        let known = named(&signing);
+        let mut keys = signing.since_restore().to_vec();
+        if keys.is_empty() {
+            keys.push(PublicKey { public_key_hex: self.first_key.clone(), ..PublicKey::default() });
+        }
+        let mut all = Vec::with_capacity(keys.len());
+        for key in keys {
+            let found = match self.memory.find(&key.public_key_hex).await {
+                Ok(found) => found,
+                Err(error) => return Ok(Err(Refusal::Wait(reason(&error)))),
+            };
+            if let Some(successor) = self.declared(&found, &known) {
+                let parked = format!(
+                    "a restore was declared, and the key {} signs from then on: if this stays, run `highwater receipt-keys restore` again",
+                    successor.key
+                );
+                return Ok(Err(Refusal::Park(parked)));
+            }
+            if let Some(refusal) = found.refusal(&self.memory.place(&key.public_key_hex), &key.memory, &known) {
+                return Ok(Err(advised(refusal)));
+            }
+            all.push((key, found));
+        }
+        if all.iter().all(|(key, found)| self.holds(key, found)) {
+            return Ok(Ok(all));
+        }
+        // Read after the memory: what was signed by then was in the tree by then.
+        let newest = receipts.newest().await?.ok_or_else(damaged)?;
+        for (key, found) in &all {
+            if let Some(reason) = broken(&receipts, TREE, found, &newest).await? {
+                return Ok(Err(advised(Refusal::Conflict(reason))));
+            }
+            if let Some(signed) = signed_tree(found, TREE) {
+                let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+                held.insert(key.public_key_hex.clone(), signed.clone());
+            }
+        }
+        Ok(Ok(all))
+    }
+
+    /// Whether the remembered tree of a key is one that this log was found to hold.
+    fn holds(&self, key: &PublicKey, found: &Found) -> bool {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        signed_tree(found, TREE).is_none_or(|signed| held.get(&key.public_key_hex) == Some(signed))
+    }
+
+    /// Remembers the log's newest checkpoint where it was signed before there was a memory, and which key signs in place of older ones.
+    async fn take_up(&self, all: &[Compared]) -> Result<(), memory::Error> {
+        let sealed = match Receipts::now(&self.ctx).await {
+            Ok(receipts) => receipts.sealed().await.ok().flatten().unwrap_or_default(),
+            Err(_) => return Ok(()),
+        };
+        let Some((present, _)) = all.last() else { return Ok(()) };
+        for (key, found) in all {
+            let key = key.public_key_hex.as_str();
+            let checkpoint = Checkpoint::read(&sealed.note, [key]).filter(|_| found.remembered.is_none());
+            if let Some(checkpoint) = checkpoint {
+                self.memory.advance(key, TREE, found, &checkpoint).await?;
+            }
+            if key == present.public_key_hex {
+                continue;
+            }
+            let replaced = |found: &Found| {
+                let remembered = found.remembered.clone()?;
+                let is_known = remembered.successor.as_ref().is_some_and(|successor| successor.key == present.public_key_hex);
+                let successor = Some(Successor { key: present.public_key_hex.clone(), reason: String::new() });
+                (!is_known).then_some(Remembered { successor, ..remembered })
+            };
+            self.memory.change(key, replaced).await?;
+        }
+        Ok(())
+    }
+
+    /// Names in the log the memory of each key that signs here and of which it names none; begins a memory for the present key if there is none.
+    /// Answers whether one was named.
+    async fn name_memories(&self, all: &[Compared]) -> Result<bool, Problem> {
+        let here = self.state().keys().public();
+        // The key that signs if the log names none is not in the log yet.
+        let logged = named(&Receipts::now(&self.ctx).await?.signing().await?);
+        let mut is_named = false;
+        for (at, (key, _)) in all.iter().enumerate() {
+            let public = &key.public_key_hex;
+            if !key.memory.is_empty() || !here.contains(public) || !logged.contains(public) {
+                continue;
+            }
+            let is_present = at + 1 == all.len();
+            let begun = |found: &Found| (is_present && found.remembered.is_none()).then(new_memory);
+            self.memory.change(public, begun).await.map_err(memory_problem)?;
+            let found = self.memory.find(public).await.map_err(memory_problem)?;
+            let Some(remembered) = found.remembered else { continue };
+            let command =
+                ReceiptCommand { verb: MEMORY.to_owned(), public_key: public.clone(), memory: remembered.id, ..ReceiptCommand::default() };
+            append::command(&self.ctx, TABLES.view, MEMORY, Once::No, &command).await?;
+            is_named = true;
+        }
+        Ok(is_named)
+    }
+
+    /// Notes why the checkpoints of a tree are not signed (`None`: they are), and says so where that changes.
+    fn refuse_tree(&self, service: &str, reason: Option<String>) {
+        let state = self.state();
+        let before = state.refuse_tree(service, reason.as_ref().map(|reason| format!("{reason}; {ADVICE}")));
+        metrics::signing_refused(state.is_refused());
+        match (before, reason) {
+            (None, Some(reason)) => tracing::error!(service, reason, "the checkpoints of a service are not signed"),
+            (Some(_), None) => tracing::info!(service, "the checkpoints of a service are signed again"),
+            _ => {}
+        }
+    }
+
+    /// Allows or refuses signing, and says so where that changes.
+    fn conclude(&self, refusal: Option<Refusal>) {
+        let before = self.state().keys().set_refusal(refusal.clone());
+        metrics::signing_refused(self.state().is_refused());
+        match (before, refusal) {
+            (Some(before), Some(refusal)) if before.reason() == refusal.reason() => {}
+            (_, Some(refusal)) => tracing::error!(reason = refusal.reason(), "receipts and checkpoints are not signed"),
+            (Some(before), None) if before.reason() != UNCOMPARED => tracing::info!("receipts and checkpoints are signed again"),
+            _ => {}
+        }
+    }
+}
+
+/// All keys that a log names.
+fn named(signing: &SigningHistory) -> Vec<String> {
+    signing.keys.iter().map(|key| key.public_key_hex.clone()).collect()
+}
+
+/// Why a tree does not continue the one that is remembered; `None` if it does, or if none is.
+async fn broken(tree: &dyn Prover, service: &str, found: &Found, next: &Checkpoint) -> Result<Option<String>, Problem> {
+    let Some(signed) = signed_tree(found, service) else { return Ok(None) };
+    let Some(old) = signed.checkpoint() else { return Ok(Some("the signer's memory holds no hash of the tree".to_owned())) };
+    let proof = if next.size > old.size { tree.consistency(next.size, old.size).await? } else { None };
+    Ok(conflict(&old, next, proof.as_deref()))
+}
+
+/// The newest checkpoint of a service's tree that is remembered.
+fn signed_tree<'a>(found: &'a Found, service: &str) -> Option<&'a SignedTree> {
+    found.remembered.as_ref()?.trees.get(service)
+}
+
+/// A refusal that also says what an operator can do about it.
+fn advised(refusal: Refusal) -> Refusal {
+    match refusal {
+        Refusal::Wait(reason) => Refusal::Wait(format!("{reason}; {ADVICE}")),
+        Refusal::Conflict(reason) => Refusal::Conflict(format!("{reason}; {ADVICE}")),
+        Refusal::Park(_) => refusal,
+    }
+}
+
+fn unavailable(detail: String) -> Problem {
+    Problem::new(ErrorCode::Unavailable, detail).retry_after(1)
+}
+
+fn memory_problem(error: memory::Error) -> Problem {
+    unavailable(reason(&error))
+}
+
+fn damaged() -> Problem {
+    Problem::new(ErrorCode::Internal, "the tree over receipts lacks a hash")
+}

@@ -1,0 +1,112 @@
+//! How a service is registered: once. REST, MCP, OpenAPI, discovery, webhooks, signed checkpoints and background tasks follow from it.
+
+use std::sync::Arc;
+
+use feed::Source;
+use futures_util::future::BoxFuture;
+use operation::context::Context;
+use operation::{Files, Operation, Service};
+use webhooks::NewMatcher;
+
+use crate::receipts::signer::Signer;
+
+/// Operations, and what must run so that they keep their promise: whoever adds the operations adds that, too.
+pub struct Bundle {
+    operations: Vec<Operation>,
+    matcher: Option<NewMatcher>,
+    checkpoints: Option<Source>,
+}
+
+impl From<Vec<Operation>> for Bundle {
+    /// Operations that need nothing else.
+    fn from(operations: Vec<Operation>) -> Self {
+        Self { operations, matcher: None, checkpoints: None }
+    }
+}
+
+impl Bundle {
+    /// Operations that register watches, with the matcher that delivers to their webhooks.
+    #[must_use]
+    pub fn watches(operations: Vec<Operation>, matcher: NewMatcher) -> Self {
+        Self { matcher: Some(matcher), ..Self::from(operations) }
+    }
+
+    /// Operations over the signed checkpoints of a service's changes.
+    #[must_use]
+    pub fn checkpoints(operations: Vec<Operation>, source: Source) -> Self {
+        Self { checkpoints: Some(source), ..Self::from(operations) }
+    }
+}
+
+/// The role of a process that runs a background task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskRole {
+    /// Serves the API.
+    Api,
+    /// Projects, and signs.
+    Project,
+}
+
+/// What a background task is given.
+pub struct TaskContext {
+    /// What handlers are given, too.
+    pub context: Arc<Context>,
+    /// Signs checkpoints.
+    pub signer: Arc<Signer>,
+    /// The name under which this process takes leases.
+    pub holder: String,
+}
+
+/// A task of a service that runs in the background until the server stops.
+#[derive(Clone, Copy)]
+pub struct Task {
+    /// In which processes it runs.
+    pub role: TaskRole,
+    /// Runs it. It ends by itself when the context says that the server stops.
+    pub run: fn(Arc<TaskContext>) -> BoxFuture<'static, ()>,
+}
+
+/// One service, registered.
+pub struct Registration {
+    /// Its name, operations and files.
+    pub service: Service,
+    /// Where its changes are, if they have signed checkpoints.
+    pub checkpoints: Option<Source>,
+    /// Makes the matcher of its watches, if it has any.
+    pub matcher: Option<NewMatcher>,
+    /// Its background tasks.
+    pub tasks: &'static [Task],
+}
+
+impl Registration {
+    /// A service without operations: its name (path prefix, configuration key, view), what it is called for people, and what it is for, in a
+    /// few sentences.
+    #[must_use]
+    pub fn new(name: &'static str, title: &'static str, about: &'static str) -> Self {
+        let service = Service { name, title, about, operations: Vec::new(), files: None };
+        Self { service, checkpoints: None, matcher: None, tasks: &[] }
+    }
+
+    /// Adds operations, in the order in which documents list them.
+    #[must_use]
+    pub fn with(mut self, bundle: impl Into<Bundle>) -> Self {
+        let Bundle { operations, matcher, checkpoints } = bundle.into();
+        self.service.operations.extend(operations);
+        self.matcher = self.matcher.or(matcher);
+        self.checkpoints = self.checkpoints.or(checkpoints);
+        self
+    }
+
+    /// Serves pages and files next to the operations.
+    #[must_use]
+    pub fn with_files(mut self, files: Files) -> Self {
+        self.service.files = Some(files);
+        self
+    }
+
+    /// Runs tasks in the background.
+    #[must_use]
+    pub fn with_tasks(self, tasks: &'static [Task]) -> Self {
+        Self { tasks, ..self }
+    }
+}

@@ -1,0 +1,196 @@
+//! Which grants and trials a feed, a list or a watch shows.
+
+use schemars::JsonSchema;
+use schemas::views::records::normal;
+use schemas::views::research::{Funding, MORE_INSTITUTIONS};
+use serde::{Deserialize, Serialize};
+
+use super::Change;
+use feed::filter::{self, Wanted, contains};
+
+/// Classes of sponsors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum SponsorClass {
+    /// A company.
+    Industry,
+    /// The National Institutes of Health; of all grants here.
+    Nih,
+    /// Another government agency.
+    OtherGov,
+    /// Anyone else.
+    Other,
+}
+
+impl SponsorClass {
+    /// As records have it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Industry => "INDUSTRY",
+            Self::Nih => "NIH",
+            Self::OtherGov => "OTHER_GOV",
+            Self::Other => "OTHER",
+        }
+    }
+}
+
+/// Grants and trials that fit all of what is given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Filter {
+    /// Topic slug: oncology, neuroscience, cardiology, immunology, infectious-disease, metabolism-diabetes, mental-health, rare-disease,
+    /// genomics, aging, pediatrics, respiratory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 40))]
+    pub topic: Option<String>,
+    /// Two-letter state: of a grant's organisation, or of a trial's sites.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 2))]
+    pub state: Option<String>,
+    /// Part of the name of a grant's organisation, a trial's sponsor or one of its sites.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 200))]
+    pub institution: Option<String>,
+    /// Class of the sponsor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sponsor_class: Option<SponsorClass>,
+    /// Part of the name of a trial's lead sponsor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 200))]
+    pub sponsor: Option<String>,
+    /// Part of the name of a grant's investigator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 200))]
+    pub pi: Option<String>,
+    /// Code of the institute or centre that administers a grant: NCI.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 20))]
+    pub ic: Option<String>,
+    /// Phase of a trial: PHASE2. A trial of PHASE1/PHASE2 has both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 30))]
+    pub phase: Option<String>,
+    /// Grants of at least so many dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_amount: Option<f64>,
+    /// Grants of at most so many dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_amount: Option<f64>,
+}
+
+impl Filter {
+    /// The filter with its words as they are compared, so that the same is asked for by one text.
+    #[must_use]
+    pub fn checked(mut self) -> Self {
+        for text in
+            [&mut self.topic, &mut self.state, &mut self.institution, &mut self.sponsor, &mut self.pi, &mut self.ic, &mut self.phase]
+        {
+            *text = text.as_deref().map(normal).filter(|text| !text.is_empty());
+        }
+        self
+    }
+
+    /// Whether a record fits, whatever became of it.
+    #[must_use]
+    pub fn takes(&self, record: &Funding) -> bool {
+        let is = |wanted: &Option<String>, fits: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(fits);
+        #[expect(clippy::cast_precision_loss, reason = "dollars of one award are far below 2^53")]
+        let amount = record.amount.map(|amount| amount as f64);
+        is(&self.topic, &|topic| record.topics.iter().any(|one| one.slug == normal(topic)))
+            && is(&self.state, &|state| record.states.iter().any(|one| one.eq_ignore_ascii_case(state)))
+            && is(&self.institution, &|part| {
+                [&record.org, &record.sponsor].into_iter().chain(&record.institutions).any(|name| contains(name, part))
+            })
+            && self.sponsor_class.is_none_or(|class| record.sponsor_class == class.as_str())
+            && is(&self.sponsor, &|part| contains(&record.sponsor, part))
+            && is(&self.pi, &|part| [&record.pi].into_iter().chain(&record.investigators).any(|name| contains(name, part)))
+            && is(&self.ic, &|ic| record.ic.eq_ignore_ascii_case(ic.trim()))
+            && is(&self.phase, &|phase| record.phase.split('/').any(|one| one.eq_ignore_ascii_case(phase.trim())))
+            && self.min_amount.is_none_or(|least| amount.is_some_and(|amount| amount >= least))
+            && self.max_amount.is_none_or(|most| amount.is_some_and(|amount| amount <= most))
+    }
+}
+
+impl filter::Filter for Filter {
+    type Record = Funding;
+
+    fn fits(&self, change: &Change) -> bool {
+        self.takes(&change.record)
+    }
+
+    fn wanted(&self) -> Vec<Wanted> {
+        let part = |dimension: &'static str, value: &Option<String>| value.clone().map(|part| Wanted::Part(dimension, part));
+        let exact = |dimension: &'static str, value: &Option<String>| value.clone().map(|value| Wanted::Exact(dimension, vec![value]));
+        // The most selective first.
+        [
+            part("pi", &self.pi),
+            part("sponsor", &self.sponsor),
+            part("institution", &self.institution),
+            exact("ic", &self.ic),
+            exact("state", &self.state),
+            exact("topic", &self.topic),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    fn beside(&self, dimension: &str) -> Option<&'static str> {
+        // Trials with more sites than have terms stand under this one.
+        (dimension == "institution").then_some(MORE_INSTITUTIONS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::views::research::Topic;
+
+    use super::*;
+    use feed::filter::Filter as _;
+
+    /// Proves that a filter goes over another field by field.
+    #[test]
+    fn over_another() {
+        let of = |json: serde_json::Value| -> Filter { serde_json::from_value(json).unwrap() };
+        let base = of(serde_json::json!({"topic": "oncology", "state": "TX", "minAmount": 5}));
+        let over = of(serde_json::json!({"state": "CA", "pi": "ada"}));
+        assert_eq!(over.over(&base), Ok(of(serde_json::json!({"topic": "oncology", "state": "CA", "pi": "ada", "minAmount": 5}))));
+        assert_eq!((Filter::default().over(&base), base.over(&Filter::default())), (Ok(base.clone()), Ok(base.clone())));
+    }
+
+    /// Proves that every condition counts, and that the canonical form holds those given alone.
+    #[test]
+    fn conditions() {
+        let grant = Funding {
+            topics: vec![Topic { slug: "oncology".into(), ..Topic::default() }],
+            states: vec!["TX".into()],
+            org: "RICE UNIVERSITY".into(),
+            sponsor_class: "NIH".into(),
+            pi: "Ada B".into(),
+            ic: "NCI".into(),
+            amount: Some(100),
+            ..Funding::default()
+        };
+        let of = |json: serde_json::Value| -> Filter { serde_json::from_value(json).unwrap() };
+        for (filter, fits) in [
+            (serde_json::json!({}), true),
+            (serde_json::json!({"topic": "Oncology", "state": "tx", "institution": "rice", "ic": "nci", "pi": "ada"}), true),
+            (serde_json::json!({"topic": "aging"}), false),
+            (serde_json::json!({"state": "CA"}), false),
+            (serde_json::json!({"sponsorClass": "INDUSTRY"}), false),
+            (serde_json::json!({"sponsor": "rice"}), false),
+            (serde_json::json!({"phase": "PHASE1"}), false),
+            (serde_json::json!({"minAmount": 100, "maxAmount": 100.0}), true),
+            (serde_json::json!({"minAmount": 100.5}), false),
+        ] {
+            assert_eq!(of(filter.clone()).takes(&grant), fits, "{filter}");
+        }
+        let trial = Funding { phase: "PHASE1/PHASE2".into(), ..Funding::default() };
+        assert!(of(serde_json::json!({"phase": "phase2"})).takes(&trial) && !of(serde_json::json!({"maxAmount": 5})).takes(&trial));
+        assert_eq!(Filter::default().canonical(), "");
+        let canonical = of(serde_json::json!({"state": "TX", "topic": "aging"})).canonical();
+        assert_eq!(canonical, r#"{"topic":"aging","state":"TX"}"#);
+        assert_eq!(Filter::of_canonical(&canonical).unwrap().canonical(), canonical);
+    }
+}

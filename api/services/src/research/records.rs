@@ -1,0 +1,232 @@
+//! Grants and trials as readers get them: the contract's fields first, in its order.
+
+use schemars::JsonSchema;
+use schemas::facts::grants::GrantFact;
+use schemas::facts::trials::{TrialFact, sponsor_class};
+use schemas::views::research::{Funding, Topic};
+use serde::Serialize;
+
+use crate::common::agency_url::{GRANT_SITES, url_note};
+use feed::query::Item;
+
+/// A grant: one award of one fiscal year.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Grant {
+    /// `grant`.
+    pub kind: &'static str,
+    /// The contact principal investigator.
+    pub pi: String,
+    /// The organisation that was funded.
+    pub org: String,
+    /// Code of the institute or centre that administers it.
+    pub ic: String,
+    /// Dollars of this fiscal year; null where it is not told.
+    pub amount: Option<i64>,
+    /// Day of the notice of award, YYYY-MM-DD.
+    pub notice_date: String,
+    /// Its page at the funder.
+    pub url: String,
+    /// Only where `url` leads elsewhere than to a site of the funder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url_note: Option<&'static str>,
+    /// Its identity here.
+    pub id: String,
+    /// Title.
+    pub title: String,
+    /// The number people write.
+    pub project_number: String,
+    /// `R01`, `U54` …
+    pub activity_code: String,
+    /// The fiscal year.
+    pub fiscal_year: Option<i64>,
+    /// City of the organisation.
+    pub city: String,
+    /// Its state, two letters.
+    pub state: String,
+    /// Day on which it was made public, YYYY-MM-DD.
+    pub published: String,
+    /// What it is about.
+    pub topics: Vec<Topic>,
+    /// Gone from its upstream.
+    pub withdrawn: bool,
+}
+
+/// A clinical trial.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Trial {
+    /// `trial`.
+    pub kind: &'static str,
+    /// The lead sponsor.
+    pub sponsor: String,
+    /// `PHASE2`; `PHASE1/PHASE2` for both; empty where none is told.
+    pub phase: String,
+    /// `RECRUITING`, `COMPLETED` …
+    pub status: String,
+    /// Its page at the registry.
+    pub url: String,
+    /// Its identity here.
+    pub id: String,
+    /// Title.
+    pub title: String,
+    /// `INDUSTRY`, `NIH`, `OTHER_GOV` or `OTHER`.
+    pub sponsor_class: String,
+    /// States of its sites in the United States, two letters.
+    pub states: Vec<String>,
+    /// Conditions.
+    pub conditions: Vec<String>,
+    /// What is tried.
+    pub interventions: Vec<String>,
+    /// When it starts: YYYY-MM-DD or YYYY-MM.
+    pub start: String,
+    /// When the data of the primary outcome are taken.
+    pub primary_completion: String,
+    /// How many take part; null where it is not told.
+    pub enrollment: Option<i64>,
+    /// Day on which it was first posted, YYYY-MM-DD.
+    pub published: String,
+    /// What it is about.
+    pub topics: Vec<Topic>,
+    /// Gone from its upstream.
+    pub withdrawn: bool,
+}
+
+impl From<&GrantFact> for Grant {
+    /// A grant as the funder has it now. What it is about is decided when it is recorded.
+    fn from(fact: &GrantFact) -> Self {
+        Self {
+            kind: "grant",
+            pi: fact.pi.clone(),
+            org: fact.org.clone(),
+            ic: fact.ic.clone(),
+            amount: fact.amount,
+            notice_date: fact.notice_date.clone(),
+            url: fact.url.clone(),
+            url_note: url_note(&fact.url, &GRANT_SITES),
+            id: format!("grant/{}", fact.number),
+            title: fact.title.clone(),
+            project_number: fact.project_number.clone(),
+            activity_code: fact.activity_code.clone(),
+            fiscal_year: fact.fiscal_year,
+            city: fact.city.clone(),
+            state: fact.state.clone(),
+            published: fact.added.clone(),
+            topics: Vec::new(),
+            withdrawn: false,
+        }
+    }
+}
+
+impl From<&TrialFact> for Trial {
+    /// A trial as the registry has it now. What it is about is decided when it is recorded.
+    fn from(fact: &TrialFact) -> Self {
+        Self {
+            kind: "trial",
+            sponsor: fact.sponsor.clone(),
+            phase: fact.phase.clone(),
+            status: fact.status.clone(),
+            url: fact.url.clone(),
+            id: format!("trial/{}", fact.number),
+            title: fact.title.clone(),
+            sponsor_class: sponsor_class(&fact.sponsor_class).to_owned(),
+            states: fact.states.clone(),
+            conditions: fact.conditions.clone(),
+            interventions: fact.interventions.iter().map(|one| one.name.clone()).collect(),
+            start: fact.start.clone(),
+            primary_completion: fact.primary_completion.clone(),
+            enrollment: fact.enrollment,
+            published: fact.first_posted.clone(),
+            topics: Vec::new(),
+            withdrawn: false,
+        }
+    }
+}
+
+/// A grant or a trial; `kind` says which.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Either {
+    /// A grant.
+    Grant(Box<Grant>),
+    /// A trial.
+    Trial(Box<Trial>),
+}
+
+impl From<Funding> for Either {
+    fn from(record: Funding) -> Self {
+        if record.kind == "grant" {
+            Self::Grant(Box::new(Grant {
+                kind: "grant",
+                pi: record.pi,
+                org: record.org,
+                ic: record.ic,
+                amount: record.amount,
+                notice_date: record.notice_date,
+                url_note: url_note(&record.url, &GRANT_SITES),
+                url: record.url,
+                id: record.id,
+                title: record.title,
+                project_number: record.project_number,
+                activity_code: record.activity_code,
+                fiscal_year: record.fiscal_year,
+                city: record.city,
+                state: record.states.into_iter().next().unwrap_or_default(),
+                published: record.published,
+                topics: record.topics,
+                withdrawn: record.withdrawn,
+            }))
+        } else {
+            Self::Trial(Box::new(Trial {
+                kind: "trial",
+                sponsor: record.sponsor,
+                phase: record.phase,
+                status: record.status,
+                url: record.url,
+                id: record.id,
+                title: record.title,
+                sponsor_class: record.sponsor_class,
+                states: record.states,
+                conditions: record.conditions,
+                interventions: record.interventions,
+                start: record.start,
+                primary_completion: record.primary_completion,
+                enrollment: record.enrollment,
+                published: record.published,
+                topics: record.topics,
+                withdrawn: record.withdrawn,
+            }))
+        }
+    }
+}
+
+/// A change of a grant or a trial.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Changed {
+    /// What happened: `new` or `modified`; `added` or `removed` where a changed filter did it.
+    pub event: String,
+    /// Number of the change within the service.
+    pub seq: u64,
+    /// When it was recorded, RFC 3339 in UTC.
+    pub recorded_at: String,
+    /// The record after it.
+    #[serde(flatten)]
+    pub record: Either,
+    /// The record before it, where `before` was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Either>,
+}
+
+impl From<Item<Funding>> for Changed {
+    fn from(item: Item<Funding>) -> Self {
+        let Item { change, before } = item;
+        Self {
+            event: change.event,
+            seq: change.seq,
+            recorded_at: change.recorded_at,
+            record: change.record.into(),
+            before: before.map(Either::from),
+        }
+    }
+}

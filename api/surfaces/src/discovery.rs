@@ -1,0 +1,102 @@
+//! What machines look for first: `llms.txt` and `/.well-known/x402`.
+
+use serde_json::{Value, json};
+
+use crate::mcp::tool_resource;
+use crate::prices::price;
+use operation::context::ServiceSettings;
+use operation::{Operation, Service};
+use payments::terms::{Offer, Till, Version};
+
+/// The `llms.txt` of one service.
+pub(crate) fn llms(service: &Service, settings: &ServiceSettings) -> String {
+    let base = &settings.base_url;
+    let mut text = format!("# {}\n\n> {}\n\n## Operations\n\n", service.title, service.about);
+    for operation in &service.operations {
+        let tool = if operation.tool { ", also an MCP tool" } else { "" };
+        text += &format!(
+            "- [{}]({base}{}): {} {} ({}{tool})\n",
+            operation.name,
+            operation.path,
+            operation.method.as_str(),
+            operation.summary,
+            price(operation, settings)
+        );
+        for (name, schema) in operation.input.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            let words = schema.get("description").and_then(Value::as_str).unwrap_or_default().replace('\n', " ");
+            let must = operation.input.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|must| must == name));
+            let must = if must { " (required)" } else { "" };
+            let aliases: String =
+                operation.aliases.iter().filter(|(_, of)| of == name).map(|(alias, _)| format!(" Also taken as `{alias}`.")).collect();
+            text += &format!("  - `{name}`{must}: {words}{aliases}\n");
+        }
+    }
+    text += &format!(
+        "\n## Machine-readable\n\n- [OpenAPI 3.1]({base}/openapi.json)\n- [MCP endpoint]({base}/mcp): POST, streamable HTTP\n\
+         - [x402]({base}/.well-known/x402): what can be paid for\n\n## For people\n\n- [Reference]({base}/docs)\n- [Errors]({base}/docs/errors)\n\n\
+         ## Keys\n\nWithout a key the free limits hold, by address. A key goes into `X-API-Key`, `Authorization: Bearer`, or the parameter `api_key` or `key`.\n"
+    );
+    text
+}
+
+/// The `llms.txt` of the listener: all services.
+pub(crate) fn llms_of_all<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {
+    let mut text = "# Highwater\n\n> Change feeds of public records, over REST and MCP.\n\n## Services\n\n".to_owned();
+    for (service, settings) in services {
+        text += &format!("- [{}]({}/llms.txt): {}\n", service.title, settings.base_url, service.about.replace('\n', " "));
+    }
+    text += "\n## Topics\n\n- [AsyncAPI 3](/asyncapi.json): the same changes, and the facts they were decided from, as Kafka topics\n\
+             - [Schemas](/schemas/): the Avro schemas of their values, by fingerprint\n";
+    text
+}
+
+/// `/.well-known/x402`: the operations that can be paid for by the call, each with the terms that it answers with, over REST and over MCP.
+pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>, till: Option<&Till>) -> Value {
+    let (mut listed, mut items) = (Vec::new(), Vec::new());
+    for (service, settings) in services {
+        let base = &settings.base_url;
+        listed.push(json!({
+            "name": service.name, "title": service.title, "url": base, "openapi": format!("{base}/openapi.json"), "mcp": format!("{base}/mcp"),
+        }));
+        let Some(till) = till else { continue };
+        for operation in &service.operations {
+            let Some(micros) = operation.price_under(settings) else { continue };
+            let rest = format!("{base}{}", example_path(operation));
+            let mut sold = |resource: String, kind: &str, at: Value| {
+                let offer = Offer { resource: resource.clone(), description: operation.summary.to_owned(), micros };
+                let [v1, v2] = Version::ALL.map(|version| till.accepts(version, &offer));
+                items.push(json!({
+                    "resource": resource, "type": kind, "x402Version": 2, "accepts": v2, "acceptsV1": v1, "description": operation.summary,
+                    "call": at, "input": operation.input, "output": operation.output, "example": operation.example,
+                }));
+            };
+            sold(rest.clone(), "http", json!({ "method": operation.method.as_str(), "url": rest }));
+            if operation.tool {
+                let at = json!({ "method": "tools/call", "url": format!("{base}/mcp"), "tool": operation.name });
+                sold(tool_resource(base, operation.name), "mcp", at);
+            }
+        }
+    }
+    let resources: Vec<&Value> = items.iter().filter(|item| item["type"] == "http").map(|item| &item["resource"]).collect();
+    let instructions = match till {
+        Some(_) => {
+            "Call without a payment for the terms: 402, as version 1 has them in the body and as version 2 has them in PAYMENT-REQUIRED. Pay with \
+             X-PAYMENT (version 1) or PAYMENT-SIGNATURE (version 2), over MCP with _meta[\"x402/payment\"]. A payment buys one answer; the same \
+             payment with the same request gets it again. After a 503 send the same payment again."
+        }
+        None => "Payments are not configured here: use a key.",
+    };
+    json!({ "version": 1, "x402Version": 2, "resources": resources, "items": items, "services": listed, "instructions": instructions })
+}
+
+/// The path of an operation with its example in it.
+fn example_path(operation: &Operation) -> String {
+    let part = |part: &str| match part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+        Some(name) => match operation.example.get(name) {
+            Some(Value::String(text)) => text.clone(),
+            other => other.map(Value::to_string).unwrap_or_default(),
+        },
+        None => part.to_owned(),
+    };
+    operation.path.split('/').map(part).collect::<Vec<_>>().join("/")
+}

@@ -1,0 +1,351 @@
+//! What meets the outside: one warp filter in front of a table of services, each with its table of routes and documents.
+//!
+//! Architecture invariant: nothing here knows a service. Every route, tool, document and check is rendered from the definitions.
+
+pub mod arguments;
+mod asyncapi;
+mod body;
+mod credentials;
+pub(crate) mod discovery;
+mod events;
+pub mod forwarded;
+mod mcp;
+mod mounted;
+pub(crate) mod openapi;
+pub mod pages;
+mod prices;
+mod reply;
+mod rest;
+mod routes;
+mod schemas_served;
+pub mod server;
+#[cfg(test)]
+mod tests;
+mod webhooks_page;
+mod witness;
+
+use access::Access;
+use operation::context::Part;
+use operation::signing_state::SigningState;
+use payments::Payments;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Buf;
+use futures_util::Stream;
+use http::header::{CONNECTION, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderValue, Method};
+use schemas::error_code::ErrorCode;
+use schemas::names::hint;
+use warp::Filter;
+use warp::reply::Response;
+
+use crate::forwarded::CallerAddress;
+use crate::mounted::Mounted;
+use crate::reply::Document;
+use operation::context::Context;
+use operation::metrics;
+use operation::problem::Problem;
+use operation::{Files, Service};
+
+/// How long a page or file may take to be found.
+const FILE_TIME_MAX: Duration = Duration::from_secs(5);
+const READ_ONLY: &str = "GET, HEAD, OPTIONS";
+const MCP_ONLY: &str = "POST, OPTIONS";
+
+/// Says whether the engine is ready to answer, or why not.
+pub type Readiness = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
+/// Why services cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    /// A definition is wrong.
+    #[error(transparent)]
+    Schema(#[from] arguments::SchemaError),
+    /// A service is in THE LIST and not in the settings.
+    #[error("service {service} has no settings")]
+    Unsettled {
+        /// The service's name.
+        service: &'static str,
+    },
+}
+
+/// The head of a request, as the surfaces need it.
+pub(crate) struct Request<'a> {
+    pub(crate) method: &'a Method,
+    pub(crate) path: &'a str,
+    /// The path below the service's prefix.
+    pub(crate) below: &'a str,
+    pub(crate) query: &'a str,
+    pub(crate) headers: HeaderMap,
+    pub(crate) address: IpAddr,
+}
+
+/// A service at its place on the listener.
+struct Place {
+    mounted: Arc<Mounted>,
+    prefix: String,
+    documents: HashMap<&'static str, Document>,
+    mcp: mcp::Endpoint,
+}
+
+/// Everything that a listener answers.
+pub struct Site {
+    context: Arc<Context>,
+    places: Vec<Place>,
+    documents: HashMap<String, Document>,
+    readiness: Readiness,
+}
+
+impl Site {
+    /// Makes the enabled services ready to be served: compiles their checks and renders their documents.
+    ///
+    /// # Errors
+    /// A definition is wrong or has no settings.
+    pub fn new(context: Arc<Context>, services: Vec<Service>, readiness: Readiness) -> Result<Self, SiteError> {
+        let mut places = Vec::new();
+        for service in services {
+            let settings = context.settings.services.get(service.name).ok_or(SiteError::Unsettled { service: service.name })?;
+            if settings.enabled {
+                places.push(Place::new(&context, Mounted::new(service, settings.clone())?));
+            }
+        }
+        let all = || places.iter().map(|place| (&place.mounted.service, &place.mounted.settings));
+        let x402 = Document::json(&discovery::x402(all(), Payments::of(&context).till()));
+        let mut documents: HashMap<String, Document> = schemas_served::documents().collect();
+        documents.extend(
+            [
+                ("/", Document::html(pages::home::render(all()))),
+                ("/docs/errors", Document::html(pages::docs::errors())),
+                ("/llms.txt", Document::text(discovery::llms_of_all(all()))),
+                ("/asyncapi.json", Document::json(&asyncapi::document(&context.settings))),
+                ("/.well-known/x402", x402.clone()),
+                ("/.well-known/x402.json", x402),
+            ]
+            .map(|(path, document)| (path.to_owned(), document)),
+        );
+        Ok(Self { context, places, documents, readiness })
+    }
+
+    /// The context that handlers are given.
+    #[must_use]
+    pub fn context(&self) -> &Arc<Context> {
+        &self.context
+    }
+
+    /// Answers one request.
+    async fn answer<S, B>(&self, request: Request<'_>, stream: S) -> Response
+    where
+        S: Stream<Item = Result<B, warp::Error>> + Send,
+        B: Buf,
+    {
+        let _answering = metrics::Answering::begin();
+        let mut response = if let Some(response) = self.root(&request) {
+            response
+        } else if request.path == "/webhooks" {
+            let services: Vec<&Arc<Mounted>> = self.places.iter().map(|place| &place.mounted).collect();
+            webhooks_page::answer(&self.context, &services, &request, stream).await
+        } else if let Some(path) = witness::below(&self.context, request.path) {
+            witness::answer(&self.context, path, &request, stream).await
+        } else if let Some((place, path)) = self.places.iter().find_map(|place| Some((place, place.below(request.path)?))) {
+            place.answer(&self.context, path, &Request { below: path, ..request }, stream).await
+        } else {
+            let prefixes = self.places.iter().map(|place| place.prefix.as_str());
+            let known = self.documents.keys().map(String::as_str).chain(["/healthz", "/readyz", "/metrics", "/webhooks"]).chain(prefixes);
+            not_found(&self.context, "", &request, request.path, known).await
+        };
+        reply::finish(&mut response);
+        metrics::answered(response.status());
+        response
+    }
+
+    /// What stands at the root of the listener, beside the services.
+    fn root(&self, request: &Request<'_>) -> Option<Response> {
+        let answer = || match request.path {
+            "/healthz" => Some(reply::typed(reply::whole("ok\n".into()), "text/plain; charset=utf-8")),
+            "/readyz" => Some(match (self.readiness)() {
+                // A node that does not sign still serves readers.
+                Ok(()) => reply::typed(
+                    reply::whole(format!("ready\n{}", SigningState::of(&self.context).notices()).into()),
+                    "text/plain; charset=utf-8",
+                ),
+                Err(reason) => reply::problem("", &Problem::new(ErrorCode::Unavailable, reason).retry_after(1)),
+            }),
+            "/metrics" => {
+                let (text, content_type) = metrics::text((self.readiness)().is_ok());
+                let mut response = reply::whole(text.into());
+                reply::set_text(&mut response, http::header::CONTENT_TYPE, &content_type);
+                Some(response)
+            }
+            path => self.documents.get(path).map(|document| document.response(if_none_match(&request.headers))),
+        };
+        answer().map(|response| read_only(request.method, "", response))
+    }
+}
+
+impl Place {
+    fn new(context: &Arc<Context>, mounted: Mounted) -> Self {
+        let (service, settings) = (&mounted.service, &mounted.settings);
+        let x402 = Document::json(&discovery::x402(std::iter::once((service, settings)), Payments::of(context).till()));
+        let reference = Document::html(pages::docs::reference(service, settings));
+        let documents = HashMap::from([
+            ("", reference.clone()),
+            ("/", reference.clone()),
+            ("/docs", reference),
+            ("/docs/errors", Document::html(pages::docs::errors())),
+            ("/openapi.json", Document::json(&openapi::document(service, settings))),
+            ("/llms.txt", Document::text(discovery::llms(service, settings))),
+            ("/.well-known/x402", x402.clone()),
+            ("/.well-known/x402.json", x402),
+        ]);
+        let prefix = settings.prefix.trim_end_matches('/').to_owned();
+        let mounted = Arc::new(mounted);
+        let mcp = mcp::Endpoint::new(context, &mounted);
+        Self { mounted, prefix, documents, mcp }
+    }
+
+    /// The path below this service's prefix, if it is its.
+    fn below<'a>(&self, path: &'a str) -> Option<&'a str> {
+        path.strip_prefix(self.prefix.as_str()).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    async fn answer<S, B>(&self, context: &Arc<Context>, path: &str, request: &Request<'_>, stream: S) -> Response
+    where
+        S: Stream<Item = Result<B, warp::Error>> + Send,
+        B: Buf,
+    {
+        let base_url = &self.mounted.settings.base_url;
+        // A definition comes before a document of the same path: the contract is the operation.
+        if let Some((route, parameters)) = self.mounted.routes.find(path) {
+            let index = match *request.method {
+                Method::GET | Method::HEAD => route.get,
+                Method::POST => route.post,
+                Method::PATCH => route.patch,
+                Method::DELETE => route.delete,
+                Method::OPTIONS => return reply::options(&route.allow()),
+                _ => None,
+            };
+            return match index {
+                Some(index) => rest::operate(context, &self.mounted, index, parameters, request, stream).await,
+                None => reply::problem(base_url, &not_allowed(request.method, &route.allow())),
+            };
+        }
+        if path == "/mcp" {
+            return match *request.method {
+                Method::POST => self.mcp.answer(context, base_url, request, stream).await,
+                Method::OPTIONS => reply::options(MCP_ONLY),
+                _ => reply::problem(base_url, &not_allowed(request.method, MCP_ONLY)),
+            };
+        }
+        if let Some(document) = self.documents.get(path) {
+            return read_only(request.method, base_url, document.response(if_none_match(&request.headers)));
+        }
+        if let Some(files) = self.mounted.service.files
+            && let Some(response) = file(files, context, base_url, path, request).await
+        {
+            return response;
+        }
+        let known = self.mounted.routes.paths().chain(self.documents.keys().copied()).chain(["/mcp"]);
+        not_found(context, base_url, request, path, known).await
+    }
+}
+
+/// A page or file of a service, if there is one at a path.
+async fn file(files: Files, context: &Arc<Context>, base_url: &str, path: &str, request: &Request<'_>) -> Option<Response> {
+    if !matches!(*request.method, Method::GET | Method::HEAD) {
+        return None;
+    }
+    if let Err(problem) = Access::of(context).admit_file(context, request.address).await {
+        return Some(reply::problem(base_url, &problem));
+    }
+    let found = tokio::time::timeout(FILE_TIME_MAX, files(Arc::clone(context), path.trim_start_matches('/').to_owned())).await;
+    let late = || Problem::new(ErrorCode::Unavailable, "the view store does not answer now").retry_after(1);
+    let response = match found.unwrap_or_else(|_| Err(late())) {
+        Ok(file) => Document::file(file?).response(if_none_match(&request.headers)),
+        Err(problem) => reply::problem(base_url, &problem),
+    };
+    Some(read_only(request.method, base_url, response))
+}
+
+/// Marks a request that no route may see, with the reason. Answered with 400 or 431, and its connection is closed.
+#[derive(Clone, Debug)]
+pub(crate) struct Malformed(Problem);
+
+impl Malformed {
+    /// A request of which a part is not as it must be.
+    pub(crate) fn new(part: &'static str, reason: &'static str) -> Self {
+        Self(Problem::new(ErrorCode::RequestInvalid, reason).about(part))
+    }
+
+    /// A request whose head is larger than `bytes_max`.
+    pub(crate) fn head_too_large(bytes_max: usize) -> Self {
+        Self(Problem::new(ErrorCode::HeadTooLarge, format!("the request line and the headers are larger than {bytes_max} bytes")))
+    }
+}
+
+/// The filter in front of a site. It answers every request.
+pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = warp::Rejection> + Clone {
+    let query = warp::query::raw().or(warp::any().map(String::new)).unify();
+    warp::method()
+        .and(warp::path::full())
+        .and(query)
+        .and(warp::header::headers_cloned())
+        .and(warp::ext::optional::<CallerAddress>())
+        .and(warp::ext::optional::<Malformed>())
+        .and(warp::body::stream())
+        .then(
+            move |method: Method, path: warp::path::FullPath, query: String, headers, address: Option<CallerAddress>, malformed, stream| {
+                let site = Arc::clone(&site);
+                async move {
+                    if let Some(Malformed(problem)) = malformed {
+                        let mut response = reply::problem("", &problem);
+                        reply::finish(&mut response);
+                        metrics::answered(response.status());
+                        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                        return response;
+                    }
+                    // The server always says who calls; without it all callers share one anonymous allowance.
+                    let address = address.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.0);
+                    site.answer(Request { method: &method, path: path.as_str(), below: "", query: &query, headers, address }, stream).await
+                }
+            },
+        )
+}
+
+fn if_none_match(headers: &HeaderMap) -> Option<&str> {
+    headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok())
+}
+
+/// The answer to a read, or the refusal of another method.
+fn read_only(method: &Method, base_url: &str, response: Response) -> Response {
+    match *method {
+        Method::GET | Method::HEAD => response,
+        Method::OPTIONS => reply::options(READ_ONLY),
+        _ => reply::problem(base_url, &not_allowed(method, READ_ONLY)),
+    }
+}
+
+fn not_allowed(method: &Method, allow: &str) -> Problem {
+    Problem::new(ErrorCode::MethodNotAllowed, format!("this address does not take {method}; it takes {allow}")).header("allow", allow)
+}
+
+/// The answer where nothing is. Such requests count against the address before anything is done for them.
+async fn not_found<'a>(
+    context: &Context,
+    base_url: &str,
+    request: &Request<'_>,
+    path: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Response {
+    let admitted = Access::of(context).admit_unknown_path(context, request.address).await;
+    reply::problem(base_url, &admitted.err().unwrap_or_else(|| unknown(path, known)))
+}
+
+fn unknown<'a>(path: &str, known: impl IntoIterator<Item = &'a str>) -> Problem {
+    let hint = hint(path, known.into_iter().filter(|path| path.len() > 1));
+    // A path is the caller's own words: not repeated at any length.
+    let shown: String = path.chars().take(100).collect();
+    Problem::new(ErrorCode::NotFound, format!("there is nothing at \"{shown}\"{hint}"))
+}

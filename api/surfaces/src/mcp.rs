@@ -1,0 +1,355 @@
+//! MCP over streamable HTTP: the tools of a service at `POST {prefix}/mcp`, for both shapes of the protocol, without sessions.
+//!
+//! Promises: the same checks, access and counting as REST; only hosts and origins that are configured or loopback; what is not
+//! offered (prompts, resources, completion) is refused and not answered with an empty list. A failed call is a result with
+//! `isError` and the problem document as its text; it has no `structuredContent`, which clients would hold against the schema
+//! of results.
+
+use operation::redaction::{PREFIX, hide_keys};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, Bytes};
+use futures_util::Stream;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderValue, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
+    ContentBlock, DiscoverResult, Implementation, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use schemas::error_code::ErrorCode;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value, json};
+use warp::reply::Response;
+
+use crate::forwarded::CallerAddress;
+use crate::mounted::{Incoming, Mounted};
+use crate::{Request, body, credentials, prices, reply, rest};
+use operation::context::{Context, ServiceSettings, Settings};
+use operation::problem::Problem;
+use operation::{Answer, Body, Form, Method, Operation, Price};
+use payments::sale::Settlement;
+use payments::terms::Version;
+
+/// How long a client may keep the list of tools, in milliseconds.
+const TOOLS_TTL_MS: u64 = 300_000;
+
+/// The longest refusal of the library that is passed on, in characters.
+const REFUSAL_CHARS_MAX: usize = 200;
+
+/// Where a payment comes with a call, and where a result says that it was settled.
+const PAYMENT: &str = "x402/payment";
+const PAYMENT_RESPONSE: &str = "x402/payment-response";
+
+/// Names of this machine, under which anyone may serve any port.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// The MCP endpoint of one service.
+pub(crate) struct Endpoint {
+    service: StreamableHttpService<Tools, NeverSessionManager>,
+}
+
+impl Endpoint {
+    pub(crate) fn new(context: &Arc<Context>, mounted: &Arc<Mounted>) -> Self {
+        let settings = &context.settings;
+        let (hosts, origins) = allowed(settings, &mounted.settings.base_url);
+        let config = StreamableHttpServerConfig::default()
+            .with_legacy_session_mode(false)
+            .with_json_response(true)
+            .with_allowed_hosts(hosts)
+            .with_allowed_origins(origins)
+            .with_max_request_body_bytes(settings.body_bytes_max);
+        let tools = Tools::new(Arc::clone(context), Arc::clone(mounted));
+        let service = StreamableHttpService::new(move || Ok(tools.clone()), Arc::new(NeverSessionManager::default()), config);
+        Self { service }
+    }
+
+    /// Answers one POST. The caller has ruled out other methods.
+    pub(crate) async fn answer<S, B>(&self, context: &Context, base_url: &str, request: &Request<'_>, stream: S) -> Response
+    where
+        S: Stream<Item = Result<B, warp::Error>> + Send,
+        B: Buf,
+    {
+        let settings = &context.settings;
+        let time_max = Duration::from_secs(settings.request_timeout_s);
+        let body = match body::read(stream, &request.headers, settings.body_bytes_max, time_max).await {
+            Ok(body) => body,
+            Err(problem) => return reply::problem(base_url, &problem),
+        };
+        let json = body::is_json(&request.headers);
+        if json && let Err(error) = serde_json::from_slice::<IgnoredAny>(&body) {
+            return refusal(-32700, &format!("Parse error: {error}"));
+        }
+        let mut forwarded = http::Request::new(Full::new(body));
+        *forwarded.method_mut() = http::Method::POST;
+        *forwarded.headers_mut() = request.headers.clone();
+        forwarded.extensions_mut().insert(CallerAddress(request.address));
+        forwarded.extensions_mut().insert(Query(request.query.to_owned()));
+        // Answers are JSON whatever is asked for; plain clients that do not list both types are welcome.
+        forwarded.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        let (parts, body) = self.service.handle(forwarded).await.into_parts();
+        // The answer to a POST without a session ends; the library streams none.
+        let bytes = match body.collect().await {
+            Ok(collected) => collected.to_bytes(),
+            Err(never) => match never {},
+        };
+        let is_json = parts.headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+        let mut response = match parts.status {
+            StatusCode::UNSUPPORTED_MEDIA_TYPE if json => return refusal(-32600, "Invalid Request: not a JSON-RPC message"),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => return reply::problem(base_url, &body::not_json()),
+            StatusCode::FORBIDDEN => {
+                let words = "the MCP endpoint does not answer under this Host, or to this Origin; `api.allowed_hosts` names further ones";
+                return reply::problem(base_url, &Problem::new(ErrorCode::OriginRefused, words));
+            }
+            StatusCode::BAD_REQUEST if !is_json => {
+                // The library's own words, in plain text.
+                let words: String = String::from_utf8_lossy(&bytes).chars().take(REFUSAL_CHARS_MAX).collect();
+                return refusal(-32600, &hide_keys(words));
+            }
+            _ => reply::whole(if is_json { without_keys(bytes) } else { bytes }),
+        };
+        *response.status_mut() = parts.status;
+        *response.headers_mut() = parts.headers;
+        response
+    }
+}
+
+/// A JSON-RPC answer of the library. Its errors repeat names that the caller gave, one of which may be a key put in the wrong place.
+fn without_keys(answer: Bytes) -> Bytes {
+    let is_error = || serde_json::from_slice::<Value>(&answer).is_ok_and(|message| message.get("error").is_some());
+    let may_hold_key = answer.windows(PREFIX.len()).any(|part| part == PREFIX.as_bytes());
+    if !may_hold_key || !is_error() {
+        return answer;
+    }
+    Bytes::from(hide_keys(String::from_utf8_lossy(&answer).into_owned()))
+}
+
+/// The query of a request, as it came.
+#[derive(Clone)]
+struct Query(String);
+
+/// A JSON-RPC error for a body that is none of its messages.
+fn refusal(code: i32, message: &str) -> Response {
+    let document = json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": message}});
+    let mut response = reply::typed(reply::whole(document.to_string().into()), "application/json");
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response
+}
+
+/// The hosts and origins that may reach an endpoint: those of its base address, the configured ones, and this machine's own.
+fn allowed(settings: &Settings, base_url: &str) -> (Vec<String>, Vec<String>) {
+    let mut hosts: Vec<String> = LOOPBACK.iter().map(|name| (*name).to_owned()).collect();
+    hosts.extend(settings.allowed_hosts.iter().cloned());
+    let mut origins = Vec::new();
+    for host in &hosts {
+        let bracketed = if host.contains("]:") || (host.contains(':') && !host.starts_with('[') && host.matches(':').count() == 1) {
+            host.clone()
+        } else {
+            format!("{host}:*")
+        };
+        origins.extend(["http", "https"].map(|scheme| format!("{scheme}://{bracketed}")));
+    }
+    for base_url in settings.services.values().map(|service| service.base_url.as_str()).chain([base_url]) {
+        let Ok(uri) = base_url.parse::<Uri>() else { continue };
+        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { continue };
+        // Without the port: a proxy may leave it in the Host header or not.
+        hosts.push(authority.host().to_owned());
+        let port = authority.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 });
+        origins.push(format!("{scheme}://{}:{port}", authority.host()));
+    }
+    (hosts, origins)
+}
+
+/// The handler behind an endpoint: cheap to clone, without state of its own.
+#[derive(Clone)]
+struct Tools {
+    context: Arc<Context>,
+    mounted: Arc<Mounted>,
+    /// In the order of the service's operations.
+    tools: Arc<[Tool]>,
+}
+
+impl Tools {
+    fn new(context: Arc<Context>, mounted: Arc<Mounted>) -> Self {
+        let offered = mounted.service.operations.iter().filter(|operation| operation.tool);
+        let tools = offered.map(|operation| tool(operation, &mounted.settings)).collect();
+        Self { context, mounted, tools }
+    }
+
+    /// Checks, admits and runs one call of a tool.
+    async fn call(
+        &self,
+        index: usize,
+        arguments: Map<String, Value>,
+        payment: Option<Value>,
+        parts: Option<&http::request::Parts>,
+    ) -> Result<(Value, Option<Settlement>), Problem> {
+        let missing = || Problem::new(ErrorCode::Internal, "the request's head is lost");
+        let parts = parts.ok_or_else(missing)?;
+        let address = parts.extensions.get::<CallerAddress>().ok_or_else(missing)?.0;
+        // Clients that can only be given a URL put their key there.
+        let query = parts.extensions.get::<Query>().map(|query| query.0.as_str()).unwrap_or_default();
+        let mut pairs = form_urlencoded::parse(query.as_bytes()).collect();
+        let incoming = Incoming {
+            credentials: credentials::take(&parts.headers, &mut pairs)?,
+            address,
+            form: Form::Json,
+            goes_on: false,
+            idempotency_key: rest::idempotency_key(&parts.headers)?,
+            if_none_match: None,
+            payment: payment.map(Ok),
+            resource: tool_resource(&self.mounted.settings.base_url, self.mounted.service.operations[index].name),
+        };
+        let arguments = self.mounted.checkers[index].json(arguments, ErrorCode::ParameterInvalid);
+        let (answer, admitted) = self.mounted.call(&self.context, index, arguments, incoming).await?;
+        Ok((value(answer)?, admitted.settlement))
+    }
+}
+
+/// The JSON of an answer; spliced pages are parsed here, since a result carries a value.
+fn value(answer: Answer) -> Result<Value, Problem> {
+    match answer.body {
+        Body::Json(value) => Ok(value),
+        Body::Parts(parts) => serde_json::from_slice(&parts.concat()).map_err(|error| {
+            tracing::error!(%error, "a spliced page is no JSON");
+            Problem::new(ErrorCode::Internal, "the answer could not be written")
+        }),
+        Body::Lines(_) | Body::Events(_) | Body::NotModified | Body::Effect(_) => {
+            tracing::error!("a handler gave a tool an answer for another surface");
+            Err(Problem::new(ErrorCode::Internal, "the answer could not be written"))
+        }
+    }
+}
+
+/// An operation as a tool.
+fn tool(operation: &Operation, settings: &ServiceSettings) -> Tool {
+    let (read, delete) = (operation.method == Method::Get, operation.method == Method::Delete);
+    let annotations = ToolAnnotations::new().read_only(read).destructive(delete).idempotent(read || delete).open_world(false);
+    let needs = match prices::needs(operation, settings) {
+        needs if needs.is_empty() => needs,
+        needs => format!(" {needs}"),
+    };
+    let description = format!("{} {}{needs}", operation.summary, operation.description);
+    // Clients hold what is answered against the schema, a challenge as well.
+    let output = match operation.price {
+        Price::PerCall { .. } => json!({ "type": "object", "anyOf": [operation.output, { "required": ["x402Version", "accepts"] }] }),
+        Price::Free | Price::Tier(_) => operation.output.clone(),
+    };
+    Tool::new(operation.name, description.trim().to_owned(), object(&operation.input))
+        .with_raw_output_schema(object(&output))
+        .with_annotations(annotations)
+}
+
+/// What a tool is called where it is sold.
+pub(crate) fn tool_resource(base_url: &str, tool: &str) -> String {
+    let place = base_url.split_once("://").map_or(base_url, |(_, place)| place);
+    format!("mcp://{place}/{tool}")
+}
+
+/// A problem as a result. A challenge is structured: it stands in the schema of what is sold, and in the first text once more.
+fn failure(problem: &Problem, base_url: &str) -> CallToolResult {
+    let document = problem.document(base_url);
+    let Some(challenge) = &problem.challenge else {
+        return CallToolResult::error(vec![ContentBlock::text(document.to_string())]);
+    };
+    let body = challenge.body(&challenge.v2, &document);
+    let mut result = CallToolResult::error(vec![ContentBlock::text(body.to_string()), ContentBlock::text(problem.detail.clone())]);
+    result.structured_content = Some(body);
+    result
+}
+
+fn object(schema: &Value) -> Arc<Map<String, Value>> {
+    Arc::new(schema.as_object().cloned().unwrap_or_default())
+}
+
+impl ServerHandler for Tools {
+    fn get_info(&self) -> ServerConfig {
+        let service = &self.mounted.service;
+        let server = Implementation::new(service.name, env!("CARGO_PKG_VERSION")).with_title(service.title);
+        let base_url = &self.mounted.settings.base_url;
+        let instructions = format!(
+            "{}\n\nThe same operations over REST: {base_url}/openapi.json. Words on errors: {base_url}/docs/errors.",
+            service.about
+        );
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_server_info(server).with_instructions(instructions)
+    }
+
+    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let versions = self.supported_protocol_versions().into_owned();
+        let result = DiscoverResult::from_server_info(versions, self.get_info());
+        Ok(result.with_ttl_ms(TOOLS_TTL_MS).with_cache_scope(CacheScope::Public))
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        if request.is_some_and(|request| request.cursor.is_some()) {
+            return Err(ErrorData::invalid_params("unknown cursor: the list of tools is one page", None));
+        }
+        let result = ListToolsResult { tools: self.tools.to_vec(), ..ListToolsResult::default() };
+        Ok(result.with_ttl_ms(TOOLS_TTL_MS).with_cache_scope(CacheScope::Public))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.tools.iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+        let operations = &self.mounted.service.operations;
+        let Some(index) = operations.iter().position(|operation| operation.tool && operation.name == request.name) else {
+            let hint = schemas::names::hint(&request.name, self.tools.iter().map(|tool| tool.name.as_ref()));
+            return Err(ErrorData::invalid_params(format!("Unknown tool: {}{hint}", request.name), None));
+        };
+        let since = Instant::now();
+        let parts = context.extensions.get::<http::request::Parts>();
+        let payment = context.meta.get(PAYMENT).cloned();
+        let result = self.call(index, request.arguments.unwrap_or_default(), payment, parts).await;
+        let status = result.as_ref().map_or_else(|problem| problem.code.status(), |_| 200);
+        self.mounted.meters[index].count(status, since);
+        Ok(match result {
+            Ok((value, settlement)) => {
+                let mut result = CallToolResult::structured(value);
+                if let Some(settlement) = settlement {
+                    let paid = [(PAYMENT_RESPONSE.to_owned(), settlement.document(Version::V2))];
+                    result.meta = Some(MetaObject(paid.into_iter().collect()));
+                }
+                result
+            }
+            Err(problem) => failure(&problem, &self.mounted.settings.base_url),
+        }
+        .into())
+    }
+
+    async fn list_prompts(&self, _: Option<PaginatedRequestParams>, _: RequestContext<RoleServer>) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+    }
+
+    async fn complete(&self, _: CompleteRequestParams, _: RequestContext<RoleServer>) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+}

@@ -1,0 +1,190 @@
+//! A service made ready: its definitions with everything that is worked out once. Every surface calls operations through here, so
+//! that access, counting and failure are the same on all.
+
+use access::Access;
+use operation::context::Part;
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use schemas::error_code::ErrorCode;
+use serde_json::Value;
+
+use crate::arguments::{Checker, SchemaError};
+use crate::routes::Routes;
+use access::{Admission, Credentials};
+use operation::context::{Context, ServiceSettings};
+use operation::metrics::Meter;
+use operation::problem::Problem;
+use operation::{Answer, Answering, Call, Form, Method, Operation, Price, Service, Stage};
+use payments::sale::{Given, Goods, Settlement, sell, unknown};
+use payments::terms::Offer;
+
+/// How long a read may take. A log or a database that hangs is told of soon, not when some client of it gives up.
+const READ_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long a read may take that may ask an upstream.
+const LIVE_TIME_MAX: Duration = Duration::from_secs(20);
+/// How long a call that appends a command may take, with the wait until that is projected.
+const COMMAND_TIME_MAX: Duration = Duration::from_secs(15);
+/// How long a call may take that is paid for: some blocks, and the wait until it is recorded.
+const SALE_TIME_MAX: Duration = Duration::from_secs(60);
+/// The seconds after which to ask again then.
+const LATE_RETRY_S: u64 = 2;
+
+/// A service with its compiled checks, numbers and routes; the lists run beside `service.operations`.
+pub(crate) struct Mounted {
+    pub(crate) service: Service,
+    pub(crate) settings: ServiceSettings,
+    pub(crate) checkers: Vec<Checker>,
+    pub(crate) meters: Vec<Meter>,
+    pub(crate) routes: Routes,
+}
+
+/// What a surface knows of a call beside its arguments.
+#[derive(Clone)]
+pub(crate) struct Incoming {
+    pub(crate) credentials: Credentials,
+    pub(crate) address: IpAddr,
+    pub(crate) form: Form,
+    pub(crate) idempotency_key: Option<String>,
+    pub(crate) if_none_match: Option<String>,
+    /// The payment that came with it.
+    pub(crate) payment: Option<Given>,
+    /// What the caller names what is asked for, where it is paid for.
+    pub(crate) resource: String,
+    /// Whether it goes on with a call that was counted already.
+    pub(crate) goes_on: bool,
+}
+
+/// What a surface says of an admitted call.
+pub(crate) struct Admitted {
+    /// Whether a key was used.
+    pub(crate) keyed: bool,
+    rate_limit: String,
+    rate_limit_policy: String,
+    /// What the answer was paid with.
+    pub(crate) settlement: Option<Settlement>,
+}
+
+impl Admitted {
+    /// The headers of every answer to it.
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
+        let limits = [("ratelimit", self.rate_limit.as_str()), ("ratelimit-policy", self.rate_limit_policy.as_str())];
+        let limits = limits.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, Cow::Borrowed(value)));
+        let paid = self.settlement.iter().flat_map(Settlement::headers).map(|(name, value)| (name, Cow::Owned(value)));
+        limits.chain(paid)
+    }
+}
+
+impl Mounted {
+    /// Makes a service ready.
+    ///
+    /// # Errors
+    /// A schema of it does not compile.
+    pub(crate) fn new(service: Service, settings: ServiceSettings) -> Result<Self, SchemaError> {
+        let checkers = service.operations.iter().map(Checker::new).collect::<Result<_, _>>()?;
+        let meters = service.operations.iter().map(|operation| Meter::new(service.name, operation.name)).collect();
+        let routes = Routes::new(&service.operations);
+        Ok(Self { service, settings, checkers, meters, routes })
+    }
+
+    /// Admits a call and runs it, within a bounded time. Arguments that are wrong are refused before anything else, but for those of a call that
+    /// must be paid for: that is told first.
+    ///
+    /// # Errors
+    /// What is wrong with the arguments; what access or the handler refuse, with the headers of the quota once the call was admitted; `unavailable` when neither answers in
+    /// time.
+    pub(crate) async fn call(
+        &self,
+        context: &Arc<Context>,
+        index: usize,
+        arguments: Result<Value, Problem>,
+        incoming: Incoming,
+    ) -> Result<(Answer, Admitted), Problem> {
+        let operation = &self.service.operations[index];
+        let wait = arguments.as_ref().ok().and_then(|arguments| arguments.get("wait"));
+        let wait = Duration::from_secs(wait.and_then(Value::as_u64).unwrap_or(0));
+        let is_paid = incoming.payment.is_some();
+        let time_max = match operation.method {
+            _ if is_paid => SALE_TIME_MAX,
+            Method::Get if operation.is_live() => LIVE_TIME_MAX,
+            Method::Get => READ_TIME_MAX.saturating_add(wait),
+            Method::Post | Method::Patch | Method::Delete => COMMAND_TIME_MAX,
+        };
+        // A call that waits for something new must not outlive its key.
+        let waits_under = (!wait.is_zero()).then(|| (incoming.credentials.clone(), incoming.address));
+        let answering = async {
+            let answered = pin!(self.admit_and_run(context, index, arguments, incoming));
+            let Some((credentials, address)) = waits_under else { return answered.await };
+            let access = Access::of(context);
+            tokio::select! {
+                answered = answered => answered,
+                () = access.key_ended(context, &credentials, address) => {
+                    Err(Problem::new(ErrorCode::KeyInvalid, "the API key was revoked or replaced while the call waited"))
+                }
+            }
+        };
+        tokio::time::timeout(time_max, answering).await.unwrap_or_else(|_| {
+            tracing::error!(
+                service = self.service.name,
+                operation = operation.name,
+                seconds = time_max.as_secs(),
+                "a call was not answered in time"
+            );
+            Err(if is_paid {
+                unknown("the call took too long")
+            } else {
+                Problem::new(ErrorCode::Unavailable, "the log or the view store does not answer now").retry_after(LATE_RETRY_S)
+            })
+        })
+    }
+
+    async fn admit_and_run(
+        &self,
+        context: &Arc<Context>,
+        index: usize,
+        arguments: Result<Value, Problem>,
+        incoming: Incoming,
+    ) -> Result<(Answer, Admitted), Problem> {
+        let Incoming { credentials, address, form, idempotency_key, if_none_match, payment, resource, goes_on } = incoming;
+        let operation = &self.service.operations[index];
+        let is_sold = matches!(operation.price, Price::PerCall { .. });
+        let arguments = if is_sold { arguments } else { Ok(arguments?) };
+        let admission = Access::of(context).admit(context, credentials, address, operation, goes_on).await?;
+        let Admission { caller, rate_limit, rate_limit_policy, must_pay } = admission;
+        let mut admitted = Admitted { keyed: !caller.key_id.is_empty(), rate_limit, rate_limit_policy, settlement: None };
+        let call = Call { context: Arc::clone(context), caller, form, idempotency_key, stage: Stage::Whole, if_none_match };
+        let run = |stage: Stage, arguments: Value| -> Answering {
+            let running = AssertUnwindSafe((operation.run)(Call { stage, ..call.clone() }, arguments)).catch_unwind();
+            let (service, operation) = (self.service.name, operation.name);
+            Box::pin(async move {
+                running.await.unwrap_or_else(|_| {
+                    tracing::error!(service, operation, "a handler panicked");
+                    Err(Problem::new(ErrorCode::Internal, "the operation failed; the fault is ours"))
+                })
+            })
+        };
+        if must_pay {
+            let (answer, settlement) = sell(context, address, self.goods(operation, resource), arguments, payment, run).await?;
+            admitted.settlement = Some(settlement);
+            return Ok((answer, admitted));
+        }
+        let result = run(Stage::Whole, arguments?).await;
+        match result {
+            Ok(answer) => Ok((answer, admitted)),
+            Err(problem) => Err(admitted.headers().fold(problem, |problem, (name, value)| problem.header(name, value))),
+        }
+    }
+
+    /// What an operation is sold as.
+    fn goods(&self, operation: &Operation, resource: String) -> Goods {
+        let free_from = if let Price::PerCall { free_from, .. } = operation.price { free_from.as_str() } else { "" };
+        let micros = operation.price_under(&self.settings).unwrap_or(0);
+        let offer = Offer { resource, description: operation.summary.to_owned(), micros };
+        Goods { service: self.service.name, operation: operation.name, offer, free_from }
+    }
+}

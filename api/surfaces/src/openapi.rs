@@ -1,0 +1,269 @@
+//! The OpenAPI 3.1 document of a service, rendered from its operations.
+
+use std::collections::BTreeMap;
+
+use schemas::error_code::ErrorCode;
+use serde_json::{Map, Value, json};
+
+use crate::prices;
+use crate::reply::NDJSON;
+use crate::rest::IDEMPOTENCY_KEY_CHARS_MAX;
+use operation::context::ServiceSettings;
+use operation::{Method, Operation, Price, Service};
+
+/// The document.
+pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for operation in &service.operations {
+        let method = match operation.method {
+            Method::Get => "get",
+            Method::Post => "post",
+            Method::Patch => "patch",
+            Method::Delete => "delete",
+        };
+        let item = paths.entry(operation.path).or_insert_with(|| json!({}));
+        item[method] = described(operation, settings);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": service.title,
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": service.about,
+            "x-llms-txt": format!("{}/llms.txt", settings.base_url),
+            "x-mcp": format!("{}/mcp", settings.base_url),
+        },
+        "servers": [{"url": settings.base_url}],
+        "externalDocs": {"url": format!("{}/docs", settings.base_url)},
+        "paths": paths,
+        "components": {
+            "schemas": {"Problem": problem_schema()},
+            "headers": headers(),
+            "securitySchemes": {
+                "keyHeader": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "apiKeyParameter": {"type": "apiKey", "in": "query", "name": "api_key"},
+                "keyParameter": {"type": "apiKey", "in": "query", "name": "key"},
+            },
+        },
+    })
+}
+
+fn described(operation: &Operation, settings: &ServiceSettings) -> Value {
+    let keys = [json!({"keyHeader": []}), json!({"bearer": []}), json!({"apiKeyParameter": []}), json!({"keyParameter": []})];
+    let (security, needs) = match operation.price {
+        Price::Free => ([vec![json!({})], keys.to_vec()].concat(), String::new()),
+        Price::Tier(_) => (keys.to_vec(), format!("\n\n{}", prices::needs(operation, settings))),
+        Price::PerCall { .. } => ([vec![json!({})], keys.to_vec()].concat(), format!("\n\n{}", prices::needs(operation, settings))),
+    };
+    let mut entry = json!({
+        "operationId": operation.name,
+        "summary": operation.summary,
+        "description": format!("{}{needs}", operation.description),
+        "security": security,
+        "responses": responses(operation),
+        "parameters": parameters(operation),
+    });
+    if operation.method.has_body() {
+        let mut schema = operation.input.clone();
+        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.retain(|name, _| !in_path(operation, name));
+        }
+        if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+            required.retain(|name| !in_path(operation, name.as_str().unwrap_or_default()));
+        }
+        entry["requestBody"] = json!({
+            "required": schema.get("required").and_then(Value::as_array).is_some_and(|names| !names.is_empty()),
+            "content": {"application/json": {"schema": schema, "example": operation.example}},
+        });
+    }
+    entry
+}
+
+fn in_path(operation: &Operation, name: &str) -> bool {
+    operation.path.split('/').any(|segment| segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) == Some(name))
+}
+
+fn parameters(operation: &Operation) -> Vec<Value> {
+    let required = operation.input.get("required").and_then(Value::as_array);
+    let mut parameters = Vec::new();
+    for (name, schema) in operation.input.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        let path = in_path(operation, name);
+        if operation.method.has_body() && !path {
+            continue;
+        }
+        let mut parameter = json!({
+            "name": name,
+            "in": if path { "path" } else { "query" },
+            "required": path || required.is_some_and(|names| names.iter().any(|required| required == name)),
+            "schema": schema,
+        });
+        let mut words = schema.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let aliases = || operation.aliases.iter().filter(|(_, of)| of == name).map(|(alias, _)| *alias);
+        for alias in aliases() {
+            words = format!("{words} Also taken as `{alias}`.").trim().to_owned();
+        }
+        if !words.is_empty() {
+            parameter["description"] = words.into();
+        }
+        if let Some(example) = operation.example.get(name) {
+            parameter["example"] = example.clone();
+        }
+        if schema.get("type").and_then(Value::as_str) == Some("array") {
+            parameter["style"] = if path { "simple" } else { "form" }.into();
+            parameter["explode"] = false.into();
+        }
+        // Clients made from the document send only what it names, so an alias is a parameter, too.
+        let other_names = aliases().filter(|_| !path).map(|alias| {
+            let mut other = parameter.clone();
+            other["name"] = alias.into();
+            other["required"] = false.into();
+            other["description"] = format!("Another name of `{name}`: give one of the two.").into();
+            other
+        });
+        let other_names: Vec<Value> = other_names.collect();
+        parameters.push(parameter);
+        parameters.extend(other_names);
+    }
+    if operation.method == Method::Post {
+        let pattern = format!("^[!-~]{{1,{IDEMPOTENCY_KEY_CHARS_MAX}}}$");
+        parameters.push(json!({
+            "name": "Idempotency-Key", "in": "header", "required": false, "schema": {"type": "string", "pattern": pattern},
+            "description": "The same key with the same request is answered as before, and makes nothing twice.",
+        }));
+    }
+    parameters
+}
+
+/// The codes that an operation may answer, by status.
+pub(crate) fn errors(operation: &Operation) -> BTreeMap<u16, Vec<ErrorCode>> {
+    let mut codes = vec![
+        ErrorCode::ParameterInvalid,
+        ErrorCode::RequestInvalid,
+        ErrorCode::KeyInvalid,
+        ErrorCode::HeadTooLarge,
+        ErrorCode::RateLimited,
+        ErrorCode::Internal,
+        ErrorCode::Unavailable,
+    ];
+    if operation.method.has_body() {
+        codes.extend([ErrorCode::BodyInvalid, ErrorCode::RequestTimeout, ErrorCode::BodyTooLarge, ErrorCode::MediaTypeUnsupported]);
+    }
+    if operation.path.contains('{') {
+        codes.push(ErrorCode::NotFound);
+    }
+    if matches!(operation.price, Price::Tier(_)) {
+        codes.push(ErrorCode::TierTooLow);
+    }
+    if matches!(operation.price, Price::PerCall { .. }) {
+        codes.push(ErrorCode::PaymentRequired);
+    }
+    codes.extend(operation.errors);
+    let mut by_status: BTreeMap<u16, Vec<ErrorCode>> = BTreeMap::new();
+    for code in codes {
+        let same = by_status.entry(code.status()).or_default();
+        if !same.contains(&code) {
+            same.push(code);
+        }
+    }
+    by_status
+}
+
+fn responses(operation: &Operation) -> Value {
+    let header = |name: &str| json!({"$ref": format!("#/components/headers/{name}")});
+    let limits = json!({"RateLimit": header("RateLimit"), "RateLimit-Policy": header("RateLimit-Policy")});
+    let mut good = json!({
+        "description": operation.summary,
+        "headers": limits,
+        "content": {"application/json": {"schema": operation.output}},
+    });
+    let mut responses = json!({});
+    if operation.method == Method::Get {
+        good["headers"]["ETag"] = header("ETag");
+        responses["304"] = json!({"description": "The caller has it already (`If-None-Match`).", "headers": {"ETag": header("ETag")}});
+    }
+    if matches!(operation.price, Price::PerCall { .. }) {
+        for name in ["PAYMENT-RESPONSE", "X-PAYMENT-RESPONSE"] {
+            good["headers"][name] = header(name);
+        }
+    }
+    if !operation.list.is_empty() {
+        let items = operation.output.pointer(&format!("/properties/{}/items", operation.list)).cloned().unwrap_or_else(|| json!({}));
+        good["content"][NDJSON] = json!({"schema": items});
+        good["headers"]["Next-Cursor"] = header("Next-Cursor");
+    }
+    if operation.method == Method::Post {
+        responses["201"] = good.clone();
+    }
+    responses["200"] = good;
+    for (status, codes) in errors(operation) {
+        let names: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
+        let words: Vec<String> = codes.iter().map(|code| format!("`{}`: {}", code.as_str(), code.title().trim())).collect();
+        let mut response = json!({
+            "description": words.join("\n\n"),
+            "content": {"application/problem+json": {"schema": {
+                "allOf": [{"$ref": "#/components/schemas/Problem"}, {"properties": {"code": {"enum": names}}}],
+            }}},
+        });
+        if codes.contains(&ErrorCode::PaymentRequired) {
+            response["content"] = json!({"application/json": {"schema": challenge_schema()}});
+            response["headers"]["PAYMENT-REQUIRED"] = header("PAYMENT-REQUIRED");
+        }
+        if codes.iter().any(|code| code.may_retry()) {
+            response["headers"]["Retry-After"] = header("Retry-After");
+        }
+        if status == ErrorCode::RateLimited.status() {
+            response["headers"]["RateLimit"] = header("RateLimit");
+            response["headers"]["RateLimit-Policy"] = header("RateLimit-Policy");
+        }
+        responses[status.to_string()] = response;
+    }
+    responses
+}
+
+fn headers() -> Value {
+    json!({
+        "RateLimit": {"description": "What is left of the quota, and the seconds until it is whole again.", "schema": {"type": "string"}},
+        "RateLimit-Policy": {"description": "The quota and its window in seconds.", "schema": {"type": "string"}},
+        "Retry-After": {"description": "Seconds after which to ask again.", "schema": {"type": "integer", "minimum": 0}},
+        "ETag": {"description": "Strong; made from position, parameters and tier.", "schema": {"type": "string"}},
+        "PAYMENT-REQUIRED": {"description": "The terms as version 2 of x402 has them: JSON in base64.", "schema": {"type": "string"}},
+        "PAYMENT-RESPONSE": {"description": "That the answer was paid for, as version 2 of x402 has it: JSON in base64.", "schema": {"type": "string"}},
+        "X-PAYMENT-RESPONSE": {"description": "The same as version 1 has it.", "schema": {"type": "string"}},
+        "Next-Cursor": {"description": "The next cursor, with NDJSON.", "schema": {"type": "string"}},
+    })
+}
+
+/// The body of 402: the terms as version 1 of x402 has them, and the problem.
+fn challenge_schema() -> Value {
+    json!({
+        "allOf": [{"$ref": "#/components/schemas/Problem"}, {
+            "type": "object",
+            "required": ["x402Version", "error", "accepts"],
+            "properties": {
+                "x402Version": {"const": 1},
+                "error": {"type": "string", "description": "Why the call was not answered."},
+                "accepts": {"type": "array", "items": {"type": "object"}, "description": "What can be paid."},
+                "preview": {"description": "What of the answer is free; null where the arguments give none."},
+            },
+        }],
+    })
+}
+
+fn problem_schema() -> Value {
+    let codes: Vec<&str> = ErrorCode::ALL.iter().map(|code| code.as_str()).collect();
+    json!({
+        "type": "object",
+        "description": "An error (RFC 9457).",
+        "required": ["type", "title", "status", "detail", "code"],
+        "properties": {
+            "type": {"type": "string", "description": "Address of the words on this code."},
+            "title": {"type": "string", "description": "What the code means."},
+            "status": {"type": "integer", "description": "The HTTP status."},
+            "detail": {"type": "string", "description": "What is wrong with this request."},
+            "code": {"type": "string", "enum": codes},
+            "parameter": {"type": "string", "description": "The parameter or field it is about."},
+            "retryAfter": {"type": "integer", "description": "Seconds after which to ask again."},
+        },
+    })
+}

@@ -1,0 +1,270 @@
+//! Answers as HTTP: bodies, validators, problem documents. Promise: bytes that a handler made ready are sent as they are and
+//! with their length; only small pieces in great number are copied, into one, which is cheaper than a write for each few.
+
+use bytes::{Bytes, BytesMut};
+use futures_util::stream;
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS,
+    ACCESS_CONTROL_MAX_AGE, ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, RETRY_AFTER, VARY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderName, HeaderValue, StatusCode};
+use schemas::error_code::ErrorCode;
+use schemas::hash::Hash32;
+use serde_json::Value;
+use warp::Reply;
+use warp::reply::Response;
+
+use operation::problem::Problem;
+use operation::{Answer, Body, File, Form};
+
+/// The content type of NDJSON.
+pub(crate) const NDJSON: &str = "application/x-ndjson";
+
+const EXPOSED: &str = "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Cursor, PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, MCP-Protocol-Version";
+const ALLOWED: &str = "X-API-Key, Authorization, X-PAYMENT, PAYMENT-SIGNATURE, Content-Type, Accept, Idempotency-Key, If-None-Match, \
+                       Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID";
+
+/// What the pages may do: show themselves, with the style that stands in them.
+const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Pieces that hyper puts into one write.
+const PIECES_PER_WRITE: usize = 16;
+
+/// Below this a piece is cheaper copied than written by itself.
+const SMALL_PIECE_BYTES: usize = 4096;
+
+/// A document made when the service is mounted.
+#[derive(Clone, Debug)]
+pub(crate) struct Document {
+    body: Bytes,
+    content_type: &'static str,
+    etag: String,
+    caching: &'static str,
+    /// The content security policy; empty for none.
+    policy: &'static str,
+}
+
+impl Document {
+    /// A text with its content type.
+    pub(crate) fn new(body: impl Into<Bytes>, content_type: &'static str) -> Self {
+        let body = body.into();
+        let etag = format!("\"{}\"", Hash32::of(&body));
+        let policy = if content_type.starts_with("text/html") { PAGE_POLICY } else { "" };
+        Self { body, content_type, etag, caching: "no-cache", policy }
+    }
+
+    /// The same for an address at which never anything else will stand: it need not be asked for again.
+    pub(crate) fn immutable(self) -> Self {
+        Self { caching: "public, max-age=31536000, immutable", ..self }
+    }
+
+    /// A page or file of a service.
+    pub(crate) fn file(file: File) -> Self {
+        let document = Self { policy: file.policy, ..Self::new(file.bytes, file.content_type) };
+        if file.lasts { document.immutable() } else { document }
+    }
+
+    /// A JSON value.
+    pub(crate) fn json(value: &Value) -> Self {
+        Self::new(value.to_string(), "application/json")
+    }
+
+    /// A page for people.
+    pub(crate) fn html(page: String) -> Self {
+        Self::new(page, "text/html; charset=utf-8")
+    }
+
+    /// A text for people and models.
+    pub(crate) fn text(text: String) -> Self {
+        Self::new(text, "text/plain; charset=utf-8")
+    }
+
+    /// The document, or 304 for a caller who has it.
+    pub(crate) fn response(&self, if_none_match: Option<&str>) -> Response {
+        let mut response = if matches(if_none_match, &self.etag) {
+            empty(StatusCode::NOT_MODIFIED)
+        } else {
+            let mut response = whole(self.body.clone());
+            set(&mut response, CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+            response
+        };
+        set_text(&mut response, ETAG, &self.etag);
+        set(&mut response, CACHE_CONTROL, HeaderValue::from_static(self.caching));
+        if !self.policy.is_empty() {
+            set(&mut response, CONTENT_SECURITY_POLICY, HeaderValue::from_static(self.policy));
+        }
+        response
+    }
+}
+
+/// What an answer is rendered for.
+pub(crate) struct Rendering<'a> {
+    /// The field that holds the list, empty for none.
+    pub(crate) list: &'a str,
+    /// The form that is wanted.
+    pub(crate) form: Form,
+    /// Whether a key was given, so that no shared cache may keep the answer.
+    pub(crate) keyed: bool,
+    /// Whether it was paid for, so that nobody may keep it.
+    pub(crate) paid: bool,
+    /// Whether it was read and may be asked for again.
+    pub(crate) read: bool,
+    /// The caller's `If-None-Match`.
+    pub(crate) if_none_match: Option<&'a str>,
+}
+
+/// An answer as HTTP.
+pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
+    let Answer { body, etag, mut next_cursor, status } = answer;
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    let known = rendering.read && !etag.is_empty() && matches(rendering.if_none_match, &etag);
+    let mut response = match body {
+        Body::NotModified => empty(StatusCode::NOT_MODIFIED),
+        _ if known => empty(StatusCode::NOT_MODIFIED),
+        Body::Json(value) if rendering.form == Form::Lines && value.get(rendering.list).is_some_and(Value::is_array) => {
+            if let Some(cursor) = value.get("cursor").and_then(Value::as_str).filter(|_| next_cursor.is_empty()) {
+                cursor.clone_into(&mut next_cursor);
+            }
+            let items = value.get(rendering.list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            lines(items.iter().map(|item| Bytes::from(item.to_string())).collect())
+        }
+        Body::Json(value) => typed(whole(value.to_string().into()), "application/json"),
+        Body::Parts(parts) => typed(pieces(parts), "application/json"),
+        Body::Lines(items) => lines(items),
+        Body::Effect(_) => empty(StatusCode::NO_CONTENT),
+        Body::Events(items) => typed(whole(super::events::text(&items)), super::events::EVENTS),
+    };
+    if response.status() == StatusCode::OK {
+        *response.status_mut() = status;
+    }
+    if !etag.is_empty() {
+        set_text(&mut response, ETAG, &etag);
+    }
+    if !next_cursor.is_empty() {
+        set_text(&mut response, HeaderName::from_static("next-cursor"), &next_cursor);
+    }
+    let caching = match (rendering.read, rendering.keyed) {
+        _ if rendering.paid => "private, no-store",
+        (false, _) => "no-store",
+        (true, true) => "private, no-cache",
+        (true, false) => "no-cache",
+    };
+    set(&mut response, CACHE_CONTROL, HeaderValue::from_static(caching));
+    set(&mut response, VARY, HeaderValue::from_static("Accept, Authorization, X-API-Key"));
+    response
+}
+
+/// A problem as HTTP.
+pub(crate) fn problem(base_url: &str, problem: &Problem) -> Response {
+    let document = problem.document(base_url);
+    let mut response = match &problem.challenge {
+        Some(challenge) => typed(whole(challenge.body(&challenge.v1, &document).to_string().into()), "application/json"),
+        None => typed(whole(document.to_string().into()), "application/problem+json"),
+    };
+    *response.status_mut() = StatusCode::from_u16(problem.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    set(&mut response, CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if problem.retry_after_s > 0 {
+        set(&mut response, RETRY_AFTER, HeaderValue::from(problem.retry_after_s));
+    }
+    if problem.code == ErrorCode::KeyInvalid {
+        set(&mut response, WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    }
+    for (name, value) in &problem.headers {
+        set_text(&mut response, HeaderName::from_static(name), value);
+    }
+    response
+}
+
+/// The answer to `OPTIONS`.
+pub(crate) fn options(allow: &str) -> Response {
+    let mut response = empty(StatusCode::NO_CONTENT);
+    for name in [ALLOW, ACCESS_CONTROL_ALLOW_METHODS] {
+        set_text(&mut response, name, allow);
+    }
+    set(&mut response, ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(ALLOWED));
+    set(&mut response, ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
+    response
+}
+
+/// What every answer carries: open to any page's script, and not to be taken for another type.
+pub(crate) fn finish(response: &mut Response) {
+    set(response, ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    set(response, ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+    set(response, X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+}
+
+/// A body in one piece.
+pub(crate) fn whole(body: Bytes) -> Response {
+    Response::new(body.into())
+}
+
+/// The same with a content type.
+pub(crate) fn typed(mut response: Response, content_type: &'static str) -> Response {
+    set(&mut response, CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+/// Sets a header whose value is made at run time; one that cannot be sent is left out and logged.
+pub(crate) fn set_text(response: &mut Response, name: HeaderName, value: &str) {
+    match HeaderValue::from_str(value) {
+        Ok(value) => set(response, name, value),
+        Err(error) => tracing::error!(%error, %name, "a header value cannot be sent"),
+    }
+}
+
+fn set(response: &mut Response, name: HeaderName, value: HeaderValue) {
+    response.headers_mut().insert(name, value);
+}
+
+fn empty(status: StatusCode) -> Response {
+    let mut response = whole(Bytes::new());
+    *response.status_mut() = status;
+    response
+}
+
+/// Pieces sent one after another; their length is known, so the answer is not chunked.
+fn pieces(parts: Vec<Bytes>) -> Response {
+    let length: usize = parts.iter().map(Bytes::len).sum();
+    let mut parts = if parts.len() > PIECES_PER_WRITE { gather(parts) } else { parts };
+    if parts.len() == 1 {
+        return whole(parts.pop().unwrap_or_default());
+    }
+    let parts = parts.into_iter().map(Ok::<_, std::convert::Infallible>);
+    let mut response = warp::reply::stream(stream::iter(parts)).into_response();
+    set(&mut response, CONTENT_LENGTH, HeaderValue::from(length));
+    response
+}
+
+/// Joins neighbours that are small. Each write takes a few pieces only, and a write costs more than copying what is small;
+/// what is large stays where it is.
+fn gather(parts: Vec<Bytes>) -> Vec<Bytes> {
+    let is_small = |part: &Bytes| part.len() < SMALL_PIECE_BYTES;
+    let mut small = BytesMut::with_capacity(parts.iter().filter(|part| is_small(part)).map(Bytes::len).sum());
+    let mut gathered = Vec::new();
+    for part in parts {
+        if is_small(&part) {
+            small.extend_from_slice(&part);
+            continue;
+        }
+        if !small.is_empty() {
+            gathered.push(small.split().freeze());
+        }
+        gathered.push(part);
+    }
+    if !small.is_empty() || gathered.is_empty() {
+        gathered.push(small.freeze());
+    }
+    gathered
+}
+
+fn lines(items: Vec<Bytes>) -> Response {
+    let end = Bytes::from_static(b"\n");
+    typed(pieces(items.into_iter().flat_map(|item| [item, end.clone()]).collect()), NDJSON)
+}
+
+/// Whether an `If-None-Match` names the ETag, compared weakly as it must be.
+fn matches(if_none_match: Option<&str>, etag: &str) -> bool {
+    let Some(given) = if_none_match else { return false };
+    given.trim() == "*" || given.split(',').any(|tag| tag.trim().trim_start_matches("W/") == etag)
+}

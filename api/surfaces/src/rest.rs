@@ -1,0 +1,189 @@
+//! REST: a request that reached an operation becomes a call, and what it answers becomes HTTP.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Buf;
+use futures_util::Stream;
+use http::header::{ACCEPT, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderName};
+use schemas::error_code::ErrorCode;
+use serde_json::Value;
+use warp::reply::Response;
+
+use crate::arguments::echo;
+use crate::mounted::{Admitted, Incoming, Mounted};
+use crate::routes::PathParameters;
+use crate::{Request, body, credentials, events, reply};
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Form, Method, Operation};
+use payments::sale::Given;
+use payments::signed::PAYLOAD_BYTES_MAX;
+
+/// The longest `Idempotency-Key`, in characters.
+pub(crate) const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
+
+/// Answers a request to an operation.
+pub(crate) async fn operate<S, B>(
+    context: &Arc<Context>,
+    mounted: &Arc<Mounted>,
+    index: usize,
+    path: PathParameters<'_>,
+    request: &Request<'_>,
+    stream: S,
+) -> Response
+where
+    S: Stream<Item = Result<B, warp::Error>> + Send,
+    B: Buf,
+{
+    let since = Instant::now();
+    let (operation, meter) = (&mounted.service.operations[index], &mounted.meters[index]);
+    let response = match call(context, mounted, index, path, request, stream).await {
+        Ok(response) => response,
+        Err(problem) => reply::problem(&mounted.settings.base_url, &problem),
+    };
+    tracing::debug!(service = mounted.service.name, operation = operation.name, status = response.status().as_u16(), "answered");
+    meter.count(response.status().as_u16(), since);
+    response
+}
+
+async fn call<S, B>(
+    context: &Arc<Context>,
+    mounted: &Arc<Mounted>,
+    index: usize,
+    path: PathParameters<'_>,
+    request: &Request<'_>,
+    stream: S,
+) -> Result<Response, Problem>
+where
+    S: Stream<Item = Result<B, warp::Error>> + Send,
+    B: Buf,
+{
+    let operation = &mounted.service.operations[index];
+    let mut pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> = form_urlencoded::parse(request.query.as_bytes()).collect();
+    let credentials = credentials::take(&request.headers, &mut pairs)?;
+    let read = operation.method == Method::Get;
+    let resource = format!("{}{}", mounted.settings.base_url, request.below);
+    let arguments = arguments(context, mounted, index, path, pairs, request, stream).await;
+    let if_none_match = text(&request.headers, &IF_NONE_MATCH)?.filter(|_| read);
+    let form = form(operation, &request.headers);
+    let incoming = Incoming {
+        credentials,
+        address: request.address,
+        form,
+        idempotency_key: idempotency_key(&request.headers)?,
+        if_none_match: if_none_match.filter(|_| form != Form::Events).map(str::to_owned),
+        payment: payment(&request.headers)?,
+        resource,
+        goes_on: false,
+    };
+    if form == Form::Events {
+        let last = text(&request.headers, &HeaderName::from_static("last-event-id"))?;
+        let (stream, admitted) = events::begin(context, mounted, index, arguments?, last, incoming).await?;
+        return Ok(with_headers(stream, &admitted));
+    }
+    let (answer, admitted) = mounted.call(context, index, arguments, incoming).await?;
+    let rendering =
+        reply::Rendering { list: operation.list, form, keyed: admitted.keyed, paid: admitted.settlement.is_some(), read, if_none_match };
+    Ok(with_headers(reply::answer(answer, &rendering), &admitted))
+}
+
+/// The checked arguments of a request, from its path and its query or body.
+async fn arguments<S, B>(
+    context: &Context,
+    mounted: &Mounted,
+    index: usize,
+    path: PathParameters<'_>,
+    pairs: Vec<(Cow<'_, str>, Cow<'_, str>)>,
+    request: &Request<'_>,
+    stream: S,
+) -> Result<Value, Problem>
+where
+    S: Stream<Item = Result<B, warp::Error>> + Send,
+    B: Buf,
+{
+    if !mounted.service.operations[index].method.has_body() {
+        return mounted.checkers[index].strings(path.into_iter().chain(pairs));
+    }
+    if let Some((name, _)) = pairs.first() {
+        let name = echo(name);
+        return Err(Problem::parameter(name.as_ref(), format!("unknown parameter \"{name}\": this operation takes a JSON body")));
+    }
+    let time_max = Duration::from_secs(context.settings.request_timeout_s);
+    let body = body::read(stream, &request.headers, context.settings.body_bytes_max, time_max).await?;
+    mounted.checkers[index].body(body::fields(&body, &request.headers)?, path.into_iter())
+}
+
+/// The payment of a request: JSON in base64, of version 1 or 2.
+fn payment(headers: &HeaderMap) -> Result<Option<Given>, Problem> {
+    let of = |name: &'static str| text(headers, &HeaderName::from_static(name));
+    let given = match (of("x-payment")?, of("payment-signature")?) {
+        (Some(_), Some(_)) => {
+            return Err(
+                Problem::new(ErrorCode::RequestInvalid, "two payments are given: X-PAYMENT and PAYMENT-SIGNATURE").about("X-PAYMENT")
+            );
+        }
+        (given, other) => given.or(other),
+    };
+    Ok(given.map(|text| {
+        if text.len() > PAYLOAD_BYTES_MAX {
+            return Err(format!("the payment is longer than {PAYLOAD_BYTES_MAX} bytes"));
+        }
+        let bytes = STANDARD.decode(text).map_err(|_| "the payment is not base64".to_owned())?;
+        serde_json::from_slice(&bytes).map_err(|_| "the payment is no JSON".to_owned())
+    }))
+}
+
+fn with_headers(mut response: Response, admitted: &Admitted) -> Response {
+    for (name, value) in admitted.headers() {
+        reply::set_text(&mut response, HeaderName::from_static(name), &value);
+    }
+    response
+}
+
+/// The form that the caller asks for: NDJSON of an operation that has a list, events of one that is a feed.
+fn form(operation: &Operation, headers: &HeaderMap) -> Form {
+    if operation.is_feed() && accepts(headers, events::EVENTS) {
+        Form::Events
+    } else if !operation.list.is_empty() && accepts(headers, reply::NDJSON) {
+        Form::Lines
+    } else {
+        Form::Json
+    }
+}
+
+/// Whether a media type is named as one that the caller takes.
+fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
+    headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(media_type));
+        let refused = |part: &str| part.strip_prefix("q=").and_then(|q| q.parse::<f32>().ok()).is_some_and(|q| q <= 0.0);
+        named && !parts.any(refused)
+    })
+}
+
+/// The `Idempotency-Key`: printable ASCII, not too long.
+pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let name = HeaderName::from_static("idempotency-key");
+    let Some(key) = text(headers, &name)? else { return Ok(None) };
+    if key.is_empty() || key.len() > IDEMPOTENCY_KEY_CHARS_MAX || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let words = format!("Idempotency-Key must be 1 to {IDEMPOTENCY_KEY_CHARS_MAX} printable characters without spaces");
+        return Err(Problem::parameter("Idempotency-Key", words));
+    }
+    Ok(Some(key.to_owned()))
+}
+
+/// A header that may come once.
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    match (value.to_str(), values.next()) {
+        (Ok(value), None) => Ok(Some(value)),
+        (Ok(_), Some(_)) => Err(Problem::new(ErrorCode::RequestInvalid, format!("header {name} is given twice")).about(name.as_str())),
+        (Err(_), _) => Err(Problem::new(ErrorCode::RequestInvalid, format!("header {name} is not plain text")).about(name.as_str())),
+    }
+}

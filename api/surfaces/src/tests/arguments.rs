@@ -1,0 +1,167 @@
+//! The check of arguments, through the query, the path and the body.
+
+use super::*;
+use crate::arguments::Checker;
+
+/// Proves that every kind of bad query is refused with the parameter's name and words that help.
+#[tokio::test]
+async fn bad_queries() {
+    let fixture = Fixture::new(|_| {});
+    let table = [
+        ("limit=0", "limit", "limit: 0 is less than 1"),
+        ("limit=301", "limit", "limit: 301 is more than 300"),
+        ("limit=-1", "limit", "less than 1"),
+        ("limit=ten", "limit", "limit: \"ten\" is not a whole number"),
+        ("limit=1.0", "limit", "not a whole number"),
+        ("limit=%2B5", "limit", "not a whole number"),
+        ("limit=5%20", "limit", "not a whole number"),
+        ("limit=99999999999999999999999", "limit", "out of range"),
+        ("limit=", "limit", "limit is empty"),
+        ("limit", "limit", "limit is empty"),
+        ("limit=1&limit=2", "limit", "limit is given twice"),
+        ("limit=1&limit=1", "limit", "given twice"),
+        ("category=", "category", "category is empty"),
+        ("category=%20", "category", "category is empty"),
+        ("category=toys", "category", "\"toys\" is not one of food, vehicles"),
+        ("category=Food", "category", "not one of food, vehicles"),
+        ("keyword=x", "keyword", "keyword: is shorter than 2 characters"),
+        ("q=x", "keyword", "shorter than 2"),
+        ("q=ab&keyword=cd", "keyword", "keyword is given twice"),
+        ("keyword=ab&q=cd", "keyword", "q and keyword are one parameter, given twice"),
+        ("q=", "q", "q is empty"),
+        ("keyword=%ff%fe", "keyword", "not UTF-8"),
+        ("from=2026-02-30", "from", "is not a date (YYYY-MM-DD)"),
+        ("from=yesterday", "from", "not a date"),
+        ("min_amount=NaN", "min_amount", "not a number"),
+        ("min_amount=inf", "min_amount", "not a number"),
+        ("min_amount=1e999", "min_amount", "not a number"),
+        ("live=yes", "live", "not true or false"),
+        ("ids=1,,2", "ids", "ids is empty"),
+        ("ids=1,b", "ids", "\"b\" is not a whole number"),
+        ("ids=-1", "ids", "ids.0: -1 is less than 0"),
+        ("limti=5", "limti", "unknown parameter \"limti\", did you mean \"limit\"?"),
+        ("apikey=5", "apikey", "did you mean \"api_key\"?"),
+        ("zzzzzzzzzzzzzz=5", "zzzzzzzzzzzzzz", "unknown parameter \"zzzzzzzzzzzzzz\""),
+        ("=5", "", "unknown parameter \"\""),
+    ];
+    for (query, parameter, detail) in table {
+        let read = get(&fixture, &format!("/fake/api/items?{query}")).await;
+        assert_eq!(read.status, 400, "{query}: {}", read.body);
+        assert_eq!(read.problem(), ("parameter-invalid".to_owned(), parameter.to_owned()), "{query}: {}", read.body);
+        let words = read.json()["detail"].as_str().unwrap().to_owned();
+        assert!(words.contains(detail), "{query}: {words}");
+    }
+}
+
+/// Proves that good queries arrive as the types of the schema, whatever way the list and the alias are written.
+#[tokio::test]
+async fn good_queries() {
+    let fixture = Fixture::new(|_| {});
+    let table = [
+        ("", json!({})),
+        ("?limit=300&category=food&live=1", json!({"limit": 300, "category": "food", "live": true})),
+        ("?q=a+b%2Cc&min_amount=1e3", json!({"keyword": "a b,c", "min_amount": 1000.0})),
+        ("?ids=1,2&ids=3&from=2024-02-29", json!({"ids": [1, 2, 3], "from": "2024-02-29"})),
+        ("?&limit=7&", json!({"limit": 7})),
+    ];
+    for (query, echo) in table {
+        let read = get(&fixture, &format!("/fake/api/items{query}")).await;
+        assert_eq!(read.status, 200, "{query}: {}", read.body);
+        assert_eq!(read.json()["echo"], echo, "{query}");
+    }
+    let read = get(&fixture, "/fake/api/items/a%2Fb%20c").await;
+    assert_eq!(read.json(), json!({"id": "a/b c"}));
+    let read = get(&fixture, "/fake/api/items/a?id=b").await;
+    assert_eq!(read.problem(), ("parameter-invalid".to_owned(), "id".to_owned()), "a path parameter is not taken twice");
+}
+
+/// Proves that JSON arguments pass the same check: whole floats are whole, nulls are left out, aliases are not taken twice.
+#[test]
+fn json_arguments() {
+    let service = service(&Arc::new(Notify::new()));
+    let checker = Checker::new(&service.operations[0]).unwrap();
+    let check = |arguments: Value| checker.json(arguments.as_object().unwrap().clone(), ErrorCode::ParameterInvalid);
+    assert_eq!(check(json!({"limit": 3.0, "ids": [1.0], "q": "ab", "live": null})), Ok(json!({"limit": 3, "ids": [1], "keyword": "ab"})));
+    let table = [
+        (json!({"limit": 3.5}), "limit", "3.5 is not of type integer"),
+        (json!({"limit": "3"}), "limit", "\"3\" is not of type integer"),
+        (json!({"limit": 0}), "limit", "less than 1"),
+        (json!({"q": "ab", "keyword": "cd"}), "keyword", "given twice"),
+        (json!({"category": 5}), "category", "5 is not"),
+        (json!({"wat": 5}), "wat", "unknown parameter \"wat\""),
+        (json!({"ids": [1, {"a": "b"}]}), "ids", "ids.1: "),
+    ];
+    for (arguments, parameter, detail) in table {
+        let problem = check(arguments.clone()).unwrap_err();
+        assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::ParameterInvalid, parameter), "{arguments}");
+        assert!(problem.detail.contains(detail), "{arguments}: {}", problem.detail);
+    }
+    let long = check(json!({"category": "x".repeat(10_000)})).unwrap_err();
+    assert!(long.detail.len() < 300, "a caller's own words are cut");
+}
+
+/// Proves that fields within a field pass the same check: whole floats are whole, what is wrong is named by its place, and what is only ever
+/// written (a webhook's URL) is in no refusal.
+#[test]
+fn fields_within_fields() {
+    let operations = services::filings::service().service.operations;
+    let check = |name: &str, arguments: Value| {
+        let operation = operations.iter().find(|operation| operation.name == name).unwrap();
+        Checker::new(operation).unwrap().json(arguments.as_object().unwrap().clone(), ErrorCode::BodyInvalid)
+    };
+    let saved = check("save_filter", json!({"name": "a", "filter": {"minEventScore": 50.0, "form": ["8-K"]}}));
+    assert_eq!(saved.map(|saved| saved["filter"]["minEventScore"].to_string()), Ok("50".to_owned()));
+    let s3cr3t = "https://example.org/s3cr3t";
+    let table = [
+        ("save_filter", json!({"filter": {}}), "name", "name is missing"),
+        ("save_filter", json!({"name": "a"}), "filter", "filter is missing"),
+        ("save_filter", json!({"name": "a", "filter": "8-K"}), "filter", "not of type object"),
+        ("save_filter", json!({"name": "a", "filter": {"topic": "x"}}), "filter", "unknown field \"topic\" in filter"),
+        ("save_filter", json!({"name": "a", "filter": {"form": "8-K"}}), "filter", "filter.form: \"8-K\" is not of type array"),
+        ("save_filter", json!({"name": "a", "filter": {"minEventScore": 101}}), "filter", "filter.minEventScore: 101 is more than 100"),
+        ("watch", json!({"webhook": s3cr3t}), "cik", "cik is missing"),
+        ("watch", json!({"cik": "1", "webhook": [s3cr3t]}), "webhook", "webhook: the value is not of type string"),
+        ("watch", json!({"cik": "1", "webhook": {"url": s3cr3t}}), "webhook", "not of type string"),
+        ("watch", json!({"cik": "1", "webhook": s3cr3t.repeat(100)}), "webhook", "longer than 2000"),
+        ("watch", json!({"cik": "1", "url": s3cr3t}), "url", "unknown parameter \"url\""),
+    ];
+    for (name, arguments, parameter, detail) in table {
+        let problem = check(name, arguments.clone()).unwrap_err();
+        assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::BodyInvalid, parameter), "{arguments}");
+        assert!(problem.detail.contains(detail) && !problem.detail.contains("s3cr3t"), "{arguments}: {}", problem.detail);
+    }
+}
+
+/// Proves that a body is refused with what is wrong with it, and where.
+#[tokio::test]
+async fn bad_bodies() {
+    let fixture = Fixture::new(|_| {});
+    let table = [
+        ("application/json", "{\"name\": \"a\"", 400, "body-invalid", "", "line 1 column"),
+        ("application/json", "{\"name\": \"a\"} x", 400, "body-invalid", "", "trailing characters"),
+        ("application/json", "[]", 400, "body-invalid", "", "a JSON object"),
+        ("application/json", "", 400, "body-invalid", "", "EOF"),
+        ("application/json", "{}", 400, "body-invalid", "name", "name is missing"),
+        ("application/json", "{\"name\": null}", 400, "body-invalid", "name", "name is missing"),
+        ("application/json", "{\"name\": \"\"}", 400, "body-invalid", "name", "name: is empty"),
+        ("application/json", "{\"name\": 5}", 400, "body-invalid", "name", "not of type string"),
+        ("application/json", "{\"name\": \"a\", \"sise\": 1}", 400, "body-invalid", "sise", "did you mean \"size\"?"),
+        ("application/json", "{\"name\": \"a\", \"size\": -1}", 400, "body-invalid", "size", "less than 0"),
+        ("application/json", "{\"name\": \"a\", \"name\": \"b\"}", 400, "body-invalid", "", "field \"name\" is given twice"),
+        ("text/plain", "{\"name\": \"a\"}", 415, "media-type-unsupported", "", "application/json"),
+        ("application/x-www-form-urlencoded", "name=a", 415, "media-type-unsupported", "", "application/json"),
+    ];
+    for (content_type, body, status, code, parameter, detail) in table {
+        let request = ask().method("POST").path("/fake/api/items").header("content-type", content_type).body(body);
+        let read = send(&fixture, request).await;
+        assert_eq!(read.status, status, "{body}: {}", read.body);
+        assert_eq!(read.problem(), (code.to_owned(), parameter.to_owned()), "{body}: {}", read.body);
+        assert!(read.json()["detail"].as_str().unwrap().contains(detail), "{body}: {}", read.body);
+    }
+    let long = format!("{{\"name\": \"{}\"}}", "x".repeat(2000));
+    let request = ask().method("POST").path("/fake/api/items").header("content-type", "application/json").body(long);
+    let read = send(&fixture, request).await;
+    assert_eq!((read.status.as_u16(), read.problem().0.as_str()), (413, "body-too-large"));
+    let request = ask().method("POST").path("/fake/api/items?name=a").header("content-type", "application/json").body("{}");
+    assert_eq!(send(&fixture, request).await.problem(), ("parameter-invalid".to_owned(), "name".to_owned()));
+}

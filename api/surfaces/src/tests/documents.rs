@@ -1,0 +1,94 @@
+//! What is rendered from the definitions, and what stands at the root.
+
+use super::*;
+use crate::SiteError;
+
+/// Proves that the OpenAPI document names every operation, parameter, key place and error.
+#[tokio::test]
+async fn openapi() {
+    let fixture = Fixture::new(|_| {});
+    let document = get(&fixture, "/fake/openapi.json").await.json();
+    assert_eq!((&document["openapi"], &document["servers"][0]["url"]), (&json!("3.1.0"), &json!(BASE)));
+    let find = &document["paths"]["/api/items"]["get"];
+    let keyword = find["parameters"].as_array().unwrap().iter().find(|parameter| parameter["name"] == "keyword").unwrap();
+    assert!(keyword["description"].as_str().unwrap().contains("Also taken as `q`."));
+    let other = find["parameters"].as_array().unwrap().iter().find(|parameter| parameter["name"] == "q").unwrap();
+    assert_eq!((&other["in"], &other["required"], &other["schema"]), (&json!("query"), &json!(false), &keyword["schema"]));
+    assert!(find["responses"]["200"]["content"]["application/x-ndjson"].is_object());
+    for status in ["304", "400", "401", "429", "500", "503"] {
+        assert!(find["responses"][status].is_object(), "{status}");
+    }
+    assert_eq!(find["security"].as_array().unwrap().len(), 5, "no key, or one in four places");
+    assert_eq!(document["paths"]["/api/paid"]["get"]["security"].as_array().unwrap().len(), 4);
+    assert_eq!(document["components"]["securitySchemes"].as_object().unwrap().len(), 4);
+    let id = &document["paths"]["/api/items/{id}"]["get"]["parameters"][0];
+    assert_eq!((&id["in"], &id["required"]), (&json!("path"), &json!(true)));
+    let make = &document["paths"]["/api/items"]["post"];
+    assert_eq!(make["requestBody"]["content"]["application/json"]["schema"]["required"], json!(["name"]));
+    for status in ["201", "408", "413", "415"] {
+        assert!(make["responses"][status].is_object(), "{status}");
+    }
+}
+
+/// Proves that pages and texts hold every operation, escape every word, load nothing, and are revalidated by ETag.
+#[tokio::test]
+async fn pages() {
+    let fixture = Fixture::new(|_| {});
+    for path in ["/", "/fake", "/fake/", "/fake/docs", "/fake/docs/errors", "/docs/errors"] {
+        let read = get(&fixture, path).await;
+        assert_eq!((read.status.as_u16(), read.header("content-type")), (200, "text/html; charset=utf-8"), "{path}");
+        assert!(read.header("content-security-policy").starts_with("default-src 'none'"), "{path}");
+        for bad in ["<more>", "<operation>", "<script", "<link", "<img", "src="] {
+            assert!(!read.body.contains(bad), "{path}: {bad}");
+        }
+        let again = send(&fixture, ask().path(path).header("if-none-match", read.header("etag"))).await;
+        assert_eq!(again.status, 304, "{path}");
+    }
+    let reference = get(&fixture, "/fake/docs").await.body;
+    let llms = get(&fixture, "/fake/llms.txt").await.body;
+    for operation in service(&fixture.gate).operations {
+        assert!(reference.contains(&format!("id=\"{}\"", operation.name)), "{}", operation.name);
+        assert!(llms.contains(&format!("[{}]({BASE}{})", operation.name, operation.path)), "{}", operation.name);
+    }
+    assert!(llms.contains("  - `keyword`: Words to look for. Also taken as `q`.\n"), "{llms}");
+    assert!(llms.contains("  - `id` (required): Which one.\n"), "{llms}");
+    let errors = get(&fixture, "/fake/docs/errors").await.body;
+    for code in ErrorCode::ALL {
+        assert!(errors.contains(&format!("id=\"{}\"", code.as_str())), "{}", code.as_str());
+    }
+    assert!(get(&fixture, "/llms.txt").await.body.contains(&format!("{BASE}/llms.txt")));
+    for path in ["/.well-known/x402", "/.well-known/x402.json", "/fake/.well-known/x402", "/fake/.well-known/x402.json"] {
+        let document = get(&fixture, path).await.json();
+        assert_eq!((&document["version"], &document["x402Version"], &document["items"]), (&json!(1), &json!(2), &json!([])), "{path}");
+    }
+}
+
+/// Proves that liveness does not wait for readiness, that readiness says why not, and that calls are counted.
+#[tokio::test]
+async fn operators() {
+    let fixture = Fixture::new(|_| {});
+    let waiting = fixture.site(Arc::new(|| Err("recalls are being read".to_owned())));
+    let read = ask().path("/readyz").reply(Arc::clone(&waiting)).await;
+    assert_eq!((read.status.as_u16(), read.problem().0.as_str(), read.header("retry-after")), (503, "unavailable", "1"));
+    assert_eq!(read.json()["detail"], "recalls are being read");
+    assert_eq!(ask().path("/healthz").reply(waiting).await.status, 200);
+    assert_eq!(get(&fixture, "/readyz").await.status, 200);
+    get(&fixture, "/fake/api/items?limit=0").await;
+    let metrics = get(&fixture, "/metrics").await;
+    assert!(metrics.header("content-type").starts_with("text/plain"));
+    assert!(metrics.body.contains("api_requests_total{operation=\"find\",service=\"fake\",status=\"400\"}"), "{}", metrics.body);
+    assert!(metrics.body.contains("api_request_seconds_bucket{class=\"4xx\",operation=\"find\",service=\"fake\""));
+    assert!(metrics.body.contains("\napi_ready 1\n") && metrics.body.contains("api_responses_total{status=\"503\"}"), "{}", metrics.body);
+}
+
+/// Proves that a service that is switched off is not there, and that one without settings is refused at start.
+#[tokio::test]
+async fn services_switched_off() {
+    let fixture = Fixture::new(|settings| {
+        settings.services.get_mut("fake").unwrap().enabled = false;
+    });
+    assert_eq!(get(&fixture, "/fake/api/items").await.status, 404);
+    let fixture = Fixture::new(|settings| settings.services.clear());
+    let error = Site::new(Arc::clone(&fixture.context), fixture.services(), Arc::new(|| Ok(()))).err().unwrap();
+    assert!(matches!(error, SiteError::Unsettled { service: "fake" }));
+}

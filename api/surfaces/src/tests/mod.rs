@@ -1,0 +1,315 @@
+//! The surfaces in front of a made-up service: what is proved here holds for every service in THE LIST.
+
+mod arguments;
+mod documents;
+mod list;
+mod mcp;
+mod rest;
+mod server;
+mod topics;
+mod witness;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::StatusCode;
+use http_body_util::{BodyExt, Full};
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use schemars::JsonSchema;
+use schemas::clock::Clock;
+use schemas::error_code::ErrorCode;
+use schemas::views::accounts::Tier;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::{Readiness, Site, filter};
+use operation::context::{Context, ForwardedHeader, ServiceSettings, Settings};
+use operation::problem::Problem;
+use operation::secrets::Secrets;
+use operation::tiers::{Limits, Tiers};
+use operation::{Answer, Body, Call, Form, Method, Operation, Price, Service, Words};
+
+pub(super) const BASE: &str = "https://fake.example/fake";
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Category {
+    /// What one eats.
+    Food,
+    /// What one drives.
+    Vehicles,
+}
+
+/// Arguments of every kind.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Find {
+    /// Which kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    category: Option<Category>,
+    /// How many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 300))]
+    limit: Option<u32>,
+    /// Words to look for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 2, max = 20))]
+    keyword: Option<String>,
+    /// First day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date"))]
+    from: Option<String>,
+    /// At least so much.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_amount: Option<f64>,
+    /// Ask the upstream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live: Option<bool>,
+    /// Several numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ids: Option<Vec<u32>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ById {
+    /// Which one.
+    id: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Make {
+    /// What to call it.
+    #[schemars(length(min = 1, max = 40))]
+    name: String,
+    /// How large.
+    #[schemars(range(min = 0))]
+    #[expect(dead_code, reason = "only its check matters")]
+    size: Option<u32>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+#[derive(Serialize, JsonSchema)]
+struct Items {
+    items: Vec<String>,
+    cursor: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Anything {}
+
+fn words(name: &'static str, method: Method, path: &'static str) -> Words {
+    Words {
+        name,
+        method,
+        path,
+        summary: "A made-up <operation>.",
+        description: "It has `code` & more.",
+        price: Price::Free,
+        tool: true,
+        counted: false,
+        list: "",
+        errors: &[],
+        example: json!({}),
+        aliases: &[],
+    }
+}
+
+fn value(value: Value) -> Result<Answer, Problem> {
+    Ok(Answer { body: Body::Json(value), etag: String::new(), next_cursor: String::new(), status: 200 })
+}
+
+/// The made-up service; `gate` holds back the operation `wait`.
+fn service(gate: &Arc<Notify>) -> Service {
+    let gate = Arc::clone(gate);
+    let find =
+        Words { aliases: &[("q", "keyword")], list: "items", example: json!({"limit": 2}), ..words("find", Method::Get, "/api/items") };
+    let page = Words { list: "changes", ..words("page", Method::Get, "/v1/page") };
+    let make = Words { errors: &[ErrorCode::RateLimited], example: json!({"name": "a"}), ..words("make", Method::Post, "/api/items") };
+    let operations = vec![
+        Operation::define::<Find, Items, _, _>(find, |_: Call, find: Find| async move {
+            let echo = serde_json::to_value(&find).map_err(|_| Problem::new(ErrorCode::Internal, ""))?;
+            value(json!({"items": ["a", "b"], "cursor": "c2", "echo": echo}))
+        }),
+        Operation::define::<ById, Anything, _, _>(words("one", Method::Get, "/api/items/{id}"), |_: Call, by: ById| async move {
+            if by.id == "gone" {
+                return Err(Problem::new(ErrorCode::NotFound, "no such item").about("id"));
+            }
+            value(json!({"id": by.id}))
+        }),
+        Operation::define::<Make, Anything, _, _>(make, |call: Call, make: Make| async move {
+            if make.name == "busy" {
+                return Err(Problem::new(ErrorCode::RateLimited, "wait").retry_after(7).header("ratelimit", "\"day\";r=0;t=7"));
+            }
+            let answer = value(json!({"made": make.name, "idempotencyKey": call.idempotency_key}))?;
+            Ok(Answer { status: 201, ..answer })
+        }),
+        Operation::define::<Nothing, Anything, _, _>(page, |call: Call, _: Nothing| async move {
+            let pieces = |pieces: &[&'static str]| pieces.iter().map(|piece| Bytes::from_static(piece.as_bytes())).collect();
+            let (body, etag) = match (call.form == Form::Lines, call.if_none_match.as_deref()) {
+                (_, Some("\"early\"")) => (Body::NotModified, "\"early\""),
+                (true, _) => (Body::Lines(pieces(&["{\"seq\":1}", "{\"seq\":2}"])), "\"7-lines\""),
+                (false, _) => (Body::Parts(pieces(&["{\"changes\":[", "{\"seq\":1}", ",", "{\"seq\":2}", "]}"])), "\"7\""),
+            };
+            Ok(Answer { body, etag: etag.to_owned(), next_cursor: "next".to_owned(), status: 200 })
+        }),
+        Operation::define::<Nothing, Anything, _, _>(
+            Words { price: Price::Tier(Tier::Business), ..words("paid", Method::Get, "/api/paid") },
+            |_: Call, _: Nothing| async move { value(json!({})) },
+        ),
+        Operation::define::<Nothing, Anything, _, _>(
+            Words { tool: false, ..words("broken", Method::Get, "/api/broken") },
+            |_: Call, _: Nothing| async move {
+                let list: Vec<Answer> = Vec::new();
+                list.into_iter().next().map_or_else(|| panic!("on purpose"), Ok)
+            },
+        ),
+        Operation::define::<Nothing, Anything, _, _>(
+            Words { tool: false, ..words("address", Method::Get, "/api/address") },
+            |call: Call, _: Nothing| async move { value(json!({"address": call.caller.address.to_string()})) },
+        ),
+        Operation::define::<Nothing, Anything, _, _>(
+            Words { tool: false, ..words("wait", Method::Get, "/api/wait") },
+            move |_: Call, _: Nothing| {
+                let gate = Arc::clone(&gate);
+                async move {
+                    gate.notify_one();
+                    gate.notified().await;
+                    value(json!({"waited": true}))
+                }
+            },
+        ),
+    ];
+    let drop = words("drop", Method::Delete, "/api/items/{id}");
+    let drop = Operation::define::<ById, Anything, _, _>(drop, |_: Call, by: ById| async move { value(json!({"deleted": by.id})) });
+    let operations = operations.into_iter().chain([drop]).collect();
+    Service { name: "fake", title: "Fakes & <more>", about: "Made up.\n\nFor tests.", operations, files: None }
+}
+
+/// A context in a directory that goes with it.
+pub(super) struct Fixture {
+    _dir: tempfile::TempDir,
+    pub(super) context: Arc<Context>,
+    pub(super) gate: Arc<Notify>,
+}
+
+impl Fixture {
+    pub(super) fn new(change: impl FnOnce(&mut Settings)) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let fake = ServiceSettings { enabled: true, base_url: BASE.to_owned(), prefix: "/fake".to_owned(), prices: BTreeMap::new() };
+        let mut settings = Settings {
+            services: BTreeMap::from([("fake".to_owned(), fake)]),
+            trusted_proxies: Vec::new(),
+            connections_max: 10_000,
+            connections_per_address_max: 10_000,
+            forwarded_header: ForwardedHeader::default(),
+            listening: None,
+            request_timeout_s: 1,
+            body_bytes_max: 1000,
+            allowed_hosts: vec!["other.example".to_owned()],
+            public_brokers: Vec::new(),
+            registry: None,
+            private_targets: false,
+            nameserver: None,
+            cache_dir: None,
+            tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(100_000, 50_000, 200, 20, 50)),
+        };
+        change(&mut settings);
+        let log = event_log::embedded::EmbeddedLog::open(&dir.path().join("log"), event_log::embedded::Options::default()).unwrap();
+        let store = view_store::EmbeddedStore::open(&dir.path().join("store"), view_store::embedded::Options::default()).unwrap();
+        let secrets = Secrets::from_master(&[7; 32]).unwrap();
+        let context = Context::new(settings, Clock::System, secrets, log, store);
+        Self { _dir: dir, context: Arc::new(context), gate: Arc::new(Notify::new()) }
+    }
+
+    pub(super) fn services(&self) -> Vec<Service> {
+        vec![service(&self.gate)]
+    }
+
+    pub(super) fn site(&self, readiness: Readiness) -> Arc<Site> {
+        Arc::new(Site::new(Arc::clone(&self.context), self.services(), readiness).unwrap())
+    }
+}
+
+/// An answer, read.
+pub(super) struct Read {
+    pub(super) status: StatusCode,
+    pub(super) headers: http::HeaderMap,
+    pub(super) body: String,
+}
+
+impl Read {
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+
+    pub(super) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The code and parameter of a problem, after a look at its form.
+    pub(super) fn problem(&self) -> (String, String) {
+        let document = self.json();
+        assert_eq!(self.header("content-type"), "application/problem+json");
+        assert_eq!(self.header("cache-control"), "no-store");
+        assert_eq!(document["status"], self.status.as_u16());
+        let code = document["code"].as_str().unwrap().to_owned();
+        assert!(document["type"].as_str().unwrap().ends_with(&format!("/docs/errors#{code}")), "{document}");
+        assert!(!document["title"].as_str().unwrap().is_empty() && !document["detail"].as_str().unwrap().is_empty(), "{document}");
+        (code, document["parameter"].as_str().unwrap_or_default().to_owned())
+    }
+}
+
+/// A request that goes through the filter, without a listener.
+#[derive(Debug)]
+pub(super) struct Ask(http::Request<Full<Bytes>>);
+
+/// A GET of nothing yet.
+pub(super) fn ask() -> Ask {
+    Ask(http::Request::new(Full::default()))
+}
+
+impl Ask {
+    pub(super) fn method(mut self, method: &str) -> Self {
+        *self.0.method_mut() = method.parse().unwrap();
+        self
+    }
+
+    pub(super) fn path(mut self, path: &str) -> Self {
+        *self.0.uri_mut() = path.parse().unwrap();
+        self
+    }
+
+    pub(super) fn header(mut self, name: &'static str, value: &str) -> Self {
+        self.0.headers_mut().append(name, value.parse().unwrap());
+        self
+    }
+
+    pub(super) fn body(mut self, body: impl Into<Bytes>) -> Self {
+        *self.0.body_mut() = Full::new(body.into());
+        self
+    }
+
+    pub(super) async fn reply(self, site: Arc<Site>) -> Read {
+        let response = TowerToHyperService::new(warp::service(filter(site))).call(self.0).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        Read { status: parts.status, headers: parts.headers, body: String::from_utf8(body.to_vec()).unwrap() }
+    }
+}
+
+/// Sends a request to the made-up service.
+pub(super) async fn send(fixture: &Fixture, request: Ask) -> Read {
+    request.reply(fixture.site(Arc::new(|| Ok(())))).await
+}
+
+pub(super) async fn get(fixture: &Fixture, path: &str) -> Read {
+    send(fixture, ask().path(path)).await
+}

@@ -1,0 +1,214 @@
+//! Routes, answers, validators and problems over REST.
+
+use super::*;
+
+fn post(body: &str) -> Ask {
+    ask().method("POST").path("/fake/api/items").header("content-type", "application/json; charset=utf-8").body(body.to_owned())
+}
+
+/// Proves that a wrong address is answered with the nearest right one, and a wrong method with the right ones.
+#[tokio::test]
+async fn wrong_addresses() {
+    let fixture = Fixture::new(|_| {});
+    for (path, hint) in [
+        ("/fake/api/itms", "did you mean \"/api/items\"?"),
+        ("/fake/api/items/", "did you mean \"/api/items\"?"),
+        ("/fake/openapi.jsn", "/openapi.json"),
+        ("/fakes", "did you mean \"/fake\"?"),
+        ("/healtz", "did you mean \"/healthz\"?"),
+    ] {
+        let read = get(&fixture, path).await;
+        assert_eq!((read.status.as_u16(), read.problem().0.as_str()), (404, "not-found"), "{path}");
+        assert!(read.json()["detail"].as_str().unwrap().contains(hint), "{path}: {}", read.body);
+    }
+    for (method, path, allow) in [
+        ("DELETE", "/fake/api/items", "GET, HEAD, POST, OPTIONS"),
+        ("POST", "/fake/api/paid", "GET, HEAD, OPTIONS"),
+        ("PUT", "/fake/api/items/7", "GET, HEAD, DELETE, OPTIONS"),
+        ("GET", "/fake/mcp", "POST, OPTIONS"),
+        ("DELETE", "/fake/mcp", "POST, OPTIONS"),
+        ("POST", "/fake/docs", "GET, HEAD, OPTIONS"),
+        ("POST", "/healthz", "GET, HEAD, OPTIONS"),
+    ] {
+        let read = send(&fixture, ask().method(method).path(path)).await;
+        assert_eq!(
+            (read.status.as_u16(), read.problem().0.as_str(), read.header("allow")),
+            (405, "method-not-allowed", allow),
+            "{method} {path}"
+        );
+    }
+}
+
+/// Proves that what is taken away is named by the path, that a query may say no more, and that nothing keeps the answer.
+#[tokio::test]
+async fn deleting() {
+    let fixture = Fixture::new(|_| {});
+    let read = send(&fixture, ask().method("DELETE").path("/fake/api/items/a%20b")).await;
+    assert_eq!((read.status.as_u16(), read.json(), read.header("cache-control")), (200, json!({"deleted": "a b"}), "no-store"));
+    let read = send(&fixture, ask().method("DELETE").path("/fake/api/items/7?force=1")).await;
+    assert_eq!(read.problem(), ("parameter-invalid".to_owned(), "force".to_owned()));
+    let read = send(&fixture, ask().method("OPTIONS").path("/fake/api/items/7")).await;
+    assert_eq!(
+        (read.header("allow"), read.header("access-control-allow-methods")),
+        ("GET, HEAD, DELETE, OPTIONS", "GET, HEAD, DELETE, OPTIONS")
+    );
+    let entry = get(&fixture, "/fake/openapi.json").await.json()["paths"]["/api/items/{id}"]["delete"].clone();
+    assert_eq!((&entry["operationId"], &entry["parameters"][0]["in"]), (&json!("drop"), &json!("path")));
+    assert!(
+        entry.get("requestBody").is_none() && entry["responses"].get("201").is_none() && entry["responses"].get("404").is_some(),
+        "{entry}"
+    );
+    assert!(get(&fixture, "/fake/docs").await.body.contains("curl -X DELETE"), "the reference shows how");
+}
+
+/// Proves that spliced pages and lines leave as they were made, with their length, and that a caller who has them gets 304.
+#[tokio::test]
+async fn pages_and_validators() {
+    let fixture = Fixture::new(|_| {});
+    let read = get(&fixture, "/fake/v1/page").await;
+    assert_eq!((read.status.as_u16(), read.body.as_str()), (200, "{\"changes\":[{\"seq\":1},{\"seq\":2}]}"));
+    assert_eq!((read.header("content-type"), read.header("content-length")), ("application/json", "33"));
+    assert_eq!((read.header("etag"), read.header("cache-control")), ("\"7\"", "no-cache"));
+    for (tags, status) in [("\"7\"", 304), ("\"6\", W/\"7\"", 304), ("*", 304), ("\"early\"", 304), ("\"6\"", 200), ("7", 200)] {
+        let read = send(&fixture, ask().path("/fake/v1/page").header("if-none-match", tags)).await;
+        assert_eq!(read.status, status, "{tags}");
+        assert!(!read.header("etag").is_empty() && read.header("cache-control") == "no-cache", "{tags}");
+        assert_eq!(read.body.is_empty(), status == 304, "{tags}");
+    }
+    let lines = |accept: &'static str| ask().path("/fake/v1/page").header("accept", accept);
+    let read = send(&fixture, lines("text/html, application/x-ndjson;q=0.9")).await;
+    assert_eq!((read.header("content-type"), read.body.as_str()), ("application/x-ndjson", "{\"seq\":1}\n{\"seq\":2}\n"));
+    assert_eq!((read.header("next-cursor"), read.header("etag"), read.header("content-length")), ("next", "\"7-lines\"", "20"));
+    let read = send(&fixture, lines("application/x-ndjson;q=0, application/json")).await;
+    assert_eq!(read.header("content-type"), "application/json");
+}
+
+/// Proves that a list answered as one value is split into lines when lines are asked for, and never where there is no list.
+#[tokio::test]
+async fn lines_of_values() {
+    let fixture = Fixture::new(|_| {});
+    let ask = |path: &str| super::ask().path(path).header("accept", "application/x-ndjson");
+    let read = send(&fixture, ask("/fake/api/items")).await;
+    assert_eq!((read.body.as_str(), read.header("next-cursor")), ("\"a\"\n\"b\"\n", "c2"));
+    assert_eq!(send(&fixture, ask("/fake/api/items/7")).await.header("content-type"), "application/json");
+}
+
+/// Proves that making something answers 201 and is not cached, and that its key for repeats is checked and passed on.
+#[tokio::test]
+async fn making() {
+    let fixture = Fixture::new(|_| {});
+    let read = send(&fixture, post("{\"name\": \"a\"}").header("idempotency-key", "k-1")).await;
+    assert_eq!((read.status.as_u16(), read.json()), (201, json!({"made": "a", "idempotencyKey": "k-1"})));
+    assert_eq!(read.header("cache-control"), "no-store");
+    let long = "k".repeat(201);
+    for key in ["", "a b", long.as_str()] {
+        let read = send(&fixture, post("{\"name\": \"a\"}").header("idempotency-key", key)).await;
+        assert_eq!(read.problem(), ("parameter-invalid".to_owned(), "Idempotency-Key".to_owned()), "{key}");
+    }
+}
+
+/// Proves that a handler's problem keeps its status, pause and headers, and that a panic is a problem like any other.
+#[tokio::test]
+async fn problems() {
+    let fixture = Fixture::new(|_| {});
+    let read = send(&fixture, post("{\"name\": \"busy\"}")).await;
+    assert_eq!((read.status.as_u16(), read.problem().0.as_str()), (429, "rate-limited"));
+    assert_eq!((read.header("retry-after"), read.header("ratelimit")), ("7", "\"day\";r=0;t=7"));
+    assert_eq!(read.json()["type"], format!("{BASE}/docs/errors#rate-limited"));
+    let read = get(&fixture, "/fake/api/items/gone").await;
+    assert_eq!((read.status.as_u16(), read.problem()), (404, ("not-found".to_owned(), "id".to_owned())));
+    let read = get(&fixture, "/fake/api/broken").await;
+    assert_eq!((read.status.as_u16(), read.problem().0.as_str()), (500, "internal"));
+    assert!(!read.body.contains("on purpose"), "what is for us alone stays here");
+}
+
+/// Proves that a key is found in all four places, and that a bad, an empty or a second one is refused.
+#[tokio::test]
+async fn keys() {
+    let fixture = Fixture::new(|_| {});
+    let ask = |path: &str, headers: &[(&'static str, &str)]| {
+        headers.iter().fold(super::ask().path(path), |request, (name, value)| request.header(name, value))
+    };
+    // None of these keys exists, which is how they are seen to have been found.
+    for request in [
+        ask("/fake/api/items?api_key=a", &[]),
+        ask("/fake/api/items?key=a&limit=2", &[]),
+        ask("/fake/api/items", &[("x-api-key", "a")]),
+        ask("/fake/api/items", &[("authorization", "bearer a")]),
+        ask("/fake/api/items?key=a&api_key=a", &[("authorization", "Bearer a"), ("x-api-key", "a")]),
+        ask("/fake/api/items", &[("authorization", "Basic YTpi")]),
+    ] {
+        let read = send(&fixture, request).await;
+        assert_eq!((read.status.as_u16(), read.problem().0.as_str()), (401, "key-invalid"), "{}", read.body);
+        assert_eq!(read.header("www-authenticate"), "Bearer");
+    }
+    for (request, code, parameter) in [
+        (ask("/fake/api/items?api_key=", &[]), "parameter-invalid", "api_key"),
+        (ask("/fake/api/items?key=a&key=a", &[]), "parameter-invalid", "key"),
+        (ask("/fake/api/items", &[("x-api-key", "")]), "parameter-invalid", "X-API-Key"),
+        (ask("/fake/api/items?key=b", &[("x-api-key", "a")]), "request-invalid", "key"),
+        (ask("/fake/api/items?key=b&api_key=a", &[]), "request-invalid", "key"),
+    ] {
+        let read = send(&fixture, request).await;
+        assert_eq!((read.status.as_u16(), read.problem()), (400, (code.to_owned(), parameter.to_owned())), "{}", read.body);
+    }
+    let read = get(&fixture, "/fake/api/paid").await;
+    assert_eq!((read.status.as_u16(), read.problem().0.as_str()), (403, "tier-too-low"));
+}
+
+/// Proves that scripts of any page may read and may ask beforehand what they may send.
+#[tokio::test]
+async fn cross_origin() {
+    let fixture = Fixture::new(|_| {});
+    let read = get(&fixture, "/fake/api/items").await;
+    assert_eq!(read.header("access-control-allow-origin"), "*");
+    for exposed in ["RateLimit", "Retry-After", "ETag", "Next-Cursor", "PAYMENT-REQUIRED", "X-PAYMENT-RESPONSE"] {
+        assert!(read.header("access-control-expose-headers").contains(exposed), "{exposed}");
+    }
+    assert_eq!(get(&fixture, "/nowhere").await.header("access-control-allow-origin"), "*");
+    let read = send(&fixture, ask().method("OPTIONS").path("/fake/api/items")).await;
+    assert_eq!((read.status.as_u16(), read.header("access-control-allow-methods")), (204, "GET, HEAD, POST, OPTIONS"));
+    for allowed in ["X-API-Key", "Authorization", "X-PAYMENT", "PAYMENT-SIGNATURE", "Idempotency-Key", "If-None-Match", "Mcp-Method"] {
+        assert!(read.header("access-control-allow-headers").contains(allowed), "{allowed}");
+    }
+}
+
+/// Proves that paths that lead nowhere count against the address that asks for them, and that other paths are answered all the same.
+#[tokio::test]
+async fn unknown_paths_are_limited() {
+    let fixture = Fixture::new(|_| {});
+    let site = fixture.site(Arc::new(|| Ok(())));
+    let calls_max = operation::tiers::UNKNOWN_PATHS.calls_max;
+    let (mut found_none, mut limited) = (0, None);
+    // Twice as many as a minute's, so that one minute's are spent even if the next one begins meanwhile.
+    for _ in 0..=2 * calls_max {
+        let read = ask().path("/fake/nowhere").reply(Arc::clone(&site)).await;
+        match read.status.as_u16() {
+            404 => found_none += 1,
+            _ => {
+                limited = Some(read);
+                break;
+            }
+        }
+    }
+    let limited = limited.unwrap();
+    assert_eq!((limited.status.as_u16(), limited.problem().0.as_str()), (429, "rate-limited"));
+    assert!(found_none >= calls_max && !limited.header("retry-after").is_empty());
+    for other in ["/elsewhere", "/fake/nowhere/else"] {
+        assert_eq!(ask().path(other).reply(Arc::clone(&site)).await.status, 429, "{other}");
+    }
+    for known in ["/healthz", "/fake/openapi.json"] {
+        assert_eq!(ask().path(known).reply(Arc::clone(&site)).await.status, 200, "{known}");
+    }
+}
+
+/// Proves that a long path is answered without a hint: it is not compared with the names of paths.
+#[tokio::test]
+async fn long_paths_get_no_hint() {
+    let fixture = Fixture::new(|_| {});
+    let near = get(&fixture, "/fake/openapi.jsom").await;
+    assert!(near.json()["detail"].as_str().unwrap().contains("did you mean"), "{}", near.body);
+    let long = get(&fixture, &format!("/fake/openapi.json{}", "m".repeat(30_000))).await;
+    assert_eq!(long.status, 404);
+    assert!(!long.body.contains("did you mean") && long.body.len() < 1_000, "{}", long.body);
+}

@@ -1,0 +1,238 @@
+//! `/webhooks`: the webhooks of who holds a key, for people: how each stands, what became of its attempts, and what can be done about it.
+//!
+//! Promises: what is shown and done here are the services' own operations, called with that key and answered as ever; the key comes in the body of
+//! a form, is in no address, and no answer with it is kept by anybody; opening the page counts as one call.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Buf;
+use futures_util::Stream;
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
+use http::{HeaderMap, Method};
+use schemas::error_code::ErrorCode;
+use serde_json::{Value, json};
+use warp::reply::Response;
+
+use super::mounted::{Incoming, Mounted};
+use super::{Request, body, credentials, not_allowed, reply};
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Body, Form};
+use pages::{escape, page};
+
+/// Bytes of a form.
+const FORM_BYTES_MAX: usize = 16 << 10;
+/// Webhooks of one service that are shown.
+const SHOWN_MAX: usize = 50;
+/// Attempts of each.
+const ATTEMPTS_MAX: usize = 10;
+/// What it takes.
+const METHODS: &str = "GET, HEAD, POST, OPTIONS";
+/// What the page may do: send its own forms.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+/// What can be done from here: the operation, and what the button says.
+const ACTS: [(&str, &str); 3] =
+    [("ping_webhook", "Send a test message"), ("replay_webhook", "Go on, or tell again"), ("resend_message", "Send again")];
+/// The operations that list webhooks, and the field of their list.
+const LISTS: [(&str, &str); 2] = [("list_webhooks", "webhooks"), ("list_watches", "watches")];
+
+/// Answers a request for the page.
+pub(super) async fn answer<S, B>(context: &Arc<Context>, services: &[&Arc<Mounted>], request: &Request<'_>, stream: S) -> Response
+where
+    S: Stream<Item = Result<B, warp::Error>> + Send,
+    B: Buf,
+{
+    let html = match *request.method {
+        Method::GET | Method::HEAD => form(""),
+        Method::OPTIONS => return reply::options(METHODS),
+        Method::POST => match filled(context, services, request, stream).await {
+            Ok(html) => html,
+            Err(problem) => form(&format!("<p><strong>{}</strong></p>", escape(&problem.detail))),
+        },
+        _ => return reply::problem("", &not_allowed(request.method, METHODS)),
+    };
+    let mut response = reply::typed(reply::whole(page("Webhooks", &html).into()), "text/html; charset=utf-8");
+    reply::set_text(&mut response, CACHE_CONTROL, "no-store");
+    reply::set_text(&mut response, CONTENT_SECURITY_POLICY, POLICY);
+    response
+}
+
+/// The page before a key is given.
+fn form(words: &str) -> String {
+    format!(
+        "<h1>Webhooks</h1>{words}<p>How the webhooks of your account stand. The key is sent in the body of this form, and kept by nobody.</p>\
+         <form method=\"post\" action=\"/webhooks\"><p><label>Key <input type=\"password\" name=\"key\" required autocomplete=\"off\" size=\"50\"></label> \
+         <button>Show</button></p></form>"
+    )
+}
+
+async fn filled<S, B>(context: &Arc<Context>, services: &[&Arc<Mounted>], request: &Request<'_>, stream: S) -> Result<String, Problem>
+where
+    S: Stream<Item = Result<B, warp::Error>> + Send,
+    B: Buf,
+{
+    let time_max = Duration::from_secs(context.settings.request_timeout_s);
+    let bytes = body::read(stream, &request.headers, FORM_BYTES_MAX, time_max).await?;
+    let mut fields: Vec<(Cow<'_, str>, Cow<'_, str>)> = form_urlencoded::parse(&bytes).collect();
+    let field = |fields: &[(Cow<'_, str>, Cow<'_, str>)], name: &str| {
+        fields.iter().find(|(given, _)| given == name).map(|(_, value)| value.trim().to_owned()).unwrap_or_default()
+    };
+    let [key, act, service, id, message] = ["key", "act", "service", "id", "message"].map(|name| field(&fields, name));
+    let range = ["after", "upto"].map(|name| (name, field(&fields, name)));
+    fields.retain(|(name, _)| name == "key");
+    let mut caller =
+        Caller { context, address: request.address, credentials: credentials::take(&HeaderMap::new(), &mut fields)?, is_counted: false };
+    let mut html = "<h1>Webhooks</h1>".to_owned();
+    if let Some((name, _)) = ACTS.into_iter().find(|(name, _)| *name == act) {
+        let place = services.iter().find(|mounted| mounted.service.name == service);
+        let place = place.ok_or_else(|| Problem::new(ErrorCode::NotFound, "there is no such service"))?;
+        let mut arguments = json!({ "id": id });
+        if name == "resend_message" {
+            arguments["message"] = json!(message);
+        }
+        for (bound, text) in range.iter().filter(|(_, text)| name == "replay_webhook" && !text.is_empty()) {
+            let seq = text.parse::<u64>().map_err(|_| Problem::parameter(*bound, format!("{bound}: is no number of a change")))?;
+            arguments[bound] = json!(seq);
+        }
+        let told = match caller.call(place, name, arguments).await {
+            Ok(answer) => done(&answer),
+            Err(problem) => problem.detail,
+        };
+        html += &format!("<p><strong>{}</strong></p>", escape(&told));
+    }
+    let mut refused = None;
+    for mounted in services {
+        let Some((name, list)) = LISTS.into_iter().find(|(name, _)| has(mounted, name)) else { continue };
+        let all = match caller.call(mounted, name, json!({})).await {
+            Ok(all) => all,
+            // A tier that opens some services shows those.
+            Err(problem) if problem.code == ErrorCode::TierTooLow => {
+                refused = Some(problem);
+                continue;
+            }
+            Err(problem) => return Err(problem),
+        };
+        let targets: Vec<&Value> = all[list].as_array().into_iter().flatten().filter(|target| target["webhookHost"].is_string()).collect();
+        html += &format!("<h2>{}</h2>", escape(mounted.service.title));
+        if targets.is_empty() {
+            html += "<p class=\"soft\">None.</p>";
+        }
+        if targets.len() > SHOWN_MAX {
+            html += &format!("<p class=\"soft\">The last {SHOWN_MAX} of {}.</p>", targets.len());
+        }
+        for target in targets.into_iter().take(SHOWN_MAX) {
+            let deliveries = caller.call(mounted, "webhook_deliveries", json!({ "id": target["id"] })).await?;
+            html += &shown(mounted.service.name, &key, target, &deliveries);
+        }
+    }
+    match refused {
+        Some(problem) if !caller.is_counted => Err(problem),
+        _ => Ok(html),
+    }
+}
+
+/// Calls operations with one key.
+struct Caller<'a> {
+    context: &'a Arc<Context>,
+    address: IpAddr,
+    credentials: access::Credentials,
+    /// Whether one call was answered, and with it the others are paid for.
+    is_counted: bool,
+}
+
+impl Caller<'_> {
+    async fn call(&mut self, mounted: &Mounted, name: &str, arguments: Value) -> Result<Value, Problem> {
+        let index = mounted.service.operations.iter().position(|operation| operation.name == name);
+        let index = index.ok_or_else(|| Problem::new(ErrorCode::NotFound, "this service has no webhooks"))?;
+        let incoming = Incoming {
+            credentials: self.credentials.clone(),
+            address: self.address,
+            form: Form::Json,
+            idempotency_key: None,
+            if_none_match: None,
+            payment: None,
+            resource: String::new(),
+            goes_on: self.is_counted,
+        };
+        let Value::Object(arguments) = arguments else { return Err(Problem::new(ErrorCode::Internal, "arguments are an object")) };
+        let arguments = mounted.checkers[index].json(arguments, ErrorCode::ParameterInvalid);
+        let (answer, _) = mounted.call(self.context, index, arguments, incoming).await?;
+        self.is_counted = true;
+        match answer.body {
+            Body::Json(value) => Ok(value),
+            _ => Err(Problem::new(ErrorCode::Internal, "the answer could not be shown")),
+        }
+    }
+}
+
+fn has(mounted: &Mounted, name: &str) -> bool {
+    mounted.service.operations.iter().any(|operation| operation.name == name)
+}
+
+/// What an act did, in words.
+fn done(answer: &Value) -> String {
+    match (answer["taken"].as_bool(), &answer["reason"]) {
+        (Some(true), _) => format!("It was taken, with status {}.", answer["status"]),
+        (Some(false), reason) => format!("It was not taken: {}.", reason.as_str().unwrap_or_default()),
+        (None, _) => format!("It goes on after change {}.", answer["told"]),
+    }
+}
+
+/// One webhook.
+fn shown(service: &str, key: &str, target: &Value, deliveries: &Value) -> String {
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let id = text(&target["id"]);
+    let button = |act: &str, beside: &str| {
+        let hidden = |name: &str, value: &str| format!("<input type=\"hidden\" name=\"{name}\" value=\"{}\">", escape(value));
+        let label = ACTS.into_iter().find(|(name, _)| *name == act).map_or("", |(_, label)| label);
+        format!(
+            "<form method=\"post\" action=\"/webhooks\" style=\"display:inline\">{}{}{}{}{beside}<button>{label}</button></form> ",
+            hidden("key", key),
+            hidden("act", act),
+            hidden("service", service),
+            hidden("id", &id),
+        )
+    };
+    let mut html = format!(
+        "<section class=\"card\"><h3 style=\"margin-top:0\">{} <span class=\"soft\">{}</span></h3>",
+        escape(&text(&target["webhookHost"])),
+        escape(&id)
+    );
+    html += "<table>";
+    for (name, field) in [
+        ("State", "state"),
+        ("Told, up to change", "told"),
+        ("Taken", "delivered"),
+        ("Passed over", "skipped"),
+        ("Failing since", "failingSince"),
+        ("Why", "reason"),
+        ("Due again", "dueAt"),
+    ] {
+        let value = text(&deliveries[field]);
+        if !value.is_empty() {
+            html += &format!("<tr><th>{name}</th><td>{}</td></tr>", escape(&value));
+        }
+    }
+    html += "</table>";
+    html += &button("ping_webhook", "");
+    let bound = |name: &str, words: &str| format!("<label>{words} <input name=\"{name}\" size=\"8\" inputmode=\"numeric\"></label> ");
+    html += &button("replay_webhook", &(bound("after", "after change") + &bound("upto", "up to")));
+    let attempts = deliveries["deliveries"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if !attempts.is_empty() {
+        html += "<table><tr><th>Message</th><th>Attempt</th><th>At</th><th>Status</th><th>Why it failed</th><th></th></tr>";
+        for attempt in attempts.iter().take(ATTEMPTS_MAX) {
+            let cells =
+                ["message", "attempt", "at", "status", "reason"].map(|field| format!("<td>{}</td>", escape(&text(&attempt[field]))));
+            let message = format!("<input type=\"hidden\" name=\"message\" value=\"{}\">", escape(&text(&attempt["message"])));
+            html += &format!("<tr>{}<td>{}</td></tr>", cells.concat(), button("resend_message", &message));
+        }
+        html += "</table>";
+    }
+    html + "</section>"
+}

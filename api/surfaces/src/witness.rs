@@ -1,0 +1,109 @@
+//! `/witness`: the witness that this process is for other logs (C2SP tlog-witness). `POST /witness/add-checkpoint` takes checkpoints,
+//! `GET /witness/ORIGIN-HASH/checkpoint` shows the newest one that was cosigned, `GET /witness/vkey` the key.
+//!
+//! The statuses are those of the specification, with a line of plain text; limits are answered as everywhere.
+
+use access::Access;
+use operation::context::Part;
+use services::common::witness::Witnessing;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Buf;
+use futures_util::Stream;
+use http::header::CACHE_CONTROL;
+use http::{Method, StatusCode};
+use schemas::error_code::ErrorCode;
+use warp::reply::Response;
+
+use super::reply::Document;
+use super::{Request, body, if_none_match, not_allowed, read_only, reply};
+use operation::context::Context;
+use operation::problem::Problem;
+use services::common::witness::{OwnWitness, Refusal};
+
+/// Where the witness is.
+const PREFIX: &str = "/witness/";
+/// Bytes of a submitted checkpoint with its proof.
+const BODY_BYTES_MAX: usize = 64 << 10;
+/// What is submitted to takes this.
+const METHODS: &str = "POST, OPTIONS";
+const PLAIN: &str = "text/plain; charset=utf-8";
+/// The content type of the size that a witness cosigned.
+const SIZE: &str = "text/x.tlog.size";
+
+/// The path below the witness's prefix, if this process is a witness and the path is below it.
+pub(super) fn below<'a>(context: &Context, path: &'a str) -> Option<&'a str> {
+    path.strip_prefix(PREFIX).filter(|_| Witnessing::of(context).own_key().is_some())
+}
+
+/// Answers a request below the prefix.
+pub(super) async fn answer<S, B>(context: &Arc<Context>, path: &str, request: &Request<'_>, stream: S) -> Response
+where
+    S: Stream<Item = Result<B, warp::Error>> + Send,
+    B: Buf,
+{
+    let witnessing = Witnessing::of(context);
+    let Some(own) = witnessing.own() else { return reply::problem("", &nothing_here()) };
+    if path == "add-checkpoint" {
+        return match *request.method {
+            Method::POST => match submitted(context, own, request, stream).await {
+                Ok(response) => response,
+                Err(problem) => reply::problem("", &problem),
+            },
+            Method::OPTIONS => reply::options(METHODS),
+            _ => reply::problem("", &not_allowed(request.method, METHODS)),
+        };
+    }
+    let response = match file(context, own, path, request).await {
+        Ok(document) => document.response(if_none_match(&request.headers)),
+        Err(problem) => reply::problem("", &problem),
+    };
+    read_only(request.method, "", response)
+}
+
+/// What is read of the witness.
+async fn file(context: &Context, own: &OwnWitness, path: &str, request: &Request<'_>) -> Result<Document, Problem> {
+    Access::of(context).admit_file(context, request.address).await?;
+    let text = match path.split_once('/') {
+        None if path == "vkey" => Some(format!("{}\n", own.key())),
+        Some((log, "checkpoint")) => own.newest_note(context, log).await?,
+        _ => None,
+    };
+    text.map(Document::text).ok_or_else(nothing_here)
+}
+
+fn nothing_here() -> Problem {
+    Problem::new(
+        ErrorCode::NotFound,
+        "this witness has nothing at this address: it has /witness/vkey and, of each log that it cosigned, /witness/SHA-256-OF-ORIGIN/checkpoint",
+    )
+}
+
+/// Takes a checkpoint.
+async fn submitted<S, B>(context: &Arc<Context>, own: &OwnWitness, request: &Request<'_>, stream: S) -> Result<Response, Problem>
+where
+    S: Stream<Item = Result<B, warp::Error>> + Send,
+    B: Buf,
+{
+    Access::of(context).admit_checkpoint(context, request.address).await?;
+    let time_max = Duration::from_secs(context.settings.request_timeout_s);
+    let body = body::read(stream, &request.headers, BODY_BYTES_MAX, time_max).await?;
+    let (status, text, content_type) = match own.add_checkpoint(context, &body).await {
+        Ok(lines) => (StatusCode::OK, lines, PLAIN),
+        Err(Refusal::Malformed(why)) => (StatusCode::BAD_REQUEST, format!("{why}\n"), PLAIN),
+        Err(Refusal::UnknownLog) => (StatusCode::NOT_FOUND, "this witness does not know the log of this origin\n".to_owned(), PLAIN),
+        Err(Refusal::NotSigned) => (
+            StatusCode::FORBIDDEN,
+            "no key that is known for this origin signed the checkpoint, or a signature is not valid\n".to_owned(),
+            PLAIN,
+        ),
+        Err(Refusal::Conflict(size)) => (StatusCode::CONFLICT, format!("{size}\n"), SIZE),
+        Err(Refusal::Inconsistent(why)) => (StatusCode::UNPROCESSABLE_ENTITY, format!("{why}\n"), PLAIN),
+        Err(Refusal::Failed(problem)) => return Err(problem),
+    };
+    let mut response = reply::typed(reply::whole(text.into()), content_type);
+    *response.status_mut() = status;
+    reply::set_text(&mut response, CACHE_CONTROL, "no-store");
+    Ok(response)
+}

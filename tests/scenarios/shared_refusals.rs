@@ -1,0 +1,70 @@
+//! Refusals to sign on nodes that do not sign themselves: what the signing process says, the others show.
+
+use operation::context::Part;
+use operation::signing_state::SigningState;
+use std::time::Duration;
+
+use projector::runtime::decider_lease;
+use schemas::receipt::Refusal;
+use serde_json::Value;
+use services::receipts::shared_refusals::Participant;
+use view_store::lease::LEASE;
+
+use crate::engine::fixed_clock;
+use crate::fed::{Fed, Served};
+use crate::process::{Answer, send};
+
+async fn get(served: &Served, path: &'static str) -> Answer {
+    let address = served.address;
+    tokio::task::spawn_blocking(move || send(address, "GET", path, &[], "")).await.unwrap()
+}
+
+/// Proves that a node which only answers requests shows what the signing node refuses, gives out no checkpoint of a tree that contradicts what was
+/// signed, and is told when that is over; and that a process without the lease is not believed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_only_answers_shows_refusals() {
+    let dir = tempfile::tempdir().unwrap();
+    let fed = Fed::open(dir.path(), fixed_clock(), None).await;
+    let start = || Served::start(&fed.engine, fixed_clock(), None);
+    let (signing, answering) = (start(), start());
+    let participant =
+        |holder: &str, is_signer| Participant { holder: holder.to_owned(), decider_lease: decider_lease("receipts"), is_signer };
+    let (signer, reader) = (participant("signer", true), participant("reader", false));
+    for lease in [signer.decider_lease.as_str(), "trees/seal"] {
+        assert!(fed.engine.store.coordination().lease(lease, "signer", LEASE + Duration::from_secs(60)).await.unwrap());
+    }
+    let exchanged = async || {
+        signer.exchange(&signing.context).await.unwrap();
+        reader.exchange(&answering.context).await.unwrap();
+    };
+    exchanged().await;
+    assert!(!SigningState::of(&answering.context).is_refused());
+
+    SigningState::of(&signing.context).keys().set_refusal(Some(Refusal::Conflict("the log is another one".to_owned())));
+    SigningState::of(&signing.context).refuse_tree("recalls", Some("the changes are others".to_owned()));
+    participant("other", true).exchange(&answering.context).await.unwrap();
+    exchanged().await;
+    let ready = get(&answering, "/readyz").await;
+    let notices = String::from_utf8(ready.body).unwrap();
+    assert_eq!(ready.status, 200);
+    assert!(
+        notices.contains("receipts and checkpoints are not signed") && notices.contains("checkpoints of recalls are not signed"),
+        "{notices}"
+    );
+    assert!(!notices.contains("another one"), "the reason is the operator's");
+    for path in ["/receipts/checkpoint", "/recalls/checkpoint", "/recalls/v1/consistency?from=1"] {
+        let answer = get(&answering, path).await;
+        let problem: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!(answer.status, 503, "{path}: {problem}");
+    }
+    assert_eq!(get(&answering, "/filings/checkpoint").await.status, 404);
+
+    SigningState::of(&signing.context).keys().set_refusal(None);
+    SigningState::of(&signing.context).refuse_tree("recalls", None);
+    exchanged().await;
+    assert_eq!(get(&answering, "/readyz").await.body, b"ready\n");
+    assert_eq!(get(&answering, "/recalls/checkpoint").await.status, 404);
+    signing.stop().await;
+    answering.stop().await;
+    fed.close().await;
+}

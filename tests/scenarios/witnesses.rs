@@ -1,0 +1,166 @@
+//! Two servers of ours, one a log and one its witness: checkpoints get cosignatures, and a rewritten history gets none.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+
+use schemas::hash::Hash32;
+use schemas::note::{KeyType, Note, Signed, VerifierKey};
+use serde_json::{Value, json};
+
+use crate::commands::NOWHERE;
+use crate::engine::{Played, fixed_clock};
+use crate::process::{Server, highwater, run, stdout, wait_for};
+
+/// A witness at an address that outlasts a restart.
+struct Place {
+    address: String,
+    vkey: String,
+}
+
+/// A log whose origins outlast a restart, with the witnesses given.
+fn log(data: &Path, base_url: &str, witness: Option<&Place>, arguments: &[&str]) -> Command {
+    let mut command = highwater(data, base_url, arguments);
+    for service in ["RECEIPTS", "RECALLS"] {
+        command.env(format!("HIGHWATER_SERVICES__{service}__BASE_URL"), format!("https://log.example/{}", service.to_lowercase()));
+    }
+    if let Some(Place { address, vkey }) = witness {
+        command.env("HIGHWATER_CHECKPOINTS__WITNESSES", format!("[{{ vkey = \"{vkey}\", url = \"http://{address}/witness\" }}]"));
+    }
+    command
+}
+
+fn text(server: &Server, path: &str) -> Option<String> {
+    let (status, body) = server.get(path, "")?;
+    (status == 200).then(|| String::from_utf8(body).unwrap())
+}
+
+fn issue(server: &Server, key: &str, number: u64) {
+    let body = json!({ "action": "pay", "agent_id": "a", "inputs": { "number": number }, "outputs": {} }).to_string();
+    wait_for("a receipt", || (server.send("POST", "/receipts/v1/issue", key, &body).status == 201).then_some(()));
+}
+
+/// The newest checkpoint of a service, once it has so many leaves at least and is, or is not, cosigned.
+fn checkpoint(server: &Server, service: &str, size: u64, witness: &VerifierKey, is_cosigned: bool) -> String {
+    wait_for("a checkpoint", || {
+        let note = text(server, &format!("/{service}/checkpoint"))?;
+        let read = Note::parse(&note)?;
+        let fits = match read.signed_by(witness) {
+            Signed::Valid { .. } => is_cosigned,
+            Signed::Absent => !is_cosigned,
+            Signed::Invalid => panic!("a cosignature over another text: {note}"),
+        };
+        (fits && read.checkpoint()?.size >= size).then(|| note.clone())
+    })
+}
+
+/// Proves that a log's checkpoints of receipts and of changes are cosigned by the witness that both configured, that one is served without while
+/// the witness is away and with it later, that `highwater verify --witness` requires what the witness signed, and that a history that was written
+/// again under the same key gets no cosignature.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rewritten_history_is_not_cosigned() {
+    let dir = tempfile::tempdir().unwrap();
+    let directory = |name: &str| {
+        let directory = dir.path().join(name);
+        std::fs::create_dir(&directory).unwrap();
+        directory.join("data")
+    };
+    let (data, forked, witness_data) = (directory("log"), directory("fork"), directory("witness"));
+    let played = Played::start(7, 300, fixed_clock()).await;
+    let base_url = played.base_url.as_str();
+
+    // What the witness needs to know of the log.
+    let key = stdout(log(&data, base_url, None, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
+    let server = Server::ready(log(&data, base_url, None, &["serve"]));
+    issue(&server, &key, 1);
+    issue(&server, &key, 2);
+    stdout(log(&data, base_url, None, &["ingest", "cpsc", "--once"]));
+    let logs = ["receipts", "recalls"].map(|service| {
+        let vkey = wait_for("the log's key", || text(&server, &format!("/{service}/vkey")));
+        assert!(vkey.starts_with(&format!("log.example/{service}+")), "{vkey}");
+        format!("{{ origin = \"log.example/{service}\", vkey = \"{}\" }}", vkey.trim())
+    });
+    assert!(text(&server, "/receipts/checkpoint/cosigned").is_none(), "nobody was asked");
+    assert!(server.terminate().success());
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let witness = || {
+        let mut command = highwater(&witness_data, NOWHERE, &["serve"]);
+        command.env("HIGHWATER_LISTEN", &address).env("HIGHWATER_CHECKPOINTS__WITNESS_NAME", "witness.example/w1");
+        command.env("HIGHWATER_CHECKPOINTS__WITNESS_FOR", format!("[{}]", logs.join(", ")));
+        Server::ready(command)
+    };
+    let witnessing = witness();
+    let place = Place { address: address.clone(), vkey: text(&witnessing, "/witness/vkey").unwrap().trim().to_owned() };
+    let vkey = VerifierKey::parse(&place.vkey, KeyType::Cosignature).unwrap();
+
+    // Cosigned: the first checkpoint, and one that continues it.
+    let server = Server::ready(log(&data, base_url, Some(&place), &["serve"]));
+    let status = |data: &Path| stdout(log(data, base_url, Some(&place), &["status"]));
+    let first = checkpoint(&server, "receipts", 2, &vkey, true);
+    checkpoint(&server, "recalls", 20, &vkey, true);
+    issue(&server, &key, 3);
+    let second = checkpoint(&server, "receipts", 3, &vkey, true);
+    assert_eq!(text(&server, "/receipts/checkpoint/cosigned").as_ref(), Some(&second));
+    let told = server.json("/receipts/v1/consistency?from=2&to=3", "");
+    assert_eq!(told["checkpoint"], json!(second), "wherever the checkpoint is shown");
+    assert!(status(&data).contains("witness witness.example/w1\tof receipts\tcheckpoint 3\tcosigned 3 at "));
+    let behind = |server: &Server| {
+        let metrics = text(server, "/metrics").unwrap();
+        let name = "api_checkpoint_witness_behind_seconds{service=\"receipts\",witness=\"witness.example/w1\"} ";
+        metrics.lines().find_map(|line| line.strip_prefix(name)?.parse::<u64>().ok())
+    };
+    wait_for("the gauge", || behind(&server).filter(|seconds| *seconds == 0));
+
+    let keep = |name: &str, contents: &str| {
+        let file = dir.path().join(name);
+        std::fs::write(&file, contents).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let pubkey = server.json("/receipts/pubkey", "")["publicKeyHex"].as_str().unwrap().to_owned();
+    let verify = |old: &str, new: &str, proof: &Value, witnesses: &[&str]| {
+        let (old, new, proof) = (keep("old", old), keep("new", new), keep("proof", &proof.to_string()));
+        let mut arguments = vec!["verify", "--old", &old, "--new", &new, "--proof", &proof, "--pubkey", &pubkey];
+        witnesses.iter().for_each(|witness| arguments.extend(["--witness", witness]));
+        let output = run(log(&data, base_url, None, &arguments));
+        (output.status.code(), [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat())
+    };
+    let (code, words) = verify(&first, &second, &told, &[&place.vkey]);
+    assert!(code == Some(0) && words.contains("continues: ") && words.contains("cosigned: by witness.example/w1 at 20"), "{words}");
+    assert_eq!(verify(&first, &second, &told, &[]).0, Some(0), "cosignatures are no obstacle");
+    let other = schemas::note::Cosigner::new("witness.example/w2", &[3; 32]).unwrap().verifier().to_string();
+    let (code, words) = verify(&first, &second, &told, &[&place.vkey, &other]);
+    assert!(code == Some(1) && words.contains("NOT VALID: witness.example/w2 did not cosign"), "{words}");
+    assert!(words.contains("1 of 2 witnesses did not cosign"), "{words}");
+    let (code, words) = verify(&first, &second, &told, &["witness.example/w2"]);
+    assert!(code == Some(1) && words.contains("--witness \"witness.example/w2\""), "{words}");
+
+    // Away: nothing waits for it. Back: it goes on.
+    assert!(witnessing.terminate().success());
+    issue(&server, &key, 4);
+    let alone = checkpoint(&server, "receipts", 4, &vkey, false);
+    assert_eq!(text(&server, "/receipts/checkpoint/cosigned").as_ref(), Some(&second));
+    wait_for("the gauge of a witness that is away", || behind(&server).filter(|seconds| *seconds > 0));
+    let reason = wait_for("the reason", || status(&data).lines().find(|line| line.contains("\tbehind: ")).map(str::to_owned));
+    assert!(reason.contains("of receipts\tcheckpoint 4\tcosigned 3 at "), "{reason}");
+    let witnessing = witness();
+    let third = checkpoint(&server, "receipts", 4, &vkey, true);
+    assert!(third.starts_with(&alone));
+    wait_for("the gauge", || behind(&server).filter(|seconds| *seconds == 0));
+    drop(server);
+
+    // Another history under the same key, larger than the first.
+    std::fs::create_dir_all(forked.join("receipt-keys")).unwrap();
+    std::fs::copy(data.join("receipt-keys/first.key"), forked.join("receipt-keys/first.key")).unwrap();
+    let key = stdout(log(&forked, NOWHERE, None, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
+    let server = Server::ready(log(&forked, NOWHERE, Some(&place), &["serve"]));
+    (11..16).for_each(|number| issue(&server, &key, number));
+    let rewritten = checkpoint(&server, "receipts", 5, &vkey, false);
+    wait_for("the refusal", || status(&forked).contains("\tbehind: it answered 422").then_some(()));
+    assert_eq!(checkpoint(&server, "receipts", 5, &vkey, false), rewritten);
+    let proof = server.json("/receipts/v1/consistency?from=4&to=5", "");
+    let (code, words) = verify(&third, &rewritten, &proof, &[&place.vkey]);
+    assert!(code == Some(1) && words.contains("NOT VALID: the proof does not lead"), "{words}");
+    assert!(words.contains("NOT VALID: witness.example/w1 did not cosign"), "{words}");
+    let shown = text(&witnessing, &format!("/witness/{}/checkpoint", Hash32::of(b"log.example/receipts"))).unwrap();
+    assert_eq!(shown, third, "what the witness has seen stays");
+}
