@@ -321,9 +321,9 @@ mod tests {
     const TREE: &str = "receipts";
 
     /// A tree of some leaves, and its checkpoint at any size.
-    struct TreeSize(HashMap<u64, Hash32>);
+    struct TestTree(HashMap<u64, Hash32>);
 
-    impl TreeSize {
+    impl TestTree {
         /// Leaf n is n, from `forked` on something else.
         fn new(size: u64, forked: u64) -> Self {
             let mut stored = HashMap::new();
@@ -357,7 +357,7 @@ mod tests {
     /// Proves that over a remembered checkpoint only that one and larger ones that are proven to hold it are signed.
     #[test]
     fn only_what_continues() {
-        let (tree, fork) = (TreeSize::new(9, 99), TreeSize::new(9, 3));
+        let (tree, fork) = (TestTree::new(9, 99), TestTree::new(9, 3));
         let found = |next: &Checkpoint, proof: Option<Vec<Hash32>>| conflict(&tree.at(5), next, proof.as_deref());
         assert_eq!(found(&tree.at(5), None), None);
         for size in 6..=9 {
@@ -373,7 +373,7 @@ mod tests {
     #[tokio::test]
     async fn it_is_durable_and_compared() {
         let dir = tempfile::tempdir().unwrap();
-        let (memory, tree) = (memory(dir.path()), TreeSize::new(9, 99));
+        let (memory, tree) = (memory(dir.path()), TestTree::new(9, 99));
         let before = memory.find("k").await.unwrap();
         assert_eq!(before, Found::default());
         signed(&memory, &tree.at(5)).await;
@@ -396,7 +396,7 @@ mod tests {
         let kept_in = |dir: &Path| -> Memory {
             Memory::Store(view_store::EmbeddedStore::open(dir, view_store::embedded::Options::default()).unwrap())
         };
-        let (memory, tree) = (kept_in(dir.path()), TreeSize::new(9, 99));
+        let (memory, tree) = (kept_in(dir.path()), TestTree::new(9, 99));
         signed(&memory, &tree.at(5)).await;
         let id = memory.find("k").await.unwrap().remembered.unwrap().id;
         assert_eq!(memory.find("k").await.unwrap().refusal("m", &id, &[]), None);
@@ -409,7 +409,7 @@ mod tests {
     #[tokio::test]
     async fn a_memory_that_is_not_the_one() {
         let dir = tempfile::tempdir().unwrap();
-        let (memory, tree) = (memory(dir.path()), TreeSize::new(9, 99));
+        let (memory, tree) = (memory(dir.path()), TestTree::new(9, 99));
         signed(&memory, &tree.at(5)).await;
         let path = dir.path().join("memory/k.json");
         let text = fs::read_to_string(&path).unwrap();
