@@ -275,7 +275,7 @@ impl Command {
             Self::ReplayRejected => replay_rejected(engine, output).await,
             Self::ReplayParked => {
                 for service in engine.projector.services() {
-                    let taken = service.take_parked().await.map_err(failure)?;
+                    let taken = service.retry_parked().await.map_err(failure)?;
                     let left = service.parked().await.map_err(failure)?;
                     output.note(&format!("{}: {taken} taken again, {left} still parked", service.name()));
                 }
@@ -311,7 +311,13 @@ impl Command {
             }
             Self::Digest { view, history, at } => {
                 wait_caught_up(engine, output).await?;
-                let digest = engine.projector.service(&view).map_err(failure)?.digest(history, at).await.map_err(failure)?;
+                let digest = engine
+                    .projector
+                    .service(&view)
+                    .map_err(failure)?
+                    .digest(history, at.map(schemas::position::Seq))
+                    .await
+                    .map_err(failure)?;
                 output.line(digest.to_string().as_bytes());
                 Ok(())
             }
@@ -344,7 +350,7 @@ async fn assign_all_paid(engine: &Engine, output: &dyn Output) -> Result<(), Fai
 /// Waits until what is in the log is projected.
 async fn wait_caught_up(engine: &Engine, output: &dyn Output) -> Result<(), Failure> {
     let caught_up = async {
-        for topic in projector::heads::fact_topics() {
+        for topic in schemas::topics::fact_topics() {
             engine.wait_projected(topic).await.map_err(|error| Failure(ingest::reason(&*error)))?;
         }
         Ok(())
@@ -408,7 +414,7 @@ async fn replay(engine: &Arc<Engine>, view: &str, output: &dyn Output) -> Result
 
 /// Maps the rejected records again from the bytes that were kept.
 async fn replay_rejected(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure> {
-    for (name, raw) in export::rejected(&engine.parts).await.map_err(failure)? {
+    for (name, raw) in export::read_rejected(&engine.parts).await.map_err(failure)? {
         let stream_of = |upstream: &&'static dyn Upstream| upstream.manifest().streams.iter().find(|stream| stream.name == name);
         let Some((upstream, stream)) = upstreams::ALL.iter().find_map(|upstream| Some((*upstream, stream_of(upstream)?))) else {
             output.note(&format!("{name}: no upstream of this version has this stream"));
@@ -487,7 +493,7 @@ async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn
                 return Err(Failure(refusal.reason().to_owned()));
             }
             // Requests made before the restore were parked: the next key signs what they asked for.
-            let taken = engine.projector.service(TABLES.view.name).map_err(failure)?.take_parked().await.map_err(failure)?;
+            let taken = engine.projector.service(TABLES.view.name).map_err(failure)?.retry_parked().await.map_err(failure)?;
             output.line(next.as_bytes());
             output.note(&format!("the key {next} signs from now on; {taken} parked requests are taken again"));
             Ok(())
@@ -636,7 +642,7 @@ async fn status(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure
         }
         output.line(format!("topic {}\trecords {records}\tlag {lag}", topic.name).as_bytes());
     }
-    for lag in projector::lag::of(&engine.parts).await.map_err(failure)? {
+    for lag in projector::lag::measure(&engine.parts).await.map_err(failure)? {
         output.line(format!("view {}\tlag {}\tseconds {}", lag.view, lag.events, lag.seconds).as_bytes());
     }
     // What the processes that sign the trees refuse, if this is none of them.

@@ -11,7 +11,7 @@ use clap::Args;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use schemas::clock::{Clock, Played};
+use schemas::clock::{Clock, SimulatedClock};
 use simulator::{Options, Simulator, When};
 
 use crate::cli::{Role, address};
@@ -36,7 +36,7 @@ const LOOKS_A_DAY: u32 = 12;
 
 /// Plays the upstreams alone.
 #[derive(Args)]
-#[command(after_help = format!("Played are: {}.", simulator::UPSTREAMS.join(", ")))]
+#[command(after_help = format!("Simulated: {}.", simulator::UPSTREAMS.join(", ")))]
 pub(crate) struct Simulate {
     /// Where to listen; port 0 takes a free one. The address is printed.
     #[arg(long, value_parser = address)]
@@ -100,11 +100,11 @@ pub(crate) async fn simulate(asked: Simulate) -> Result<(), Box<dyn StdError>> {
 pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u64) -> Result<(), Box<dyn StdError>> {
     let server = engine::bind(&config)?;
     let history = History::of(&config, today(config.clock()?));
-    let played = Played::new(snapshot_at(history.next)?, config.clock()?);
+    let played = SimulatedClock::new(snapshot_at(history.next)?, config.clock()?);
     if history.next == history.today {
         played.end();
     }
-    config.set_clock(Clock::Played(played));
+    config.set_clock(Clock::Simulated(played));
     let clock = config.clock()?;
     let simulator = Simulator::new(Options { seed, records, today: history.first, clock, ..Options::default() });
     let (stop, stopping) = tokio::sync::oneshot::channel::<()>();
@@ -190,7 +190,7 @@ impl History {
     }
 
     /// Plays the days before today, then today. Unless all is to be there at once, what comes by the day comes up to the day that is answered.
-    async fn play(mut self, engine: &Arc<Engine>, simulator: &Simulator, played: &Played, is_whole: bool) -> Date {
+    async fn play(mut self, engine: &Arc<Engine>, simulator: &Simulator, played: &SimulatedClock, is_whole: bool) -> Date {
         self.keep();
         let come = if is_whole { self.today } else { self.today.saturating_sub(HELD_BACK_DAYS.days()).max(self.next) };
         let mut day = self.first;
@@ -236,7 +236,7 @@ async fn look(engine: &Arc<Engine>) {
         }
     });
     futures_util::future::join_all(runs).await;
-    for topic in projector::heads::fact_topics() {
+    for topic in schemas::topics::fact_topics() {
         if let Err(error) = engine.wait_projected(topic).await {
             tracing::error!(error = ingest::reason(&*error), "the views do not catch up");
         }

@@ -468,7 +468,7 @@ pub(crate) async fn run(
             Role::Project => &[RECEIPTS.view],
             _ => SERVICES,
         };
-        tasks.spawn(engine.until_stopped(async move { follow::stir(&parts, views).await }));
+        tasks.spawn(engine.until_stopped(async move { follow::wake_readers(&parts, views).await }));
     }
     {
         let (own, ready) = (Arc::clone(&engine), Arc::clone(&ready));
@@ -546,7 +546,7 @@ async fn observe(engine: Arc<Engine>) {
 }
 
 async fn wait_all(engine: &Engine) -> Result<(), Box<dyn StdError + Send + Sync>> {
-    for topic in projector::heads::fact_topics() {
+    for topic in schemas::topics::fact_topics() {
         engine.wait_projected(topic).await?;
     }
     Ok(())

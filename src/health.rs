@@ -61,12 +61,12 @@ impl Health {
                 log: log.map(|why| format!("the log does not answer: {why}")).unwrap_or_default(),
                 store: store.map(|why| format!("the view store does not answer: {why}")).unwrap_or_default(),
                 clock: self.found().clock.clone(),
-                projector: engine.projector.trouble().unwrap_or_default(),
+                projector: engine.projector.stalled_reason().unwrap_or_default(),
             };
             if found.store.is_empty() && clock_asked.is_none_or(|at| at.elapsed() >= CLOCK_ASKED_EVERY) {
                 // What cannot be told now is told the next time.
                 if let Ok(skew_ms) = skew_ms(engine.parts.clock, &*engine.store).await {
-                    projector::metrics::clock_skew(skew_ms);
+                    projector::metrics::set_clock_skew(skew_ms);
                     found.clock = clock_words(skew_ms);
                     clock_asked = Some(Instant::now());
                 }
@@ -113,7 +113,7 @@ async fn answer<E: StdError + 'static>(asked: impl Future<Output = Result<(), E>
 /// How far our clock is ahead of the store's, as far as the time that asking takes lets it be known: 0 where it may be right.
 async fn skew_ms(clock: Clock, store: &dyn ViewStore) -> Result<i64, view_store::Error> {
     // One that stands still is a test's or a demo's, and right by definition.
-    if matches!(clock, Clock::Fixed(_) | Clock::Played(_)) {
+    if matches!(clock, Clock::Fixed(_) | Clock::Simulated(_)) {
         return Ok(0);
     }
     let before = clock.now_ms();

@@ -233,7 +233,7 @@ mod tests {
         let mut stored = HashMap::new();
         for n in 0..size {
             let siblings: Vec<Hash32> = tree::siblings(n).map(|place| stored[&place]).collect();
-            stored.extend(tree::added(n, tree::leaf(&[u8::from(n >= forked), u8::try_from(n).unwrap()]), &siblings));
+            stored.extend(tree::new_hashes(n, tree::leaf(&[u8::from(n >= forked), u8::try_from(n).unwrap()]), &siblings));
         }
         stored
     }

@@ -52,7 +52,7 @@ async fn look(engine: &Engine) -> Result<(Vec<Lag>, Vec<Checkpoint>), projector:
     for view in std::iter::once(&ENGINE_VIEW).chain(SERVICES.iter().copied()) {
         checkpoints.push(engine.store.live(view).await?.checkpoint().await?);
     }
-    Ok((projector::lag::of(&engine.parts).await?, checkpoints))
+    Ok((projector::lag::measure(&engine.parts).await?, checkpoints))
 }
 
 /// What the last look found.

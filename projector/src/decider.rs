@@ -1,13 +1,13 @@
-//! Decides for one service: reads the facts that are there, appends the changes they mean, reads them back, and only then
-//! lets their rows and pages be seen.
+//! Decides for one service: reads new facts, appends the changes that they mean, and reads those back before their rows and feed pages
+//! become visible.
 //!
 //! ```text
 //! facts below the engine's position -> decide -> append -> read back what chains -> apply -> commit with the checkpoint
 //! ```
 //!
-//! Promises: a change is applied once it is read back from the log, in the log's order, and never otherwise. Two deciders at
-//! once do no harm: what does not chain is not there, and the one that lost takes up the other's changes. A crash between any
-//! two steps is healed by reading the change topic from the checkpoint on.
+//! A change is applied only after it was read back from the log, in the order of the log. Two deciders that run at once do no harm: a
+//! reader ignores changes that do not extend the chain, and the decider that lost the race loads the changes of the other. After a crash
+//! between any two steps, the change topic is read again from the checkpoint.
 
 mod apply;
 mod chain;
@@ -21,30 +21,31 @@ use schemas::avro::{self, Encoder};
 use schemas::change::{Change, ChangeKind, Input, Through};
 use schemas::clock::Clock;
 use schemas::event::{Fact, FactKind};
-use schemas::position::{LogOffset, Seq};
+use schemas::position::{LogOffset, PositionError, Seq};
 use schemas::receipt::SigningKeys;
 use schemas::topics::Topic;
 use tokio::task::JoinHandle;
 use view_store::feed::FeedTail;
 use view_store::{Checkpoint, View};
 
-use self::chain::{Decided, Logged, Undone};
+use self::chain::{Decided, Logged, PendingDraft};
 pub use self::parked::ParkedRow;
 use crate::Error;
 use crate::rows::Rows;
 use crate::service::{Draft, Service, SigningCheck, Undecided};
 
-/// Facts decided at once, over all partitions: each is held with all its rows until the batch is committed, one batch later.
+/// The most facts that are decided in one batch, over all partitions. They are held with all their rows until the batch is committed, which
+/// is one batch later.
 const BATCH_FACTS: usize = 500;
-/// Facts decided before other tasks have their turn.
+/// How many facts are decided before other tasks can run.
 const FACTS_BETWEEN_YIELDS: usize = 32;
-/// Bytes of facts read at once, from one partition.
+/// The most bytes of facts that one read returns from a partition.
 const BATCH_BYTES: usize = 4 << 20;
 
 /// A change of service `S`.
 pub type ChangeOf<S> = Change<<S as Service>::Record, <S as Service>::Note>;
 
-/// One service's decider and applier.
+/// Decides for one service and applies its changes.
 pub struct Decider<S: Service> {
     log: Arc<dyn EventLog>,
     engine: Arc<dyn View>,
@@ -54,24 +55,24 @@ pub struct Decider<S: Service> {
     checkpoint: Checkpoint,
     tail: FeedTail,
     rows: Rows,
-    /// Changes of a group that a crash cut: appended, but not yet all of what its input means.
-    cut: Vec<Logged<S>>,
-    /// The engine's checkpoint when nothing more could be decided.
+    /// The changes of a group that a crash interrupted: appended, but not all that its input means.
+    interrupted: Vec<Logged<S>>,
+    /// The engine's checkpoint when there was nothing more to decide.
     idle_at: Option<Checkpoint>,
-    /// Offset up to which the change topic has been read; above the checkpoint's when what stands there does not chain.
-    read_to: LogOffset,
-    /// Keys of parked facts, with the offsets of those facts; later facts of these keys are parked too.
+    /// The offset up to which the change topic has been read. It is above the checkpoint's offset if records there do not extend the chain.
+    read_offset: LogOffset,
+    /// Keys of parked facts, with the offsets of those facts. Later facts of these keys are parked, too.
     parked: HashMap<String, HashSet<i64>>,
-    /// Taking up the view's state did not end: it is taken up again before anything else.
+    /// Whether loading the view's state failed. It is loaded again before anything else.
     is_stale: bool,
-    /// The commit under way: what comes next is decided meanwhile.
+    /// The running commit. The next batch is decided meanwhile.
     committing: Option<JoinHandle<Result<(), view_store::Error>>>,
-    /// Asked before a batch that may make signatures.
+    /// Called before a batch that may create signatures.
     signing_check: Option<Arc<dyn SigningCheck>>,
 }
 
 impl<S: Service> Decider<S> {
-    /// Opens a view where it stands.
+    /// Opens a view and loads its current state.
     ///
     /// # Errors
     /// When the store fails or holds rows that this version cannot read.
@@ -86,9 +87,9 @@ impl<S: Service> Decider<S> {
             checkpoint: Checkpoint::default(),
             tail: FeedTail::empty(),
             rows: Rows::default(),
-            cut: Vec::new(),
+            interrupted: Vec::new(),
             idle_at: None,
-            read_to: LogOffset(0),
+            read_offset: LogOffset(0),
             parked: HashMap::new(),
             is_stale: true,
             committing: None,
@@ -98,13 +99,13 @@ impl<S: Service> Decider<S> {
         Ok(this)
     }
 
-    /// The same, with keys to sign with, and who is asked before a batch that may make signatures.
+    /// Sets the keys that decisions sign with, and the check that is made before a batch that may create signatures.
     #[must_use]
     pub fn with_signing(self, keys: Arc<SigningKeys>, check: Option<Arc<dyn SigningCheck>>) -> Self {
         Self { rows: Rows::signing(keys), signing_check: check, ..self }
     }
 
-    /// Has it looked whether this process may sign, if one of some facts may make a signature.
+    /// Checks whether this process may sign, if deciding any of the facts may create a signature.
     async fn check_signing<'a>(&self, facts: impl IntoIterator<Item = &'a Fact<S::Fact>> + Send) {
         if let Some(check) = &self.signing_check
             && facts.into_iter().any(S::signs)
@@ -113,33 +114,33 @@ impl<S: Service> Decider<S> {
         }
     }
 
-    /// The view this decider writes.
+    /// Returns the view that this decider writes.
     #[must_use]
     pub fn view(&self) -> &Arc<dyn View> {
         &self.view
     }
 
-    /// How far it has come.
+    /// Returns the position up to which this decider has decided and applied.
     #[must_use]
     pub fn checkpoint(&self) -> &Checkpoint {
         &self.checkpoint
     }
 
-    /// How many keys have a parked input.
+    /// Returns how many keys have a parked input.
     #[must_use]
     pub fn parked_keys(&self) -> usize {
         self.parked.len()
     }
 
-    /// Takes up the view's state as stored, forgetting what was not committed.
+    /// Loads the view's state from the store and drops everything that was not committed.
     pub(crate) async fn resume(&mut self) -> Result<(), Error> {
-        // However it ends, the store says what it wrote.
+        // Whether the commit failed or not, the checkpoint in the store says what was written.
         let _ = self.finish_commit().await;
         self.is_stale = true;
         self.checkpoint = self.view.checkpoint().await?;
         self.tail = FeedTail::load(&*self.view, S::FEED, Seq(self.checkpoint.seq)).await?;
         self.rows.clear();
-        self.cut.clear();
+        self.interrupted.clear();
         self.parked.clear();
         for (key, row) in self.parked_rows().await? {
             self.parked.entry(key).or_default().insert(row.input.offset);
@@ -148,7 +149,7 @@ impl<S: Service> Decider<S> {
         Ok(())
     }
 
-    /// Applies what the log has, then decides all facts that are there. Answers whether anything was decided.
+    /// Applies the changes in the log, then decides all new facts. Returns the number of decided facts.
     ///
     /// # Errors
     /// When the log or the store fails.
@@ -156,12 +157,13 @@ impl<S: Service> Decider<S> {
         self.catch_up_with(|_| true).await
     }
 
-    /// The same, telling after each batch how many facts are decided; goes on while that is answered with true.
+    /// Like [`Self::catch_up`], but calls `progress` after each batch with the number of facts decided so far. Stops when `progress`
+    /// returns false.
     ///
     /// # Errors
     /// As [`Self::catch_up`].
     pub async fn catch_up_with(&mut self, progress: impl Fn(u64) -> bool) -> Result<u64, Error> {
-        self.take_up().await?;
+        self.apply_logged_changes().await?;
         let mut decided = 0;
         loop {
             match self.decide_batch().await {
@@ -169,17 +171,17 @@ impl<S: Service> Decider<S> {
                 Ok(facts) => {
                     decided += facts;
                     if !progress(decided) {
-                        self.settle().await?;
+                        self.wait_for_commit().await?;
                         return Ok(decided);
                     }
                 }
                 Err(Error::Overtaken { service }) => {
-                    tracing::warn!(service, "another decider appended changes; taking them up");
+                    tracing::warn!(service, "another decider appended changes, will load them");
                     self.resume().await?;
-                    self.take_up().await?;
+                    self.apply_logged_changes().await?;
                 }
                 Err(error) => {
-                    // What was decided but not committed must not colour the next try.
+                    // Results that were decided but not committed must not influence the next attempt.
                     self.resume().await?;
                     return Err(error);
                 }
@@ -187,20 +189,20 @@ impl<S: Service> Decider<S> {
         }
     }
 
-    /// Applies what the log has, from where the view stands: another decider may have come further than this one knows.
-    pub(crate) async fn take_up(&mut self) -> Result<(), Error> {
+    /// Applies the changes in the log, starting from the stored state of the view: another decider may have advanced it.
+    pub(crate) async fn apply_logged_changes(&mut self) -> Result<(), Error> {
         loop {
             if self.is_stale || self.view.checkpoint().await? != self.checkpoint {
                 self.resume().await?;
             }
-            let taken_up = match self.apply_log(|_| ()).await {
-                Ok(_) => self.complete_cut().await,
+            let result = match self.apply_log(|_| ()).await {
+                Ok(_) => self.complete_interrupted_group().await,
                 Err(error) => Err(error),
             };
-            match taken_up {
+            match result {
                 Err(Error::Overtaken { .. }) => self.resume().await?,
                 Err(error) => {
-                    // What was applied but not committed is not there.
+                    // Changes that were applied but not committed are dropped.
                     self.resume().await?;
                     return Err(error);
                 }
@@ -209,16 +211,16 @@ impl<S: Service> Decider<S> {
         }
     }
 
-    /// A future that ends when facts or changes beyond the checkpoint may be there. Cancel-safe; borrows nothing.
+    /// Returns a future that completes when facts or changes after the checkpoint may exist. Cancel-safe; borrows nothing.
     pub fn waiter(&self) -> impl Future<Output = Result<(), Error>> + Send + use<S> {
         let (log, engine, idle_at) = (Arc::clone(&self.log), Arc::clone(&self.engine), self.idle_at.clone());
-        let offset = LogOffset(self.checkpoint.offset).max(self.read_to);
+        let offset = LogOffset(self.checkpoint.offset).max(self.read_offset);
         async move {
             let Some(mut seen) = idle_at else { return Ok(()) };
             let facts = async {
                 loop {
                     let now = engine.wait_past(&seen).await?;
-                    // Most of what the engine takes in is another service's.
+                    // Most facts that the engine indexes are inputs of other services.
                     if partitions(S::INPUTS).any(|(topic, partition)| now.position(topic, partition) > seen.position(topic, partition)) {
                         return Ok(());
                     }
@@ -232,7 +234,7 @@ impl<S: Service> Decider<S> {
         }
     }
 
-    /// Decides one batch of facts; answers how many were passed (0: nothing is waiting).
+    /// Decides one batch of facts and returns how many it passed; 0 if none are waiting.
     async fn decide_batch(&mut self) -> Result<u64, Error> {
         let engine = self.engine.checkpoint().await?;
         let mut positions = self.checkpoint.clone();
@@ -245,21 +247,21 @@ impl<S: Service> Decider<S> {
             let queue = self.read_facts(topic, *partition, &engine, BATCH_FACTS.div_ceil(waiting.len())).await?;
             queues.push((*topic, *partition, queue));
         }
-        // A run's end is passed only after the facts it covers in every partition; until then its partition waits.
+        // The end of a run is passed only after the facts that it covers in all partitions. Until then its partition waits.
         loop {
             let mut moved = false;
             for (topic, partition, queue) in &mut queues {
                 while let Some((offset, fact)) = queue.front() {
                     if let Some(fact) = fact
                         && fact.kind == FactKind::RunFinished
-                        && !run_is_covered(fact, topic, *partition, &positions)
+                        && !run_is_covered(fact, *topic, *partition, &positions)?
                     {
                         break;
                     }
                     positions.raise_position(topic, *partition, offset.next());
                     moved = true;
                     if let Some((offset, Some(fact))) = queue.pop_front() {
-                        facts.push((Input { topic: topic.name.to_owned(), partition: i32_of(*partition), offset: i64_of(offset.0) }, fact));
+                        facts.push((input_at(*topic, *partition, offset)?, fact));
                     }
                 }
             }
@@ -268,7 +270,7 @@ impl<S: Service> Decider<S> {
             }
         }
         if positions.positions == self.checkpoint.positions {
-            self.settle().await?;
+            self.wait_for_commit().await?;
             self.idle_at = Some(engine);
             return Ok(0);
         }
@@ -281,7 +283,7 @@ impl<S: Service> Decider<S> {
         Ok(passed.max(1))
     }
 
-    /// Reads a partition's facts from the checkpoint to the engine's position; what does not chain is passed as `None`.
+    /// Reads the facts of a partition from the checkpoint to the engine's position. A dropped fact is returned as `None`.
     async fn read_facts(
         &self,
         topic: &'static Topic,
@@ -300,7 +302,7 @@ impl<S: Service> Decider<S> {
             if stored.offset >= end {
                 break;
             }
-            let fact = if dropped.binary_search(&stored.offset.0).is_ok() {
+            let fact = if dropped.binary_search(&stored.offset).is_ok() {
                 None
             } else {
                 Some(S::read(topic, &stored.record.value).map_err(|source| Error::Value { topic: topic.name.to_owned(), source })?)
@@ -314,7 +316,7 @@ impl<S: Service> Decider<S> {
         let mut out: Vec<Decided<S>> = Vec::with_capacity(facts.len());
         for (n, (input, fact)) in facts.iter().enumerate() {
             if n % FACTS_BETWEEN_YIELDS == 0 {
-                // Deciding waits for nothing; others on this thread have their turn.
+                // Deciding never waits; this lets other tasks of the thread run.
                 tokio::task::yield_now().await;
             }
             let group = self.decide_one(fact).await?;
@@ -329,7 +331,7 @@ impl<S: Service> Decider<S> {
         Ok(out)
     }
 
-    async fn decide_one(&mut self, fact: &Fact<S::Fact>) -> Result<Vec<Undone<S>>, Error> {
+    async fn decide_one(&mut self, fact: &Fact<S::Fact>) -> Result<Vec<PendingDraft<S>>, Error> {
         let bare = |event, id: String| Draft { event, id, after: None, before: None, before_seq: 0, before_since: 0, note: None };
         if let Some(run) = &fact.run {
             if fact.kind != FactKind::RunFinished {
@@ -349,7 +351,12 @@ impl<S: Service> Decider<S> {
                 Err(Undecided::Miss) => self.rows.fetch_missing(&*self.view).await?,
                 Err(Undecided::Blocked(reason)) => return Err(Error::Refused(reason)),
                 Err(Undecided::Poison(reason)) => {
-                    tracing::error!(service = S::NAME, key = fact.key, reason, "a fact is parked");
+                    tracing::error!(
+                        service = S::NAME,
+                        key = fact.key,
+                        reason,
+                        "fact parked: decide it again with `highwater replay --parked` after a fix"
+                    );
                     self.parked.entry(fact.key.clone()).or_default();
                     return poison(reason);
                 }
@@ -358,24 +365,32 @@ impl<S: Service> Decider<S> {
     }
 }
 
-/// Whether every other partition has passed the facts that a run's end covers.
-fn run_is_covered<D>(fact: &Fact<D>, topic: &Topic, own: u32, positions: &Checkpoint) -> bool {
-    let Some(run) = &fact.run else { return true };
-    (0..)
-        .zip(&run.ends)
-        .all(|(partition, end)| partition == own || positions.position(topic, partition).0 >= u64::try_from(*end).unwrap_or(0))
+/// Whether every other partition has passed the facts that the end of a run covers.
+fn run_is_covered<D>(fact: &Fact<D>, topic: &'static Topic, own: u32, positions: &Checkpoint) -> Result<bool, Error> {
+    let Some(run) = &fact.run else { return Ok(true) };
+    for (partition, end) in (0..).zip(&run.ends) {
+        let end = LogOffset::try_from(*end).map_err(|source| Error::Position { of: topic.name, source })?;
+        if partition != own && positions.position(topic, partition) < end {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Returns the position of an input as changes record it.
+fn input_at(topic: &'static Topic, partition: u32, offset: LogOffset) -> Result<Input, Error> {
+    let invalid = |source| Error::Position { of: topic.name, source };
+    let partition = i32::try_from(partition).map_err(|_| invalid(PositionError(partition.into())))?;
+    Ok(Input { topic: topic.name.to_owned(), partition, offset: i64::try_from(offset).map_err(invalid)? })
 }
 
 fn partitions(topics: &'static [Topic]) -> impl Iterator<Item = (&'static Topic, u32)> {
     topics.iter().flat_map(|topic| (0..topic.partitions).map(move |partition| (topic, partition)))
 }
 
-fn i64_of(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-fn i32_of(value: u32) -> i32 {
-    i32::try_from(value).unwrap_or(i32::MAX)
+/// Converts a seq to the form that changes contain.
+fn signed_seq<S: Service>(seq: Seq) -> Result<i64, Error> {
+    i64::try_from(seq).map_err(|source| Error::Position { of: S::CHANGES.name, source })
 }
 
 fn value_error<S: Service>(source: avro::Error) -> Error {

@@ -1,4 +1,4 @@
-//! Topics as text and tables: what chains, in log order, for scripts and people.
+//! Exports topics as text and tables, for scripts and people: the records that extend their chains, in log order.
 
 mod parquet;
 
@@ -18,27 +18,27 @@ use serde_json::{Value, json};
 use crate::Error;
 use crate::rebuild::Parts;
 
-/// Records read at once.
+/// The most records that one read returns.
 const BATCH_RECORDS: usize = 1_000;
-/// Bytes read at once.
+/// The most bytes that one read returns.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// How an export is written.
+/// The format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Ndjson,
-    /// RFC 4180, with a header line; nested values as JSON.
+    /// RFC 4180 with a header line; nested values as JSON.
     Csv,
-    /// Apache Parquet, snappy; whole numbers as INT64, the rest as strings, nested values as JSON.
+    /// Apache Parquet with Snappy compression; integers as INT64, other values as strings, nested values as JSON.
     Parquet,
 }
 
 impl Format {
-    /// Names of the formats.
+    /// The names of the formats.
     pub const NAMES: [&'static str; 3] = ["ndjson", "csv", "parquet"];
 
-    /// The format of that name.
+    /// Returns the format with a name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -50,7 +50,8 @@ impl Format {
     }
 }
 
-/// Writes a topic's events to `write` in pieces, until it answers false. Run events, and changes that no feed shows, only with `all`.
+/// Exports the records of a topic: passes them to `write` in pieces, until it returns false. Run events, and changes that no feed contains,
+/// are included only with `all`.
 ///
 /// # Errors
 /// When the log or the store fails, or the topic has no export.
@@ -62,7 +63,7 @@ pub async fn export(
     write: &mut (dyn FnMut(&[u8]) -> bool + Send),
 ) -> Result<(), Error> {
     if topic.kind == TopicKind::Imports {
-        return Err(Error::Refused(format!("topic {} tells of this log alone and has no export", topic.name)));
+        return Err(Error::Refused(format!("topic {} describes this log alone and has no export", topic.name)));
     }
     let mut out: Box<dyn RowWriter + Send + '_> = match format {
         Format::Ndjson => Box::new(Ndjson { write }),
@@ -71,7 +72,7 @@ pub async fn export(
     };
     for partition in 0..topic.partitions {
         let mut from = LogOffset(0);
-        // What is appended while an export runs is not in it.
+        // Records that are appended during the export are not included.
         let end = match topic.kind {
             TopicKind::Facts | TopicKind::Commands => parts.engine.checkpoint().await?.position(topic, partition),
             _ => parts.log.end(topic, partition).await?,
@@ -86,12 +87,12 @@ pub async fn export(
                 _ => Vec::new(),
             };
             from = next;
-            for stored in batch.iter().filter(|stored| stored.offset < end && dropped.binary_search(&stored.offset.0).is_err()) {
+            for stored in batch.iter().filter(|stored| stored.offset < end && dropped.binary_search(&stored.offset).is_err()) {
                 let value = &stored.record.value;
-                let place = Place { topic: topic.name, partition, offset: stored.offset.0 };
+                let position = Position { topic: topic.name, partition, offset: stored.offset };
                 let row = match topic.kind {
-                    TopicKind::Facts | TopicKind::Commands => fact_row(&place, decode(topic, value)?, all),
-                    TopicKind::Rejects => Some(reject_row(&place, decode(topic, value)?)),
+                    TopicKind::Facts | TopicKind::Commands => fact_row(&position, decode(topic, value)?, all),
+                    TopicKind::Rejects => Some(reject_row(&position, decode(topic, value)?)),
                     TopicKind::Imports => None,
                     TopicKind::Changes => {
                         let change: Change<Value, IgnoredAny> = match decode(topic, value) {
@@ -103,7 +104,7 @@ pub async fn export(
                         }
                         seq += 1;
                         hash = avro::datum_hash(topic.name, value).map_err(|source| value_error(topic, source))?;
-                        change_row(&place, change, hash, all)
+                        change_row(&position, change, hash, all)
                     }
                 };
                 if let Some(row) = row
@@ -117,11 +118,11 @@ pub async fn export(
     out.finish()
 }
 
-/// The rejected records by stream, oldest first: when, and the raw bytes. Those cut by the cap are left out.
+/// Returns the rejected records by stream, oldest first: the time and the raw bytes. Records whose raw bytes were truncated are left out.
 ///
 /// # Errors
 /// When the log fails.
-pub async fn rejected(parts: &Parts) -> Result<RejectedByStream, Error> {
+pub async fn read_rejected(parts: &Parts) -> Result<RejectedByStream, Error> {
     let (mut streams, mut from): (RejectedByStream, _) = (BTreeMap::new(), LogOffset(0));
     loop {
         let batch = parts.log.read(&REJECTED, 0, from, BATCH_RECORDS, BATCH_BYTES).await?;
@@ -136,13 +137,13 @@ pub async fn rejected(parts: &Parts) -> Result<RejectedByStream, Error> {
     }
 }
 
-/// Rejected records by stream: when (milliseconds since 1970), and the raw bytes.
+/// Rejected records by stream: when each was rejected (milliseconds since 1970), and its raw bytes.
 pub type RejectedByStream = BTreeMap<String, Vec<(i64, Vec<u8>)>>;
 
-struct Place {
+struct Position {
     topic: &'static str,
     partition: u32,
-    offset: u64,
+    offset: LogOffset,
 }
 
 #[derive(Deserialize)]
@@ -175,15 +176,15 @@ fn bytes<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D
 
 type Row = Vec<(&'static str, Value)>;
 
-fn fact_row(place: &Place, fact: Fact<Value>, all: bool) -> Option<Row> {
+fn fact_row(position: &Position, fact: Fact<Value>, all: bool) -> Option<Row> {
     if fact.kind.is_run() && !all {
         return None;
     }
     let run = fact.run.map(|run| serde_json::to_value(run).unwrap_or(Value::Null)).unwrap_or(Value::Null);
     let mut row = vec![
-        ("topic", json!(place.topic)),
-        ("partition", json!(place.partition)),
-        ("offset", json!(place.offset)),
+        ("topic", json!(position.topic)),
+        ("partition", json!(position.partition)),
+        ("offset", json!(position.offset)),
         ("id", json!(fact.id.to_string())),
         ("kind", json!(fact.kind.as_str())),
         ("key", json!(fact.key)),
@@ -201,14 +202,14 @@ fn fact_row(place: &Place, fact: Fact<Value>, all: bool) -> Option<Row> {
     Some(row)
 }
 
-fn change_row(place: &Place, change: Change<Value, IgnoredAny>, hash: Hash32, all: bool) -> Option<Row> {
+fn change_row(position: &Position, change: Change<Value, IgnoredAny>, hash: Hash32, all: bool) -> Option<Row> {
     if !change.event.is_shown() && !all {
         return None;
     }
     Some(vec![
-        ("topic", json!(place.topic)),
-        ("partition", json!(place.partition)),
-        ("offset", json!(place.offset)),
+        ("topic", json!(position.topic)),
+        ("partition", json!(position.partition)),
+        ("offset", json!(position.offset)),
         ("seq", json!(change.seq)),
         ("hash", json!(hash.to_string())),
         ("prevHash", json!(change.prev_hash.to_string())),
@@ -222,11 +223,11 @@ fn change_row(place: &Place, change: Change<Value, IgnoredAny>, hash: Hash32, al
     ])
 }
 
-fn reject_row(place: &Place, reject: Rejected) -> Row {
+fn reject_row(position: &Position, reject: Rejected) -> Row {
     vec![
-        ("topic", json!(place.topic)),
-        ("partition", json!(place.partition)),
-        ("offset", json!(place.offset)),
+        ("topic", json!(position.topic)),
+        ("partition", json!(position.partition)),
+        ("offset", json!(position.offset)),
         ("upstream", json!(reject.upstream)),
         ("stream", json!(reject.stream)),
         ("reference", json!(reject.reference)),
@@ -236,7 +237,7 @@ fn reject_row(place: &Place, reject: Rejected) -> Row {
     ]
 }
 
-/// Takes rows; answers false when nobody reads any more.
+/// Writes rows. Returns false when the reader is gone.
 trait RowWriter {
     fn row(&mut self, row: Row) -> Result<bool, Error>;
 
@@ -245,7 +246,7 @@ trait RowWriter {
     }
 }
 
-/// Where the bytes go; false when nobody reads any more.
+/// Consumes bytes; returns false when the reader is gone.
 type Sink<'a> = &'a mut (dyn FnMut(&[u8]) -> bool + Send);
 
 struct Ndjson<'a> {
@@ -289,7 +290,7 @@ impl RowWriter for Csv<'_> {
     }
 }
 
-/// A field of RFC 4180: quoted where it must be. Texts that a spreadsheet would run as a formula get an apostrophe.
+/// Appends a field as in RFC 4180, quoted where necessary. Texts that a spreadsheet would evaluate as a formula get a leading apostrophe.
 fn csv_field(value: &Value, out: &mut Vec<u8>) {
     let text = match value {
         Value::String(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{text}"),

@@ -1,4 +1,4 @@
-//! Waiting for topics to grow, for oneself and for those that wait at views which other processes commit to.
+//! Waits for topics to grow: for tasks of this process, and for readers of views that other processes commit to.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use futures_util::future;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use schemas::position::LogOffset;
 use schemas::tables::ViewDef;
-use schemas::topics::Topic;
+use schemas::topics::{self, Topic};
 use view_store::Checkpoint;
 
 use crate::rebuild::Parts;
 use crate::service::Service;
-use crate::{Error, for_each_service, heads};
+use crate::{Error, for_each_service};
 
-/// After log or store failed.
-const ANEW_PAUSE: Duration = Duration::from_secs(1);
-/// Between two times that a view is stirred.
-const STIR_PAUSE: Duration = Duration::from_millis(20);
+/// How long to wait after the log or the store failed.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// The shortest time between two wake-ups of a view.
+const WAKE_PAUSE: Duration = Duration::from_millis(20);
 
-/// A partition, and an offset in it.
+/// A partition and an offset in it.
 type Place = (&'static Topic, u32, LogOffset);
 
-/// Waits until any partition of the topics has more than the checkpoint covers. Cancel-safe.
+/// Waits until a partition of the topics has a record after the checkpoint. Cancel-safe.
 ///
 /// # Errors
 /// When the log fails.
-pub async fn wait_any(log: &Arc<dyn EventLog>, inputs: &[&'static Topic], checkpoint: &Checkpoint) -> Result<(), Error> {
+pub async fn wait_for_any(log: &Arc<dyn EventLog>, inputs: &[&'static Topic], checkpoint: &Checkpoint) -> Result<(), Error> {
     let places = partitions(inputs).map(|(topic, partition)| (topic, partition, checkpoint.position(topic, partition)));
     wait_past(log, places).await.map(|_| ())
 }
@@ -37,7 +37,7 @@ fn partitions(topics: &[&'static Topic]) -> impl Iterator<Item = (&'static Topic
     topics.iter().flat_map(|topic| (0..topic.partitions).map(move |partition| (*topic, partition)))
 }
 
-/// Waits until a partition has more than up to its offset here; answers which.
+/// Waits until a partition has a record after its offset, and returns the index of that partition.
 async fn wait_past(log: &Arc<dyn EventLog>, places: impl Iterator<Item = Place>) -> Result<usize, Error> {
     let waits = places.enumerate().map(|(at, (topic, partition, offset))| async move {
         log.wait_past(topic, partition, offset).await?;
@@ -49,50 +49,54 @@ async fn wait_past(log: &Arc<dyn EventLog>, places: impl Iterator<Item = Place>)
     }
 }
 
-/// Stirs the views of a shared store whenever the log gets something that they will follow: so those that wait there in this process hear of
-/// other processes' commits soon, and the store is seldom asked while nothing happens. Never ends.
-pub async fn stir(parts: &Parts, views: &[&'static ViewDef]) {
-    let is_asked = |view: &ViewDef| parts.store.is_shared() && views.iter().any(|asked| asked.name == view.name);
-    let mut stirring = Vec::new();
-    if is_asked(parts.engine.def()) {
-        stirring.push(stir_one(parts, parts.engine.def(), heads::fact_topics().collect()));
+/// Wakes the readers of views in a shared store whenever the log gets records that the views depend on. Readers in this process thus learn
+/// of other processes' commits quickly, and the store is rarely queried while nothing happens. Never returns.
+pub async fn wake_readers(parts: &Parts, views: &[&'static ViewDef]) {
+    let is_requested = |view: &ViewDef| parts.store.is_shared() && views.iter().any(|requested| requested.name == view.name);
+    let mut wakers = Vec::new();
+    if is_requested(parts.engine.def()) {
+        wakers.push(wake_view(parts, parts.engine.def(), topics::fact_topics().collect()));
     }
     macro_rules! service {
         ($service:ty) => {
-            if is_asked(<$service>::VIEW) {
-                stirring.push(stir_one(parts, <$service>::VIEW, vec![<$service>::CHANGES]));
+            if is_requested(<$service>::VIEW) {
+                wakers.push(wake_view(parts, <$service>::VIEW, vec![<$service>::CHANGES]));
             }
         };
     }
     for_each_service!(service);
-    future::join_all(stirring).await;
+    future::join_all(wakers).await;
     future::pending().await
 }
 
-async fn stir_one(parts: &Parts, def: &'static ViewDef, inputs: Vec<&'static Topic>) {
+async fn wake_view(parts: &Parts, def: &'static ViewDef, inputs: Vec<&'static Topic>) {
     let mut is_warned = false;
     loop {
-        let stirred = async {
+        let waking = async {
             let mut places: Vec<Place> = Vec::new();
             for (topic, partition) in partitions(&inputs) {
                 places.push((topic, partition, parts.log.end(topic, partition).await?));
             }
             is_warned = false;
-            // What came before is under way, for all that is known here.
-            parts.store.live(def).await?.stir();
+            // Records from before this call may not be projected yet.
+            parts.store.live(def).await?.wake();
             loop {
                 let at = wait_past(&parts.log, places.iter().copied()).await?;
-                parts.store.live(def).await?.stir();
+                parts.store.live(def).await?.wake();
                 let (topic, partition, end) = &mut places[at];
                 *end = parts.log.end(topic, *partition).await?;
-                tokio::time::sleep(STIR_PAUSE).await;
+                tokio::time::sleep(WAKE_PAUSE).await;
             }
         };
-        let Err::<Infallible, Error>(error) = stirred.await;
+        let Err::<Infallible, Error>(error) = waking.await;
         if !std::mem::replace(&mut is_warned, true) {
             let error = schemas::reason::reason(&error);
-            tracing::warn!(view = def.name, error, "the log does not tell what comes: other processes' commits are known a second late");
+            tracing::warn!(
+                view = def.name,
+                error,
+                "cannot wait for the log, will retry: commits of other processes are noticed up to a second later"
+            );
         }
-        tokio::time::sleep(ANEW_PAUSE).await;
+        tokio::time::sleep(RETRY_PAUSE).await;
     }
 }

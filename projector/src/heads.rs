@@ -1,7 +1,8 @@
-//! Which facts are there: the fold that keeps the head of every key and drops what does not chain.
+//! Maintains the latest-version index (`heads`): the head of every key of all fact topics. Facts that do not extend their key's chain are
+//! dropped.
 //!
-//! Promise: below the engine view's position of a partition, every fact either extended its key's chain or stands in
-//! `dropped`; so every other reader needs only to skip those. Zombies, repeats and losers of races end here.
+//! Below the position of the engine's view in a partition, every fact has either extended its key's chain or is listed in `dropped`.
+//! Readers only need to skip the dropped ones. Facts of outdated writers, duplicates and losers of races are dropped here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,39 +15,34 @@ use schemas::event::{Fact, FactKind, Run};
 use schemas::key;
 use schemas::position::LogOffset;
 use schemas::tables::{Key, Write};
-use schemas::topics::{self, Topic, TopicKind};
+use schemas::topics::{Topic, fact_topics};
 use schemas::views::engine::{DROPPED, HEADS, HeadRow, RUNS, RunRow};
 use serde::de::IgnoredAny;
 use view_store::View;
 
 use crate::{Error, follow};
 
-/// Facts read at once, from one partition.
+/// The most facts that one read returns from a partition.
 const BATCH_RECORDS: usize = 4_000;
-/// Bytes read at once, from one partition.
+/// The most bytes that one read returns from a partition.
 const BATCH_BYTES: usize = 4 << 20;
-/// Partitions read at once: one at whose end a reader stands costs a question to a broker.
+/// How many partitions are read at the same time. Reading at the end of a partition takes a request to a broker.
 const READS_AT_ONCE: usize = 8;
 
-/// The topics whose records chain per key.
-pub fn fact_topics() -> impl Iterator<Item = &'static Topic> {
-    topics::ALL.iter().filter(|topic| matches!(topic.kind, TopicKind::Facts | TopicKind::Commands))
-}
-
-/// Keeps the heads of all fact topics in the engine's view.
+/// Maintains the heads of all fact topics in the engine's view.
 pub struct Heads {
     log: Arc<dyn EventLog>,
     view: Arc<dyn View>,
 }
 
 impl Heads {
-    /// Over a log and the engine's view.
+    /// Creates the index over a log and the engine's view.
     #[must_use]
     pub fn new(log: Arc<dyn EventLog>, view: Arc<dyn View>) -> Self {
         Self { log, view }
     }
 
-    /// Takes in all that is there; answers how many facts that were.
+    /// Indexes all new facts and returns how many there were.
     ///
     /// # Errors
     /// When the log or the store fails, or holds facts of a newer version.
@@ -54,52 +50,52 @@ impl Heads {
         self.catch_up_while(|| true).await
     }
 
-    /// The same, batch by batch while `may_go_on` says so.
+    /// Like [`Self::catch_up`], but stops between two batches when `may_continue` returns false.
     ///
     /// # Errors
     /// As [`Self::catch_up`].
-    pub async fn catch_up_while(&self, may_go_on: impl Fn() -> bool) -> Result<u64, Error> {
+    pub async fn catch_up_while(&self, may_continue: impl Fn() -> bool) -> Result<u64, Error> {
         let mut checkpoint = self.view.checkpoint().await?;
-        let mut taken = 0;
+        let mut indexed = 0;
         loop {
-            // What one append left in several partitions becomes one commit. A key lies in one partition, so that no fold misses
-            // what another one of the same round has changed; runs are shared.
-            let (mut folded, mut records) = (Folded::default(), 0);
+            // Facts that one append distributed over several partitions are committed together. All facts of a key are in one partition, so
+            // that no partition's batch depends on another one of the same round; only runs are shared.
+            let (mut round, mut records) = (RoundWrites::default(), 0);
             let partitions = fact_topics().flat_map(|topic| (0..topic.partitions).map(move |partition| (topic, partition)));
             let read = |(topic, partition)| self.read(topic, partition, checkpoint.position(topic, partition));
             let mut reads = stream::iter(partitions.map(read).collect::<Vec<_>>()).buffered(READS_AT_ONCE);
             while let Some((topic, partition, batch)) = reads.next().await {
                 let batch = match batch {
-                    // What was read before damage is kept; the next round begins with the damage.
+                    // Facts read before a damaged one are indexed; the next round starts at the damage.
                     Err(_) if records > 0 => break,
                     batch => batch?,
                 };
                 if let Some(last) = batch.last() {
                     checkpoint.raise_position(topic, partition, last.offset.next());
-                    self.fold(topic, partition, &batch, &mut folded).await?;
+                    self.index(topic, partition, &batch, &mut round).await?;
                     records += batch.len();
                 }
             }
-            if records == 0 || !may_go_on() {
-                return Ok(taken);
+            if records == 0 || !may_continue() {
+                return Ok(indexed);
             }
-            taken += records as u64;
-            match self.view.commit(folded.writes()?, &checkpoint).await {
-                // Another projector came further: go on from where it is.
+            indexed += records as u64;
+            match self.view.commit(round.writes()?, &checkpoint).await {
+                // Another projector has advanced the view: continue from its position.
                 Err(view_store::Error::Behind { .. }) => checkpoint = self.view.checkpoint().await?,
                 result => result?,
             }
         }
     }
 
-    /// Ends when there may be more to take in. Cancel-safe.
+    /// Waits until there may be new facts. Cancel-safe.
     ///
     /// # Errors
     /// When the log or the store fails.
     pub async fn wait(&self) -> Result<(), Error> {
         let checkpoint = self.view.checkpoint().await?;
         let inputs: Vec<&'static Topic> = fact_topics().collect();
-        follow::wait_any(&self.log, &inputs, &checkpoint).await
+        follow::wait_for_any(&self.log, &inputs, &checkpoint).await
     }
 
     async fn read(&self, topic: &'static Topic, partition: u32, from: LogOffset) -> (&'static Topic, u32, Result<Vec<Stored>, Error>) {
@@ -107,8 +103,8 @@ impl Heads {
         (topic, partition, batch.map_err(Error::from))
     }
 
-    async fn fold(&self, topic: &'static Topic, partition: u32, batch: &[Stored], folded: &mut Folded) -> Result<(), Error> {
-        // What is no fact at all does not chain either; it is dropped like any other.
+    async fn index(&self, topic: &'static Topic, partition: u32, batch: &[Stored], round: &mut RoundWrites) -> Result<(), Error> {
+        // A record that is not a fact does not extend a chain either and is dropped.
         let facts: Vec<_> =
             batch.iter().map(|stored| avro::decode_borrowed::<Fact<IgnoredAny, &str>>(topic.name, &stored.record.value)).collect();
         let mut places: HashMap<&str, usize> = HashMap::with_capacity(facts.len());
@@ -122,48 +118,48 @@ impl Heads {
         let rows = self.view.get_many(&HEADS, &keys).await?;
         let mut heads = rows.into_iter().map(read_head).collect::<Result<Vec<_>, _>>()?;
         for (stored, fact) in batch.iter().zip(facts) {
-            let next = signed(stored.offset.next());
+            let (offset, next) = (offset_column(topic, stored.offset)?, offset_column(topic, stored.offset.next())?);
             let dropped = |reason: &str| {
-                tracing::warn!(topic = topic.name, partition, offset = stored.offset.0, reason, "a record is dropped");
-                Write::put(&DROPPED, key![topic.name, i64::from(partition), signed(stored.offset)], Bytes::new()).at(next)
+                tracing::warn!(topic = topic.name, partition, offset = stored.offset.0, reason, "record dropped");
+                Write::put(&DROPPED, key![topic.name, i64::from(partition), offset], Bytes::new()).at(next)
             };
             let fact = match fact {
                 Ok(fact) => fact,
-                // A newer version's: passed over here it would be lost for that version, too.
+                // Written by a newer version: if it were dropped here, it would be missing for that version, too.
                 Err(source @ avro::Error::UnknownFingerprint(_)) if stored.record.headers.is_event() => {
                     return Err(Error::Value { topic: topic.name.to_owned(), source });
                 }
                 Err(error) => {
-                    folded.dropped.push(dropped(&error.to_string()));
+                    round.dropped.push(dropped(&error.to_string()));
                     continue;
                 }
             };
             let Some((row, is_changed)) = places.get(fact.key).and_then(|place| heads.get_mut(*place)) else { continue };
             if topic.partition_of(fact.key.as_bytes()) != partition {
-                folded.dropped.push(dropped("it lies in another partition than its key"));
+                round.dropped.push(dropped("it is in another partition than its key"));
                 continue;
             }
             if next <= row.next {
-                // A commit that was cut before its checkpoint has written the head, and before it whatever else this fact means.
+                // An interrupted commit has written this head, and all other rows of the fact before it.
                 continue;
             }
             if !fact.chains(topic.name, &row.head) {
-                folded.dropped.push(dropped("it does not chain"));
+                round.dropped.push(dropped("it does not extend its chain"));
                 continue;
             }
             let gone = matches!(fact.kind, FactKind::Withdrawn | FactKind::Superseded);
             *row = HeadRow { head: fact.head(), gone, observed_at: fact.observed_at, next };
             *is_changed = true;
             if let Some(run) = fact.run {
-                self.run_event(&mut folded.runs, fact.key, fact.kind, fact.observed_at, next, run).await?;
+                self.index_run_event(&mut round.runs, fact.key, fact.kind, fact.observed_at, next, run).await?;
             }
         }
         let changed = keys.into_iter().zip(heads).filter(|(_, (_, is_changed))| *is_changed);
-        folded.heads.extend(changed.map(|(key, (row, _))| Write::put(&HEADS, key, Bytes::from(row.to_bytes())).at(row.next)));
+        round.heads.extend(changed.map(|(key, (row, _))| Write::put(&HEADS, key, Bytes::from(row.to_bytes())).at(row.next)));
         Ok(())
     }
 
-    async fn run_event(
+    async fn index_run_event(
         &self,
         runs: &mut HashMap<String, RunRow>,
         key: &str,
@@ -195,16 +191,16 @@ impl Heads {
     }
 }
 
-/// What one round of facts means.
+/// The writes of one round.
 #[derive(Default)]
-struct Folded {
+struct RoundWrites {
     dropped: Vec<Write>,
     runs: HashMap<String, RunRow>,
     heads: Vec<Write>,
 }
 
-impl Folded {
-    /// Heads last: a head says that the facts up to it have been taken in, with all that they mean.
+impl RoundWrites {
+    /// Heads are written last: a head implies that all other rows of the facts up to it are written.
     fn writes(self) -> Result<Vec<Write>, Error> {
         let mut writes = self.dropped;
         for (name, row) in self.runs {
@@ -216,17 +212,17 @@ impl Folded {
     }
 }
 
-/// A stored head, not changed yet; the default where there is none.
+/// Decodes a stored head, with a flag for changes; the default if there is no row.
 fn read_head(row: Option<Bytes>) -> Result<(HeadRow, bool), view_store::Error> {
     let Some(bytes) = row else { return Ok((HeadRow::default(), false)) };
     let damaged = || view_store::Error::Damaged {
         table: HEADS.name.to_owned(),
-        reason: "a head does not read back: delete the view store, which the log fills again".to_owned(),
+        reason: "a head cannot be decoded: delete the view store, it is rebuilt from the log".to_owned(),
     };
     Ok((HeadRow::from_bytes(&bytes).ok_or_else(damaged)?, false))
 }
 
-/// An offset as a key column.
-fn signed(offset: LogOffset) -> i64 {
-    i64::try_from(offset.0).unwrap_or(i64::MAX)
+/// Converts an offset to a key column.
+fn offset_column(topic: &'static Topic, offset: LogOffset) -> Result<i64, Error> {
+    i64::try_from(offset).map_err(|source| Error::Position { of: topic.name, source })
 }

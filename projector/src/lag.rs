@@ -1,50 +1,50 @@
-//! How far the views are behind the log: facts and commands that they have not passed.
+//! Measures how far views are behind the log: the facts and commands that they have not passed.
 //!
-//! Change topics do not count. What a view has not applied there it has not passed in its inputs either, and what stands at their end
-//! without extending the chain is nothing to wait for.
+//! Change topics are not counted. A change that is not applied belongs to an input that is not passed, and records at their end that do not
+//! extend the chain will never be applied.
 
 use schemas::tables::ViewDef;
-use schemas::topics::Topic;
+use schemas::topics::{self, Topic};
 use schemas::views::engine;
 use view_store::Checkpoint;
 
 use crate::rebuild::Parts;
 use crate::service::Service;
-use crate::{Error, for_each_service, heads};
+use crate::{Error, for_each_service};
 
-/// Bytes read to see when a record was appended.
+/// The most bytes read to see when a record was appended.
 const LOOK_BYTES: usize = 1;
 
-/// A view's distance from the log's end.
+/// The distance of a view from the end of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lag {
-    /// The view.
+    /// The name of the view.
     pub view: &'static str,
-    /// Records that it has not passed, over all partitions of its inputs.
+    /// Records that the view has not passed, over all partitions of its inputs.
     pub events: u64,
-    /// Seconds since the oldest of them was appended; 0 if there is none.
+    /// Seconds since the oldest of those records was appended; 0 if there is none.
     pub seconds: u64,
 }
 
-/// The lag of the engine's view and of every service's.
+/// Returns the lag of the engine's view and of every service's view.
 ///
 /// # Errors
 /// When the log or the store fails.
-pub async fn of(parts: &Parts) -> Result<Vec<Lag>, Error> {
+pub async fn measure(parts: &Parts) -> Result<Vec<Lag>, Error> {
     let checkpoint = parts.engine.checkpoint().await?;
-    let mut lags = vec![behind(parts, engine::VIEW.name, heads::fact_topics(), &checkpoint).await?];
+    let mut lags = vec![measure_view(parts, engine::VIEW.name, topics::fact_topics(), &checkpoint).await?];
     macro_rules! service {
         ($service:ty) => {
             let view: &'static ViewDef = <$service>::VIEW;
             let checkpoint = parts.store.live(view).await?.checkpoint().await?;
-            lags.push(behind(parts, view.name, <$service>::INPUTS.iter(), &checkpoint).await?);
+            lags.push(measure_view(parts, view.name, <$service>::INPUTS.iter(), &checkpoint).await?);
         };
     }
     for_each_service!(service);
     Ok(lags)
 }
 
-async fn behind(
+async fn measure_view(
     parts: &Parts,
     view: &'static str,
     inputs: impl Iterator<Item = &'static Topic>,

@@ -1,9 +1,9 @@
-//! From facts to what readers see: which facts chain ([`heads`]), what they mean for each service ([`decider`]), and the rows
-//! and pages that follow ([`service::Service::apply`]).
+//! Turns facts into what readers see. [`heads`] determines which facts extend their key's chain, [`decider`] what a fact means for each
+//! service, and [`service::Service::apply`] the rows and feed pages that follow.
 //!
-//! Architecture invariants: `decide` and `apply` are pure (no clock, no chance, no network); `apply` reads nothing, so that
-//! applying a change twice changes nothing; what depends on order is decided once and stands in the change. No service
-//! names an upstream.
+//! Architecture invariants: `decide` and `apply` are pure (no clock, no randomness, no network). `apply` reads nothing, so that applying a
+//! change twice changes nothing. Whatever depends on the order of inputs is decided once and recorded in the change. No service names an
+//! upstream.
 
 pub mod decider;
 pub mod export;
@@ -16,6 +16,7 @@ pub mod rows;
 pub mod runtime;
 pub mod service;
 pub mod services;
+pub mod undecided;
 
 /// Why a projector stopped.
 #[derive(Debug, thiserror::Error)]
@@ -27,40 +28,57 @@ pub enum Error {
     /// The store failed.
     #[error("the view store failed")]
     Store(#[from] view_store::Error),
-    /// A value on a topic of ours cannot be read or written.
+    /// A value on one of the engine's topics cannot be read or written.
     #[error("a value of topic {topic} cannot be read or written")]
     Value {
-        /// The topic.
+        /// The topic of the value.
         topic: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: schemas::avro::Error,
     },
-    /// A row is not what this version writes.
+    /// A stored position cannot be read, or a position cannot be stored.
+    #[error("a position of {of} cannot be read or written")]
+    Position {
+        /// The topic or view of the position.
+        of: &'static str,
+        /// The cause.
+        #[source]
+        source: schemas::position::PositionError,
+    },
+    /// The hash in the checkpoint of a view cannot be read.
+    #[error("the checkpoint of view {view} holds no hash of a change: \"{hash}\"")]
+    CheckpointHash {
+        /// The name of the view.
+        view: &'static str,
+        /// The text in place of the hash.
+        hash: String,
+    },
+    /// A row does not have the form that this version writes.
     #[error("a row of table {table} cannot be read")]
     Row {
-        /// The table.
+        /// The table of the row.
         table: &'static str,
-        /// Why.
+        /// The cause.
         #[source]
         source: serde_json::Error,
     },
-    /// A commit ended without an answer: its task was lost.
+    /// The task of a commit ended without a result.
     #[error("a commit of {service} was lost")]
     Lost {
-        /// The service.
+        /// The service whose rows were committed.
         service: &'static str,
-        /// How.
+        /// The cause.
         #[source]
         source: tokio::task::JoinError,
     },
-    /// Another decider appends to the same change topic; this one lets it.
-    #[error("another decider works on {service}")]
+    /// Another decider appended changes of the same service; this one must load them first.
+    #[error("another decider appended changes of {service}")]
     Overtaken {
-        /// The service.
+        /// The service that both decide for.
         service: &'static str,
     },
-    /// What was asked for cannot be done, with the reason.
+    /// The request cannot be executed, for this reason.
     #[error("{0}")]
     Refused(String),
 }

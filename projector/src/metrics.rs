@@ -1,4 +1,4 @@
-//! What projection shows of itself, in the default registry of the process. Labels are services and views: closed sets.
+//! The metrics of the projector, in the default registry of the process. Labels are names of services and views: closed sets.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -13,24 +13,24 @@ use crate::Error;
 use crate::lag;
 use crate::rebuild::Parts;
 
-/// How long a sample waits for the log and the store; longer counts as down.
+/// How long a sample waits for the log and the store. Without an answer by then they count as down.
 const SAMPLE_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// A gauge in the default registry; `None` if the registry refused it, which costs the numbers and not the work.
+/// Registers a gauge with one label; `None` if the registry refuses it, which loses the metric but nothing else.
 fn gauge(name: &str, help: &str, label: &str) -> Option<IntGaugeVec> {
     let gauge = IntGaugeVec::new(Opts::new(name, help), &[label]).ok()?;
     prometheus::register(Box::new(gauge.clone())).ok()?;
     Some(gauge)
 }
 
-/// A counter by service, likewise.
+/// Registers a counter by service; `None` if the registry refuses it.
 fn counter(name: &str, help: &str) -> Option<IntCounterVec> {
     let counter = IntCounterVec::new(Opts::new(name, help), &["service"]).ok()?;
     prometheus::register(Box::new(counter.clone())).ok()?;
     Some(counter)
 }
 
-/// A gauge without labels, likewise.
+/// Registers a gauge without labels; `None` if the registry refuses it.
 fn single(name: &str, help: &str) -> Option<IntGauge> {
     let gauge = IntGauge::new(name, help).ok()?;
     prometheus::register(Box::new(gauge.clone())).ok()?;
@@ -40,32 +40,44 @@ fn single(name: &str, help: &str) -> Option<IntGauge> {
 static DECIDED: LazyLock<Option<IntCounterVec>> =
     LazyLock::new(|| counter("projector_facts_decided_total", "Facts decided by this process, by service"));
 static FAILURES: LazyLock<Option<IntCounterVec>> =
-    LazyLock::new(|| counter("projector_failures_total", "Turns that the log or the store made fail, by service; engine for the heads"));
+    LazyLock::new(|| counter("projector_failures_total", "Failed attempts to advance a view, by service; engine for the heads"));
 static SEQ: LazyLock<Option<IntGaugeVec>> =
     LazyLock::new(|| gauge("projector_change_seq", "Seq of the last change projected, by service", "service"));
 static RECORDED_AT: LazyLock<Option<IntGaugeVec>> = LazyLock::new(|| {
-    gauge("projector_change_recorded_timestamp_seconds", "When that change was recorded, in seconds since 1970", "service")
+    gauge(
+        "projector_change_recorded_timestamp_seconds",
+        "When the last projected change was recorded, by service, in seconds since 1970",
+        "service",
+    )
 });
 static PARKED: LazyLock<Option<IntGaugeVec>> =
     LazyLock::new(|| gauge("projector_parked_keys", "Keys with an input that could not be decided, by service", "service"));
 static LAG_EVENTS: LazyLock<Option<IntGaugeVec>> =
     LazyLock::new(|| gauge("projector_lag_events", "Records in a view's input topics that it has not passed, by view", "view"));
-static LAG_SECONDS: LazyLock<Option<IntGaugeVec>> =
-    LazyLock::new(|| gauge("projector_lag_seconds", "Seconds since the oldest of them was appended, by view; 0 without lag", "view"));
+static LAG_SECONDS: LazyLock<Option<IntGaugeVec>> = LazyLock::new(|| {
+    gauge(
+        "projector_lag_seconds",
+        "Seconds since the oldest record that a view has not passed was appended, by view; 0 without lag",
+        "view",
+    )
+});
 static LOG_UP: LazyLock<Option<IntGauge>> =
-    LazyLock::new(|| single("engine_log_up", "Whether the log answered when it was last asked (1) or not (0)"));
+    LazyLock::new(|| single("engine_log_up", "Whether the log answered the last query (1) or not (0)"));
 static STORE_UP: LazyLock<Option<IntGauge>> =
-    LazyLock::new(|| single("engine_store_up", "Whether the view store answered when it was last asked (1) or not (0)"));
+    LazyLock::new(|| single("engine_store_up", "Whether the view store answered the last query (1) or not (0)"));
 static CLOCK_SKEW: LazyLock<Option<Gauge>> = LazyLock::new(|| {
-    let gauge =
-        Gauge::new("engine_clock_skew_seconds", "How far this node's clock is ahead of the view store's; below 0 if behind").ok()?;
+    let gauge = Gauge::new(
+        "engine_clock_skew_seconds",
+        "Seconds by which this node's clock is ahead of the view store's; negative if it is behind",
+    )
+    .ok()?;
     prometheus::register(Box::new(gauge.clone())).ok()?;
     Some(gauge)
 });
 
-/// What is shown here, for the table of metrics.
+/// Returns the descriptions of all metrics in this module, for the table of metrics.
 #[must_use]
-pub fn described() -> Vec<Desc> {
+pub fn descriptions() -> Vec<Desc> {
     fn of<C: Collector>(metric: &Option<C>) -> Vec<Desc> {
         metric.iter().flat_map(Collector::desc).cloned().collect()
     }
@@ -83,8 +95,8 @@ fn i64_of(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// Shows how far a service has come, and what it did on the way.
-pub(crate) fn projected(service: &'static str, checkpoint: &Checkpoint, decided: u64, parked: usize) {
+/// Records a service's position and the number of facts decided since the last call.
+pub(crate) fn record_progress(service: &'static str, checkpoint: &Checkpoint, decided: u64, parked: usize) {
     set(&SEQ, service, i64_of(checkpoint.seq));
     set(&RECORDED_AT, service, checkpoint.recorded_at_ms / 1_000);
     set(&PARKED, service, i64_of(parked as u64));
@@ -93,26 +105,26 @@ pub(crate) fn projected(service: &'static str, checkpoint: &Checkpoint, decided:
     }
 }
 
-/// Forgets what only the process that decides for a service keeps current.
-pub(crate) fn not_ours(service: &'static str) {
+/// Clears the metrics that only the process which decides for a service maintains.
+pub(crate) fn clear_parked(service: &'static str) {
     set(&PARKED, service, 0);
 }
 
-/// Shows how far this node's clock is ahead of the view store's.
-pub fn clock_skew(skew_ms: i64) {
+/// Records how far this node's clock is ahead of the view store's clock, in milliseconds.
+pub fn set_clock_skew(skew_ms: i64) {
     if let Some(gauge) = CLOCK_SKEW.as_ref() {
         gauge.set(skew_ms as f64 / 1_000.0);
     }
 }
 
-/// Counts a turn that failed.
-pub(crate) fn failed(service: &str) {
+/// Counts a failed attempt to advance a view.
+pub(crate) fn count_failure(service: &str) {
     if let Some(counter) = FAILURES.as_ref() {
         counter.with_label_values(&[service]).inc();
     }
 }
 
-/// Asks the log and the store, and shows whether they answer and how far the views lag. What does not answer in time is down.
+/// Queries the log and the store, and records whether they answer and how far the views lag.
 pub async fn sample(parts: &Parts) {
     let log = tokio::time::timeout(SAMPLE_TIME_MAX, async {
         for topic in topics::ALL {
@@ -131,16 +143,16 @@ pub async fn sample(parts: &Parts) {
     if !(log && store) {
         return;
     }
-    match tokio::time::timeout(SAMPLE_TIME_MAX, lag::of(parts)).await {
+    match tokio::time::timeout(SAMPLE_TIME_MAX, lag::measure(parts)).await {
         Ok(Ok(lags)) => {
             for lag in lags {
                 set(&LAG_EVENTS, lag.view, i64_of(lag.events));
                 set(&LAG_SECONDS, lag.view, i64_of(lag.seconds));
             }
         }
-        // A view that a rebuild replaced meanwhile is asked next time.
+        // The view was replaced by a rebuild during the query; the next sample includes it.
         Ok(Err(Error::Store(view_store::Error::Gone { .. }))) => {}
-        Ok(Err(error)) => tracing::warn!(error = reason(&error), "the lag cannot be told"),
-        Err(_) => tracing::warn!("the lag cannot be told in time"),
+        Ok(Err(error)) => tracing::warn!(error = reason(&error), "cannot measure the lag"),
+        Err(_) => tracing::warn!("measuring the lag timed out"),
     }
 }

@@ -1,6 +1,6 @@
-//! Rebuilding a view beside the live one: applying all changes again, deciding all facts again, and digests of what is there.
+//! Rebuilds a view next to the live one: applies all changes again, or decides all facts again. Also computes digests of views.
 //!
-//! Promise: readers go on reading the live rows until the new ones are complete; the swap leaves no gap, and no cursor is lost.
+//! Readers see the live rows until the new ones are complete. The swap leaves no gap, and all cursors remain valid.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use event_log::EventLog;
 use schemas::clock::Clock;
 use schemas::hash::Hash32;
-use schemas::position::LogOffset;
+use schemas::position::{LogOffset, Seq};
 use schemas::receipt::SigningKeys;
 use schemas::tables::{Datum, Key, Table, TableKind};
 use tokio::sync::Mutex;
@@ -21,28 +21,28 @@ use crate::Error;
 use crate::decider::Decider;
 use crate::service::{Service, SigningCheck};
 
-/// Told of progress: done, in all.
+/// Called with the progress of a long operation: the amount done, and the total.
 pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
-/// Rows compared at once.
+/// The number of rows that are read at once to compare them.
 const COMPARE_ROWS: usize = 1_000;
-/// Differences appended at once.
-const CONVERGE_CHANGES: usize = 2_000;
+/// The number of differences that are appended at once.
+const APPENDED_CHANGES_MAX: usize = 2_000;
 
-/// What a rebuild works with.
+/// The parts of the engine that a rebuild needs.
 #[derive(Clone)]
 pub struct Parts {
-    /// The log.
+    /// The event log.
     pub log: Arc<dyn EventLog>,
-    /// The store.
+    /// The view store.
     pub store: Arc<dyn ViewStore>,
     /// The engine's view.
     pub engine: Arc<dyn View>,
-    /// The clock.
+    /// The clock of the engine.
     pub clock: Clock,
-    /// The keys that receipts are signed with, where this process decides.
+    /// The keys that receipts are signed with, if this process decides.
     pub keys: Arc<SigningKeys>,
-    /// Asked before a batch of facts is decided that may make signatures; `None` where nothing else signs with these keys.
+    /// Called before a batch of facts that may create signatures; `None` if no other process signs with these keys.
     pub signing_check: Option<Arc<dyn SigningCheck>>,
 }
 
@@ -53,49 +53,49 @@ impl Parts {
     }
 }
 
-/// Applies all changes of a service again into a new generation and swaps it in. Answers how many changes that were.
+/// Applies all changes of a service again to a new generation of its view and swaps it in. Returns the number of applied changes.
 ///
 /// # Errors
 /// When the log or the store fails.
 pub async fn replay<S: Service>(parts: &Parts, live: &Mutex<Decider<S>>, progress: &Progress) -> Result<u64, Error> {
     let view = parts.store.begin_rebuild(S::VIEW).await?;
-    let mut beside: Decider<S> = parts.open(view).await?;
+    let mut rebuilt: Decider<S> = parts.open(view).await?;
     let total = parts.log.end(S::CHANGES, 0).await?.0;
-    // Most of the way beside the live decider, the rest while it waits.
-    let applied = beside.apply_log(|applied| progress(applied, total)).await?;
+    // Most changes are applied while the live decider runs, the remaining ones while it waits.
+    let applied = rebuilt.apply_log(|applied| progress(applied, total)).await?;
     let mut guard = live.lock().await;
-    // Another process may have decided since this one did.
-    guard.take_up().await?;
-    let applied = applied + beside.apply_log(|_| ()).await?;
-    // Positions of facts that meant nothing stand in no change; the live decider knows them.
-    beside.adopt_positions(&guard).await?;
-    beside.resume().await?;
-    parts.store.swap(beside.view()).await?;
-    *guard = beside;
+    // Another process may have decided since this decider last read the log.
+    guard.apply_logged_changes().await?;
+    let applied = applied + rebuilt.apply_log(|_| ()).await?;
+    // The positions of facts without changes are not in the change topic; the live decider knows them.
+    rebuilt.adopt_positions(&guard).await?;
+    rebuilt.resume().await?;
+    parts.store.swap(rebuilt.view()).await?;
+    *guard = rebuilt;
     progress(applied, applied);
     Ok(applied)
 }
 
-/// Decides all facts of a service again by the rules of this version, appends what differs from the records as they stand as
-/// changes, and renews the decision state. Answers how many changes were appended.
+/// Decides all facts of a service again with the rules of this version, appends the differences from the current records as changes, and
+/// updates the decision state. Returns the number of appended changes.
 ///
 /// # Errors
 /// When the log or the store fails, and for a service whose decisions are final.
 pub async fn redecide<S: Service>(parts: &Parts, live: &Mutex<Decider<S>>, progress: &Progress) -> Result<u64, Error> {
     if S::FINAL {
-        return Err(Error::Refused(format!("{} is never decided again: what it decided was signed and given out", S::NAME)));
+        return Err(Error::Refused(format!("{} cannot be decided again: its decisions are signed and published", S::NAME)));
     }
     let scratch = Scratch::new(S::CHANGES.name);
     let view = parts.store.begin_rebuild(S::VIEW).await?;
-    let beside_parts = Parts { log: Arc::new(scratch.over(Arc::clone(&parts.log))), ..parts.clone() };
-    let mut beside: Decider<S> = beside_parts.open(view).await?;
+    let rebuild_parts = Parts { log: Arc::new(scratch.wrap(Arc::clone(&parts.log))), ..parts.clone() };
+    let mut rebuilt: Decider<S> = rebuild_parts.open(view).await?;
     let mut total = 0;
     for topic in S::INPUTS {
         for partition in 0..topic.partitions {
             total += parts.log.end(topic, partition).await?.0;
         }
     }
-    beside
+    rebuilt
         .catch_up_with(|decided| {
             progress(decided, total);
             true
@@ -103,22 +103,22 @@ pub async fn redecide<S: Service>(parts: &Parts, live: &Mutex<Decider<S>>, progr
         .await?;
     let mut guard = live.lock().await;
     guard.catch_up().await?;
-    beside.catch_up().await?;
+    rebuilt.catch_up().await?;
     let mut appended = 0;
     for table in std::iter::once(S::RECORDS).chain(S::DECISION_TABLES.iter().copied().filter(|table| *table != S::RECORDS)) {
-        appended += converge::<S>(table, &mut guard, &**beside.view()).await?;
+        appended += append_differences::<S>(table, &mut guard, &**rebuilt.view()).await?;
     }
     progress(total, total);
     Ok(appended)
 }
 
-/// Appends the changes that turn the rows of a table into those of another view; answers how many.
-async fn converge<S: Service>(table: &'static Table, live: &mut Decider<S>, wanted: &dyn View) -> Result<u64, Error> {
-    // Changes only touch rows that have been compared already, so the live rows can be read while they are appended.
+/// Appends the changes that turn the rows of a table into those of another view, and returns how many.
+async fn append_differences<S: Service>(table: &'static Table, live: &mut Decider<S>, wanted: &dyn View) -> Result<u64, Error> {
+    // Changes only affect rows that were compared already, so that the live rows can be read while changes are appended.
     let view = Arc::clone(live.view());
     let (mut old, mut new) = (Rows::new(table, &*view).await?, Rows::new(table, wanted).await?);
     let (mut drafts, mut appended) = (Vec::new(), 0);
-    let wrong = |source| Error::Row { table: table.name, source };
+    let row_error = |source| Error::Row { table: table.name, source };
     loop {
         let order = match (old.first(), new.first()) {
             (None, None) => break,
@@ -132,12 +132,12 @@ async fn converge<S: Service>(table: &'static Table, live: &mut Decider<S>, want
         let (before, after) = (before.map(|(_, value)| value), after.map(|(_, value)| value));
         if table == S::RECORDS {
             let Some(Datum::Text(id)) = key.first() else { continue };
-            let read = |row: Option<Bytes>| row.map(|value| S::read_row(&value)).transpose().map_err(wrong);
+            let read = |row: Option<Bytes>| row.map(|value| S::read_row(&value)).transpose().map_err(row_error);
             drafts.extend(S::difference(id, read(before)?, read(after)?.map(|(record, _, _)| record)));
         } else if before != after {
-            drafts.extend(S::remember(table, &key, after.as_ref()).map_err(wrong)?);
+            drafts.extend(S::remember(table, &key, after.as_ref()).map_err(row_error)?);
         }
-        if drafts.len() >= CONVERGE_CHANGES {
+        if drafts.len() >= APPENDED_CHANGES_MAX {
             appended += drafts.len() as u64;
             live.append_drafts(std::mem::take(&mut drafts)).await?;
         }
@@ -147,7 +147,7 @@ async fn converge<S: Service>(table: &'static Table, live: &mut Decider<S>, want
     Ok(appended)
 }
 
-/// The rows of a table, a page at a time.
+/// The rows of a table, read page by page.
 struct Rows {
     scan: Box<dyn Scan>,
     page: VecDeque<(Key, Bytes)>,
@@ -172,17 +172,18 @@ impl Rows {
     }
 }
 
-/// The digest of a service's records (`history`: of all its rows, as stored), at a seq or as they stand.
+/// Returns the digest of a service's current records, or, with `history`, of all its rows as stored; `at` is the seq up to which changes
+/// count.
 ///
 /// # Errors
-/// When the store fails, or the seq lies beyond the view.
-pub async fn digest<S: Service>(view: &dyn View, history: bool, at: Option<u64>) -> Result<Hash32, Error> {
+/// When the store fails, or the seq is beyond the view.
+pub async fn digest<S: Service>(view: &dyn View, history: bool, at: Option<Seq>) -> Result<Hash32, Error> {
     let checkpoint = view.checkpoint().await?;
-    let at = at.unwrap_or(checkpoint.seq);
-    if at > checkpoint.seq {
-        return Err(Error::Refused(format!("seq {at} is beyond the view's {}", checkpoint.seq)));
+    let at = at.unwrap_or(Seq(checkpoint.seq));
+    if at.0 > checkpoint.seq {
+        return Err(Error::Refused(format!("seq {} is beyond the view's {}", at.0, checkpoint.seq)));
     }
-    let at = i64::try_from(at).unwrap_or(i64::MAX);
+    let at = i64::try_from(at).map_err(|source| Error::Position { of: S::VIEW.name, source })?;
     let mut hasher = Hasher::default();
     for table in S::VIEW.tables {
         let current = table.kind == TableKind::Current;
@@ -207,7 +208,7 @@ pub async fn digest<S: Service>(view: &dyn View, history: bool, at: Option<u64>)
     Ok(hasher.finish())
 }
 
-/// The record that stood at `at`, as its digest sees it.
+/// Returns the version of a record at a seq, in the form that its digest covers.
 async fn record_at<S: Service>(view: &dyn View, key: &Key, value: Bytes, at: i64) -> Result<Option<Bytes>, Error> {
     let (_, seq, _) = S::read_row(&value).map_err(|source| Error::Row { table: S::RECORDS.name, source })?;
     if seq <= at {
@@ -247,8 +248,8 @@ impl Hasher {
     }
 }
 
-/// Stands in for the change topic while a service is decided again: changes are kept here until the records are compared,
-/// and every other topic is the real log's.
+/// Replaces the change topic while a service is decided again: its changes are held in memory until the records are compared. All other
+/// topics are those of the real log.
 struct Scratch {
     topic: &'static str,
     changes: tokio::sync::Mutex<Vec<event_log::Stored>>,
@@ -259,7 +260,7 @@ impl Scratch {
         Self { topic, changes: Mutex::new(Vec::new()) }
     }
 
-    fn over(self, log: Arc<dyn EventLog>) -> ScratchLog {
+    fn wrap(self, log: Arc<dyn EventLog>) -> ScratchLog {
         ScratchLog { scratch: self, log, base: std::sync::atomic::AtomicU64::new(0) }
     }
 }
@@ -267,7 +268,7 @@ impl Scratch {
 struct ScratchLog {
     scratch: Scratch,
     log: Arc<dyn EventLog>,
-    /// Offset of the first change kept: those read back are forgotten.
+    /// Offset of the first change that is held. Changes are dropped after they were read back.
     base: std::sync::atomic::AtomicU64,
 }
 
@@ -275,7 +276,7 @@ struct ScratchLog {
 impl EventLog for ScratchLog {
     async fn append(&self, batch: Vec<event_log::Append>) -> Result<Vec<LogOffset>, event_log::Error> {
         let mut changes = self.scratch.changes.lock().await;
-        // The decider reads each batch back before it appends the next; only the newest batch is kept.
+        // The decider reads each batch back before it appends the next one; therefore only the newest batch is held.
         let base = self.base.load(std::sync::atomic::Ordering::Relaxed) + changes.len() as u64;
         self.base.store(base, std::sync::atomic::Ordering::Relaxed);
         *changes =

@@ -1,4 +1,4 @@
-//! The rows a decision sees: those of the store, as the decisions before it in the same batch changed them.
+//! The rows that a decision sees: those of the store, with the writes of the preceding decisions of the same batch.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,39 +11,39 @@ use serde::de::DeserializeOwned;
 use view_store::View;
 
 use crate::Error;
-use crate::service::Undecided;
+use crate::undecided::Undecided;
 
-/// Rows by table and key; `None` for a row that is not there.
+/// Rows by table and key; `None` for a row that does not exist.
 type Known = HashMap<&'static str, HashMap<Key, Option<Bytes>>>;
 
-/// Rows at hand. A row that is not at hand is noted and fetched before the decision is asked again, so that `decide` stays
-/// pure and a batch costs few round trips.
+/// A cache of rows for decisions. A missing row is recorded and fetched before the decision is repeated, so that `decide` remains pure and
+/// a batch needs few round trips.
 #[derive(Default)]
 pub struct Rows {
     known: Known,
-    /// Those of the batch before, which is being committed.
+    /// The rows of the previous batch, which is being committed.
     committing: Known,
     missing: Vec<(&'static Table, Key)>,
     keys: Arc<SigningKeys>,
 }
 
 impl Rows {
-    /// No rows yet, and the keys that decisions may sign with: what is signed follows from key and text alone.
+    /// Creates an empty cache with the keys that decisions may sign with. A signature depends on nothing but key and text.
     #[must_use]
     pub fn signing(keys: Arc<SigningKeys>) -> Self {
         Self { keys, ..Self::default() }
     }
 
-    /// The keys that decisions may sign with.
+    /// Returns the keys that decisions may sign with.
     #[must_use]
     pub fn keys(&self) -> &SigningKeys {
         &self.keys
     }
 
-    /// One row.
+    /// Returns a row.
     ///
     /// # Errors
-    /// [`Undecided::Miss`] when it is not at hand.
+    /// [`Undecided::Miss`] if the row has not been fetched.
     pub fn get(&mut self, table: &'static Table, key: &Key) -> Result<Option<Bytes>, Undecided> {
         match self.known(table, key) {
             Some(row) => Ok(row.clone()),
@@ -58,22 +58,22 @@ impl Rows {
         [&self.known, &self.committing].into_iter().find_map(|known| known.get(table.name)?.get(key))
     }
 
-    /// One row read as JSON.
+    /// Returns a row decoded from JSON.
     ///
     /// # Errors
-    /// As [`Self::get`]; a row that cannot be read poisons the decision.
+    /// [`Undecided::Miss`] if the row has not been fetched; [`Undecided::Poison`] if it cannot be decoded.
     pub fn get_json<T: DeserializeOwned>(&mut self, table: &'static Table, key: &Key) -> Result<Option<T>, Undecided> {
         self.get(table, key)?
             .map(|row| serde_json::from_slice(&row).map_err(|error| Undecided::Poison(format!("row of {}: {error}", table.name))))
             .transpose()
     }
 
-    /// Takes in what a decision wrote to a table that decisions read.
+    /// Stores a write of a decision to a table that decisions read.
     pub fn write(&mut self, write: Write) {
         self.known.entry(write.table.name).or_default().insert(write.key, write.value);
     }
 
-    /// Fetches rows that will be needed and are not at hand.
+    /// Fetches rows that will be needed and are not in the cache.
     ///
     /// # Errors
     /// When the store fails.
@@ -95,12 +95,12 @@ impl Rows {
         Ok(())
     }
 
-    /// What decisions found missing.
+    /// Returns the rows that decisions found missing, and forgets them.
     pub fn take_missing(&mut self) -> Vec<(&'static Table, Key)> {
         std::mem::take(&mut self.missing)
     }
 
-    /// Fetches what decisions found missing.
+    /// Fetches the rows that decisions found missing.
     ///
     /// # Errors
     /// When the store fails.
@@ -109,12 +109,12 @@ impl Rows {
         self.fetch(view, missing).await
     }
 
-    /// What is known so far is being committed. What was before is in the store, and forgotten.
+    /// Marks the cached rows as being committed. Those of the previous commit are in the store and are dropped.
     pub fn committing(&mut self) {
         self.committing = std::mem::take(&mut self.known);
     }
 
-    /// Forgets everything: the store has it now.
+    /// Drops all rows: the store has them now.
     pub fn clear(&mut self) {
         self.known.clear();
         self.committing.clear();

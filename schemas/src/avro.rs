@@ -1,8 +1,9 @@
-//! Values as bytes: Avro datums, framed as single objects (C3 01 and the schema's Rabin fingerprint). What a log on Kafka frames otherwise for
-//! its readers it frames so for us.
+//! Encodes values as Avro datums, framed as single objects (C3 01 and the Rabin fingerprint of the schema). The Kafka log uses another
+//! framing for its readers and converts it to this one for the engine.
 //!
-//! Promise: a value is read with the schema it was written with, found by its fingerprint among all versions kept here and those
-//! learnt from a registry, so that old logs, and what newer nodes write, stay readable; fields that a newer schema added take their defaults.
+//! A value is read with the schema that it was written with. The schema is found by its fingerprint among all versions in this crate and
+//! those learned from a schema registry, so that old logs, and values that newer nodes write, remain readable. Fields that a newer schema
+//! added take their defaults.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, PoisonError, RwLock};
@@ -22,7 +23,7 @@ pub struct SchemaText {
     pub json: &'static str,
 }
 
-/// Every schema version, the current one of each topic first; older ones (`<topic>.v<n>.avsc`) follow.
+/// Every schema version: the current one of each topic first, then the older ones (`<topic>.v<n>.avsc`).
 pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "awards", json: include_str!("../avro/awards.avsc") },
     SchemaText { topic: "filings", json: include_str!("../avro/filings.avsc") },
@@ -61,22 +62,22 @@ pub const ALL: &[SchemaText] = &[
     SchemaText { topic: "changes.payments", json: include_str!("../avro/changes.payments.v1.avsc") },
 ];
 
-/// The CRC-64-AVRO of a schema's canonical form, little endian, as it stands in a frame.
+/// The CRC-64-AVRO of a schema's canonical form, little endian, as framed values contain it.
 pub type Fingerprint = [u8; 8];
 
-/// What a framed value begins with.
+/// The first bytes of a framed value.
 const FRAME: [u8; 2] = [0xc3, 0x01];
-/// Schemas that a process learns at most: each is kept for good.
-const LEARNT_MAX: usize = 1_000;
+/// The most schemas that a process learns. A learned schema is never forgotten.
+const MAX_LEARNED_SCHEMAS: usize = 1_000;
 
 impl SchemaText {
-    /// Its fingerprint; `None` if the text is no schema.
+    /// Returns the fingerprint of the schema; `None` if the text is not a valid schema.
     #[must_use]
     pub fn fingerprint(&self) -> Option<Fingerprint> {
         self.json.parse::<Schema>().ok().map(|schema| *schema.rabin_fingerprint())
     }
 
-    /// Its CRC-64-AVRO fingerprint, as [`fingerprint_hex`] prints it; `None` if the text is no schema.
+    /// Returns the CRC-64-AVRO fingerprint as [`fingerprint_hex`] formats it; `None` if the text is not a valid schema.
     #[must_use]
     pub fn fingerprint_hex(&self) -> Option<String> {
         self.json.parse::<Schema>().ok().map(|schema| hex_of(&schema))
@@ -90,23 +91,23 @@ pub enum Error {
     /// The topic has no schema.
     #[error("topic {0} has no schema")]
     NoSchema(String),
-    /// The bytes begin with no framing known here.
+    /// The value has no known framing.
     #[error("the value of {0} bytes is not framed as Avro")]
     NotFramed(usize),
-    /// The fingerprint belongs to no schema kept here.
+    /// No known schema has the fingerprint.
     #[error("no schema has the fingerprint {0:016x}")]
     UnknownFingerprint(u64),
-    /// The value is of another topic.
+    /// The value belongs to another topic.
     #[error("the value is a {found}, not a {expected}")]
     OtherTopic {
-        /// The record's name.
+        /// The full name of the value's record.
         found: String,
-        /// What the topic holds.
+        /// The full name of the record that the topic holds.
         expected: String,
     },
-    /// A schema that was to be learnt is none, or there are too many.
+    /// A schema could not be learned: it is not valid, or too many were learned already.
     #[error("{0}")]
-    NotLearnt(String),
+    NotLearned(String),
     /// The datum does not fit its schema.
     #[error("the value cannot be read with its schema")]
     Read(#[source] serde_avro_fast::de::DeError),
@@ -123,8 +124,8 @@ struct Named {
 
 impl Named {
     fn parse(json: &str) -> Result<&'static Self, Error> {
-        let schema: Schema = json.parse().map_err(|error: serde_avro_fast::schema::SchemaError| Error::NotLearnt(error.to_string()))?;
-        let words: serde_json::Value = serde_json::from_str(json).map_err(|error| Error::NotLearnt(error.to_string()))?;
+        let schema: Schema = json.parse().map_err(|error: serde_avro_fast::schema::SchemaError| Error::NotLearned(error.to_string()))?;
+        let words: serde_json::Value = serde_json::from_str(json).map_err(|error| Error::NotLearned(error.to_string()))?;
         let part = |field: &str| words.get(field).and_then(serde_json::Value::as_str).unwrap_or_default();
         let name = format!("{}.{}", part("namespace"), part("name"));
         Ok(Box::leak(Box::new(Self { schema, name })))
@@ -136,13 +137,13 @@ struct Known {
     by_fingerprint: HashMap<Fingerprint, &'static Named>,
 }
 
-/// Schemas that others wrote with.
-static LEARNT: LazyLock<RwLock<HashMap<Fingerprint, &'static Named>>> = LazyLock::new(RwLock::default);
+/// Schemas that other processes wrote with.
+static LEARNED: LazyLock<RwLock<HashMap<Fingerprint, &'static Named>>> = LazyLock::new(RwLock::default);
 
 static KNOWN: LazyLock<Known> = LazyLock::new(|| {
     let mut known = Known { current: HashMap::new(), by_fingerprint: HashMap::new() };
     for text in ALL {
-        // A schema that does not parse is a bug in this crate; a test reads them all, so that it cannot ship.
+        // A schema that does not parse is a bug in this crate. A test parses all of them, so that it is found before a release.
         let Ok(named) = Named::parse(text.json) else { continue };
         known.current.entry(text.topic).or_insert(named);
         known.by_fingerprint.insert(*named.schema.rabin_fingerprint(), named);
@@ -150,28 +151,28 @@ static KNOWN: LazyLock<Known> = LazyLock::new(|| {
     known
 });
 
-/// Writes values of one topic.
+/// Encodes values of one topic.
 pub struct Encoder {
     config: SerializerConfig<'static>,
-    /// Where a value grows before its length is known.
+    /// The buffer in which a value is encoded; reused, so that it is allocated once.
     buffer: Vec<u8>,
     fingerprint: Fingerprint,
 }
 
 impl Encoder {
-    /// An encoder for a topic's current schema.
+    /// Creates an encoder for the current schema of a topic.
     ///
     /// # Errors
-    /// [`Error::NoSchema`].
+    /// [`Error::NoSchema`] if the topic has none.
     pub fn new(topic: &str) -> Result<Self, Error> {
         let Named { schema, .. } = KNOWN.current.get(topic).copied().ok_or_else(|| Error::NoSchema(topic.to_owned()))?;
         Ok(Self { config: SerializerConfig::new(schema), buffer: Vec::new(), fingerprint: *schema.rabin_fingerprint() })
     }
 
-    /// One framed value.
+    /// Encodes one value with its frame.
     ///
     /// # Errors
-    /// [`Error::Write`].
+    /// [`Error::Write`] if the value does not fit the schema.
     pub fn encode<T: Serialize>(&mut self, value: &T) -> Result<Vec<u8>, Error> {
         let mut out = std::mem::take(&mut self.buffer);
         out.clear();
@@ -182,48 +183,48 @@ impl Encoder {
     }
 }
 
-/// The fingerprint and the datum of a framed value; `None` if it is not framed.
+/// Splits a framed value into fingerprint and datum; `None` if it is not framed.
 #[must_use]
 pub fn split(value: &[u8]) -> Option<(Fingerprint, &[u8])> {
     let (fingerprint, datum) = value.strip_prefix(&FRAME)?.split_first_chunk::<8>()?;
     Some((*fingerprint, datum))
 }
 
-/// A framed value.
+/// Frames a datum.
 #[must_use]
-pub fn joined(fingerprint: &Fingerprint, datum: &[u8]) -> Vec<u8> {
+pub fn join(fingerprint: &Fingerprint, datum: &[u8]) -> Vec<u8> {
     [&FRAME, &fingerprint[..], datum].concat()
 }
 
-/// Keeps a schema that another version of this program wrote with; answers its fingerprint.
+/// Stores a schema that another version of this program wrote with, and returns its fingerprint.
 ///
 /// # Errors
-/// [`Error::NotLearnt`] if it is no schema, or too many were learnt.
+/// [`Error::NotLearned`] if the text is not a valid schema, or if too many were learned already.
 pub fn learn(json: &str) -> Result<Fingerprint, Error> {
-    let parsed: Schema = json.parse().map_err(|error: serde_avro_fast::schema::SchemaError| Error::NotLearnt(error.to_string()))?;
+    let parsed: Schema = json.parse().map_err(|error: serde_avro_fast::schema::SchemaError| Error::NotLearned(error.to_string()))?;
     let fingerprint = *parsed.rabin_fingerprint();
-    let mut learnt = LEARNT.write().unwrap_or_else(PoisonError::into_inner);
-    if !KNOWN.by_fingerprint.contains_key(&fingerprint) && !learnt.contains_key(&fingerprint) {
-        if learnt.len() >= LEARNT_MAX {
-            return Err(Error::NotLearnt(format!("{LEARNT_MAX} schemas were learnt already")));
+    let mut learned = LEARNED.write().unwrap_or_else(PoisonError::into_inner);
+    if !KNOWN.by_fingerprint.contains_key(&fingerprint) && !learned.contains_key(&fingerprint) {
+        if learned.len() >= MAX_LEARNED_SCHEMAS {
+            return Err(Error::NotLearned(format!("{MAX_LEARNED_SCHEMAS} schemas were learned already")));
         }
-        learnt.insert(fingerprint, Named::parse(json)?);
+        learned.insert(fingerprint, Named::parse(json)?);
     }
     Ok(fingerprint)
 }
 
-/// Whether a known schema describes values of a topic: it has the name that the topic's current one has.
+/// Whether a known schema describes values of a topic: whether its record has the same name as that of the topic's current schema.
 #[must_use]
 pub fn is_of(fingerprint: &Fingerprint, topic: &str) -> bool {
     named(fingerprint).zip(KNOWN.current.get(topic)).is_some_and(|(found, current)| found.name == current.name)
 }
 
 fn named(fingerprint: &Fingerprint) -> Option<&'static Named> {
-    let learnt = || LEARNT.read().unwrap_or_else(PoisonError::into_inner).get(fingerprint).copied();
-    KNOWN.by_fingerprint.get(fingerprint).copied().or_else(learnt)
+    let learned = || LEARNED.read().unwrap_or_else(PoisonError::into_inner).get(fingerprint).copied();
+    KNOWN.by_fingerprint.get(fingerprint).copied().or_else(learned)
 }
 
-/// The schema and the datum of a framed value of `topic`.
+/// Splits a framed value of `topic` into its schema and its datum.
 fn unframe<'a>(topic: &str, value: &'a [u8]) -> Result<(&'static Schema, &'a [u8]), Error> {
     let (fingerprint, datum) = split(value).ok_or(Error::NotFramed(value.len()))?;
     let found = named(&fingerprint).ok_or(Error::UnknownFingerprint(u64::from_le_bytes(fingerprint)))?;
@@ -234,7 +235,7 @@ fn unframe<'a>(topic: &str, value: &'a [u8]) -> Result<(&'static Schema, &'a [u8
     Ok((&found.schema, datum))
 }
 
-/// Reads one framed value of `topic`.
+/// Decodes one framed value of `topic`.
 ///
 /// # Errors
 /// When the framing, the fingerprint or the datum cannot be read.
@@ -243,7 +244,7 @@ pub fn decode<T: DeserializeOwned>(topic: &str, value: &[u8]) -> Result<T, Error
     serde_avro_fast::from_datum_slice(datum, schema).map_err(Error::Read)
 }
 
-/// Like [`decode`], borrowing from the value where the type can.
+/// Like [`decode`], but borrows from the value where the type can.
 ///
 /// # Errors
 /// As [`decode`].
@@ -252,7 +253,7 @@ pub fn decode_borrowed<'a, T: Deserialize<'a>>(topic: &str, value: &'a [u8]) -> 
     serde_avro_fast::from_datum_slice(datum, schema).map_err(Error::Read)
 }
 
-/// The hash of a framed value's datum: the link that the next change of a topic names.
+/// Returns the hash of a framed value's datum: the `prevHash` of the next change of a topic.
 ///
 /// # Errors
 /// When the framing cannot be read.
@@ -260,7 +261,7 @@ pub fn datum_hash(topic: &str, value: &[u8]) -> Result<Hash32, Error> {
     unframe(topic, value).map(|(_, datum)| Hash32::of(datum))
 }
 
-/// The fingerprint of a topic's current schema, as 16 hex digits (big endian, the usual way to print it).
+/// Returns the fingerprint of a topic's current schema as 16 hex digits (big endian, the usual way to print it).
 #[must_use]
 pub fn fingerprint_hex(topic: &str) -> Option<String> {
     KNOWN.current.get(topic).map(|named| hex_of(&named.schema))

@@ -1,30 +1,30 @@
-//! The envelope of a change: what a fact meant for one service, in that service's one order.
+//! The envelope of a change: what a fact means for one service. The changes of a service have one order.
 //!
-//! A change topic is a hash chain: a reader takes the record whose `seq` is one above, and whose `prevHash` is the hash of, the
-//! last record it took, and drops the others. A change's hash is SHA-256 of its Avro datum as it stands in the log (without framing).
+//! A change topic is a hash chain: a reader takes the record whose `seq` is one above that of the last record it took and whose `prevHash`
+//! is that record's hash, and drops all others. The hash of a change is SHA-256 over its Avro datum as stored in the log, without framing.
 
 use serde::{Deserialize, Serialize};
 
 use crate::hash::Hash32;
 
-/// What happened.
+/// What a change did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
-    /// A record that readers did not know.
+    /// The record is new.
     New,
-    /// A record that readers know reads otherwise now.
+    /// The record changed.
     Modified,
-    /// The service remembers something that changes no record; not shown in feeds.
+    /// The service remembers something that changes no record. Feeds leave it out.
     Noted,
-    /// Everything up to a run's end has been decided; not shown in feeds.
+    /// All facts up to the end of a sync run have been decided. Feeds leave it out.
     Through,
-    /// An input could not be decided and was parked with its reason; not shown in feeds.
+    /// An input could not be decided and was parked with its reason. Feeds leave it out.
     Parked,
 }
 
 impl ChangeKind {
-    /// The word in feeds and exports.
+    /// The name of the kind in feeds and exports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -36,59 +36,60 @@ impl ChangeKind {
         }
     }
 
-    /// Whether feeds show it.
+    /// Whether feeds contain changes of this kind.
     #[must_use]
     pub fn is_shown(self) -> bool {
         matches!(self, Self::New | Self::Modified)
     }
 }
 
-/// Where the input of a change stands.
+/// The position of the input that a change was decided from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
-    /// The topic.
+    /// The topic of the input.
     pub topic: String,
-    /// The partition.
+    /// The partition of the input.
     pub partition: i32,
-    /// The offset.
+    /// The offset of the input.
     pub offset: i64,
 }
 
-/// A change whose record type is `R` and whose decision state is `N`.
+/// A change whose record is an `R` and whose decision state is an `N`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Change<R, N> {
-    /// 1, 2, 3 … within the service.
+    /// The number of the change within the service: 1, 2, 3 …
     pub seq: i64,
-    /// Hash of the change before; zeros for the first.
+    /// Hash of the previous change; zeros for the first.
     pub prev_hash: Hash32,
-    /// What happened.
+    /// What the change did.
     pub event: ChangeKind,
-    /// The record's id (empty where there is none).
+    /// The id of the record; empty if the change has no record.
     pub id: String,
-    /// When it was decided: milliseconds since 1970; never goes back.
+    /// When the change was decided: milliseconds since 1970. It never decreases.
     pub recorded_at: i64,
-    /// What it was decided from.
+    /// The position of the input that the change was decided from.
     pub input: Input,
-    /// How many changes decided from the same input follow this one. A crash may cut such a group; it is completed before anything else.
+    /// How many more changes follow that were decided from the same input. If a crash cuts such a group, it is completed before anything
+    /// else is decided.
     pub following: i32,
-    /// Seq of the change that wrote the record before; 0 for none.
+    /// Seq of the change that wrote the previous version of the record; 0 for none.
     pub before_seq: i64,
-    /// Seq since which the record stood at its place in lists before; 0 for nowhere.
+    /// Seq since which the previous version of the record held its position in lists; 0 if it was in none.
     pub before_since: i64,
-    /// The record after it.
+    /// The record after the change.
     pub after: Option<R>,
-    /// The record before it.
+    /// The record before the change.
     pub before: Option<R>,
-    /// What the service remembers for later decisions; in no answer.
+    /// What the service remembers for later decisions. No answer contains it.
     pub note: Option<N>,
-    /// For `through`: the upstream, the day that is complete, and its runs so far.
+    /// For `through`: the upstream and the day up to which it is complete.
     pub through: Option<Through>,
-    /// For `parked`: why.
+    /// For `parked`: why the input could not be decided.
     pub reason: String,
 }
 
-/// What a `through` change says.
+/// The content of a `through` change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Through {

@@ -1,7 +1,7 @@
-//! The envelope of a fact: what an upstream said about one key, chained to what it said before.
+//! The envelope of a fact: what an upstream published about one key, chained to the fact before it.
 //!
-//! Facts chain per key: `version` counts up from 1, `prevHash` is the id of the fact before (zeros for the first), and the id
-//! is the hash of topic, key, version, prevHash and contentHash. A reader takes the first fact that chains and drops others.
+//! Facts chain per key: `version` counts up from 1, `prevHash` is the id of the previous fact (zeros for the first), and the id is the hash
+//! of topic, key, version, prevHash and contentHash. A reader takes the first fact that extends the chain and drops all others.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,28 +9,28 @@ use crate::hash::Hash32;
 use crate::position::UpstreamCursor;
 use crate::topics::Topic;
 
-/// What kind of thing a fact says.
+/// The kind of a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FactKind {
-    /// The full record as the upstream shows it now.
+    /// The full record, as the upstream published it.
     Observed,
     /// The record is gone from an upstream that publishes complete snapshots.
     Withdrawn,
     /// The upstream gave the record another number.
     Superseded,
-    /// A run began: it fences off every earlier one.
+    /// A sync run started. It fences off every earlier run of the upstream.
     RunStarted,
-    /// A page's facts are all acknowledged; the run's cursor stands after it.
+    /// All facts of a page are acknowledged; the run's cursor points after that page.
     RunMarked,
-    /// A run read all it wanted.
+    /// A run read everything that it was to read.
     RunFinished,
-    /// A run stopped, with a reason.
+    /// A run stopped; the fact carries the reason.
     RunFailed,
 }
 
 impl FactKind {
-    /// The word in exports and headers.
+    /// The name of the kind in exports and headers.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -44,68 +44,68 @@ impl FactKind {
         }
     }
 
-    /// Whether it speaks of a run, not of a record.
+    /// Whether the fact is about a sync run, not about a record.
     #[must_use]
     pub fn is_run(self) -> bool {
         matches!(self, Self::RunStarted | Self::RunMarked | Self::RunFinished | Self::RunFailed)
     }
 }
 
-/// What the API may be asked to remember: the `data` of a fact-like envelope on a topic of commands.
+/// A request that the API appends to a command topic: the `data` of an envelope that has the shape of a fact.
 pub trait Command: Serialize + Sync {
-    /// Where it is appended. Of one partition.
+    /// The command topic. It has one partition.
     const TOPIC: &'static Topic;
 
-    /// What it asks for.
+    /// The verb: what the command requests.
     fn verb(&self) -> &str;
 
-    /// The form that is hashed.
+    /// The canonical form that is hashed into the content hash.
     fn canonical(&self) -> Vec<u8>;
 }
 
-/// A fact whose record type is `D` and whose texts are of type `T`: owned, or borrowed from what is written or read.
+/// A fact whose record is a `D` and whose texts are `T`: owned strings, or strings borrowed from the bytes that are written or read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fact<D, T = String> {
     /// Hash of (topic, key, version, prevHash, contentHash).
     pub id: Hash32,
-    /// What it says.
+    /// The kind of the fact.
     pub kind: FactKind,
-    /// The record's natural identity at its upstream and stream (`nhtsa.flat/26V400000`), or `@run/UPSTREAM` for runs.
+    /// The natural identity of the record at its upstream and stream (`nhtsa.flat/26V400000`), or `@run/UPSTREAM` for runs.
     pub key: T,
-    /// 1, 2, 3 … within the key.
+    /// The version within the key: 1, 2, 3 …
     pub version: i64,
-    /// Id of the key's fact before; zeros for the first.
+    /// Id of the previous fact of this key; zeros for the first.
     pub prev_hash: Hash32,
-    /// Hash of what it says, see [`content_hash`].
+    /// Hash of the kind and the record, see [`content_hash`].
     pub content_hash: Hash32,
-    /// The upstream's name.
+    /// The name of the upstream.
     pub upstream: T,
-    /// When the ingestor saw it: milliseconds since 1970.
+    /// When the ingestor read it: milliseconds since 1970.
     pub observed_at: i64,
-    /// The key under which the upstream goes on with this record (`superseded` only, else empty).
+    /// The key under which the upstream continues this record (`superseded` only, else empty).
     pub superseded_by: T,
-    /// The record (`observed`; for `withdrawn` and `superseded` nothing).
+    /// The record (`observed`); absent for `withdrawn` and `superseded`.
     pub data: Option<D>,
-    /// The run (run kinds only).
+    /// The sync run (run kinds only).
     pub run: Option<Run>,
 }
 
-/// What is known of a run.
+/// The state of a sync run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
-    /// Who runs it: unique per process start.
+    /// The process that runs it: an id that is unique per process start.
     pub holder: String,
     /// Number of the run at this upstream: 1, 2, 3 …
     pub number: i64,
     /// When it started: milliseconds since 1970.
     pub started_at: i64,
-    /// Whether it reads all the upstream has, not only a recent window.
+    /// Whether the run reads everything that the upstream has, not only a recent window.
     pub full: bool,
-    /// The window read: first and last day (`YYYY-MM-DD`), inclusive; empty for whole documents.
+    /// First day of the window that is read (`YYYY-MM-DD`, inclusive); empty for whole documents.
     pub window_from: String,
-    /// See `window_from`.
+    /// Last day of that window (`YYYY-MM-DD`, inclusive).
     pub window_to: String,
     /// Pages read so far.
     pub pages: i64,
@@ -113,9 +113,9 @@ pub struct Run {
     pub seen: i64,
     /// Facts appended so far.
     pub appended: i64,
-    /// Records set aside so far.
+    /// Records rejected so far.
     pub rejected: i64,
-    /// Where to go on; empty when the run is over.
+    /// The cursor to continue from; empty when the run is over.
     pub cursor: UpstreamCursor,
     /// The last day that the run covers completely.
     pub through_date: String,
@@ -123,9 +123,9 @@ pub struct Run {
     pub ends: Vec<i64>,
     /// Keys that a complete snapshot lacked in this run (the two-run rule reads them in the next).
     pub missing: Vec<String>,
-    /// Why it failed, or what it wants to be known.
+    /// Why the run failed, or a note for the operator.
     pub reason: String,
-    /// When the last finished run that read everything started: milliseconds since 1970, 0 for never.
+    /// When the last finished run that read everything started: milliseconds since 1970, 0 if there is none.
     pub last_full_at: i64,
 }
 
@@ -135,32 +135,32 @@ pub fn run_key(upstream: &str) -> String {
     format!("@run/{upstream}")
 }
 
-/// The hash of what a fact says: its kind and its record in canonical form (the fields that hold something, each as its name and
-/// values), so that a new optional field of the schema changes no hash until it holds something.
+/// Returns the content hash of a fact: over its kind and the canonical form of its record. The canonical form holds only non-empty fields,
+/// so that a new optional field of the schema changes no hash until it has a value.
 #[must_use]
 pub fn content_hash(kind: FactKind, canonical_record: &[u8]) -> Hash32 {
     Hash32::of_parts(&[kind.as_str().as_bytes(), canonical_record])
 }
 
-/// The id of a fact.
+/// Returns the id of a fact.
 #[must_use]
 pub fn fact_id(topic: &str, key: &str, version: i64, prev_hash: &Hash32, content_hash: &Hash32) -> Hash32 {
     Hash32::of_parts(&[topic.as_bytes(), key.as_bytes(), &version.to_be_bytes(), &prev_hash.0, &content_hash.0])
 }
 
-/// The head of a key's chain: what the next fact must extend.
+/// The head of a key's chain: the fact that the next one must extend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     /// The last version that chained; 0 for none.
     pub version: i64,
-    /// Its id.
+    /// The id of that fact.
     pub id: Hash32,
-    /// Its content hash.
+    /// The content hash of that fact.
     pub content_hash: Hash32,
 }
 
 impl<D, T> Fact<D, T> {
-    /// The same fact with another record.
+    /// Converts the record and keeps the envelope.
     pub fn map<E>(self, record: impl FnOnce(D) -> E) -> Fact<E, T> {
         let Self { id, kind, key, version, prev_hash, content_hash, upstream, observed_at, superseded_by, data, run } = self;
         let data = data.map(record);
@@ -169,7 +169,7 @@ impl<D, T> Fact<D, T> {
 }
 
 impl<D, T: AsRef<str>> Fact<D, T> {
-    /// Whether this fact extends that head, with an id that is its own.
+    /// Whether this fact extends the chain after `head` and carries the id that its content gives.
     #[must_use]
     pub fn chains(&self, topic: &str, head: &Head) -> bool {
         self.version == head.version + 1
@@ -177,7 +177,7 @@ impl<D, T: AsRef<str>> Fact<D, T> {
             && self.id == fact_id(topic, self.key.as_ref(), self.version, &self.prev_hash, &self.content_hash)
     }
 
-    /// The head of the key after this fact.
+    /// Returns the head of the key after this fact.
     #[must_use]
     pub fn head(&self) -> Head {
         Head { version: self.version, id: self.id, content_hash: self.content_hash }

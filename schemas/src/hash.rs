@@ -1,25 +1,25 @@
-//! SHA-256 values: ids, content hashes and the links of chains.
+//! SHA-256 values: ids, content hashes and the links of hash chains.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest, Sha256};
 
-/// A SHA-256 value. Shown as 64 lower-case hex digits; on the wire of a log it is Avro `fixed` of 32 bytes.
+/// A SHA-256 value. Displayed as 64 lower-case hex digits; in the log it is Avro `fixed` of 32 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Hash32(pub [u8; 32]);
 
 impl Hash32 {
-    /// What stands before the first link of every chain.
+    /// The value that the first link of every chain names as its predecessor.
     pub const ZERO: Self = Self([0; 32]);
 
-    /// The hash of some bytes.
+    /// Returns the hash of bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The hash of several parts, each preceded by its length (u32, big endian), so that no two lists of parts collide.
+    /// Returns the hash of several parts. Each part is preceded by its length (u32, big endian), so that no two lists of parts collide.
     #[must_use]
     pub fn of_parts(parts: &[&[u8]]) -> Self {
         let mut hasher = Sha256::new();
@@ -30,7 +30,7 @@ impl Hash32 {
         Self(hasher.finalize().into())
     }
 
-    /// Reads 64 hex digits.
+    /// Reads 64 hex digits; `None` for anything else.
     #[must_use]
     pub fn from_hex(text: &str) -> Option<Self> {
         let mut out = [0; 32];
@@ -56,7 +56,7 @@ impl fmt::Debug for Hash32 {
     }
 }
 
-/// Lower-case hex digits of any bytes.
+/// Formats bytes as lower-case hex digits.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -68,7 +68,7 @@ pub fn hex(bytes: &[u8]) -> String {
     out
 }
 
-/// As raw bytes, for Avro. JSON writers call `to_string()` instead.
+/// Serializes as raw bytes, for Avro. Code that writes JSON calls `to_string()` instead.
 impl Serialize for Hash32 {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bytes(&self.0)
@@ -95,7 +95,7 @@ impl<'de> Deserialize<'de> for Hash32 {
 mod tests {
     use super::*;
 
-    /// Proves that hex digits read back as written and that broken ones are refused.
+    /// Proves that hex digits read back as written and that malformed ones are refused.
     #[test]
     fn hex_reads_back() {
         let hash = Hash32::of(b"abc");
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(Hash32::from_hex(&"é".repeat(32)), None);
     }
 
-    /// Proves that moving a byte from one part to the next gives another hash.
+    /// Proves that moving a byte from one part to the next gives a different hash.
     #[test]
     fn parts_do_not_collide() {
         assert_ne!(Hash32::of_parts(&[b"ab", b"c"]), Hash32::of_parts(&[b"a", b"bc"]));

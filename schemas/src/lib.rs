@@ -1,6 +1,7 @@
-//! The words every other crate shares: facts, changes, topics, tables, positions, errors, and how they are written as bytes.
+//! Types that all other crates share: facts, changes, commands, topics, tables, positions, errors, and their encodings.
 //!
-//! Promises: no input or output, no async, no clock of its own. A type that two rooms speak of lives here and nowhere else.
+//! This crate does no input or output, has no async code and reads no clock, except in [`clock`]. A type that two crates exchange is
+//! defined here.
 
 pub mod avro;
 pub mod change;

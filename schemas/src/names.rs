@@ -1,4 +1,4 @@
-//! The nearest known name, for errors about unknown ones.
+//! Suggests the nearest known name in errors about an unknown one.
 //!
 //! The edit distance costs the product of both lengths, and callers choose one of them: a longer text than [`MAX_COMPARED_CHARS`] is not compared.
 
@@ -30,7 +30,7 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
         .map(|(_, name)| name)
 }
 
-/// `, did you mean "x"?`, or nothing; to stand at the end of an error's words.
+/// Returns `, did you mean "x"?`, or an empty text: the end of an error about an unknown name.
 #[must_use]
 pub fn hint<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(given, known).map_or_else(String::new, |name| format!(", did you mean \"{name}\"?"))
@@ -40,14 +40,14 @@ pub fn hint<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String
 mod tests {
     use super::*;
 
-    /// Proves that a typing error finds its name and that a stranger finds none.
+    /// Proves that a misspelled name finds the intended one and that an unrelated one finds none.
     #[test]
     fn nearest_known_name() {
         assert_eq!(nearest("categry", ["category", "agency"]), Some("category"));
         assert_eq!(nearest("zzzzzz", ["category", "agency"]), None);
     }
 
-    /// Proves that a caller's text is compared up to the bound and not beyond it, whatever its characters take in bytes.
+    /// Proves that a text of the longest length is compared and a longer one is not, whatever number of bytes its characters take.
     #[test]
     fn long_texts_are_not_compared() {
         let longest = "é".repeat(MAX_COMPARED_CHARS);

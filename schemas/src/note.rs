@@ -1,4 +1,4 @@
-//! Signed notes (C2SP signed-note), the verifier keys of those who sign them, and the cosignatures of witnesses (C2SP tlog-cosignature).
+//! Signed notes (C2SP signed-note), the verifier keys of their signers, and the cosignatures of witnesses (C2SP tlog-cosignature).
 //!
 //! A note is a text, an empty line, and one line for each signature. A checkpoint is a note whose text is an origin, a size and a root hash.
 
@@ -12,26 +12,26 @@ use sha2::{Digest, Sha256};
 use crate::hash::Hash32;
 use crate::tree::Checkpoint;
 
-/// Signature lines that a note has at most.
+/// The most signature lines that a note may have.
 pub const SIGNATURES_MAX: usize = 100;
-/// What a signature line begins with: an em dash and a space.
+/// The start of each signature line: an em dash and a space.
 const LINE_START: &str = "\u{2014} ";
-/// Bytes of a signature before the signature itself: the key's id.
+/// The length of the key id that precedes a signature, in bytes.
 const ID_BYTES: usize = 4;
-/// Bytes of the time in a cosignature.
+/// The length of the time in a cosignature, in bytes.
 const TIME_BYTES: usize = 8;
 
-/// What a key signs.
+/// The kind of text that a key signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyType {
     /// The text of a note (type 0x01).
     Ed25519,
-    /// The text of a checkpoint together with the time, as witnesses do (type 0x04, `cosignature/v1`).
+    /// The text of a checkpoint together with the time, as witnesses sign it (type 0x04, `cosignature/v1`).
     Cosignature,
 }
 
 impl KeyType {
-    /// The byte that stands for the type in keys and key ids.
+    /// Returns the byte that encodes the type in keys and key ids.
     #[must_use]
     pub fn byte(self) -> u8 {
         match self {
@@ -41,29 +41,29 @@ impl KeyType {
     }
 }
 
-/// Why a text is no verifier key.
+/// Why a text is not a valid verifier key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// It is not NAME+ID+KEY.
+    /// The text does not have the form NAME+ID+KEY.
     #[error("it is not NAME+ID+KEY, a name without spaces, 8 lower-case hex digits and base64")]
     Form,
-    /// Its type is another one than is wanted.
+    /// The type of the key is not the expected one.
     #[error("its type is {found:#04x}, not {wanted:#04x}")]
     Type {
         /// The type in the key.
         found: u8,
-        /// The type that is wanted here.
+        /// The expected type.
         wanted: u8,
     },
-    /// The key itself is not one of Ed25519.
+    /// The key is not a valid Ed25519 public key.
     #[error("it holds no public key of Ed25519")]
     Key,
-    /// The id is not that of the name and the key.
+    /// The id does not match the name and the key.
     #[error("its id is not that of its name and key: a part of it was changed")]
     Id,
 }
 
-/// A public key with the name of whoever signs with it: a `vkey`, `NAME+ID+KEY`.
+/// A public key with the name of its signer: a `vkey`, `NAME+ID+KEY`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifierKey {
     name: String,
@@ -73,10 +73,10 @@ pub struct VerifierKey {
 }
 
 impl VerifierKey {
-    /// Reads a key of the type that is wanted.
+    /// Parses a key of the expected type.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why the text is not a valid key of this type.
     pub fn parse(text: &str, wanted: KeyType) -> Result<Self, KeyError> {
         let mut parts = text.splitn(3, '+');
         let (Some(name), Some(id), Some(key)) = (parts.next(), parts.next(), parts.next()) else { return Err(KeyError::Form) };
@@ -89,10 +89,10 @@ impl VerifierKey {
         if crate::hash::hex(&this.id) == id { Ok(this) } else { Err(KeyError::Id) }
     }
 
-    /// The key of a name.
+    /// Creates a verifier key from a name, a type and a public key.
     ///
     /// # Errors
-    /// When the name may not stand in a signature line, or the bytes are no key.
+    /// If the name is not allowed in a signature line, or the bytes are not a valid key.
     pub fn new(name: &str, key_type: KeyType, key: &[u8; 32]) -> Result<Self, KeyError> {
         if !is_key_name(name) {
             return Err(KeyError::Form);
@@ -101,13 +101,14 @@ impl VerifierKey {
         Ok(Self { name: name.to_owned(), id: key_id(name, key_type, key), key_type, key: verifying })
     }
 
-    /// The name of whoever signs.
+    /// Returns the name of the signer.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The time of a signature over a text, seconds since 1970: 0 for a signature that names none; `None` if it does not verify.
+    /// Verifies a signature over a text and returns its time in seconds since 1970, 0 for a signature without a time; `None` if it does not
+    /// verify.
     fn verify(&self, text: &str, signature: &[u8]) -> Option<u64> {
         let (time_s, message, signature) = match self.key_type {
             KeyType::Ed25519 => (0, text.to_owned(), signature),
@@ -117,7 +118,7 @@ impl VerifierKey {
                 (time_s, cosigned_message(text, time_s), signature)
             }
         };
-        // A cosignature's time is one of POSIX, below 2^63, and never zero.
+        // The time of a cosignature is a POSIX time, below 2^63 and never zero.
         let has_time = self.key_type == KeyType::Ed25519 || (1..=i64::MAX.unsigned_abs()).contains(&time_s);
         let signature = Signature::from_slice(signature).ok().filter(|_| has_time)?;
         self.key.verify_strict(message.as_bytes(), &signature).is_ok().then_some(time_s)
@@ -131,12 +132,12 @@ impl fmt::Display for VerifierKey {
     }
 }
 
-/// Whether a text may be the name of a key.
+/// Whether a text is allowed as the name of a key.
 fn is_key_name(name: &str) -> bool {
     !name.is_empty() && !name.chars().any(|char| char.is_whitespace() || char.is_control() || char == '+')
 }
 
-/// The id of a key.
+/// Computes the id of a key.
 fn key_id(name: &str, key_type: KeyType, key: &[u8; 32]) -> [u8; ID_BYTES] {
     let mut hasher = Sha256::new();
     for part in [name.as_bytes(), b"\n", &[key_type.byte()], key] {
@@ -146,15 +147,15 @@ fn key_id(name: &str, key_type: KeyType, key: &[u8; 32]) -> [u8; ID_BYTES] {
     [hash[0], hash[1], hash[2], hash[3]]
 }
 
-/// What a witness signs.
+/// Returns the message that a witness signs.
 fn cosigned_message(text: &str, time_s: u64) -> String {
     format!("cosignature/v1\ntime {time_s}\n{text}")
 }
 
-/// One line with a signature.
+/// A signature line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct SignatureLine<'a> {
-    /// The line as it came, without its newline.
+    /// The line as received, without its newline.
     line: &'a str,
     name: &'a str,
     id: [u8; ID_BYTES],
@@ -170,14 +171,14 @@ impl<'a> SignatureLine<'a> {
     }
 }
 
-/// What a note has of one key.
+/// The signature of one key on a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signed<'a> {
-    /// No signature.
+    /// The note has no signature of the key.
     Absent,
-    /// A signature of this name and key id that does not verify.
+    /// The note has a signature with this name and key id that does not verify.
     Invalid,
-    /// A valid one.
+    /// The note has a valid signature of the key.
     Valid {
         /// The line, without its newline.
         line: &'a str,
@@ -186,7 +187,7 @@ pub enum Signed<'a> {
     },
 }
 
-/// A signed note, read and not yet verified.
+/// A signed note, parsed and not yet verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note<'a> {
     text: &'a str,
@@ -194,7 +195,7 @@ pub struct Note<'a> {
 }
 
 impl<'a> Note<'a> {
-    /// Reads a note; `None` if it is not in the form of one.
+    /// Parses a note; `None` if the text does not have the form of a note.
     #[must_use]
     pub fn parse(note: &'a str) -> Option<Self> {
         let is_plain = !note.chars().any(|char| char < ' ' && char != '\n');
@@ -203,7 +204,7 @@ impl<'a> Note<'a> {
         Self::of_lines(text, signatures).filter(|read| !read.signatures.is_empty())
     }
 
-    /// A text with signature lines that came apart from it; `None` if they are none.
+    /// Combines a text with separately received signature lines; `None` if the lines cannot be parsed.
     #[must_use]
     pub fn of_lines(text: &'a str, lines: &'a str) -> Option<Self> {
         if !lines.is_empty() && !lines.ends_with('\n') || lines.split_terminator('\n').nth(SIGNATURES_MAX).is_some() {
@@ -213,13 +214,13 @@ impl<'a> Note<'a> {
         Some(Self { text, signatures })
     }
 
-    /// The text that is signed, with its last newline.
+    /// Returns the signed text, with its last newline.
     #[must_use]
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// What the note has of one key. Of several signatures of one key the first counts, so that a note costs one verification for each key.
+    /// Returns the signature of a key. Only the first signature of the key is verified, so that a note costs one verification for each key.
     #[must_use]
     pub fn signed_by(&self, key: &VerifierKey) -> Signed<'a> {
         let own = self.signatures.iter().find(|signature| signature.name == key.name && signature.id == key.id);
@@ -230,7 +231,7 @@ impl<'a> Note<'a> {
         }
     }
 
-    /// The checkpoint that the text is; `None` if it is none. Its extension lines are not in it.
+    /// Parses the text as a checkpoint; `None` if it is not one. Extension lines are dropped.
     #[must_use]
     pub fn checkpoint(&self) -> Option<Checkpoint> {
         let mut lines = self.text.strip_suffix('\n')?.split('\n');
@@ -241,36 +242,36 @@ impl<'a> Note<'a> {
     }
 }
 
-/// A number as notes write it: decimal, without leading zeros or a sign, below 2^63.
+/// Parses a number in the format of notes: decimal, without leading zeros or a sign, below 2^63.
 #[must_use]
 pub fn decimal(text: &str) -> Option<u64> {
     text.parse::<u64>().ok().filter(|number| *number <= i64::MAX.unsigned_abs() && number.to_string() == text)
 }
 
-/// A witness's secret key: signs checkpoints together with the time.
+/// The secret key of a witness, which signs checkpoints together with the time.
 pub struct Cosigner {
     key: SigningKey,
     verifier: VerifierKey,
 }
 
 impl Cosigner {
-    /// The cosigner of a name, by its secret seed.
+    /// Creates a cosigner from its name and secret seed.
     ///
     /// # Errors
-    /// When the name may not stand in a signature line.
+    /// If the name is not allowed in a signature line.
     pub fn new(name: &str, seed: &[u8; 32]) -> Result<Self, KeyError> {
         let key = SigningKey::from_bytes(seed);
         let verifier = VerifierKey::new(name, KeyType::Cosignature, key.verifying_key().as_bytes())?;
         Ok(Self { key, verifier })
     }
 
-    /// The public key.
+    /// Returns the public key.
     #[must_use]
     pub fn verifier(&self) -> &VerifierKey {
         &self.verifier
     }
 
-    /// The signature line over the text of a checkpoint at a time (seconds since 1970), without a newline at its end.
+    /// Signs the text of a checkpoint at a time (seconds since 1970) and returns the signature line without a newline.
     #[must_use]
     pub fn cosign(&self, text: &str, time_s: u64) -> String {
         let signature = self.key.sign(cosigned_message(text, time_s).as_bytes()).to_bytes();
@@ -307,7 +308,7 @@ mod tests {
         VerifierKey::parse(WITNESS, KeyType::Cosignature).unwrap()
     }
 
-    /// Proves that keys, signatures and cosignatures made elsewhere are read and verified, and that what is made here is the same to the byte.
+    /// Proves that keys, signatures and cosignatures of another implementation are parsed and verified, and that this one creates the same bytes.
     #[test]
     fn vectors_made_elsewhere() {
         assert_eq!((log().to_string(), witness().to_string()), (LOG.to_owned(), WITNESS.to_owned()));
@@ -323,8 +324,8 @@ mod tests {
         assert_eq!((checkpoint.origin.as_str(), checkpoint.size), ("log.example/recalls", 1));
     }
 
-    /// Proves that a signature counts for its own name, key, type and text alone, that a cosignature without a time or over another time does not
-    /// verify, and that of two signatures of one key the first counts.
+    /// Proves that a signature is valid only for its own name, key, type and text, that a cosignature without a time or over another time does not
+    /// verify, and that of two signatures of one key the first is used.
     #[test]
     fn other_signatures_do_not_count() {
         let other = Cosigner::new("witness.example/w2", &[2; 32]).unwrap();
@@ -340,7 +341,7 @@ mod tests {
         assert_eq!(signed(TEXT, &[WITNESS_LINE], other.verifier()), "absent");
         assert_eq!(signed(TEXT, &[LOG_LINE], &witness()), "absent");
         assert_eq!(signed(&TEXT.replace("\n1\n", "\n2\n"), &[WITNESS_LINE], &witness()), "invalid");
-        // Without a time, at another time, and cut.
+        // Without a time, at another time, and truncated.
         let own = Cosigner::new("witness.example/w1", &[2; 32]).unwrap();
         assert_eq!(signed(TEXT, &[&own.cosign(TEXT, 0)], &witness()), "invalid");
         assert_eq!(signed(TEXT, &[&own.cosign(TEXT, u64::MAX)], &witness()), "invalid");
@@ -354,7 +355,7 @@ mod tests {
         assert_eq!(signed(TEXT, &[WITNESS_LINE, &later], &witness()), "valid");
     }
 
-    /// Proves that a key of another type, with a changed part, or that is none is refused with the reason.
+    /// Proves that a key of another type, a key with a changed part, and a text that is not a key are refused with the reason.
     #[test]
     fn keys_that_are_none() {
         let refused = |text: &str| VerifierKey::parse(text, KeyType::Cosignature).unwrap_err();
@@ -371,7 +372,7 @@ mod tests {
         assert!(!format!("{:?}", Cosigner::new("w", &[2; 32]).unwrap()).contains(&crate::hash::hex(&[2; 32])));
     }
 
-    /// Proves that what is not in the form of a note, or of a checkpoint, is not read.
+    /// Proves that a text without the form of a note, or of a checkpoint, is not parsed.
     #[test]
     fn notes_that_are_none() {
         let note = format!("{TEXT}\n{LOG_LINE}\n");

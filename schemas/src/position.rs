@@ -1,8 +1,8 @@
-//! Places in the logs. Each stage has its own type, so that none is taken for another.
+//! Positions in the logs. Each kind of position has its own type, so that one cannot be passed for another.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a record stands in one partition of a log: 0, 1, 2 … without a gap on the embedded log, rising on Kafka.
+/// The offset of a record in one partition of a topic. It starts at 0; it has no gaps on the embedded log and only grows on Kafka.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LogOffset(pub u64);
@@ -15,7 +15,7 @@ impl LogOffset {
     }
 }
 
-/// The number of a change within its service: 1, 2, 3 …; 0 stands before the first.
+/// The number of a change within its service: 1, 2, 3 …; 0 is the position before the first change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
@@ -28,16 +28,61 @@ impl Seq {
     }
 }
 
-/// One partition of one topic.
+/// A number that is not a position: negative, or too large for the column or message that holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is not a valid position")]
+pub struct PositionError(pub i128);
+
+macro_rules! signed_form {
+    ($($position:ident)+) => {
+        $(
+            impl TryFrom<i64> for $position {
+                type Error = PositionError;
+
+                fn try_from(number: i64) -> Result<Self, PositionError> {
+                    u64::try_from(number).map(Self).map_err(|_| PositionError(number.into()))
+                }
+            }
+
+            impl TryFrom<$position> for i64 {
+                type Error = PositionError;
+
+                fn try_from(position: $position) -> Result<Self, PositionError> {
+                    Self::try_from(position.0).map_err(|_| PositionError(position.0.into()))
+                }
+            }
+        )+
+    };
+}
+
+signed_form!(LogOffset Seq);
+
+/// One partition of a topic.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PartitionId {
-    /// The topic's name.
+    /// The name of the topic.
     pub topic: String,
-    /// Its partition, from 0.
+    /// The number of the partition, from 0.
     pub partition: u32,
 }
 
-/// How far an upstream has been read: JSON that only the upstream's own code reads. Empty before the first page.
+/// How far an upstream has been read: JSON that only the code of that upstream interprets. Empty before the first page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UpstreamCursor(pub String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that positions convert to signed columns and back, and that numbers which are not positions are errors.
+    #[test]
+    fn signed_forms() {
+        for number in [0, 1, i64::MAX] {
+            assert_eq!(LogOffset::try_from(number).and_then(i64::try_from), Ok(number));
+            assert_eq!(Seq::try_from(number).and_then(i64::try_from), Ok(number));
+        }
+        assert_eq!(LogOffset::try_from(-1), Err(PositionError(-1)));
+        assert_eq!(i64::try_from(Seq(u64::MAX)), Err(PositionError(u64::MAX.into())));
+    }
+}

@@ -1,8 +1,8 @@
-//! Errors as one line: for run events, answers about readiness, and the command line.
+//! Formats errors as one line: for run events, answers about readiness, and the command line.
 
 use std::error::Error;
 
-/// An error and all its causes in one line.
+/// Returns an error and all its causes in one line.
 #[must_use]
 pub fn reason(error: &(dyn Error + 'static)) -> String {
     let mut out = error.to_string();

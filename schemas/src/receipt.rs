@@ -1,7 +1,7 @@
-//! Receipts: how one is hashed, signed and checked. What is stored of them is in [`crate::views::receipts`].
+//! Receipts: how they are hashed, signed and checked. Their stored rows are in [`crate::views::receipts`].
 //!
-//! Promise: whoever holds a receipt can check it with SHA-256, Ed25519 and RFC 8785 alone: `contentHash` is the SHA-256 of the canonical body,
-//! `id` names its first 16 bytes, and the signature is over its 32 bytes.
+//! Anyone who has a receipt can check it with SHA-256, Ed25519 and RFC 8785 alone: `contentHash` is the SHA-256 of the canonical body, `id`
+//! contains its first 16 bytes, and the signature covers its 32 bytes.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,18 +13,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::hash::{Hash32, hex};
 
-/// What `type` of a body always is.
+/// The value of `type` in every body.
 pub const TYPE: &str = "agent-action-receipt";
-/// What `version` of a body is.
+/// The value of `version` in new bodies.
 pub const VERSION: i64 = 1;
-/// The only algorithm.
+/// The only signature algorithm.
 pub const ALGORITHM: &str = "Ed25519";
 const HASH_PREFIX: &str = "sha256:";
 const ID_PREFIX: &str = "rcpt_";
-/// Digits of the content hash in an id.
+/// The number of hex digits of the content hash in an id.
 const ID_DIGITS: usize = 32;
 
-/// What is certified. Field order is that of the spec; the canonical form sorts by name.
+/// What a receipt certifies. Fields are in the order of the specification; the canonical form sorts them by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Body {
@@ -35,30 +35,30 @@ pub struct Body {
     pub version: i64,
     /// Name of the action, as the caller gave it.
     pub action: String,
-    /// Whose chain it stands in.
+    /// The agent to whose chain the receipt belongs.
     pub agent_id: String,
     /// Commitment to the inputs: `sha256:` and the hash of their canonical form.
     pub inputs_hash: String,
-    /// Commitment to the outputs.
+    /// Commitment to the outputs: `sha256:` and the hash of their canonical form.
     pub outputs_hash: String,
-    /// When it was asked for, RFC 3339 in UTC.
+    /// When the receipt was requested, RFC 3339 in UTC.
     #[serde(rename = "issuedAt")]
     pub issued_at: String,
     /// Position in the agent's chain: 1, 2, 3 …
     pub seq: i64,
-    /// `contentHash` of the agent's receipt before; zeros for the first.
+    /// `contentHash` of the agent's previous receipt; zeros for the first.
     #[serde(rename = "prevHash")]
     pub prev_hash: String,
-    /// Base address of the service that issued it.
+    /// Base address of the service that issued the receipt.
     pub issuer: String,
-    /// Who it was issued to: the id of an account (`acct_…`), or the address of a payer (`0x…`, lower case). Absent in receipts that were issued
-    /// before receipts named it.
+    /// The caller to whom the receipt was issued: the id of an account (`acct_…`), or the address of a payer (`0x…`, lower case). Absent in
+    /// receipts that are older than this field.
     #[serde(rename = "issuedTo", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub issued_to: Option<String>,
 }
 
-/// Who vouches for it.
+/// The signature of a receipt, and the key that verifies it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Signature {
@@ -76,38 +76,38 @@ pub struct Signature {
 pub struct Receipt {
     /// `rcpt_` and the first 32 hex digits of the content hash.
     pub id: String,
-    /// What is certified.
+    /// What the receipt certifies.
     pub body: Body,
     /// `sha256:` and the hash of the canonical body.
     pub content_hash: String,
-    /// Who vouches for it.
+    /// The signature over the content hash.
     pub signature: Signature,
 }
 
-/// A receipt as it is signed, with its canonical form (RFC 8785).
+/// A signed receipt with its canonical form (RFC 8785).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signed {
+pub struct SignedReceipt {
     /// The receipt.
     pub receipt: Receipt,
-    /// Its canonical form: the bytes of its leaf in the tree.
+    /// The canonical form: the bytes of the receipt's leaf in the tree.
     pub canonical: Vec<u8>,
 }
 
-/// A hash as bodies have it.
+/// Formats a hash as receipts contain it: `sha256:` and 64 hex digits.
 #[must_use]
 pub fn hash_text(hash: &Hash32) -> String {
     format!("{HASH_PREFIX}{hash}")
 }
 
-/// The commitment to any JSON value: the hash of its canonical form (RFC 8785).
+/// Returns the commitment to a JSON value: the hash of its canonical form (RFC 8785).
 ///
 /// # Errors
-/// When it has no canonical form: a number that is not finite.
+/// When the value has no canonical form: it contains a number that is not finite.
 pub fn commitment<T: Serialize>(value: &T) -> Result<String, serde_json::Error> {
     serde_json_canonicalizer::to_vec(value).map(|bytes| hash_text(&Hash32::of(&bytes)))
 }
 
-/// The id of the receipt with that content hash.
+/// Returns the id of the receipt with a content hash.
 #[must_use]
 pub fn id_of(hash: &Hash32) -> String {
     let mut id = format!("{ID_PREFIX}{hash}");
@@ -115,27 +115,27 @@ pub fn id_of(hash: &Hash32) -> String {
     id
 }
 
-/// Whether a text has the form of an id.
+/// Whether a text has the form of a receipt id.
 #[must_use]
 pub fn is_id(text: &str) -> bool {
     let digits = text.strip_prefix(ID_PREFIX).unwrap_or_default();
     digits.len() == ID_DIGITS && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Why a process signs nothing at present.
+/// Why a process does not sign at present.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Refusal {
-    /// It is not known whether the log continues what was signed. Requests wait until the reason is gone.
+    /// It is unknown whether the log extends what was signed. Requests wait until the reason no longer applies.
     Wait(String),
-    /// The log does not continue what was signed. Requests wait, and the log's checkpoint is not given out.
+    /// The log contradicts what was signed. Requests wait, and the checkpoint of the log is not served.
     Conflict(String),
-    /// A restore was declared: requests made before it are parked, since the key that they would be signed with signs nothing any more.
+    /// A restore was declared. Requests from before the restore are parked, because the key that would sign them is retired.
     Park(String),
 }
 
 impl Refusal {
-    /// The reason, and what an operator can do about it.
+    /// Returns the reason, and what an operator can do about it.
     #[must_use]
     pub fn reason(&self) -> &str {
         match self {
@@ -144,16 +144,16 @@ impl Refusal {
     }
 }
 
-/// The keys that a process signs with, by public key in hex. Never shown. New ones may come while it runs.
+/// The keys that a process signs with, by public key in hex. Secret keys are never shown. Keys can be added while the process runs.
 #[derive(Default)]
 pub struct SigningKeys {
     keys: RwLock<HashMap<String, SigningKey>>,
-    /// Why nothing is signed; `None` while signing is allowed.
+    /// Why signing is refused; `None` while it is allowed.
     refusal: RwLock<Option<Refusal>>,
 }
 
 impl SigningKeys {
-    /// Adds a key by its secret seed; answers its public key in hex.
+    /// Adds a key by its secret seed and returns its public key in hex.
     pub fn add(&self, seed: &[u8; 32]) -> String {
         let key = SigningKey::from_bytes(seed);
         let public = hex(key.verifying_key().as_bytes());
@@ -161,24 +161,24 @@ impl SigningKeys {
         public
     }
 
-    /// The public keys of those that are here, in hex.
+    /// Returns the public keys of all held keys, in hex.
     #[must_use]
     pub fn public(&self) -> Vec<String> {
         self.keys.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
 
-    /// Allows signing (`None`), or stops it. Answers the state before.
+    /// Allows signing (`None`), or refuses it. Returns the previous state.
     pub fn set_refusal(&self, refusal: Option<Refusal>) -> Option<Refusal> {
         std::mem::replace(&mut *self.refusal.write().unwrap_or_else(PoisonError::into_inner), refusal)
     }
 
-    /// Why nothing is signed; `None` while signing is allowed.
+    /// Returns why signing is refused; `None` while it is allowed.
     #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {
         self.refusal.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The signature over some bytes; `None` if the key is not here, or while signing is refused.
+    /// Signs bytes; `None` if the key is not held, or while signing is refused.
     #[must_use]
     pub fn sign_bytes(&self, public_key_hex: &str, bytes: &[u8]) -> Option<[u8; 64]> {
         let refusal = self.refusal.read().unwrap_or_else(PoisonError::into_inner);
@@ -189,9 +189,9 @@ impl SigningKeys {
         keys.get(public_key_hex).map(|key| key.sign(bytes).to_bytes())
     }
 
-    /// The receipt of a body; `None` if the key is not here, while signing is refused, or if the body has no canonical form.
+    /// Signs a body; `None` if the key is not held, while signing is refused, or if the body has no canonical form.
     #[must_use]
-    pub fn sign(&self, public_key_hex: &str, body: Body) -> Option<Signed> {
+    pub fn sign(&self, public_key_hex: &str, body: Body) -> Option<SignedReceipt> {
         let canonical_body = serde_json_canonicalizer::to_vec(&body).ok()?;
         let hash = Hash32::of(&canonical_body);
         let signature = Signature {
@@ -201,11 +201,11 @@ impl SigningKeys {
         };
         let receipt = Receipt { id: id_of(&hash), body, content_hash: hash_text(&hash), signature };
         let canonical = canonical_around(&canonical_body, &receipt);
-        Some(Signed { receipt, canonical })
+        Some(SignedReceipt { receipt, canonical })
     }
 }
 
-/// The canonical form of a receipt whose body's is known: what stands around that is hex and fixed words, which nothing escapes.
+/// Returns the canonical form of a receipt, given that of its body. The other fields are hex digits and constants, which need no escaping.
 fn canonical_around(body: &[u8], receipt: &Receipt) -> Vec<u8> {
     let Receipt { id, content_hash, signature: Signature { algorithm, value, public_key_hex }, .. } = receipt;
     let behind = format!(
@@ -220,27 +220,26 @@ impl fmt::Debug for SigningKeys {
     }
 }
 
-/// What a receipt says of itself, checked.
+/// The results of checking a receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checks {
-    /// `contentHash` is the hash of the canonical body.
+    /// Whether `contentHash` is the hash of the canonical body.
     pub hash: bool,
-    /// `id` is that of the content hash.
+    /// Whether `id` matches the content hash.
     pub id: bool,
-    /// The signature verifies over the content hash with the key that the receipt names.
+    /// Whether the signature over the content hash verifies with the key in the receipt.
     pub signature: bool,
 }
 
 impl Checks {
-    /// Whether all hold.
+    /// Whether all checks passed.
     #[must_use]
     pub fn all(self) -> bool {
         self.hash && self.id && self.signature
     }
 }
 
-/// Checks a receipt, given as JSON: its body is hashed as it stands there, with whatever fields it has. Anything that is not as it must be fails
-/// its check; nothing panics.
+/// Checks a receipt, given as JSON. The body is hashed as given, with all its fields. Malformed parts fail their check; nothing panics.
 #[must_use]
 pub fn check(receipt: &serde_json::Value) -> Checks {
     let text = |pointer: &str| receipt.pointer(pointer).and_then(serde_json::Value::as_str).unwrap_or_default();
@@ -254,7 +253,7 @@ pub fn check(receipt: &serde_json::Value) -> Checks {
     Checks { hash: text("/contentHash") == hash_text(&hash), id: text("/id") == id_of(&hash), signature: is_signed }
 }
 
-/// Reads lower-case hex digits.
+/// Reads lower-case hex digits; `None` for anything else.
 pub(crate) fn bytes_of<const N: usize>(text: &str) -> Option<[u8; N]> {
     if text.len() != 2 * N {
         return None;
@@ -293,14 +292,14 @@ mod tests {
         }
     }
 
-    /// Proves that a receipt checks, that the same body and key make the same bytes, that its canonical form is the library's, and that each part
-    /// tampered with fails its own check.
+    /// Proves that a signed receipt passes all checks, that the same body and key give the same bytes, that the canonical form equals the
+    /// library's, and that each modified part fails its own check.
     #[test]
     fn what_each_check_finds() {
         let keys = SigningKeys::default();
         let public = keys.add(&[7; 32]);
-        let Signed { receipt, canonical } = keys.sign(&public, body(1)).unwrap();
-        assert_eq!(keys.sign(&public, body(1)).unwrap(), Signed { receipt: receipt.clone(), canonical: canonical.clone() });
+        let SignedReceipt { receipt, canonical } = keys.sign(&public, body(1)).unwrap();
+        assert_eq!(keys.sign(&public, body(1)).unwrap(), SignedReceipt { receipt: receipt.clone(), canonical: canonical.clone() });
         assert_eq!(crate::tree::entry(&receipt), Some(canonical));
         assert!(is_id(&receipt.id) && !is_id("rcpt_xyz") && keys.sign("00", body(1)).is_none());
         let good = serde_json::to_value(&receipt).unwrap();
@@ -321,7 +320,8 @@ mod tests {
         assert!(!format!("{keys:?}").contains(&hex(&[7; 32])));
     }
 
-    /// Proves that every byte of a receipt's text counts: with any one of them changed it is refused, or no longer JSON, or a text that says the same.
+    /// Proves that every byte of a receipt's text matters: after a change of any one byte the receipt fails a check, is no longer JSON, or
+    /// means the same.
     #[test]
     fn every_byte_counts() {
         let keys = SigningKeys::default();
@@ -336,7 +336,8 @@ mod tests {
         }
     }
 
-    /// Proves that a receipt with any byte of its body changed fails the check of the hash. `FLIPPED_RECEIPTS=1000` does it at length.
+    /// Proves that a change of any byte of a receipt's body fails the check of the hash. `FLIPPED_RECEIPTS=1000` repeats it for more
+    /// receipts.
     #[test]
     fn every_byte_of_a_body_counts() {
         let receipts: i64 = std::env::var("FLIPPED_RECEIPTS").map_or(3, |text| text.parse().unwrap());
@@ -355,7 +356,8 @@ mod tests {
         }
     }
 
-    /// Proves that the canonical form is that of RFC 8785 (values from its own examples): sorted by UTF-16, numbers as ECMAScript writes them.
+    /// Proves that the canonical form is that of RFC 8785 (values from its examples): names sorted by UTF-16, numbers formatted as in
+    /// ECMAScript.
     #[test]
     fn canonical_form() {
         let canonical = |text: &str| {
@@ -370,10 +372,10 @@ mod tests {
         );
     }
 
-    /// Proves that a receipt which was issued before receipts named `issuedTo` stays as it was: it reads, verifies, and has the same bytes again, also
-    /// as a leaf of the tree; and that `issuedTo` is signed where it is there.
+    /// Proves that a receipt from before `issuedTo` existed reads, verifies and serializes to the same bytes, also as a leaf of the tree;
+    /// and that `issuedTo` is covered by the signature where present.
     #[test]
-    fn receipts_without_issued_to_stay_as_they_were() {
+    fn receipts_without_issued_to_are_unchanged() {
         let old: Value = serde_json::from_str(include_str!("../tests/fixtures/receipt_without_issued_to.json")).unwrap();
         assert!(check(&old).all());
         let read: Receipt = serde_json::from_value(old.clone()).unwrap();
@@ -381,7 +383,7 @@ mod tests {
         assert_eq!(crate::tree::entry(&read), serde_json_canonicalizer::to_vec(&old).ok());
         let mut claimed = old;
         claimed["body"]["issuedTo"] = json!("acct_0123456789abcdef01234567");
-        assert!(!check(&claimed).all(), "nobody puts his name on it later");
+        assert!(!check(&claimed).all(), "issuedTo cannot be added later");
         let keys = SigningKeys::default();
         let public = keys.add(&[7; 32]);
         let mut new = serde_json::to_value(keys.sign(&public, body(1)).unwrap().receipt).unwrap();

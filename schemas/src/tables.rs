@@ -1,6 +1,6 @@
-//! Tables as both view stores make them: named, typed key columns and one value.
+//! Table definitions for both view stores: named, typed key columns and one value.
 //!
-//! On CQL a table is a real table; embedded, its key columns are encoded so that byte order is column order.
+//! On CQL, a table is a real table. In the embedded store, key columns are encoded so that byte order is column order.
 
 use bytes::Bytes;
 
@@ -13,7 +13,7 @@ pub enum ColumnType {
     Int,
 }
 
-/// Which way rows of a column run within a partition.
+/// The order of rows by a column within a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Smallest first.
@@ -25,55 +25,55 @@ pub enum Order {
 /// One key column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name in CQL.
+    /// The name of the column in CQL.
     pub name: &'static str,
-    /// Its type.
+    /// The type of the column.
     pub ty: ColumnType,
-    /// Its order (clustering columns; partition columns are ascending).
+    /// The order of rows by this column (clustering columns; partition columns are ascending).
     pub order: Order,
 }
 
-/// What a table's rows are, which says what digests and rebuilds do with them.
+/// What the rows of a table are. Digests and rebuilds depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableKind {
-    /// The rows as they stand now. In the digest.
+    /// Current rows. The digest covers them.
     Current,
-    /// Rows as they stood before, by the seq from which they did. In the digest with `--history`.
+    /// Earlier versions of rows, by the seq that wrote them. The digest covers them with `--history`.
     History,
-    /// Derived from the others, or of the engine alone: indexes, decision state, packed pages. In no digest.
+    /// Rows derived from other tables, or internal to the engine: indexes, decision state, packed feed pages. No digest covers them.
     Derived,
 }
 
-/// What a table's values are, which says how CQL shows them.
+/// What the values of a table are. It determines how CQL shows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
-    /// UTF-8 text, JSON as a rule: a person can read it.
+    /// UTF-8 text, usually JSON: a person can read it.
     Text,
-    /// Any bytes, none too.
+    /// Arbitrary bytes; may be empty.
     Bytes,
 }
 
 /// One table of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// Its name, unique in the store.
+    /// The name of the table, unique in the store.
     pub name: &'static str,
-    /// Its key columns, partition columns first.
+    /// The key columns, partition columns first.
     pub key: &'static [Column],
-    /// How many of the key columns are the CQL partition key (at least 1).
+    /// How many key columns form the CQL partition key (at least 1).
     pub partition_columns: usize,
-    /// What its rows are.
+    /// What the rows are.
     pub kind: TableKind,
-    /// What its values are.
+    /// What the values are.
     pub value: ValueKind,
 }
 
-/// One key value.
+/// One value of a key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Datum {
-    /// For a `Text` column.
+    /// The value of a `Text` column.
     Text(String),
-    /// For an `Int` column.
+    /// The value of an `Int` column.
     Int(i64),
 }
 
@@ -93,7 +93,7 @@ impl From<i64> for Datum {
     }
 }
 
-/// A row's key, or the beginning of one (a prefix of its columns).
+/// The key of a row, or a prefix of its columns.
 pub type Key = Vec<Datum>;
 
 /// Builds a [`Key`] from values that convert into [`Datum`].
@@ -105,31 +105,31 @@ macro_rules! key {
 /// One write to a view: put a row, or (value `None`) delete it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// The table.
+    /// The table that is written.
     pub table: &'static Table,
-    /// The whole key.
+    /// The complete key.
     pub key: Key,
-    /// The row's value; `None` deletes the row.
+    /// The new value of the row; `None` deletes the row.
     pub value: Option<Bytes>,
-    /// What orders writes to this row: the seq of the change, or the offset after the fact, that it follows from; a later one wins,
-    /// whoever writes it and when. A store that has one writer at a time need not look at it.
+    /// The position that orders writes to this row: the seq of the change, or the offset after the fact, that caused the write. The write
+    /// with the higher position wins, whichever process writes it and when. A store with a single writer may ignore it.
     pub at: i64,
 }
 
 impl Write {
-    /// Puts a row.
+    /// Creates a write that puts a row.
     #[must_use]
     pub fn put(table: &'static Table, key: Key, value: Bytes) -> Self {
         Self { table, key, value: Some(value), at: 0 }
     }
 
-    /// Deletes a row.
+    /// Creates a write that deletes a row.
     #[must_use]
     pub fn delete(table: &'static Table, key: Key) -> Self {
         Self { table, key, value: None, at: 0 }
     }
 
-    /// The same write with its place among the writes to its row.
+    /// Sets the position that orders this write among the writes to its row.
     #[must_use]
     pub fn at(mut self, at: i64) -> Self {
         self.at = at;
@@ -137,26 +137,26 @@ impl Write {
     }
 }
 
-/// A view: the tables that one service (or the engine) keeps, rebuilt and swapped as one.
+/// A view: the tables of one service (or of the engine), which are rebuilt and swapped together.
 #[derive(Clone, Copy, Debug)]
 pub struct ViewDef {
-    /// Its name: the service's.
+    /// The name of the view: that of its service.
     pub name: &'static str,
-    /// Its tables.
+    /// The tables of the view.
     pub tables: &'static [&'static Table],
 }
 
-/// A text column, ascending.
+/// Creates a text column, ascending.
 #[must_use]
 pub const fn text(name: &'static str) -> Column {
     Column { name, ty: ColumnType::Text, order: Order::Asc }
 }
-/// An integer column, ascending.
+/// Creates an integer column, ascending.
 #[must_use]
 pub const fn int(name: &'static str) -> Column {
     Column { name, ty: ColumnType::Int, order: Order::Asc }
 }
-/// An integer column, descending.
+/// Creates an integer column, descending.
 #[must_use]
 pub const fn int_desc(name: &'static str) -> Column {
     Column { name, ty: ColumnType::Int, order: Order::Desc }

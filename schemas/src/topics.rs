@@ -1,54 +1,54 @@
-//! The list of topics: their names, partitions and privacy. Both logs are made from it.
+//! The list of topics with their names, partition counts and privacy. Both logs create their topics from it.
 
 /// What a topic holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TopicKind {
-    /// What upstreams said; chains per key.
+    /// Records that upstreams published. Chained per key.
     Facts,
-    /// What readers asked for; chains per key like facts.
+    /// Requests that the API appends. Chained per key, like facts.
     Commands,
-    /// What it means for one service, in one order; one partition; chains as a whole.
+    /// Changes of one service in one order: a single partition, chained as a whole.
     Changes,
     /// Records that could not be mapped or decided.
     Rejects,
-    /// What happened to this log itself; stays with it.
+    /// Events of this log itself, which no copy of the log takes over.
     Imports,
 }
 
 /// One topic of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Topic {
-    /// Its name, on both logs.
+    /// The name of the topic, on both logs.
     pub name: &'static str,
-    /// What it holds.
+    /// What the topic holds.
     pub kind: TopicKind,
-    /// How many partitions it has, from the first day on.
+    /// The number of partitions. It never changes.
     pub partitions: u32,
-    /// Whether it holds personal data or raw input, and is thus not offered to readers.
+    /// Whether the topic holds personal data or raw input. Private topics are not offered to readers.
     pub private: bool,
 }
 
 /// Federal contract awards and the actions on them, as the spending site published them.
 pub const AWARDS: Topic = Topic { name: "awards", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Filings with the securities regulator, one record a filer.
+/// Filings with the securities regulator, one record per filer.
 pub const FILINGS: Topic = Topic { name: "filings", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Grants as funders published them.
 pub const GRANTS: Topic = Topic { name: "grants", kind: TopicKind::Facts, partitions: 4, private: false };
-/// Trades that insiders reported.
+/// Trades that company insiders reported.
 pub const INSIDER_TRADES: Topic = Topic { name: "insider_trades", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Recalls as agencies published them.
 pub const RECALLS: Topic = Topic { name: "recalls", kind: TopicKind::Facts, partitions: 4, private: false };
 /// Clinical trials as registries published them.
 pub const TRIALS: Topic = Topic { name: "trials", kind: TopicKind::Facts, partitions: 4, private: false };
-/// What the API itself was asked to remember: keys, filters, watches.
+/// Requests about accounts: keys, saved filters, watches.
 pub const ACCOUNTS: Topic = Topic { name: "accounts", kind: TopicKind::Commands, partitions: 1, private: true };
-/// What became of the messages to webhooks.
+/// The outcomes of webhook deliveries.
 pub const DELIVERIES: Topic = Topic { name: "deliveries", kind: TopicKind::Commands, partitions: 1, private: true };
-/// Payments that were signed for an answer, and what became of them.
+/// Payments that were signed for an answer, and their outcomes.
 pub const PAYMENTS: Topic = Topic { name: "payments", kind: TopicKind::Commands, partitions: 1, private: true };
 /// Requests to the receipt service.
 pub const RECEIPTS: Topic = Topic { name: "receipts", kind: TopicKind::Commands, partitions: 1, private: false };
-/// Records that no mapping fits, with their raw bytes.
+/// Records that no mapping could read, with their raw bytes.
 pub const REJECTED: Topic = Topic { name: "rejected", kind: TopicKind::Rejects, partitions: 1, private: true };
 /// The awards service's changes.
 pub const CHANGES_AWARDS: Topic = Topic { name: "changes.awards", kind: TopicKind::Changes, partitions: 1, private: false };
@@ -56,19 +56,19 @@ pub const CHANGES_AWARDS: Topic = Topic { name: "changes.awards", kind: TopicKin
 pub const CHANGES_FILINGS: Topic = Topic { name: "changes.filings", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The recalls service's changes.
 pub const CHANGES_RECALLS: Topic = Topic { name: "changes.recalls", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The receipts: the leaves of their tree, in its order.
+/// The issued receipts: the leaves of their Merkle tree, in the tree's order.
 pub const CHANGES_RECEIPTS: Topic = Topic { name: "changes.receipts", kind: TopicKind::Changes, partitions: 1, private: false };
 /// The research service's changes.
 pub const CHANGES_RESEARCH: Topic = Topic { name: "changes.research", kind: TopicKind::Changes, partitions: 1, private: false };
-/// The accounts' changes.
+/// The changes of accounts and keys.
 pub const CHANGES_ACCOUNTS: Topic = Topic { name: "changes.accounts", kind: TopicKind::Changes, partitions: 1, private: true };
-/// How far each target of a webhook has been told.
+/// The changes of deliveries: how far each webhook target has received its service's feed.
 pub const CHANGES_DELIVERIES: Topic = Topic { name: "changes.deliveries", kind: TopicKind::Changes, partitions: 1, private: true };
-/// The payments' changes.
+/// The changes of payments.
 pub const CHANGES_PAYMENTS: Topic = Topic { name: "changes.payments", kind: TopicKind::Changes, partitions: 1, private: true };
-/// The changes of what accounts keep: saved filters and watches.
+/// The changes of accounts' saved items: saved filters and watches.
 pub const CHANGES_WATCHES: Topic = Topic { name: "changes.watches", kind: TopicKind::Changes, partitions: 1, private: true };
-/// When copying records of another log into this one began and ended.
+/// The start and end of each copy of another log's records into this one.
 pub const IMPORTS: Topic = Topic { name: "imports", kind: TopicKind::Imports, partitions: 1, private: true };
 
 /// THE LIST of topics.
@@ -96,14 +96,19 @@ pub const ALL: &[Topic] = &[
     IMPORTS,
 ];
 
-/// The topic of that name.
+/// Returns the topics whose records are chained per key: facts and commands.
+pub fn fact_topics() -> impl Iterator<Item = &'static Topic> {
+    ALL.iter().filter(|topic| matches!(topic.kind, TopicKind::Facts | TopicKind::Commands))
+}
+
+/// Returns the topic with a name.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static Topic> {
     ALL.iter().find(|topic| topic.name == name)
 }
 
 impl Topic {
-    /// The partition of a key: Kafka's default partitioner (murmur2, positive, modulo), the same on both logs.
+    /// Returns the partition of a key: Kafka's default partitioner (murmur2, positive, modulo), the same on both logs.
     #[must_use]
     pub fn partition_of(&self, key: &[u8]) -> u32 {
         if self.partitions <= 1 { 0 } else { (murmur2(key) & 0x7fff_ffff) % self.partitions }
@@ -136,7 +141,7 @@ fn murmur2(data: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// Proves that keys land where Kafka's own clients put them (values from Kafka's published test of its murmur2).
+    /// Proves that keys map to the partitions that Kafka's own clients choose (values from Kafka's published test of its murmur2).
     #[test]
     fn partitioner_is_kafkas() {
         for (key, hash) in

@@ -1,8 +1,8 @@
-//! The Merkle tree over all receipts (RFC 6962): its hashes, its proofs, its signed checkpoints (C2SP tlog-checkpoint and signed-note) and the
-//! tiles that it is served by (C2SP tlog-tiles).
+//! The Merkle tree over a service's entries (RFC 6962): its hashes, its proofs, its signed checkpoints (C2SP tlog-checkpoint and
+//! signed-note) and the tiles that serve it (C2SP tlog-tiles).
 //!
-//! Promise: a leaf is a receipt, in the order in which receipts were issued, and its hash can be worked out from the receipt alone. What was a
-//! leaf stays one, so that every later tree holds every earlier one.
+//! In the tree of receipts, a leaf is a receipt, in the order in which receipts were issued; its hash can be computed from the receipt
+//! alone. A leaf never changes, so that every later tree contains every earlier one.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,40 +16,42 @@ use tlog_tiles::{Error, Hash, HashReader, Tile};
 use crate::hash::Hash32;
 use crate::receipt::{Receipt, SigningKeys, bytes_of};
 
-/// Hashes of a full tile, as a power of two.
+/// The number of hashes in a full tile, as a power of two.
 const TILE_HEIGHT: u8 = 8;
-/// Hashes of a full tile.
+/// The number of hashes in a full tile.
 const FULL: u32 = 1 << TILE_HEIGHT;
-/// Levels of tiles: more than any tree has.
+/// The number of tile levels: more than any tree reaches.
 const LEVELS: u8 = 8;
-/// The last tile of a level that is asked for: beyond that no tree reaches.
+/// The highest tile number that is accepted: no tree reaches it.
 const INDEX_MAX: u64 = 1 << 48;
-/// Marks an Ed25519 key in the id of a signer.
+/// The byte that marks an Ed25519 key in a signer's key id.
 const ED25519: u8 = 1;
-/// Hashes that a proof has at most: a tree has fewer levels.
+/// The most hashes in a proof: a tree has fewer levels.
 const PROOF_HASHES_MAX: usize = 128;
 
-/// The bytes of a leaf: the receipt's canonical form (RFC 8785).
+/// Returns the bytes of a receipt's leaf: the receipt's canonical form (RFC 8785). `None` if it has none.
 #[must_use]
 pub fn entry(receipt: &Receipt) -> Option<Vec<u8>> {
     serde_json_canonicalizer::to_vec(receipt).ok()
 }
 
-/// The hash of a leaf.
+/// Returns the hash of a leaf.
 #[must_use]
 pub fn leaf(entry: &[u8]) -> Hash32 {
     Hash32(tlog_tiles::record_hash(entry).0)
 }
 
-/// The places of the hashes that a new leaf is hashed with, in that order: each trailing one of its index completes a subtree.
+/// Returns the stored-hash indices of the siblings with which a new leaf is hashed, in that order: each trailing 1 bit of the leaf's index
+/// completes a subtree.
 pub fn siblings(index: u64) -> impl Iterator<Item = u64> {
     let levels = (0_u8..64).take_while(move |level| (index >> level) & 1 == 1);
     levels.map(move |level| tlog_tiles::stored_hash_index(level, (index >> level) - 1))
 }
 
-/// The hashes that a leaf adds to the tree, with their places, from those of its [`siblings`].
+/// Returns the hashes that a leaf adds to the tree, with their stored-hash indices. The slice holds the hashes at the indices of
+/// [`siblings`].
 #[must_use]
-pub fn added(index: u64, leaf: Hash32, siblings: &[Hash32]) -> Vec<(u64, Hash32)> {
+pub fn new_hashes(index: u64, leaf: Hash32, siblings: &[Hash32]) -> Vec<(u64, Hash32)> {
     let mut hash = leaf;
     let mut out = vec![(tlog_tiles::stored_hash_index(0, index), leaf)];
     for (level, sibling) in (1..u8::MAX).zip(siblings) {
@@ -59,33 +61,33 @@ pub fn added(index: u64, leaf: Hash32, siblings: &[Hash32]) -> Vec<(u64, Hash32)
     out
 }
 
-/// What is asked of a tree.
+/// A query for the root, a proof or a tile of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// The root of the tree of so many leaves.
+    /// The root of the tree with `size` leaves.
     Root {
-        /// Leaves.
+        /// The number of leaves.
         size: u64,
     },
-    /// That a leaf is in the tree of so many.
+    /// The proof that a leaf is in the tree with `size` leaves.
     Inclusion {
-        /// Leaves.
+        /// The number of leaves.
         size: u64,
-        /// Which one, from 0.
+        /// The index of the leaf, from 0.
         index: u64,
     },
-    /// That the tree of so many holds an earlier one.
+    /// The proof that the tree with `size` leaves contains the tree with `old` leaves.
     Consistency {
-        /// Leaves.
+        /// The number of leaves.
         size: u64,
-        /// Leaves of the earlier one.
+        /// The number of leaves of the earlier tree.
         old: u64,
     },
     /// The hashes of a tile.
     Tile(Tile),
 }
 
-/// Hashes by their places. Where none are, it notes which are wanted.
+/// Hashes by stored-hash index. Without hashes, it records which indices are read.
 #[derive(Default)]
 struct Stored<'a> {
     hashes: Option<&'a HashMap<u64, Hash32>>,
@@ -104,16 +106,16 @@ impl HashReader for Stored<'_> {
 }
 
 impl Question {
-    /// The places of the hashes that the answer takes.
+    /// Returns the stored-hash indices from which the answer is computed.
     #[must_use]
     pub fn places(self) -> Vec<u64> {
         let stored = Stored::default();
-        // What comes of no hashes is nothing; which ones are wanted is what counts.
+        // The result is meaningless without hashes; only the indices that were read count.
         drop(self.ask(&stored));
         stored.wanted.into_inner()
     }
 
-    /// The answer from those hashes; `None` if some are missing, or nothing of the kind is in the tree.
+    /// Computes the answer from hashes by stored-hash index; `None` if one is missing, or if the tree does not contain the leaf or tile.
     #[must_use]
     pub fn answer(self, hashes: &HashMap<u64, Hash32>) -> Option<Vec<Hash32>> {
         self.ask(&Stored { hashes: Some(hashes), ..Stored::default() }).ok()
@@ -133,14 +135,14 @@ impl Question {
     }
 }
 
-/// Whether a proof shows that a leaf is in a tree.
+/// Whether a proof shows that a leaf is in the tree of a checkpoint.
 #[must_use]
 pub fn is_included(proof: &[Hash32], checkpoint: &Checkpoint, index: u64, leaf: Hash32) -> bool {
     let fits = proof.len() <= PROOF_HASHES_MAX && index < checkpoint.size;
     fits && tlog_tiles::check_record(&hashes(proof), checkpoint.size, Hash(checkpoint.root.0), index, Hash(leaf.0)).is_ok()
 }
 
-/// Whether a proof shows that a tree holds an earlier one.
+/// Whether a proof shows that the tree of a checkpoint contains an earlier tree.
 #[must_use]
 pub fn is_consistent(proof: &[Hash32], checkpoint: &Checkpoint, old: &Checkpoint) -> bool {
     let fits = proof.len() <= PROOF_HASHES_MAX && (1..=checkpoint.size).contains(&old.size);
@@ -151,10 +153,10 @@ fn hashes(proof: &[Hash32]) -> Vec<Hash> {
     proof.iter().map(|hash| Hash(hash.0)).collect()
 }
 
-/// The tile of a path as it is served: `tile/0/x001/234`, `tile/0/x001/234.p/5`; and whether its leaves are asked for, `tile/entries/…`. Only
-/// the one way in which a tile is written is read.
+/// Parses the path of a tile: `tile/0/x001/234`, `tile/0/x001/234.p/5`, or `tile/entries/…` for its leaves. Returns the tile and whether
+/// its leaves are requested. Only the canonical spelling of a path is accepted.
 #[must_use]
-pub fn tile_of(path: &str) -> Option<(Tile, bool)> {
+pub fn parse_tile_path(path: &str) -> Option<(Tile, bool)> {
     let (level, rest) = path.strip_prefix("tile/")?.split_once('/')?;
     let is_entries = level == "entries";
     let level: u8 = if is_entries { 0 } else { level.parse().ok().filter(|parsed: &u8| parsed.to_string() == level)? };
@@ -178,31 +180,31 @@ pub fn tile_of(path: &str) -> Option<(Tile, bool)> {
     is_tile.then(|| (Tile::new(TILE_HEIGHT, level, number, width, false), is_entries))
 }
 
-/// The leaves that lie under a tile of the lowest level.
+/// Returns the indices of the leaves under a tile of the lowest level.
 #[must_use]
 pub fn leaves_of(tile: &Tile) -> std::ops::Range<u64> {
     let first = tile.level_index() << TILE_HEIGHT;
     first..first + u64::from(tile.width())
 }
 
-/// The place of a tile: its level, and its number on that level.
+/// The address of a tile: its level, and its number on that level.
 pub type TilePlace = (u8, u64);
 
-/// The tile from which a stored hash can be computed.
+/// Returns the address of the tile from which a stored hash can be computed.
 #[must_use]
 pub fn tile_holding(place: u64) -> TilePlace {
     let tile = Tile::from_index(TILE_HEIGHT, place);
     (tile.level(), tile.level_index())
 }
 
-/// A stored hash, computed from the hashes of the tile that holds it; `None` if the tile is not that wide yet.
+/// Computes a stored hash from the hashes of the tile that holds it; `None` if the tile is not wide enough yet.
 #[must_use]
 pub fn hash_in_tile((level, number): TilePlace, hashes: &[u8], place: u64) -> Option<Hash32> {
     let width = u32::try_from(hashes.len() / 32).ok().filter(|width| (1..=FULL).contains(width))?;
     Tile::new(TILE_HEIGHT, level, number, width, false).hash_at_index(hashes, place).ok().map(|hash| Hash32(hash.0))
 }
 
-/// The right edge of a tree that grows: on each level the tile that is not full.
+/// The right edge of a growing tree: the partial tile of each level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Edge {
     size: u64,
@@ -210,7 +212,7 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// The tiles that are not full in a tree of so many leaves, with the bytes that each has.
+    /// Returns the partial tiles of a tree with `size` leaves, each with its length in bytes.
     pub fn partial(size: u64) -> impl Iterator<Item = (TilePlace, usize)> {
         (0..LEVELS).filter_map(move |level| {
             let hashes = size >> (u32::from(TILE_HEIGHT) * u32::from(level));
@@ -219,8 +221,8 @@ impl Edge {
         })
     }
 
-    /// The edge of a tree of so many leaves, from its tiles that are not full; `None` if one is missing or too short. What is beyond the size is
-    /// left out.
+    /// Creates the edge of a tree with `size` leaves from its partial tiles. Hashes beyond that size are dropped. `None` if a tile is
+    /// missing or too short.
     #[must_use]
     pub fn read(size: u64, tiles: &HashMap<TilePlace, Vec<u8>>) -> Option<Self> {
         let mut levels = vec![Vec::new(); usize::from(LEVELS)];
@@ -230,13 +232,13 @@ impl Edge {
         Some(Self { size, levels })
     }
 
-    /// Leaves.
+    /// Returns the number of leaves.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Adds a leaf's hash; hands out the tiles that are full now.
+    /// Adds the hash of a leaf. Tiles that become full are moved to `full`.
     pub fn push(&mut self, leaf: Hash32, full: &mut HashMap<TilePlace, Vec<u8>>) {
         let mut hash = leaf.0;
         for (level, hashes) in (0..LEVELS).zip(&mut self.levels) {
@@ -251,31 +253,31 @@ impl Edge {
         self.size += 1;
     }
 
-    /// The tiles that are not full.
+    /// Returns the partial tiles.
     pub fn tiles(&self) -> impl Iterator<Item = (TilePlace, &[u8])> {
         Self::partial(self.size).filter_map(|((level, number), _)| Some(((level, number), self.levels.get(usize::from(level))?.as_slice())))
     }
 }
 
-/// A tree at one size.
+/// A tree at one size: the content of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
-    /// Which tree: the address that its first receipt names, without the scheme.
+    /// The origin of the tree: the base address in its first receipt, without the scheme.
     pub origin: String,
-    /// Leaves.
+    /// The number of leaves.
     pub size: u64,
-    /// The root.
+    /// The root hash.
     pub root: Hash32,
 }
 
 impl Checkpoint {
-    /// The text that is signed.
+    /// Returns the text that is signed.
     #[must_use]
     pub fn text(&self) -> String {
         format!("{}\n{}\n{}\n", self.origin, self.size, STANDARD.encode(self.root.0))
     }
 
-    /// The signed note; `None` if the key is not here.
+    /// Returns the signed note; `None` if this process does not hold the key.
     #[must_use]
     pub fn sign(&self, keys: &SigningKeys, public_key_hex: &str) -> Option<String> {
         let text = self.text();
@@ -285,7 +287,7 @@ impl Checkpoint {
         Some(format!("{text}\n\u{2014} {} {line}\n", self.origin))
     }
 
-    /// Reads a signed note that one of some keys signed.
+    /// Reads a signed note. `None` if none of the keys signed it.
     #[must_use]
     pub fn read<'a>(note: &str, public_keys_hex: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let (body, signatures) = note.split_once("\n\n")?;
@@ -305,12 +307,12 @@ impl Checkpoint {
             };
             name == this.origin && keys.iter().any(holds)
         });
-        // What would be written again otherwise is not what was signed.
+        // A text that would be formatted differently is not the text that was signed.
         (is_signed && this.text() == text).then_some(this)
     }
 }
 
-/// The id of a signer's key.
+/// Returns the id of a signer's key, as signed notes contain it.
 fn key_id(name: &str, key: &[u8; 32]) -> [u8; 4] {
     let mut hasher = Sha256::new();
     for part in [name.as_bytes(), b"\n", &[ED25519], key] {
@@ -324,13 +326,13 @@ fn key_id(name: &str, key: &[u8; 32]) -> [u8; 4] {
 mod tests {
     use super::*;
 
-    /// A tree of some leaves.
+    /// Builds a tree of `size` leaves.
     fn grown(size: u64) -> (Vec<Hash32>, HashMap<u64, Hash32>) {
         let leaves: Vec<Hash32> = (0..size).map(|n| leaf(&n.to_be_bytes())).collect();
         let mut stored = HashMap::new();
         for (index, leaf) in leaves.iter().enumerate() {
             let siblings: Vec<Hash32> = siblings(index as u64).map(|place| stored[&place]).collect();
-            stored.extend(added(index as u64, *leaf, &siblings));
+            stored.extend(new_hashes(index as u64, *leaf, &siblings));
         }
         (leaves, stored)
     }
@@ -339,7 +341,8 @@ mod tests {
         Checkpoint { origin: "x.example/receipts".to_owned(), size, root: Question::Root { size }.answer(stored).unwrap()[0] }
     }
 
-    /// Proves that every leaf of trees of many sizes has a proof that holds, for itself alone, and that every tree is shown to hold every earlier one.
+    /// Proves that every leaf of trees of many sizes has an inclusion proof that is valid for that leaf alone, and that consistency proofs
+    /// between all sizes are valid.
     #[test]
     fn proofs() {
         let (leaves, stored) = grown(70);
@@ -363,7 +366,7 @@ mod tests {
         assert_eq!(Question::Inclusion { size: 3, index: 3 }.answer(&stored), None);
     }
 
-    /// Proves that a tree grown tile by tile, stopped and read again on the way, gives the roots and proofs of the same tree grown hash by hash.
+    /// Proves that a tree built tile by tile, with interruptions, gives the same roots and proofs as one built hash by hash.
     #[test]
     fn edges() {
         let (leaves, stored) = grown(700);
@@ -384,7 +387,7 @@ mod tests {
         assert_eq!(Edge::read(701, &tiles), None, "a tile is too short");
     }
 
-    /// Proves that a checkpoint reads back under its key, and not under another or with anything changed.
+    /// Proves that a checkpoint reads back under its own key, and neither under another key nor after any modification.
     #[test]
     fn checkpoints() {
         let keys = SigningKeys::default();
@@ -399,12 +402,12 @@ mod tests {
         assert_eq!(Checkpoint::read("", [own.as_str()]), None);
     }
 
-    /// Proves that paths of tiles are read as the specification writes them, and nothing else is.
+    /// Proves that paths of tiles are accepted in the specification's spelling only.
     #[test]
     fn paths() {
-        let (tile, is_entries) = tile_of("tile/1/x001/x234/067.p/5").unwrap();
+        let (tile, is_entries) = parse_tile_path("tile/1/x001/x234/067.p/5").unwrap();
         assert_eq!((tile.level(), tile.level_index(), tile.width(), is_entries), (1, 1_234_067, 5, false));
-        let (tile, is_entries) = tile_of("tile/entries/003").unwrap();
+        let (tile, is_entries) = parse_tile_path("tile/entries/003").unwrap();
         assert_eq!((leaves_of(&tile), is_entries), (768..1024, true));
         for bad in [
             "tile/0",
@@ -422,7 +425,7 @@ mod tests {
             "tile/0/x001/x003",
             "tile/0/x999/x999/x999/x999/x999/x999/x999/999",
         ] {
-            assert!(tile_of(bad).is_none(), "{bad}");
+            assert!(parse_tile_path(bad).is_none(), "{bad}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Values as bytes: what is written reads back, here and by another library; and the gate for new schema versions.
+//! Tests of the Avro encoding: values read back, here and with another library; new schema versions are compatible.
 
 use apache_avro::Schema;
 use apache_avro::schema_compatibility::SchemaCompatibility;
@@ -35,7 +35,7 @@ fn fact() -> Fact<RecallFact> {
     }
 }
 
-/// Proves that facts of every shape read back as written, and that what is of another topic is told apart.
+/// Proves that facts of every shape read back as written, and that a value of another topic is refused.
 #[test]
 fn facts_read_back() {
     let run = Fact {
@@ -124,8 +124,8 @@ fn every_kind_reads_back() {
     }
 }
 
-/// What a record reads as when it was written as a fact of its topic.
-#[expect(clippy::unwrap_used, reason = "what it cannot read fails the test that asks")]
+/// Encodes a record as a fact of its topic, and decodes it again.
+#[expect(clippy::unwrap_used, reason = "a failure fails the calling test")]
 fn through_avro<T: serde::de::DeserializeOwned>(data: FactData) -> T {
     let topic = data.topic().name;
     let schema = avro::ALL.iter().find(|schema| schema.topic == topic).unwrap().json;
@@ -140,7 +140,7 @@ fn through_avro<T: serde::de::DeserializeOwned>(data: FactData) -> T {
     avro::decode::<Fact<T>>(topic, &bytes).unwrap().data.unwrap()
 }
 
-/// Proves that changes of every shape read back as written, and that the hash covers the datum, not the frame.
+/// Proves that changes of every shape read back as written, and that the hash covers the datum without the frame.
 #[test]
 fn changes_read_back() {
     let recall = Recall { id: "CPSC:26606".into(), urls: vec!["https://x".into()], ..Default::default() };
@@ -171,20 +171,20 @@ fn changes_read_back() {
     assert_eq!(avro::decode::<RecallChange>("changes.recalls", &framed).unwrap(), change);
     assert_eq!(avro::datum_hash("changes.recalls", &framed).unwrap(), Hash32::of(&framed[10..]));
     let (fingerprint, datum) = avro::split(&framed).unwrap();
-    assert_eq!((datum, avro::joined(&fingerprint, datum)), (&framed[10..], framed.clone()));
+    assert_eq!((datum, avro::join(&fingerprint, datum)), (&framed[10..], framed.clone()));
 }
 
-/// Proves that what a newer version wrote with a schema that it registered reads back once that is learnt, added fields left out.
+/// Proves that what a newer version wrote with a schema that it registered reads back once that is learned, added fields left out.
 #[test]
-fn a_newer_schema_is_learnt() {
+fn a_newer_schema_is_learned() {
     let text = avro::ALL.iter().find(|text| text.topic == "recalls").unwrap().json;
     let newer = text.replacen(r#"{"name": "key""#, r#"{"name": "added", "type": "string", "default": ""}, {"name": "key""#, 1);
     assert_ne!(newer, text);
     let mut datum = Encoder::new("recalls").unwrap().encode(&fact()).unwrap()[10..].to_vec();
-    // The new field stands behind the id and the kind: a text of three letters.
+    // The new field follows the id and the kind: a text of three letters.
     datum.splice(33..33, *b"\x06new");
     let schema: serde_avro_fast::Schema = newer.parse().unwrap();
-    let value = avro::joined(schema.rabin_fingerprint(), &datum);
+    let value = avro::join(schema.rabin_fingerprint(), &datum);
     assert!(matches!(avro::decode::<Fact<RecallFact>>("recalls", &value), Err(avro::Error::UnknownFingerprint(_))));
     let fingerprint = avro::learn(&newer).unwrap();
     assert_eq!(avro::decode::<Fact<RecallFact>>("recalls", &value).unwrap(), fact());
@@ -192,7 +192,7 @@ fn a_newer_schema_is_learnt() {
     assert!(avro::learn("{").is_err());
 }
 
-/// Proves that another Avro library reads our single objects with nothing but the schema, and that the fingerprint is the one
+/// Proves that another Avro library reads our single objects with the schema alone, and that the fingerprint is the one
 /// that a third library (fastavro, of Python) computes for the schema's canonical form.
 #[test]
 fn another_library_agrees() {
@@ -205,7 +205,7 @@ fn another_library_agrees() {
     assert_eq!(schemas::hash::hex(&bytes[2..10]), "95df61b2f2a04946");
 }
 
-/// Proves that bytes that are no framed Avro are refused with a reason.
+/// Proves that bytes that are not framed Avro are refused with a reason.
 #[test]
 fn broken_values_are_refused() {
     let bytes = Encoder::new("recalls").unwrap().encode(&fact()).unwrap();
@@ -214,7 +214,7 @@ fn broken_values_are_refused() {
     }
 }
 
-/// The gate: every version of a topic's schema reads data of every other version, both ways; and every topic has one.
+/// Proves that schema versions are compatible: every version of a topic's schema reads data of every other version, both ways; and every topic has one.
 #[test]
 fn schema_versions_read_each_other() {
     for topic in topics::ALL {
@@ -229,16 +229,16 @@ fn schema_versions_read_each_other() {
     }
 }
 
-/// Proves that the gate closes: a field added without a default is caught.
+/// Proves that the check detects a field added without a default.
 #[test]
-fn the_gate_catches_a_field_without_default() {
+fn the_check_detects_a_field_without_default() {
     let text = avro::ALL.iter().find(|schema| schema.topic == "rejected").unwrap().json;
     let newer = text.replacen(r#"{"name": "door""#, r#"{"name": "added", "type": "string"}, {"name": "door""#, 1);
     let (old, new) = (Schema::parse_str(text).unwrap(), Schema::parse_str(&newer).unwrap());
     assert!(SchemaCompatibility::can_read(&old, &new).is_err());
 }
 
-/// Proves that the lists of tables and topics name nothing twice.
+/// Proves that the lists of tables and topics have no duplicates.
 #[test]
 fn names_are_unique() {
     let mut tables: Vec<&str> = views::all().flat_map(|view| view.tables.iter().map(|table| table.name)).collect();

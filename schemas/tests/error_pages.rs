@@ -1,4 +1,4 @@
-//! The pages of public errors under `ops/docs/errors/`: each code has one, it says what the table says, and no page is left over.
+//! The pages of public errors under `ops/docs/errors/`: each code has one that agrees with the table, and no page has no code.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,22 +10,22 @@ fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../ops/docs/errors"))
 }
 
-/// Proves that each code has a page whose first words are the table's: code, meaning, status, and whether asking again helps.
+/// Proves that each code has a page that starts with the table's code, meaning, status and retry advice.
 #[test]
 fn each_code_has_its_page() {
     for code in ErrorCode::ALL {
         let path = folder().join(format!("{}.md", code.as_str()));
         let page = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let again = if code.may_retry() { "may succeed later" } else { "fails again" };
-        let head = format!("# {}\n\n{} Status {}. The same request {again}.\n", code.as_str(), code.title().trim(), code.status());
+        let retry = if code.may_retry() { "may succeed later" } else { "fails again" };
+        let head = format!("# {}\n\n{} Status {}. The same request {retry}.\n", code.as_str(), code.title().trim(), code.status());
         assert!(page.starts_with(&head), "{} does not begin with:\n{head}", path.display());
         assert!(page.contains("\nWhat to do: "), "{} does not say what to do", path.display());
     }
 }
 
-/// Proves that a code taken from the table takes its page along.
+/// Proves that no page remains of a code that was removed from the table.
 #[test]
-fn no_page_is_left_over() {
+fn no_page_without_a_code() {
     let pages: BTreeSet<String> = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     let codes: BTreeSet<String> = ErrorCode::ALL.iter().map(|code| format!("{}.md", code.as_str())).collect();
     assert_eq!(pages, codes);

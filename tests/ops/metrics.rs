@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 
 /// Every metric that the code defines: name, and its row in the table.
 pub(crate) fn defined() -> BTreeMap<String, String> {
-    let described =
-        [ingest::metrics::described(), event_log::metered::described(), projector::metrics::described(), operation::metrics::described()];
+    let described = [
+        ingest::metrics::described(),
+        event_log::metered::described(),
+        projector::metrics::descriptions(),
+        operation::metrics::described(),
+    ];
     let rows = described.concat().into_iter().map(|desc| {
         let labels: Vec<String> = desc.variable_labels.iter().map(|label| format!("`{label}`")).collect();
         let row = format!("| `{}` | {} | {} |", desc.fq_name, labels.join(" "), desc.help);

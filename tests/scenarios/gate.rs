@@ -31,14 +31,14 @@ pub(crate) struct Gate {
     state: watch::Sender<State>,
     /// Whether an append stops before each of its records, as one of a log does that takes them one by one.
     is_torn: bool,
-    /// The views that were stirred.
-    pub(crate) stirred: watch::Sender<BTreeSet<&'static str>>,
+    /// The views that were woken.
+    pub(crate) woken: watch::Sender<BTreeSet<&'static str>>,
 }
 
 impl Gate {
     /// A process that goes on freely.
     pub(crate) fn new(is_torn: bool) -> Arc<Self> {
-        Arc::new(Self { state: watch::Sender::new(State::Free), is_torn, stirred: watch::Sender::default() })
+        Arc::new(Self { state: watch::Sender::new(State::Free), is_torn, woken: watch::Sender::default() })
     }
 
     /// Lets so many calls through, and holds the process at the next one.
@@ -186,11 +186,11 @@ impl View for GatedView {
         self.view.wait_past(seen).await
     }
 
-    fn stir(&self) {
-        self.gate.stirred.send_modify(|views| {
+    fn wake(&self) {
+        self.gate.woken.send_modify(|views| {
             views.insert(self.view.def().name);
         });
-        self.view.stir();
+        self.view.wake();
     }
 }
 
@@ -258,33 +258,33 @@ impl Coordination for GatedStore {
         self.store.coordination().release(name, holder).await
     }
 
-    async fn take(&self, name: &str, amount: i64, max: i64, now_ms: i64, expires_ms: i64) -> Result<i64, view_store::Error> {
+    async fn add_to_counter(&self, name: &str, amount: i64, max: i64, now_ms: i64, expires_ms: i64) -> Result<i64, view_store::Error> {
         self.gate.pass().await;
-        self.store.coordination().take(name, amount, max, now_ms, expires_ms).await
+        self.store.coordination().add_to_counter(name, amount, max, now_ms, expires_ms).await
     }
 
-    async fn kept(&self, name: &str) -> Result<Option<String>, view_store::Error> {
+    async fn value(&self, name: &str) -> Result<Option<String>, view_store::Error> {
         self.gate.pass().await;
-        self.store.coordination().kept(name).await
+        self.store.coordination().value(name).await
     }
 
-    async fn keep(&self, name: &str, value: &str) -> Result<String, view_store::Error> {
+    async fn store_if_absent(&self, name: &str, value: &str) -> Result<String, view_store::Error> {
         self.gate.pass().await;
-        self.store.coordination().keep(name, value).await
+        self.store.coordination().store_if_absent(name, value).await
     }
 
-    async fn replace(&self, name: &str, value: &str) -> Result<(), view_store::Error> {
+    async fn store(&self, name: &str, value: &str) -> Result<(), view_store::Error> {
         self.gate.pass().await;
-        self.store.coordination().replace(name, value).await
+        self.store.coordination().store(name, value).await
     }
 
-    async fn replace_if(&self, name: &str, current: Option<&str>, value: &str) -> Result<bool, view_store::Error> {
+    async fn compare_and_store(&self, name: &str, current: Option<&str>, value: &str) -> Result<bool, view_store::Error> {
         self.gate.pass().await;
-        self.store.coordination().replace_if(name, current, value).await
+        self.store.coordination().compare_and_store(name, current, value).await
     }
 
-    async fn all_kept(&self) -> Result<Vec<(String, String)>, view_store::Error> {
+    async fn values(&self) -> Result<Vec<(String, String)>, view_store::Error> {
         self.gate.pass().await;
-        self.store.coordination().all_kept().await
+        self.store.coordination().values().await
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use operation::{Method, Operation};
-use schemas::clock::{Clock, Played as PlayedClock};
+use schemas::clock::{Clock, SimulatedClock};
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
 use services::receipts::memory::Memory;
@@ -30,7 +30,7 @@ struct Story {
     played: Played,
     served: Served,
     key: String,
-    clock: &'static PlayedClock,
+    clock: &'static SimulatedClock,
 }
 
 impl Story {
@@ -49,8 +49,8 @@ impl Story {
         stop.send_replace(true);
         let projector = Arc::clone(&fed.engine.projector);
         fed.engine.start(projector, "projector");
-        let clock = PlayedClock::new(fixed_clock().now(), fixed_clock());
-        let served = Served::start(&fed.engine, Clock::Played(clock), Some(&played.base_url));
+        let clock = SimulatedClock::new(fixed_clock().now(), fixed_clock());
+        let served = Served::start(&fed.engine, Clock::Simulated(clock), Some(&played.base_url));
         let key = served.key(Tier::Business).await;
         pubkey::name_first(&served.context, &fed.engine.receipt_key).await.unwrap();
         let memory = Memory::Store(Arc::clone(&fed.engine.store));
@@ -72,7 +72,7 @@ impl Story {
 
     /// Lets time pass: upstreams are asked a few times a second at most.
     fn go_on(&self) {
-        self.clock.move_to(Clock::Played(self.clock).now() + Duration::from_secs(2));
+        self.clock.move_to(Clock::Simulated(self.clock).now() + Duration::from_secs(2));
     }
 
     /// Ends what upstreams were told to be left alone for, as time does.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use schemas::clock::{Clock, Played as PlayedClock};
+use schemas::clock::{Clock, SimulatedClock};
 use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -37,16 +37,16 @@ struct Moment {
 struct Story {
     fed: Fed,
     played: Played,
-    clock: &'static PlayedClock,
+    clock: &'static SimulatedClock,
     stop: watch::Sender<bool>,
     indexing: JoinHandle<()>,
 }
 
 impl Story {
     async fn begin(dir: &Path) -> Self {
-        let clock = PlayedClock::new(at_hour(FIRST), Clock::Fixed(at_hour(FIRST)));
-        let played = Played::start(61, 150, Clock::Played(clock)).await;
-        let mut fed = Fed::open(dir, Clock::Played(clock), None).await;
+        let clock = SimulatedClock::new(at_hour(FIRST), Clock::Fixed(at_hour(FIRST)));
+        let played = Played::start(61, 150, Clock::Simulated(clock)).await;
+        let mut fed = Fed::open(dir, Clock::Simulated(clock), None).await;
         let stop = crate::rivals::undecided(&mut fed.engine).await;
         let indexing = tokio::spawn(Search::of(&fed.context).follow(Arc::clone(&fed.engine.store), None));
         Self { fed, played, clock, stop, indexing }

@@ -9,7 +9,7 @@ use event_log::{Append, Stored};
 use futures_util::future::{self, Either};
 use ingest::{Error, Outcome, Runner};
 use projector::decider::Decider;
-use projector::follow::stir;
+use projector::follow::wake_readers;
 use projector::heads::Heads;
 use projector::rebuild::Progress;
 use projector::services::recalls::Recalls;
@@ -266,7 +266,7 @@ async fn a_run_that_ends_during_a_look_is_not_gone_on_with() {
     story.end().await;
 }
 
-/// Proves that a view is stirred when the log gets what it follows (the heads by facts, a service by its changes), and none that has nothing to
+/// Proves that a view is woken when the log gets what it follows (the heads by facts, a service by its changes), and none that has nothing to
 /// come.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn views_are_stirred_by_what_comes_for_them() {
@@ -274,22 +274,22 @@ async fn views_are_stirred_by_what_comes_for_them() {
     let gate = Gate::new(false);
     let parts = gate.parts(&story.engine.parts);
     let views = [&ENGINE, &recalls::VIEW, payments::TABLES.view];
-    let stirred = async |expected: &[&'static ViewDef]| {
+    let woken = async |expected: &[&'static ViewDef]| {
         let expected = expected.iter().map(|view| view.name).collect::<BTreeSet<_>>();
-        let mut stirred = gate.stirred.subscribe();
-        let all = stirred.wait_for(|stirred| *stirred == expected);
-        tokio::time::timeout(Duration::from_secs(60), all).await.expect("what is to be stirred is").unwrap();
+        let mut woken = gate.woken.subscribe();
+        let all = woken.wait_for(|woken| *woken == expected);
+        tokio::time::timeout(Duration::from_secs(60), all).await.expect("what is to be woken is").unwrap();
     };
     let ingesting = async {
         // Each once at the beginning: nobody knows what is under way.
-        stirred(&views).await;
-        gate.stirred.send_replace(BTreeSet::new());
+        woken(&views).await;
+        gate.woken.send_replace(BTreeSet::new());
         story.advance();
         story.run_whole(&story.engine.rival(clock_after(1), "runner")).await;
-        stirred(&views[..2]).await;
+        woken(&views[..2]).await;
     };
     tokio::select! {
-        () = stir(&parts, &views) => {}
+        () = wake_readers(&parts, &views) => {}
         () = ingesting => {}
     }
     story.end().await;

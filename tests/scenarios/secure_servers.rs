@@ -94,7 +94,7 @@ async fn credentials_and_certificates() {
     let address = format!("store = \"scylla://{}\"", servers.cql());
     for (cql, words) in [
         (vec![known[0], wrong], "refuses the user name or the password ([scylla] username, password)"),
-        (vec![], "wants a user name and a password ([scylla] username, password)"),
+        (vec![], "requires a user name and a password ([scylla] username, password)"),
         (vec![known[0], known[1], ("ca_file", &other[..])], "[scylla] ca_file"),
         (vec![known[0], known[1], ("ca_file", "/no/such/file")], "[scylla] ca_file"),
     ] {

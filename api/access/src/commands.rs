@@ -83,7 +83,8 @@ impl Access {
             }
         };
         let (name, expires_ms) = (format!("mint/{subject}/{day}"), (day + 2) * DAY_MS);
-        let taken = ctx.store.coordination().take(&name, 1, MINTS_PER_ADDRESS_MAX, now_ms, expires_ms).await.map_err(store_problem)?;
+        let taken =
+            ctx.store.coordination().add_to_counter(&name, 1, MINTS_PER_ADDRESS_MAX, now_ms, expires_ms).await.map_err(store_problem)?;
         if taken == 0 {
             let rest_s = u64::try_from(((day + 1) * DAY_MS - now_ms + 999) / 1_000).unwrap_or(1);
             let detail = format!("this address made {MINTS_PER_ADDRESS_MAX} keys today; use one of them, or come back tomorrow");

@@ -6,7 +6,7 @@
 
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::{self, AccountCommand};
-use schemas::views::watches::{Kept, TABLES};
+use schemas::views::watches::{SavedItem, TABLES};
 use view_store::store::Span;
 
 use super::append::{Once, command};
@@ -61,7 +61,7 @@ impl Access {
 }
 
 /// The filters and watches of an account in all services.
-async fn kept_by(ctx: &Context, account: &str) -> Result<Vec<Kept>, Problem> {
+async fn kept_by(ctx: &Context, account: &str) -> Result<Vec<SavedItem>, Problem> {
     let view = ctx.live(TABLES.view).await?;
     let (mut found, mut scan) = (Vec::new(), view.scan(TABLES.records, Span::default()));
     loop {

@@ -9,7 +9,7 @@ use schemas::key;
 use schemas::tables::Key;
 use schemas::views::accounts::AccountCommand;
 use schemas::views::records::Row;
-use schemas::views::watches::{DELETE_FILTER, Kept, RETARGET, SAVE_FILTER, TABLES, UNWATCH, WATCH, kind, shelf};
+use schemas::views::watches::{DELETE_FILTER, RETARGET, SAVE_FILTER, SavedItem, TABLES, UNWATCH, WATCH, kind, saved_items_key};
 
 use super::append::{Once, command};
 use super::webhook::{Sealing, Webhook};
@@ -60,11 +60,11 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// When the rows cannot be read.
-    pub async fn list(&self) -> Result<Vec<Kept>, Problem> {
+    pub async fn list(&self) -> Result<Vec<SavedItem>, Problem> {
         let view = self.ctx.live(TABLES.view).await?;
         let keys: Vec<Key> = self.ids().await?.iter().map(|id| key![id.as_str()]).collect();
         let rows = view.get_many(TABLES.records, &keys).await.map_err(store_problem)?;
-        let all = rows.into_iter().flatten().map(|bytes| read(&bytes)).collect::<Result<Vec<Kept>, Problem>>()?;
+        let all = rows.into_iter().flatten().map(|bytes| read(&bytes)).collect::<Result<Vec<SavedItem>, Problem>>()?;
         Ok(all.into_iter().filter(|kept| self.has(kept)).collect())
     }
 
@@ -72,7 +72,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// `not-found`.
-    pub async fn filter(&self, name: &str) -> Result<Kept, Problem> {
+    pub async fn filter(&self, name: &str) -> Result<SavedItem, Problem> {
         let found = self.find(&self.filter_id(name)).await?;
         found.ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("this account has no saved filter {name:?} here")))
     }
@@ -81,7 +81,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// `not-found`.
-    pub async fn watch(&self, id: &str) -> Result<Kept, Problem> {
+    pub async fn watch(&self, id: &str) -> Result<SavedItem, Problem> {
         self.find(id).await?.ok_or_else(|| Problem::new(ErrorCode::NotFound, "this account has no such watch here").about("id"))
     }
 
@@ -89,7 +89,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// `limit-reached`; `unavailable` when it is not projected in time.
-    pub async fn save(&self, name: &str, filter: String) -> Result<Kept, Problem> {
+    pub async fn save(&self, name: &str, filter: String) -> Result<SavedItem, Problem> {
         let id = self.filter_id(name);
         let (subject, once) = match self.idempotency_key {
             Some(text) => (format!("once_{}", hex(&self.repeat(text, &[name, &filter])[..12])), Once::Yes),
@@ -103,7 +103,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// As [`Self::save`].
-    pub async fn begin(&self, new: NewWatch) -> Result<Kept, Problem> {
+    pub async fn begin(&self, new: NewWatch) -> Result<SavedItem, Problem> {
         let NewWatch { entity, filter, webhook, given, after } = new;
         let chance = match self.idempotency_key {
             Some(text) => self.repeat(text, &[&entity, webhook.as_ref().map_or("", |(webhook, _)| webhook.reveal()), &given]),
@@ -142,11 +142,11 @@ impl<'a> Shelf<'a> {
     /// `unavailable` when it is not projected in time.
     pub async fn retarget(
         &self,
-        kept: &Kept,
+        kept: &SavedItem,
         sealing: &Sealing,
         webhook: Option<&Webhook>,
         secret: Option<&SigningSecret>,
-    ) -> Result<Kept, Problem> {
+    ) -> Result<SavedItem, Problem> {
         let webhook = webhook.map(|webhook| sealing.seal(webhook, &kept.id)).transpose()?.unwrap_or_default();
         let secret = secret.map(|secret| sealing.seal_secret(secret, &kept.id)).transpose()?.unwrap_or_default();
         let retarget = AccountCommand { verb: RETARGET.to_owned(), item_id: kept.id.clone(), webhook, secret, ..AccountCommand::default() };
@@ -163,7 +163,7 @@ impl<'a> Shelf<'a> {
     ///
     /// # Errors
     /// `unavailable` when it is not projected in time.
-    pub async fn delete(&self, kept: &Kept) -> Result<(), Problem> {
+    pub async fn delete(&self, kept: &SavedItem) -> Result<(), Problem> {
         delete(self.ctx, kept).await
     }
 
@@ -176,7 +176,7 @@ impl<'a> Shelf<'a> {
     }
 
     /// Appends a command that makes something, and answers what it made.
-    async fn make(&self, subject: &str, once: Once, make: AccountCommand) -> Result<Kept, Problem> {
+    async fn make(&self, subject: &str, once: Once, make: AccountCommand) -> Result<SavedItem, Problem> {
         let id = make.item_id.clone();
         let ids = self.ids().await?;
         if !ids.contains(&id) && ids.len() >= self.most() {
@@ -227,19 +227,19 @@ impl<'a> Shelf<'a> {
 
     async fn ids(&self) -> Result<Vec<String>, Problem> {
         let view = self.ctx.live(TABLES.view).await?;
-        let key = key![shelf(&self.caller.account, self.service, self.kind)];
+        let key = key![saved_items_key(&self.caller.account, self.service, self.kind)];
         let row = view.get(TABLES.sources, &key).await.map_err(store_problem)?;
         row.map_or_else(|| Ok(Vec::new()), |bytes| stored(TABLES.sources, &bytes))
     }
 
     /// The one of an id, if it is there for this account.
-    async fn find(&self, id: &str) -> Result<Option<Kept>, Problem> {
+    async fn find(&self, id: &str) -> Result<Option<SavedItem>, Problem> {
         let view = self.ctx.live(TABLES.view).await?;
         let row = view.get(TABLES.records, &key![id]).await.map_err(store_problem)?;
         Ok(row.map(|bytes| read(&bytes)).transpose()?.filter(|kept| self.has(kept)))
     }
 
-    fn has(&self, kept: &Kept) -> bool {
+    fn has(&self, kept: &SavedItem) -> bool {
         !kept.gone && kept.account == self.caller.account && kept.service == self.service && kept.kind == self.kind
     }
 }
@@ -248,7 +248,7 @@ impl<'a> Shelf<'a> {
 ///
 /// # Errors
 /// `unavailable` when it is not projected in time.
-pub(super) async fn delete(ctx: &Context, kept: &Kept) -> Result<(), Problem> {
+pub(super) async fn delete(ctx: &Context, kept: &SavedItem) -> Result<(), Problem> {
     let delete = AccountCommand {
         verb: if kept.kind == kind::WATCH { UNWATCH } else { DELETE_FILTER }.to_owned(),
         item_id: kept.id.clone(),
@@ -263,6 +263,6 @@ pub(super) async fn delete(ctx: &Context, kept: &Kept) -> Result<(), Problem> {
 ///
 /// # Errors
 /// `internal` for one that cannot be read.
-pub fn read(bytes: &[u8]) -> Result<Kept, Problem> {
-    stored(TABLES.records, bytes).map(|row: Row<Kept>| row.record)
+pub fn read(bytes: &[u8]) -> Result<SavedItem, Problem> {
+    stored(TABLES.records, bytes).map(|row: Row<SavedItem>| row.record)
 }

@@ -196,7 +196,7 @@ async fn give_back(store: &Arc<dyn ViewStore>, subject: &str, window: Window, en
     let left = std::mem::take(&mut lease.left);
     if left > 0 {
         let (name, expires_ms) = counter(subject, window, lease.number);
-        store.coordination().take(&name, -left, window.calls_max, now_ms, expires_ms).await?;
+        store.coordination().add_to_counter(&name, -left, window.calls_max, now_ms, expires_ms).await?;
     }
     Ok(())
 }
@@ -222,7 +222,7 @@ async fn refill(
 ) -> Result<OwnedMutexGuard<Lease>, Error> {
     let quota = window.calls_max;
     let block = (quota / 10).clamp(1, BLOCK_CALLS_MAX);
-    let take = async |amount: i64, bound: i64| store.coordination().take(&name, amount, bound, now_ms, expires_ms).await;
+    let take = async |amount: i64, bound: i64| store.coordination().add_to_counter(&name, amount, bound, now_ms, expires_ms).await;
     let mut misses = 0;
     while lease.left == 0 && lease.floor < quota {
         // The last calls one by one, so that nodes do not hold what another one's caller is refused.

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use schemas::clock::Clock;
 use schemas::position::LogOffset;
 use schemas::topics::ACCOUNTS;
-use schemas::views::accounts::USE_GRAIN_MS;
+use schemas::views::accounts::LAST_USED_PRECISION_MS;
 use schemas::views::engine::{self, HeadRow};
 use serde_json::{Value, json};
 use view_store::{View, ViewStore};
@@ -125,14 +125,14 @@ async fn last_use() {
     assert_eq!((last(&used.row.id).await, last(&unused.row.id).await), (hour_of(START_MS), 0));
 
     // What is recorded is not recorded again in the same hour, by another node either; in the next one it is.
-    for (later_ms, uses) in [(0, 0), (USE_GRAIN_MS, 1)] {
+    for (later_ms, uses) in [(0, 0), (LAST_USED_PRECISION_MS, 1)] {
         let other = world.context(START_MS + later_ms);
         admit(&other, used.key.reveal(), &free).await.unwrap();
         let before = appended().await;
         Access::of(&other).record_uses(&other).await.unwrap();
         assert_eq!(appended().await - before, uses, "{later_ms} ms later");
     }
-    assert_eq!(last(&used.row.id).await, hour_of(START_MS + USE_GRAIN_MS));
+    assert_eq!(last(&used.row.id).await, hour_of(START_MS + LAST_USED_PRECISION_MS));
 }
 
 /// Proves that 16 tasks together get exactly the 100 calls of an address, that the last one reads 0 and the next ones 429 with the pause

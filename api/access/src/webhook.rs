@@ -10,7 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use schemas::error_code::ErrorCode;
 use schemas::hash::{Hash32, hex};
-use schemas::views::watches::Kept;
+use schemas::views::watches::SavedItem;
 use url::Url;
 
 use crate::guard::TargetRules;
@@ -120,7 +120,7 @@ impl Sealing {
     /// `not-found` for an account that was erased; `unavailable` when the store does not answer.
     pub async fn made(ctx: &Context, account: &str) -> Result<Self, Problem> {
         let secret = hex(&rand::random::<[u8; 32]>());
-        let kept = ctx.store.coordination().keep(&format!("{KEPT}{account}"), &secret).await.map_err(store_problem)?;
+        let kept = ctx.store.coordination().store_if_absent(&format!("{KEPT}{account}"), &secret).await.map_err(store_problem)?;
         Self::from_secret(&ctx.secrets, account, &kept).ok_or_else(|| Problem::new(ErrorCode::NotFound, "this account was erased"))
     }
 
@@ -129,7 +129,7 @@ impl Sealing {
     /// # Errors
     /// `unavailable` when the store does not answer.
     pub async fn of(ctx: &Context, account: &str) -> Result<Option<Self>, Problem> {
-        let kept = ctx.store.coordination().kept(&format!("{KEPT}{account}")).await.map_err(store_problem)?;
+        let kept = ctx.store.coordination().value(&format!("{KEPT}{account}")).await.map_err(store_problem)?;
         Ok(kept.and_then(|secret| Self::from_secret(&ctx.secrets, account, &secret)))
     }
 
@@ -138,7 +138,7 @@ impl Sealing {
     /// # Errors
     /// `unavailable` when the store does not answer.
     pub async fn destroy(ctx: &Context, account: &str) -> Result<(), Problem> {
-        ctx.store.coordination().replace(&format!("{KEPT}{account}"), ERASED).await.map_err(store_problem)
+        ctx.store.coordination().store(&format!("{KEPT}{account}"), ERASED).await.map_err(store_problem)
     }
 
     fn from_secret(secrets: &Secrets, account: &str, secret: &str) -> Option<Self> {
@@ -156,7 +156,7 @@ impl Sealing {
     }
 
     /// The host of a watch's URL; empty where there is none, or none that can be read.
-    pub fn host(&self, kept: &Kept) -> String {
+    pub fn host(&self, kept: &SavedItem) -> String {
         self.open(&kept.id, &kept.webhook).map_or_else(String::new, |url| url.host().to_owned())
     }
 
@@ -190,7 +190,7 @@ impl Sealing {
     }
 
     /// The text of the secret that a watch was made with; `None` once it has another one.
-    pub fn first_secret(&self, kept: &Kept) -> Option<String> {
+    pub fn first_secret(&self, kept: &SavedItem) -> Option<String> {
         let secret = self.open_secret(&kept.id, &kept.secret).filter(|_| kept.changed_at == kept.made_at)?;
         Some(secret.reveal())
     }
@@ -223,7 +223,7 @@ fn secret_of(id: &str) -> String {
 /// # Errors
 /// `unavailable` when the store does not answer.
 pub async fn account_secrets(ctx: &Context) -> Result<Vec<(String, String)>, Problem> {
-    let mut all = ctx.store.coordination().all_kept().await.map_err(store_problem)?;
+    let mut all = ctx.store.coordination().values().await.map_err(store_problem)?;
     all.retain_mut(|(name, _)| name.strip_prefix(KEPT).map(str::to_owned).map(|account| *name = account).is_some());
     all.sort_unstable();
     Ok(all)
@@ -240,7 +240,7 @@ pub async fn take_account_secret(ctx: &Context, account: &str, secret: &str) -> 
     if Hash32::from_hex(secret).is_none() {
         return Err(Problem::parameter("secret", format!("the secret of account {account} is not 64 hex digits")));
     }
-    let kept = ctx.store.coordination().keep(&format!("{KEPT}{account}"), secret).await.map_err(store_problem)?;
+    let kept = ctx.store.coordination().store_if_absent(&format!("{KEPT}{account}"), secret).await.map_err(store_problem)?;
     if kept == secret || kept == ERASED {
         return Ok(());
     }

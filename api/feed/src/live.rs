@@ -118,7 +118,7 @@ impl Live {
             let now_ms = Clock::System.now_ms();
             let second = now_ms.div_euclid(1_000);
             let turns = format!("live/{name}/{second}");
-            let turn = coordination.take(&turns, 1, A_SECOND, now_ms, (second + 60) * 1_000);
+            let turn = coordination.add_to_counter(&turns, 1, A_SECOND, now_ms, (second + 60) * 1_000);
             if turn.await.map_err(unknown)? > 0 {
                 break;
             }

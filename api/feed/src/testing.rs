@@ -19,7 +19,7 @@ use schemas::position::Seq;
 use schemas::tables::{Table, Write};
 use schemas::topics::CHANGES_RECALLS;
 use schemas::views::accounts::Tier;
-use schemas::views::recalls::{self, Listed, Recall, RecallChange, Row, day_of, month_of};
+use schemas::views::recalls::{self, ListEntry, Recall, RecallChange, Row, day_of, month_of};
 use serde_json::{Value, json};
 use view_store::embedded::Options;
 use view_store::feed::FeedTail;
@@ -178,7 +178,7 @@ impl World {
     fn put_listed(&mut self, list: &(String, i64, i64), record: &Recall, since: i64, until: i64) {
         let (name, month, day) = list;
         let key = key![name.as_str(), *month, *day, record.id.as_str(), since];
-        self.put(&recalls::LISTS, key, serde_json::to_vec(&Listed { until }).unwrap());
+        self.put(&recalls::LISTS, key, serde_json::to_vec(&ListEntry { until }).unwrap());
     }
 
     /// A completed run.

@@ -19,7 +19,7 @@ use schemas::error_code::ErrorCode;
 use schemas::hash::{Hash32, hex};
 use schemas::key;
 use schemas::receipt::commitment;
-use schemas::views::payments::{self, CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State, TABLES, answer_of};
+use schemas::views::payments::{self, CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State, TABLES, answer_key};
 use schemas::views::records::Row;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -219,7 +219,8 @@ where
     metrics::paid(goods.service, Paid::Settled);
     let settlement = Settlement { transaction: payment.transaction, network: payment.network, payer: payment.payer };
     let answer = if payment.effect.is_empty() {
-        let text: String = read(ctx, TABLES.sources, &answer_of(&payment.id)).await?.ok_or_else(|| unknown("the answer is not at hand"))?;
+        let text: String =
+            read(ctx, TABLES.sources, &answer_key(&payment.id)).await?.ok_or_else(|| unknown("the answer is not at hand"))?;
         Answer { body: Body::Parts(vec![Bytes::from(text)]), etag: String::new(), next_cursor: String::new(), status: 200 }
     } else {
         run(Stage::Paid(payment.id), arguments).await?

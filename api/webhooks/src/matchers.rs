@@ -19,7 +19,7 @@ use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use schemas::views::deliveries::Delivery;
-use schemas::views::watches::Kept;
+use schemas::views::watches::SavedItem;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use view_store::View;
@@ -43,7 +43,7 @@ pub trait WatchMatcher: Send + Sync {
     fn source(&self) -> Source;
 
     /// Adds a watch; false for one whose filter cannot be read.
-    fn add(&mut self, kept: &Kept) -> bool;
+    fn add(&mut self, kept: &SavedItem) -> bool;
 
     /// Removes a watch.
     fn remove(&mut self, id: &str);
@@ -71,7 +71,7 @@ pub trait WatchMatcher: Send + Sync {
     ///
     /// # Errors
     /// When the watch or the changes cannot be read.
-    async fn body(&self, ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem>;
+    async fn body(&self, ctx: &Context, kept: &SavedItem, message: &Delivery) -> Result<Bytes, Problem>;
 }
 
 /// Makes the matcher of a service, without any watch.
@@ -97,7 +97,7 @@ impl Matchers {
     ///
     /// # Errors
     /// When the watch or the changes cannot be read.
-    pub(crate) async fn body(&self, ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem> {
+    pub(crate) async fn body(&self, ctx: &Context, kept: &SavedItem, message: &Delivery) -> Result<Bytes, Problem> {
         let matcher = self.all().into_iter().find(|matcher| matcher.source().service == kept.service);
         matcher.ok_or_else(|| unreadable(&kept.id))?.body(ctx, kept, message).await
     }
@@ -117,7 +117,7 @@ pub trait Subscribed: Send + Sync + 'static {
     const SOURCE: Source;
 
     /// The changes that a watch selects; `None` where that cannot be read.
-    fn subscription(kept: &Kept) -> Option<Self::Subscription>;
+    fn subscription(kept: &SavedItem) -> Option<Self::Subscription>;
 
     /// Whether a change is selected.
     fn selects(subscription: &Self::Subscription, change: &Element<Self::Record>) -> bool;
@@ -126,7 +126,7 @@ pub trait Subscribed: Send + Sync + 'static {
     fn find(ctx: &Context, subscription: &Self::Subscription, after: Seq, upto: Seq) -> impl Future<Output = Found<Self::Record>> + Send;
 
     /// The message; `None` where the watch cannot be read.
-    fn message(kept: &Kept, changes: Vec<Element<Self::Record>>) -> Option<Value>;
+    fn message(kept: &SavedItem, changes: Vec<Element<Self::Record>>) -> Option<Value>;
 }
 
 /// The matcher of a service's feed, without any watch.
@@ -146,7 +146,7 @@ impl<S: Subscribed> WatchMatcher for MatcherOf<S> {
         S::SOURCE
     }
 
-    fn add(&mut self, kept: &Kept) -> bool {
+    fn add(&mut self, kept: &SavedItem) -> bool {
         S::subscription(kept).map(|subscription| self.subscriptions.insert(kept.id.clone(), subscription)).is_some()
     }
 
@@ -178,7 +178,7 @@ impl<S: Subscribed> WatchMatcher for MatcherOf<S> {
         Ok(ends.map_or(Next::Nothing(to), |(first, last)| Next::Message(Seq(first.seq), Seq(last.seq))))
     }
 
-    async fn body(&self, ctx: &Context, kept: &Kept, message: &Delivery) -> Result<Bytes, Problem> {
+    async fn body(&self, ctx: &Context, kept: &SavedItem, message: &Delivery) -> Result<Bytes, Problem> {
         let subscription = S::subscription(kept).ok_or_else(|| unreadable(&kept.id))?;
         let (mut after, upto, mut changes) = (seq(message.done), seq(message.upto), Vec::new());
         while after < upto {
@@ -206,7 +206,7 @@ impl<S: WatchMessages> Subscribed for S {
 
     const SOURCE: Source = S::FEED.source;
 
-    fn subscription(kept: &Kept) -> Option<S::Filter> {
+    fn subscription(kept: &SavedItem) -> Option<S::Filter> {
         S::Filter::of_canonical(&kept.filter)
     }
 
@@ -225,7 +225,7 @@ impl<S: WatchMessages> Subscribed for S {
         Ok((found.changes, Seq(found.to)))
     }
 
-    fn message(kept: &Kept, changes: Vec<Element<Self::Record>>) -> Option<Value> {
+    fn message(kept: &SavedItem, changes: Vec<Element<Self::Record>>) -> Option<Value> {
         let named = serde_json::from_str(&kept.entity).ok()?;
         Some(<S as WatchMessages>::message(named, changes.into_iter().map(|change| Item { change, before: None }.into()).collect()))
     }

@@ -3,7 +3,7 @@
 use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::views::deliveries::{Delivery, State};
-use schemas::views::watches::{Kept, TABLES};
+use schemas::views::watches::{SavedItem, TABLES};
 
 use crate::Matchers;
 use crate::operations::{Posted, Standing, replay, resend};
@@ -42,7 +42,7 @@ pub async fn replay_from(ctx: &Context, id: &str, after: Option<u64>, upto: Opti
     Ok(Standing::from(&replay::go_on(ctx, &target(ctx, id).await?, after, upto).await?))
 }
 
-async fn target(ctx: &Context, id: &str) -> Result<Kept, Problem> {
+async fn target(ctx: &Context, id: &str) -> Result<SavedItem, Problem> {
     let view = ctx.live(TABLES.view).await?;
     let row = view.get(TABLES.records, &key![id]).await.map_err(store_problem)?;
     let kept = row.map(|bytes| read(&bytes)).transpose()?.filter(|kept| !kept.gone && !kept.webhook.is_empty());

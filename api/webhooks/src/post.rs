@@ -8,7 +8,7 @@ use bytes::Bytes;
 use reqwest::Client;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use schemas::error_code::ErrorCode;
-use schemas::views::watches::Kept;
+use schemas::views::watches::SavedItem;
 use tokio::sync::OnceCell;
 use url::Host;
 
@@ -151,7 +151,7 @@ impl Poster {
     ///
     /// # Errors
     /// `unavailable` when what its address is sealed with cannot be read now.
-    pub(crate) async fn send(&self, ctx: &Context, kept: &Kept, id: &str, body: Bytes) -> Result<Said, Problem> {
+    pub(crate) async fn send(&self, ctx: &Context, kept: &SavedItem, id: &str, body: Bytes) -> Result<Said, Problem> {
         let now_ms = ctx.clock.now_ms();
         let opened = Sealing::of(ctx, &kept.account).await?.and_then(|sealing| {
             let mut secrets = vec![sealing.open_secret(&kept.id, &kept.secret)?];

@@ -8,7 +8,7 @@ use schemas::key;
 use schemas::position::Seq;
 use schemas::views::deliveries::{self, Delivery};
 use schemas::views::records::Row;
-use schemas::views::watches::{self, Kept, kind};
+use schemas::views::watches::{self, SavedItem, kind};
 use view_store::store::Span;
 
 use super::matchers::seq;
@@ -22,7 +22,7 @@ const PAGE: usize = 500;
 
 /// A watch with a webhook, and how far it has been told.
 pub(super) struct Target {
-    pub(super) kept: Arc<Kept>,
+    pub(super) kept: Arc<SavedItem>,
     pub(super) at: Delivery,
     /// Nothing above `at.done` and up to here is for it.
     pub(super) looked: Seq,
@@ -84,7 +84,7 @@ pub(super) struct Targets {
 /// Which targets came and went.
 #[derive(Default)]
 pub(super) struct Moved {
-    pub(super) come: Vec<Arc<Kept>>,
+    pub(super) come: Vec<Arc<SavedItem>>,
     pub(super) gone: Vec<String>,
 }
 
@@ -103,17 +103,18 @@ impl Targets {
                 return Ok(this);
             }
             // One that cannot be read keeps no other waiting.
-            let kept = rows.iter().filter_map(|(_, bytes)| stored::<Row<Kept>>(watches::TABLES.records, bytes).ok()).map(|row| row.record);
+            let kept =
+                rows.iter().filter_map(|(_, bytes)| stored::<Row<SavedItem>>(watches::TABLES.records, bytes).ok()).map(|row| row.record);
             this.take(ctx, kept.filter(is_target).collect()).await?;
         }
     }
 
     /// Reads on in the changes of watches and deliveries.
     pub(super) async fn follow(&mut self, ctx: &Context) -> Result<(), Problem> {
-        while let Some((changes, to)) = read_on::<Kept>(ctx, &watches::TABLES, self.watches).await? {
-            let (targets, others): (Vec<Kept>, Vec<Kept>) = changes.into_iter().map(|change| change.record).partition(is_target);
+        while let Some((changes, to)) = read_on::<SavedItem>(ctx, &watches::TABLES, self.watches).await? {
+            let (targets, others): (Vec<SavedItem>, Vec<SavedItem>) = changes.into_iter().map(|change| change.record).partition(is_target);
             self.take(ctx, targets).await?;
-            for Kept { id, .. } in others {
+            for SavedItem { id, .. } in others {
                 if let Some(target) = self.all.remove(&id) {
                     target.gone.store(true, Ordering::Relaxed);
                     self.moved.come.retain(|come| come.id != id);
@@ -134,7 +135,7 @@ impl Targets {
     }
 
     /// Knows targets, or knows them better.
-    async fn take(&mut self, ctx: &Context, all: Vec<Kept>) -> Result<(), Problem> {
+    async fn take(&mut self, ctx: &Context, all: Vec<SavedItem>) -> Result<(), Problem> {
         let keys: Vec<_> = all.iter().map(|kept| key![kept.id.as_str()]).collect();
         let states = ctx.live(deliveries::TABLES.view).await?;
         let known = states.get_many(deliveries::TABLES.records, &keys).await.map_err(store_problem)?;
@@ -173,6 +174,6 @@ impl Targets {
     }
 }
 
-fn is_target(kept: &Kept) -> bool {
+fn is_target(kept: &SavedItem) -> bool {
     kept.kind == kind::WATCH && !kept.gone && !kept.webhook.is_empty()
 }

@@ -40,7 +40,7 @@ fn text(topic: &Topic) -> &'static str {
 
 fn value(topic: &Topic, datum: &[u8]) -> Vec<u8> {
     let text = avro::ALL.iter().find(|text| text.topic == topic.name).unwrap();
-    avro::joined(&text.fingerprint().unwrap(), datum)
+    avro::join(&text.fingerprint().unwrap(), datum)
 }
 
 async fn values(log: &dyn EventLog, topic: &'static Topic) -> Result<Vec<Bytes>, event_log::Error> {
@@ -93,7 +93,7 @@ async fn a_real_registry() {
     let frame = |id: u32, datum: &[u8]| [&[0], &id.to_be_bytes()[..], datum].concat();
     log.append(vec![append(&CHANGES_RECALLS, frame(u32::try_from(newer_id).unwrap(), b"x"), true)]).await.unwrap();
     let fingerprint = avro::learn(&newer).unwrap();
-    assert_eq!(values(&*single, &CHANGES_RECALLS).await.unwrap(), [avro::joined(&fingerprint, b"x")]);
+    assert_eq!(values(&*single, &CHANGES_RECALLS).await.unwrap(), [avro::join(&fingerprint, b"x")]);
 
     // One value with the schema of another topic, and one with an unknown id.
     log.append(vec![append(&CHANGES_RECALLS, frame(id, b"x"), true)]).await.unwrap();

@@ -1,7 +1,7 @@
-//! The writing half: changes are appended, read back, applied in the log's order and committed with the checkpoint.
+//! The writing half of the decider: changes are appended, read back, applied in the order of the log and committed with the checkpoint.
 //!
-//! Promise: a commit runs beside what comes next, one at a time; whoever must see its rows settles first. What is decided
-//! meanwhile sees its rows through [`crate::rows::Rows`].
+//! At most one commit runs at a time, while the next batch is decided. Decisions see its rows through [`crate::rows::Rows`]; other readers
+//! wait for it first.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use schemas::position::{LogOffset, Seq};
 use schemas::tables::Write;
 use view_store::Checkpoint;
 
-use super::chain::{Decided, Logged, element, extends, parse_hash, record_json, writes_of};
-use super::parked::{ParkedRow, TAKEN_AGAIN, parked_key};
+use super::chain::{Decided, Logged, element, extends, last_hash, record_json, writes_of};
+use super::parked::{ParkedRow, RETRIED, parked_key};
 use super::{BATCH_BYTES, ChangeOf, Decider, value_error};
 use crate::Error;
 use crate::service::{Draft, Service};
 
-/// Changes read back at once.
+/// The most changes that one read returns.
 const BATCH_CHANGES: usize = 500;
 
 impl<S: Service> Decider<S> {
-    /// Takes over another decider's positions, where they are further.
+    /// Takes over the input positions of another decider, where they are ahead.
     ///
     /// # Errors
     /// When the store fails.
@@ -33,19 +33,20 @@ impl<S: Service> Decider<S> {
         }
         self.checkpoint.raise_positions(&other.checkpoint);
         self.commit(Vec::new()).await?;
-        self.settle().await
+        self.wait_for_commit().await
     }
 
-    /// Applies all changes that are in the log and chain; answers how many. A group cut short at the end stays unapplied, and is kept.
+    /// Applies all changes in the log that extend the chain, and returns how many. An incomplete group at the end is not applied but
+    /// remembered.
     ///
     /// # Errors
     /// When the log or the store fails.
     pub async fn apply_log(&mut self, mut progress: impl FnMut(u64)) -> Result<u64, Error> {
         let mut applied = 0;
-        self.settle().await?;
-        self.cut.clear();
+        self.wait_for_commit().await?;
+        self.interrupted.clear();
         let mut offset = LogOffset(self.checkpoint.offset);
-        let (mut seq, mut hash) = (self.checkpoint.seq, parse_hash(&self.checkpoint.hash));
+        let (mut seq, mut hash) = (self.checkpoint.seq, last_hash::<S>(&self.checkpoint)?);
         let mut group: Vec<(Logged<S>, LogOffset)> = Vec::new();
         loop {
             let batch = self.log.read(S::CHANGES, 0, offset, BATCH_CHANGES, BATCH_BYTES).await?;
@@ -63,7 +64,7 @@ impl<S: Service> Decider<S> {
                     for (Logged { change, hash, .. }, next) in group.drain(..) {
                         let record = record_json::<S>(&change)?;
                         writes.extend(writes_of::<S>(&change, &record));
-                        self.take(&change, &record, hash, next, &mut writes)?;
+                        self.apply_change(&change, &record, hash, next, &mut writes)?;
                         applied += 1;
                     }
                 }
@@ -73,13 +74,13 @@ impl<S: Service> Decider<S> {
                 progress(applied);
             }
         }
-        self.settle().await?;
-        self.read_to = offset;
-        self.cut = group.into_iter().map(|(logged, _)| logged).collect();
+        self.wait_for_commit().await?;
+        self.read_offset = offset;
+        self.interrupted = group.into_iter().map(|(logged, _)| logged).collect();
         Ok(applied)
     }
 
-    /// Appends what was decided, but for so many changes that the log has already, reads all of it back and applies it.
+    /// Appends the decided changes, except the first `logged` ones that the log already has, reads all of them back and applies them.
     pub(super) async fn append_and_apply(&mut self, decided: Vec<Decided<S>>, logged: usize, positions: &Checkpoint) -> Result<(), Error> {
         let fresh = decided.get(logged..).unwrap_or_default();
         let end = self.log.end(S::CHANGES, 0).await?;
@@ -88,7 +89,7 @@ impl<S: Service> Decider<S> {
             let batch = fresh.iter().map(Decided::record).collect();
             self.log.append(batch).await?;
         }
-        // Read back: only what stands in the log, in the log's order, is applied.
+        // Only changes that are in the log are applied, in the order of the log.
         let mut writes = Vec::new();
         let mut waiting = decided.into_iter().peekable();
         while waiting.peek().is_some() {
@@ -100,32 +101,39 @@ impl<S: Service> Decider<S> {
                     if waiting.peek().is_none() {
                         break;
                     }
-                    if stored.offset >= end || extends::<S>(stored, self.checkpoint.seq, parse_hash(&self.checkpoint.hash)).is_some() {
+                    if stored.offset >= end || extends::<S>(stored, self.checkpoint.seq, last_hash::<S>(&self.checkpoint)?).is_some() {
                         return Err(Error::Overtaken { service: S::NAME });
                     }
                     continue;
                 };
                 writes.extend(expected.writes);
-                self.take(&expected.change, &expected.record, expected.hash, stored.offset.next(), &mut writes)?;
+                self.apply_change(&expected.change, &expected.record, expected.hash, stored.offset.next(), &mut writes)?;
             }
         }
         self.checkpoint.raise_positions(positions);
         self.commit(writes).await
     }
 
-    /// Takes one change in: its feed entry, what is parked, its place in the checkpoint.
-    fn take(&mut self, change: &ChangeOf<S>, record: &[u8], hash: Hash32, next: LogOffset, writes: &mut Vec<Write>) -> Result<(), Error> {
+    /// Applies one change: adds its feed entry, updates the parked inputs, and advances the checkpoint.
+    fn apply_change(
+        &mut self,
+        change: &ChangeOf<S>,
+        record: &[u8],
+        hash: Hash32,
+        next: LogOffset,
+        writes: &mut Vec<Write>,
+    ) -> Result<(), Error> {
         let element = change.event.is_shown().then(|| element::<S>(change, record));
-        let seq = u64::try_from(change.seq).unwrap_or(0);
-        // Another decider's clock may have been behind; the feed's times never go back.
+        let seq = Seq::try_from(change.seq).map_err(|source| Error::Position { of: S::CHANGES.name, source })?;
+        // Another decider's clock may have been behind; the feed's times never decrease.
         let recorded_at = change.recorded_at.max(self.checkpoint.recorded_at_ms);
-        self.tail.push(Seq(seq), recorded_at, element.as_deref())?;
+        self.tail.push(seq, recorded_at, element.as_deref())?;
         if change.event == ChangeKind::Parked {
             self.parked.entry(change.id.clone()).or_default().insert(change.input.offset);
             let parked = ParkedRow { input: change.input.clone(), reason: change.reason.clone() };
             let value = serde_json::to_vec(&parked).map_err(|source| Error::Row { table: S::PARKED.name, source })?;
             writes.push(Write::put(S::PARKED, parked_key(&change.id, &change.input), Bytes::from(value)).at(change.seq));
-        } else if change.reason == TAKEN_AGAIN {
+        } else if change.reason == RETRIED {
             if let Some(offsets) = self.parked.get_mut(&change.id) {
                 offsets.remove(&change.input.offset);
                 if offsets.is_empty() {
@@ -134,7 +142,7 @@ impl<S: Service> Decider<S> {
             }
             writes.push(Write::delete(S::PARKED, parked_key(&change.id, &change.input)).at(change.seq));
         }
-        self.checkpoint.seq = seq;
+        self.checkpoint.seq = seq.0;
         self.checkpoint.hash = hash.to_string();
         self.checkpoint.offset = next.0;
         self.checkpoint.recorded_at_ms = recorded_at;
@@ -146,7 +154,7 @@ impl<S: Service> Decider<S> {
         Ok(())
     }
 
-    /// Commits what was taken in, beside what comes next.
+    /// Starts a commit of the applied changes. The next batch is decided while it runs.
     async fn commit(&mut self, mut writes: Vec<Write>) -> Result<(), Error> {
         writes.extend(self.tail.take_writes(S::FEED));
         self.finish_commit().await?;
@@ -156,7 +164,7 @@ impl<S: Service> Decider<S> {
         Ok(())
     }
 
-    /// Waits for the commit under way.
+    /// Waits for the running commit.
     pub(super) async fn finish_commit(&mut self) -> Result<(), Error> {
         let Some(committing) = self.committing.take() else { return Ok(()) };
         match committing.await {
@@ -167,14 +175,14 @@ impl<S: Service> Decider<S> {
         }
     }
 
-    /// Waits until the store has everything.
-    pub(super) async fn settle(&mut self) -> Result<(), Error> {
+    /// Waits until the store has all applied changes.
+    pub(super) async fn wait_for_commit(&mut self) -> Result<(), Error> {
         self.finish_commit().await?;
         self.rows.clear();
         Ok(())
     }
 
-    /// Appends drafts that no fact gave (a service decided again) and applies them.
+    /// Appends drafts that have no input fact (from deciding a service again) and applies them.
     ///
     /// # Errors
     /// When the log or the store fails, or another decider appended meanwhile.
@@ -186,6 +194,6 @@ impl<S: Service> Decider<S> {
         }
         let positions = self.checkpoint.clone();
         self.append_and_apply(decided, 0, &positions).await?;
-        self.settle().await
+        self.wait_for_commit().await
     }
 }

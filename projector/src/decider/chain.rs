@@ -1,4 +1,4 @@
-//! Drafts become changes: each gets its place in the chain, its bytes and the rows it writes.
+//! Turns drafts into changes: assigns each its position in the chain, encodes it and computes the rows that it writes.
 
 use bytes::Bytes;
 use event_log::{Append, Headers, Record, Stored};
@@ -6,19 +6,21 @@ use schemas::avro;
 use schemas::change::{Change, Input, Through};
 use schemas::clock::rfc3339;
 use schemas::hash::Hash32;
+use schemas::position::Seq;
 use schemas::tables::Write;
+use view_store::Checkpoint;
 
-use super::{ChangeOf, Decider, i64_of, value_error};
+use super::{ChangeOf, Decider, signed_seq, value_error};
 use crate::Error;
 use crate::service::{Draft, Service};
 
-/// What most records need as JSON.
+/// The size of most records as JSON, in bytes.
 const RECORD_BYTES: usize = 2_048;
 
-/// A draft with the two things that only the engine adds: what a run's end says, and the reason of what is parked.
-pub(super) type Undone<S> = (Draft<<S as Service>::Record, <S as Service>::Note>, Option<Through>, String);
+/// A draft with the two parts that only the decider adds: the content of a `through` change, and the reason of a parked input.
+pub(super) type PendingDraft<S> = (Draft<<S as Service>::Record, <S as Service>::Note>, Option<Through>, String);
 
-/// What the next change extends.
+/// The end of the chain, which the next change extends.
 #[derive(Clone, Copy)]
 pub(super) struct Link {
     pub(super) seq: i64,
@@ -26,19 +28,19 @@ pub(super) struct Link {
     pub(super) recorded_at: i64,
 }
 
-/// A change as the log has it.
+/// A change as read from the log.
 pub(super) struct Logged<S: Service> {
     pub(super) change: ChangeOf<S>,
     pub(super) value: Bytes,
     pub(super) hash: Hash32,
 }
 
-/// A decided change, encoded, with what it writes.
+/// A decided change, encoded, with its writes.
 pub(super) struct Decided<S: Service> {
     pub(super) change: ChangeOf<S>,
     pub(super) value: Bytes,
     pub(super) hash: Hash32,
-    /// The record after it, as JSON.
+    /// The record after the change, as JSON.
     pub(super) record: Vec<u8>,
     pub(super) writes: Vec<Write>,
 }
@@ -48,7 +50,7 @@ impl<S: Service> Decided<S> {
         Link { seq: self.change.seq, hash: self.hash, recorded_at: self.change.recorded_at }
     }
 
-    /// A change as a record of its topic.
+    /// Creates the log record of the change.
     pub(super) fn record(&self) -> Append {
         let Self { change, value, hash, .. } = self;
         let kind = format!("highwater.{}.{}", S::NAME, change.event.as_str());
@@ -59,21 +61,24 @@ impl<S: Service> Decided<S> {
 }
 
 impl<S: Service> Decider<S> {
-    /// Gives a group of drafts its places in the chain, behind `last` or the checkpoint. Of a group that a crash cut, `logged` are those
-    /// that the log has.
+    /// Assigns a group of drafts their positions in the chain, after `last` or the checkpoint. For a group that a crash interrupted,
+    /// `logged` are the changes that the log already has.
     pub(super) fn chain(
         &mut self,
         last: Option<Link>,
         input: &Input,
-        group: Vec<Undone<S>>,
+        group: Vec<PendingDraft<S>>,
         logged: &[Logged<S>],
     ) -> Result<Vec<Decided<S>>, Error> {
-        let Link { mut seq, mut hash, mut recorded_at } = last.unwrap_or_else(|| Link {
-            seq: i64_of(self.checkpoint.seq),
-            hash: parse_hash(&self.checkpoint.hash),
-            recorded_at: self.checkpoint.recorded_at_ms,
-        });
-        // The system's clock may go back; recorded times never do.
+        let Link { mut seq, mut hash, mut recorded_at } = match last {
+            Some(last) => last,
+            None => Link {
+                seq: signed_seq::<S>(Seq(self.checkpoint.seq))?,
+                hash: last_hash::<S>(&self.checkpoint)?,
+                recorded_at: self.checkpoint.recorded_at_ms,
+            },
+        };
+        // The system clock may go back; recorded times never decrease.
         recorded_at = recorded_at.max(self.clock.now_ms());
         let mut following = i32::try_from(group.len()).unwrap_or(i32::MAX);
         let mut out = Vec::with_capacity(group.len());
@@ -100,15 +105,15 @@ impl<S: Service> Decider<S> {
             };
             let value;
             (value, hash) = match logged.get(out.len()) {
-                // The clock has moved on, nothing else may have.
+                // Only the recorded time may differ.
                 Some(logged) => {
                     recorded_at = logged.change.recorded_at;
                     change.recorded_at = recorded_at;
                     if change != logged.change {
                         let (name, seq) = (S::NAME, change.seq);
                         return Err(Error::Refused(format!(
-                            "{name} decides change {seq} otherwise than the log has it: its group was cut by a crash under other rules; \
-                             let the version that began it end it, then go on with this one"
+                            "{name} decides change {seq} differently from the log: a crash interrupted its group under other rules; \
+                             let the version that started the group complete it, then continue with this one"
                         )));
                     }
                     (logged.value.clone(), logged.hash)
@@ -127,12 +132,12 @@ impl<S: Service> Decider<S> {
     }
 }
 
-/// What a change writes, stamped with its seq.
+/// Returns the writes of a change, ordered by its seq.
 pub(super) fn writes_of<S: Service>(change: &ChangeOf<S>, record: &[u8]) -> Vec<Write> {
     S::apply(change, record).into_iter().map(|write| write.at(change.seq)).collect()
 }
 
-/// The record after a change as JSON, empty for none.
+/// Returns the record after a change as JSON; empty if the change has none.
 pub(super) fn record_json<S: Service>(change: &ChangeOf<S>) -> Result<Vec<u8>, Error> {
     match &change.after {
         Some(record) => {
@@ -144,23 +149,27 @@ pub(super) fn record_json<S: Service>(change: &ChangeOf<S>) -> Result<Vec<u8>, E
     }
 }
 
-/// A feed element: what readers see of a change, as JSON.
+/// Returns the feed element of a change: the JSON that readers see.
 pub(super) fn element<S: Service>(change: &ChangeOf<S>, record: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(record.len() + 96);
-    let (event, recorded_at, told) = (change.event.as_str(), rfc3339(change.recorded_at), S::told(change).unwrap_or_default());
-    let head = format!(r#"{{"event":"{event}","seq":{},"recordedAt":"{recorded_at}",{told}"record":"#, change.seq);
+    let (event, recorded_at, details) = (change.event.as_str(), rfc3339(change.recorded_at), S::change_details(change).unwrap_or_default());
+    let head = format!(r#"{{"event":"{event}","seq":{},"recordedAt":"{recorded_at}",{details}"record":"#, change.seq);
     out.extend_from_slice(head.as_bytes());
     out.extend_from_slice(record);
     out.push(b'}');
     out
 }
 
-/// The change in a record, if it extends the chain.
+/// Decodes a log record and returns its change if it extends the chain after change `seq` with that hash.
 pub(super) fn extends<S: Service>(stored: &Stored, seq: u64, hash: Hash32) -> Option<ChangeOf<S>> {
     let change: ChangeOf<S> = avro::decode(S::CHANGES.name, &stored.record.value).ok()?;
-    (change.seq == i64_of(seq + 1) && change.prev_hash == hash).then_some(change)
+    (Seq::try_from(change.seq) == Ok(Seq(seq).next()) && change.prev_hash == hash).then_some(change)
 }
 
-pub(super) fn parse_hash(hex: &str) -> Hash32 {
-    Hash32::from_hex(hex).unwrap_or(Hash32::ZERO)
+/// Returns the hash of the last change that a checkpoint covers; zeros if it covers none.
+pub(super) fn last_hash<S: Service>(checkpoint: &Checkpoint) -> Result<Hash32, Error> {
+    match checkpoint.hash.as_str() {
+        "" => Ok(Hash32::ZERO),
+        hash => Hash32::from_hex(hash).ok_or_else(|| Error::CheckpointHash { view: S::VIEW.name, hash: hash.to_owned() }),
+    }
 }

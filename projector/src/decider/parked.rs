@@ -1,5 +1,5 @@
-//! Inputs decided once more: those that could not be decided, kept with their reason, in the way of no other key, and taken again when
-//! asked; and those whose changes a crash cut short.
+//! Decides inputs again: parked inputs, which could not be decided and do not block other keys, and the input of a group of changes that a
+//! crash interrupted.
 
 use schemas::change::{ChangeKind, Input};
 use schemas::event::Fact;
@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 use view_store::store::Span;
 
 use super::Decider;
-use super::chain::Undone;
+use super::chain::PendingDraft;
 use crate::Error;
 use crate::service::{Draft, Service};
 
-/// The `reason` of a change that says: this parked input has been decided after all.
-pub(super) const TAKEN_AGAIN: &str = "taken again";
+/// The `reason` of a change that records that a parked input has been decided after all. Stored in logs; it cannot change.
+pub(super) const RETRIED: &str = "taken again";
 
-/// A parked input, in a service's table of them.
+/// A parked input, as stored in the service's `parked` table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParkedRow {
-    /// Where it stands.
+    /// The position of the input.
     pub input: Input,
     /// Why it could not be decided.
     pub reason: String,
@@ -31,7 +31,7 @@ pub(super) fn parked_key(key: &str, input: &Input) -> Key {
 }
 
 impl<S: Service> Decider<S> {
-    /// The parked inputs, with the keys of their facts.
+    /// Returns the parked inputs, with the keys of their facts.
     ///
     /// # Errors
     /// When the store fails.
@@ -51,38 +51,38 @@ impl<S: Service> Decider<S> {
         }
     }
 
-    /// Decides parked inputs again, oldest first within a key; answers how many are no longer parked.
+    /// Decides parked inputs again, oldest first within a key. Returns how many are no longer parked.
     ///
     /// # Errors
     /// When the log or the store fails.
-    pub async fn take_parked(&mut self) -> Result<u64, Error> {
-        self.take_up().await?;
-        let taken = self.retake_parked().await;
-        // Whatever happened, the rows say what is parked now.
+    pub async fn retry_parked(&mut self) -> Result<u64, Error> {
+        self.apply_logged_changes().await?;
+        let retried = self.retry_parked_rows().await;
+        // Whether the retry failed or not, the stored rows say which inputs are parked.
         self.resume().await?;
-        taken
+        retried
     }
 
-    async fn retake_parked(&mut self) -> Result<u64, Error> {
+    async fn retry_parked_rows(&mut self) -> Result<u64, Error> {
         let rows = self.parked_rows().await?;
         self.parked.clear();
         self.is_stale = true;
-        let mut taken = 0;
+        let mut retried = 0;
         for (_, row) in rows {
             let Some(fact) = self.input_fact(&row.input).await? else { continue };
             let Some(group) = self.decide_again(&fact).await? else { continue };
             let decided = self.chain(None, &row.input, group, &[])?;
             let positions = self.checkpoint.clone();
             self.append_and_apply(decided, 0, &positions).await?;
-            // The next input is decided on what this one wrote.
-            self.settle().await?;
-            taken += 1;
+            // The next input is decided on the rows that this one wrote.
+            self.wait_for_commit().await?;
+            retried += 1;
         }
-        Ok(taken)
+        Ok(retried)
     }
 
-    /// What a parked fact means now; `None` if it still cannot be decided.
-    async fn decide_again(&mut self, fact: &Fact<S::Fact>) -> Result<Option<Vec<Undone<S>>>, Error> {
+    /// Decides a parked fact again; `None` if it still cannot be decided.
+    async fn decide_again(&mut self, fact: &Fact<S::Fact>) -> Result<Option<Vec<PendingDraft<S>>>, Error> {
         self.check_signing([fact]).await;
         let mut group = self.decide_one(fact).await?;
         if group.iter().any(|(draft, _, _)| draft.event == ChangeKind::Parked) {
@@ -90,19 +90,19 @@ impl<S: Service> Decider<S> {
         }
         let id = fact.key.clone();
         let note = Draft { event: ChangeKind::Noted, id, after: None, before: None, before_seq: 0, before_since: 0, note: None };
-        group.push((note, None, TAKEN_AGAIN.to_owned()));
+        group.push((note, None, RETRIED.to_owned()));
         Ok(Some(group))
     }
 
-    /// Ends a group of changes that a crash cut: its input is decided once more, and what the log lacks of it is appended. Nothing may
-    /// come between its changes, so this comes before everything else.
-    pub(super) async fn complete_cut(&mut self) -> Result<(), Error> {
-        let cut = std::mem::take(&mut self.cut);
-        let Some(first) = cut.first() else { return Ok(()) };
+    /// Completes a group of changes that a crash interrupted: decides its input again and appends the changes that the log lacks. No other
+    /// change may come between them; therefore this is done before everything else.
+    pub(super) async fn complete_interrupted_group(&mut self) -> Result<(), Error> {
+        let interrupted = std::mem::take(&mut self.interrupted);
+        let Some(first) = interrupted.first() else { return Ok(()) };
         let input = first.change.input.clone();
         let lost = || Error::Refused(format!("{}: the input of change {} is not in the log", S::NAME, first.change.seq));
         let fact = self.input_fact(&input).await?.ok_or_else(lost)?;
-        // Was it being decided, or taken again after it had been parked?
+        // A parked input that was being retried ends with another change than one that was decided for the first time.
         let again = self.parked.remove(&fact.key).filter(|offsets| offsets.contains(&input.offset));
         let group = match again {
             None => {
@@ -115,14 +115,14 @@ impl<S: Service> Decider<S> {
                 group
             }
         };
-        tracing::info!(service = S::NAME, seq = first.change.seq, logged = cut.len(), "ending a group of changes that was cut");
-        let decided = self.chain(None, &input, group, &cut)?;
+        tracing::info!(service = S::NAME, seq = first.change.seq, logged = interrupted.len(), "completing an interrupted group of changes");
+        let decided = self.chain(None, &input, group, &interrupted)?;
         let positions = self.checkpoint.clone();
-        self.append_and_apply(decided, cut.len(), &positions).await?;
-        self.settle().await
+        self.append_and_apply(decided, interrupted.len(), &positions).await?;
+        self.wait_for_commit().await
     }
 
-    /// The fact at an input's place; `None` if there is none.
+    /// Reads the fact at the position of an input; `None` if there is none.
     async fn input_fact(&self, input: &Input) -> Result<Option<Fact<S::Fact>>, Error> {
         let Some(topic) = S::INPUTS.iter().find(|topic| topic.name == input.topic) else { return Ok(None) };
         let (Ok(partition), Ok(offset)) = (u32::try_from(input.partition), u64::try_from(input.offset)) else { return Ok(None) };

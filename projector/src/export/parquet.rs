@@ -1,4 +1,4 @@
-//! Rows as an Apache Parquet file, written in row groups, so that memory does not grow with the topic.
+//! Writes rows as an Apache Parquet file, in row groups, so that memory use does not depend on the size of the topic.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use serde_json::Value;
 use super::{Row, RowWriter, Sink};
 use crate::Error;
 
-/// Rows of one row group.
+/// The number of rows in a row group.
 const GROUP_ROWS: usize = 10_000;
 
-/// Columns that hold whole numbers.
+/// The columns that hold integers.
 const INTS: [&str; 4] = ["partition", "offset", "version", "seq"];
 
-/// The columns of a topic's export, in their order; `run` is empty unless runs are asked for.
+/// The columns of a topic's export, in their order. `run` is empty unless run events are exported.
 fn columns(topic: &Topic) -> &'static [&'static str] {
     match topic.kind {
         TopicKind::Facts | TopicKind::Commands => &[
@@ -48,7 +48,7 @@ fn columns(topic: &Topic) -> &'static [&'static str] {
     }
 }
 
-/// Writes to a sink that may be closed at the other end.
+/// Writes to a sink that the reader may close.
 struct Out<'a>(Sink<'a>);
 
 impl Write for Out<'_> {
@@ -61,7 +61,7 @@ impl Write for Out<'_> {
     }
 }
 
-/// A table being written.
+/// A Parquet file that is being written.
 pub(super) struct Table<'a> {
     columns: &'static [&'static str],
     rows: Vec<Row>,
@@ -152,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that rows over several row groups read back, absent values as nulls.
+    /// Proves that rows in several row groups read back, and that absent values are nulls.
     #[test]
     fn rows_read_back() {
         let mut bytes = Vec::new();

@@ -1,5 +1,5 @@
-//! Accounts: commands of the API become keys. Minting makes one, rotating replaces one with a day's overlap, revoking ends one, erasing ends one
-//! and forgets whose address it was minted for.
+//! Accounts: commands become API keys. `mint` creates a key, `rotate` replaces one with a day's overlap, `revoke` ends one, and `erase`
+//! ends one and removes the hash of its e-mail address.
 
 use bytes::Bytes;
 use schemas::avro;
@@ -14,10 +14,10 @@ use schemas::views::watches;
 use crate::rows::Rows;
 use crate::service::{Draft, Service, Undecided};
 
-/// How long a rotated key goes on working, in milliseconds.
+/// How long a rotated key remains valid, in milliseconds.
 const ROTATION_OVERLAP_MS: i64 = 24 * 3600 * 1000;
 
-/// The accounts' two folds.
+/// The accounts service.
 pub struct Accounts;
 
 impl Service for Accounts {
@@ -39,30 +39,30 @@ impl Service for Accounts {
     }
 
     fn reads(fact: &Fact<AccountCommand>) -> Vec<(&'static Table, Key)> {
-        own(fact).map(|command| (&KEYS, key![command.key_id.as_str()])).into_iter().collect()
+        own_command(fact).map(|command| (&KEYS, key![command.key_id.as_str()])).into_iter().collect()
     }
 
     fn decide(rows: &mut Rows, fact: &Fact<AccountCommand>) -> Result<Vec<Draft<ApiKey, AccountCommand>>, Undecided> {
-        let Some(command) = own(fact) else { return Ok(Vec::new()) };
+        let Some(command) = own_command(fact) else { return Ok(Vec::new()) };
         let before: Option<Row> = rows.get_json(&KEYS, &key![command.key_id.as_str()])?;
         match (command.verb.as_str(), before) {
             ("mint", None) => {
                 if Tier::from_name(&command.tier).is_none_or(|tier| tier == Tier::Anonymous) {
                     return Err(Undecided::Poison(format!("tier {} is not one that a key can have", command.tier)));
                 }
-                Ok(vec![made(minted(command, &command.key_id, fact.observed_at), command)])
+                Ok(vec![new_draft(new_key(command, &command.key_id, fact.observed_at), command)])
             }
-            // A key has one heir: one that is already ending is not replaced again, nor kept working longer.
+            // A key has one successor: a key that is already ending is not rotated again, and its end is not postponed.
             ("rotate", Some(row)) if row.record.ends_at == 0 => {
                 let mut ended = row.record.clone();
                 ended.ends_at = fact.observed_at + ROTATION_OVERLAP_MS;
-                let heir = ApiKey {
+                let successor = ApiKey {
                     account: ended.account.clone(),
                     tier: ended.tier.clone(),
                     email_hash: ended.email_hash.clone(),
-                    ..minted(command, &command.new_key_id, fact.observed_at)
+                    ..new_key(command, &command.new_key_id, fact.observed_at)
                 };
-                Ok(vec![modified(row, ended, command), made(heir, command)])
+                Ok(vec![modified(row, ended, command), new_draft(successor, command)])
             }
             ("revoke", Some(row)) if is_live(&row.record, fact.observed_at) => {
                 let ended = ApiKey { ends_at: fact.observed_at.max(1), ..row.record.clone() };
@@ -79,7 +79,7 @@ impl Service for Accounts {
                 let used = ApiKey { last_used_at: hour_of(fact.observed_at), ..row.record.clone() };
                 Ok(vec![modified(row, used, command)])
             }
-            // A command that came too late (a key minted twice, ended already or unknown, a use that is known) asks for nothing.
+            // A late command has no effect: a key minted twice, a key that has ended or is unknown, a use that is already recorded.
             ("mint" | "rotate" | "revoke" | "erase" | "used", _) => Ok(Vec::new()),
             (verb, _) => Err(Undecided::Poison(format!("verb {verb} is unknown"))),
         }
@@ -93,7 +93,7 @@ impl Service for Accounts {
                 writes.push(Write::put(&KEYS_HISTORY, key![after.id.as_str(), change.before_seq], row_json(change.before_seq, &bytes)));
             }
             if before.email_hash != after.email_hash {
-                // A version before this one wrote that row; it holds what an erased account must not leave behind.
+                // Older versions wrote this row; an erased account must not leave it behind.
                 writes.push(Write::delete(&BY_EMAIL, key![before.email_hash.as_str(), after.id.as_str()]));
             }
         } else {
@@ -123,13 +123,13 @@ impl Service for Accounts {
     }
 
     fn remember(_: &'static Table, _: &Key, _: Option<&Bytes>) -> Result<Option<Draft<ApiKey, AccountCommand>>, serde_json::Error> {
-        // Keys are all that decisions look at.
+        // Keys are the only rows that decisions read.
         Ok(None)
     }
 }
 
-/// The command of a fact, unless it is about filters and watches, which another service decides.
-fn own(fact: &Fact<AccountCommand>) -> Option<&AccountCommand> {
+/// Returns the command of a fact; `None` if it is about filters and watches, which the watches service decides.
+fn own_command(fact: &Fact<AccountCommand>) -> Option<&AccountCommand> {
     fact.data.as_ref().filter(|command| fact.kind == FactKind::Observed && !watches::VERBS.contains(&command.verb.as_str()))
 }
 
@@ -137,7 +137,7 @@ fn is_live(key: &ApiKey, at_ms: i64) -> bool {
     key.ends_at == 0 || key.ends_at > at_ms
 }
 
-fn minted(command: &AccountCommand, id: &str, at_ms: i64) -> ApiKey {
+fn new_key(command: &AccountCommand, id: &str, at_ms: i64) -> ApiKey {
     ApiKey {
         id: id.to_owned(),
         key_hash: command.key_hash.clone(),
@@ -150,7 +150,7 @@ fn minted(command: &AccountCommand, id: &str, at_ms: i64) -> ApiKey {
     }
 }
 
-fn made(key: ApiKey, command: &AccountCommand) -> Draft<ApiKey, AccountCommand> {
+fn new_draft(key: ApiKey, command: &AccountCommand) -> Draft<ApiKey, AccountCommand> {
     let id = key.id.clone();
     Draft { event: ChangeKind::New, id, after: Some(key), before: None, before_seq: 0, before_since: 0, note: Some(command.clone()) }
 }
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// Proves that a minted key leaves no row by its e-mail, which nobody reads, and that erasing deletes the row that an older version wrote.
+    /// Proves that minting a key writes no row by e-mail, and that erasing it deletes the row that an older version wrote.
     #[test]
     fn keys_by_email_are_deleted_and_not_written() {
         let minted = ApiKey { id: "k".to_owned(), key_hash: "h".to_owned(), email_hash: "e".to_owned(), ..ApiKey::default() };

@@ -1,5 +1,5 @@
-//! Federal contract awards: one record an award, of what three streams say of it. The state of an award and its details say what it is; its
-//! actions say what happened to it. What each said is remembered, so that the record does not depend on which came first.
+//! Federal contract awards: one record per award, joined from three streams. The state of an award and its details describe it; its actions
+//! describe what happened to it. The state from each stream is remembered, so that the record does not depend on the order of facts.
 
 use std::collections::BTreeMap;
 
@@ -14,49 +14,50 @@ use serde::{Deserialize, Serialize};
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
 
-/// The stream whose word counts most of what an award is and what an action adds.
+/// The stream that takes precedence for an award's fields and an action's amount.
 const DETAILS: &str = "usaspending.details";
-/// What keys of actions begin with.
+/// The prefix of the keys of actions.
 const ACTION: &str = "action/";
-/// Actions of an award that are remembered whole, the newest ones.
+/// How many actions of an award are remembered in full: the newest ones.
 const ACTIONS_MAX: usize = 16;
 
-/// The awards service's two folds.
+/// The awards service.
 pub type Awards = Records<AwardsRules>;
 
-/// What the awards service states.
+/// The rules of the awards service.
 pub struct AwardsRules;
 
-/// What is remembered of an award.
+/// The decision state of an award.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Known {
-    /// What streams said of it as a whole, by stream.
+struct AwardState {
+    /// The newest state of the award from each stream, by stream.
     states: BTreeMap<String, AwardFact>,
-    /// Its newest actions, oldest first.
+    /// The newest actions, oldest first.
     actions: Vec<AwardFact>,
-    /// What all actions that are known add to it.
+    /// The sum of all known actions.
     sum_cents: i64,
-    /// Whether its base action is among them.
+    /// Whether the base action is known.
     base: bool,
-    /// What that says is bought.
+    /// The description of the base action.
     description: String,
 }
 
-/// What is remembered of an action.
+/// The decision state of an action.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Action {
-    /// What it adds, by stream.
+struct ActionState {
+    /// The amount that the action adds, by stream.
     cents: BTreeMap<String, Option<i64>>,
-    /// What readers of a change are told of it.
-    told: Told,
+    /// The fields of the action that change details contain.
+    #[serde(rename = "told")]
+    details: ActionFields,
 }
 
-/// What readers of a change are told of the action that it was decided from.
+/// The fields of an action that the change details of its changes contain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Told {
+struct ActionFields {
     date: String,
     modification: String,
     #[serde(rename = "type")]
@@ -87,20 +88,20 @@ impl Rules for AwardsRules {
         let award = match (fact.kind, &fact.data) {
             (FactKind::Observed, Some(award)) => award,
             (FactKind::Observed, None) => return Err(Undecided::Poison("an observed fact without its record".to_owned())),
-            // No stream publishes snapshots: nothing says that an award is gone.
+            // No stream publishes snapshots, so that nothing says that an award is gone.
             _ => return Ok(()),
         };
         if award.award_id.is_empty() {
             return Err(Undecided::Poison("an award without awardId".to_owned()));
         }
         let key = award_key(&award.award_id);
-        let mut known: Known = state.source(&key)?.unwrap_or_default();
+        let mut known: AwardState = state.source(&key)?.unwrap_or_default();
         if award.kind == kind::ACTION {
             let action_key = action_key(award);
-            let mut action: Action = state.source(&action_key)?.unwrap_or_default();
+            let mut action: ActionState = state.source(&action_key)?.unwrap_or_default();
             let before = amount_of(&action);
             action.cents.insert(award.stream.clone(), award.action_cents);
-            action.told = Told {
+            action.details = ActionFields {
                 date: award.action_date.clone(),
                 modification: award.modification.clone(),
                 kind: award.action_type.clone(),
@@ -112,13 +113,14 @@ impl Rules for AwardsRules {
                 known.base = true;
                 known.description.clone_from(&award.description);
             }
-            let is_word = award.stream == DETAILS || !known.actions.iter().any(|other| is_same(other, award) && other.stream == DETAILS);
-            if is_word {
+            let takes_precedence =
+                award.stream == DETAILS || !known.actions.iter().any(|other| is_same(other, award) && other.stream == DETAILS);
+            if takes_precedence {
                 known.actions.retain(|other| !is_same(other, award));
                 known.actions.push(award.clone());
-                known.actions.sort_by(|a, b| place(a).cmp(&place(b)));
-                let spare = known.actions.len().saturating_sub(ACTIONS_MAX);
-                known.actions.drain(..spare);
+                known.actions.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
+                let excess = known.actions.len().saturating_sub(ACTIONS_MAX);
+                known.actions.drain(..excess);
             }
             state.remember(&action_key, Some(&action))?;
         } else {
@@ -128,14 +130,14 @@ impl Rules for AwardsRules {
         state.put(record_of(&award.award_id, &known))
     }
 
-    /// By how much the obligation moved, and the action that says so: it need not be the last one of the award.
-    fn told(change: &RecordChange<Award>) -> Option<String> {
+    /// The change of the obligation, and the action that caused it, which need not be the latest one of the award.
+    fn change_details(change: &RecordChange<Award>) -> Option<String> {
         let after = change.after.as_ref()?;
         let before = change.before.as_ref().map_or(0, |before| before.actions_cents);
         let delta = dollars(after.actions_cents.saturating_sub(before));
         let rows = change.note.iter().flat_map(|note| &note.rows);
-        let action = rows.filter(|row| row.key.starts_with(ACTION)).find_map(|row| serde_json::from_str::<Action>(&row.value).ok());
-        let action = action.and_then(|action| serde_json::to_string(&action.told).ok()).map(|action| format!(r#""action":{action},"#));
+        let action = rows.filter(|row| row.key.starts_with(ACTION)).find_map(|row| serde_json::from_str::<ActionState>(&row.value).ok());
+        let action = action.and_then(|action| serde_json::to_string(&action.details).ok()).map(|action| format!(r#""action":{action},"#));
         Some(format!(r#""amountDelta":{delta},{}"#, action.unwrap_or_default()))
     }
 }
@@ -148,7 +150,7 @@ fn action_key(action: &AwardFact) -> String {
     format!("{ACTION}{}/{}/{}", action.award_id, action.modification, action_number(action))
 }
 
-/// Streams that do not say it mean the first.
+/// Streams without action numbers publish only the first action of a modification.
 fn action_number(action: &AwardFact) -> &str {
     if action.action_number.is_empty() { "0" } else { &action.action_number }
 }
@@ -161,34 +163,34 @@ fn is_base(action: &AwardFact) -> bool {
     matches!(action.modification.as_str(), "" | "0")
 }
 
-/// The place of an action among the others: by its day, and the base first.
-fn place(action: &AwardFact) -> (&str, bool, &str, &str) {
+/// The sort key of an action: by its day, the base action first.
+fn sort_key(action: &AwardFact) -> (&str, bool, &str, &str) {
     (&action.action_date, !is_base(action), &action.modification, action_number(action))
 }
 
-/// What an action adds, by the stream whose word counts most.
-fn amount_of(action: &Action) -> Option<i64> {
+/// Returns the amount that an action adds, from the stream that takes precedence.
+fn amount_of(action: &ActionState) -> Option<i64> {
     action.cents.get(DETAILS).copied().flatten().or_else(|| action.cents.values().copied().flatten().next())
 }
 
-/// Cents as dollars: a JSON number without more digits than it needs.
+/// Formats cents as dollars: a JSON number without trailing zeros.
 fn dollars(cents: i64) -> String {
     let (sign, whole, rest) = (if cents < 0 { "-" } else { "" }, cents.unsigned_abs() / 100, cents.unsigned_abs() % 100);
     if rest == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{rest:02}") }
 }
 
-/// The record that follows from what is known.
-fn record_of(id: &str, known: &Known) -> Award {
+/// Builds the record from the decision state.
+fn record_of(id: &str, known: &AwardState) -> Award {
     let last = known.actions.last();
     let others = known.states.iter().filter(|(stream, _)| stream.as_str() != DETAILS).map(|(_, award)| award);
     let ordered: Vec<&AwardFact> = known.states.get(DETAILS).into_iter().chain(others).chain(last).collect();
     let text =
         |of: fn(&AwardFact) -> &String| ordered.iter().map(|award| of(award)).find(|text| !text.is_empty()).cloned().unwrap_or_default();
     let cents = |of: fn(&AwardFact) -> Option<i64>| ordered.iter().find_map(|award| of(award));
-    // Without a word on the whole, the sum of the actions is the amount, if the first of them is among them.
+    // If no stream gives the total amount, it is the sum of the actions, provided that the base action is among them.
     let amount_cents = cents(|award| award.amount_cents).or_else(|| known.base.then_some(known.sum_cents));
     let action = last.cloned().unwrap_or_default();
-    // An action's words are its own; an award's are those of the whole, or of its base.
+    // An action has its own description; the award's is that of the whole award, or of its base action.
     let whole = known.states.values().map(|award| &award.description).find(|text| !text.is_empty());
     let base = Some(&known.description).filter(|text| !text.is_empty());
     Award {
@@ -248,15 +250,15 @@ mod tests {
         }
     }
 
-    /// Proves that the last action is the newest by its day, that the sum counts only from the base on, and that the state's word counts
-    /// more than the sum.
+    /// Proves that the latest action is the one with the newest day, that the sum counts only when the base action is known, and that the
+    /// award's own amount takes precedence over the sum.
     #[test]
     fn records() {
-        let mut known = Known { actions: vec![action("t", "P00001", "2026-11-02", 5)], sum_cents: 5, ..Known::default() };
+        let mut known = AwardState { actions: vec![action("t", "P00001", "2026-11-02", 5)], sum_cents: 5, ..AwardState::default() };
         let record = record_of("x", &known);
         assert_eq!((record.amount_cents, record.action_cents, record.modification.as_str()), (None, Some(5), "P00001"));
         known.actions.insert(0, action("t", "0", "2026-11-02", 100));
-        known.actions.sort_by(|a, b| place(a).cmp(&place(b)));
+        known.actions.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
         (known.base, known.sum_cents, known.description) = (true, 105, "action 0".into());
         let record = record_of("x", &known);
         assert_eq!((record.amount_cents, record.modification.as_str(), record.description.as_str()), (Some(105), "P00001", "action 0"));
@@ -267,10 +269,10 @@ mod tests {
         assert_eq!((record.amount_cents, record.end.as_str()), (Some(95), "2027-01-01"));
     }
 
-    /// Proves that an action seen by two streams counts once, by the word of the details.
+    /// Proves that an action in two streams counts once, with the amount from the details.
     #[test]
     fn amounts() {
-        let mut action_known = Action::default();
+        let mut action_known = ActionState::default();
         assert_eq!(amount_of(&action_known), None);
         action_known.cents.insert("usaspending.transactions".into(), Some(5));
         assert_eq!(amount_of(&action_known), Some(5));
@@ -278,5 +280,15 @@ mod tests {
         assert_eq!(amount_of(&action_known), Some(7));
         assert_eq!([-5, 0, 120, -1_250_000].map(dollars), ["-0.05", "0", "1.20", "-12500"]);
         assert_eq!(action_key(&action("t", "0", "", 0)), "action/CONT_AWD_1_8000_-NONE-_-NONE-/0/0");
+    }
+
+    /// Proves that the stored form of an action's decision state does not change with the names of its fields here.
+    #[test]
+    fn stored_form() {
+        let mut state = ActionState::default();
+        state.cents.insert(DETAILS.into(), Some(7));
+        let stored = r#"{"cents":{"usaspending.details":7},"told":{"date":"","modification":"","type":"","description":""}}"#;
+        assert_eq!(serde_json::to_string(&state).unwrap(), stored);
+        assert_eq!(serde_json::from_str::<ActionState>(stored).unwrap(), state);
     }
 }

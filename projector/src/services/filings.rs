@@ -1,5 +1,6 @@
-//! Filings and insider trades. A filing of one filer is one record, whatever streams showed it, in whatever order: what each said is
-//! remembered, and the record follows from all of it. An amendment names the filing that it amends; a trade is a record of its own.
+//! Filings and insider trades. A filing of one filer is one record, whichever streams contain it and in whatever order: the fact from each
+//! stream is remembered, and the record is built from all of them. An amendment names the filing that it amends; a trade is a record of its
+//! own.
 
 use std::collections::BTreeMap;
 
@@ -16,31 +17,31 @@ use serde::{Deserialize, Serialize};
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
 
-/// Filings of one company and form among which an amendment finds what it amends.
-const ALIKE_MAX: usize = 64;
-/// Forms that nobody amends, some of which come by the hundred.
+/// How many filings of one company and form are remembered to find what an amendment amends: the newest ones.
+const RELATED_FILINGS_MAX: usize = 64;
+/// Prefixes of forms that are never amended, some of which are filed by the hundred.
 const NEVER_AMENDED: &[&str] = &["424B", "497", "FWP", "13F"];
 
-/// The filings service's two folds.
+/// The filings service.
 pub type Filings = Records<FilingsRules>;
 
-/// What the filings service states.
+/// The rules of the filings service.
 pub struct FilingsRules;
 
-/// A fact of one of its two topics.
+/// A fact of one of the service's two topics.
 pub enum FilingsFact {
-    /// Of `filings`.
+    /// A fact of the topic `filings`.
     Filing(Box<FilingFact>),
-    /// Of `insider_trades`.
+    /// A fact of the topic `insider_trades`.
     Trade(Box<InsiderTradeFact>),
 }
 
-/// What each stream said of a filing, by stream.
-type Streams = BTreeMap<String, FilingFact>;
+/// The fact about a filing from each stream, by stream.
+type FactsByStream = BTreeMap<String, FilingFact>;
 
-/// A filing among those of one company and form, in their order.
+/// A filing in the list of those with the same company and form, sorted by date.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Alike {
+struct RelatedFiling {
     date: String,
     accession: String,
     amendment: bool,
@@ -67,8 +68,8 @@ impl Rules for FilingsRules {
         match &fact.data {
             Some(FilingsFact::Filing(filing)) => {
                 let id = filing_id(&filing.accession, &filing.cik);
-                let alike = is_amended(&filing.base_form).then(|| Read::Source(alike_key(filing)));
-                [Read::Record(id.clone()), Read::Source(id)].into_iter().chain(alike).collect()
+                let related = is_amended(&filing.base_form).then(|| Read::Source(related_key(filing)));
+                [Read::Record(id.clone()), Read::Source(id)].into_iter().chain(related).collect()
             }
             Some(FilingsFact::Trade(trade)) => vec![Read::Record(trade_id(trade))],
             None => Vec::new(),
@@ -78,9 +79,9 @@ impl Rules for FilingsRules {
     fn decide(state: &mut State<'_, Self>, fact: &Fact<FilingsFact>) -> Result<(), Undecided> {
         match (fact.kind, &fact.data) {
             (FactKind::Observed, Some(FilingsFact::Filing(filing))) => decide_filing(state, filing),
-            (FactKind::Observed, Some(FilingsFact::Trade(trade))) => state.put(of_trade(trade)),
+            (FactKind::Observed, Some(FilingsFact::Trade(trade))) => state.put(trade_record(trade)),
             (FactKind::Observed, None) => Err(Undecided::Poison("an observed fact without its record".to_owned())),
-            // What was filed stays filed; no stream publishes snapshots.
+            // Filings are never withdrawn, and no stream publishes snapshots.
             _ => Ok(()),
         }
     }
@@ -94,7 +95,7 @@ fn trade_id(trade: &InsiderTradeFact) -> String {
     format!("trade/{}/{}/{}", trade.accession, trade.table, trade.row)
 }
 
-fn alike_key(filing: &FilingFact) -> String {
+fn related_key(filing: &FilingFact) -> String {
     format!("alike/{}/{}", filing.cik, filing.base_form)
 }
 
@@ -104,26 +105,26 @@ fn is_amended(base_form: &str) -> bool {
 
 fn decide_filing(state: &mut State<'_, FilingsRules>, filing: &FilingFact) -> Result<(), Undecided> {
     let id = filing_id(&filing.accession, &filing.cik);
-    let mut streams: Streams = state.source(&id)?.unwrap_or_default();
-    streams.insert(filing.stream.clone(), filing.clone());
-    let mut record = of_filing(&id, &streams);
+    let mut facts: FactsByStream = state.source(&id)?.unwrap_or_default();
+    facts.insert(filing.stream.clone(), filing.clone());
+    let mut record = filing_record(&id, &facts);
     if is_amended(&filing.base_form) {
-        let key = alike_key(filing);
-        let before: Vec<Alike> = state.source(&key)?.unwrap_or_default();
-        let own = Alike { date: record.filing_date.clone(), accession: record.accession.clone(), amendment: filing.amendment };
+        let key = related_key(filing);
+        let before: Vec<RelatedFiling> = state.source(&key)?.unwrap_or_default();
+        let own = RelatedFiling { date: record.filing_date.clone(), accession: record.accession.clone(), amendment: filing.amendment };
         let mut after = before.clone();
         after.retain(|other| other.accession != own.accession);
         after.push(own);
         after.sort_unstable();
-        let spare = after.len().saturating_sub(ALIKE_MAX);
-        after.drain(..spare);
+        let excess = after.len().saturating_sub(RELATED_FILINGS_MAX);
+        after.drain(..excess);
         record.amends = amended_by(&after, &record.accession);
         if record.amends.is_empty() {
-            // What it amends may have gone from those that are remembered.
+            // The amended filing may no longer be in the remembered list.
             record.amends = state.record(&id)?.map(|known| known.amends).unwrap_or_default();
         }
         if after != before {
-            // One that came late may be what others amend.
+            // A filing that arrives late may be the one that others amend.
             for other in after.iter().filter(|other| other.amendment && other.accession != record.accession) {
                 let amends = amended_by(&after, &other.accession);
                 if !amends.is_empty()
@@ -136,23 +137,25 @@ fn decide_filing(state: &mut State<'_, FilingsRules>, filing: &FilingFact) -> Re
             state.remember(&key, Some(&after))?;
         }
     }
-    state.remember(&id, Some(&streams))?;
+    state.remember(&id, Some(&facts))?;
     state.put(record)
 }
 
-/// The filing that an amendment amends: the last one before it that is none itself. Empty for what is no amendment.
-fn amended_by(alike: &[Alike], accession: &str) -> String {
-    let Some(at) = alike.iter().position(|one| one.accession == accession && one.amendment) else { return String::new() };
-    alike.iter().take(at).rev().find(|one| !one.amendment).map(|one| one.accession.clone()).unwrap_or_default()
+/// Returns the accession number of the filing that an amendment amends: the last original before it. Empty for a filing that is not an
+/// amendment.
+fn amended_by(related: &[RelatedFiling], accession: &str) -> String {
+    let Some(at) = related.iter().position(|one| one.accession == accession && one.amendment) else { return String::new() };
+    related.iter().take(at).rev().find(|one| !one.amendment).map(|one| one.accession.clone()).unwrap_or_default()
 }
 
-/// The record that follows from what the streams said. The index is the regulator's own list; a filer's own page has the most of a filing.
-fn of_filing(id: &str, streams: &Streams) -> Filing {
+/// Builds the record from the facts of all streams. The index is the regulator's own list and takes precedence; the filer's own page has
+/// the most fields.
+fn filing_record(id: &str, facts: &FactsByStream) -> Filing {
     let by_trust = ["edgar.index", "edgar.submissions", "edgar.current"];
     let ordered: Vec<&FilingFact> = by_trust
         .iter()
-        .filter_map(|stream| streams.get(*stream))
-        .chain(streams.iter().filter(|(stream, _)| !by_trust.contains(&stream.as_str())).map(|(_, filing)| filing))
+        .filter_map(|stream| facts.get(*stream))
+        .chain(facts.iter().filter(|(stream, _)| !by_trust.contains(&stream.as_str())).map(|(_, filing)| filing))
         .collect();
     let text =
         |of: fn(&FilingFact) -> &String| ordered.iter().map(|filing| of(filing)).find(|text| !text.is_empty()).cloned().unwrap_or_default();
@@ -181,8 +184,8 @@ fn of_filing(id: &str, streams: &Streams) -> Filing {
     }
 }
 
-fn of_trade(trade: &InsiderTradeFact) -> Filing {
-    let of_issuer = FilingFact { accession: trade.accession.clone(), cik: trade.issuer_cik.clone(), ..FilingFact::default() };
+fn trade_record(trade: &InsiderTradeFact) -> Filing {
+    let issuer_filing = FilingFact { accession: trade.accession.clone(), cik: trade.issuer_cik.clone(), ..FilingFact::default() };
     Filing {
         id: trade_id(trade),
         kind: "trade".to_owned(),
@@ -192,7 +195,7 @@ fn of_trade(trade: &InsiderTradeFact) -> Filing {
         company: trade.issuer_name.clone(),
         cik: trade.issuer_cik.clone(),
         accession: trade.accession.clone(),
-        url: of_issuer.url(),
+        url: issuer_filing.url(),
         ticker: trade.issuer_symbol.clone(),
         owners: trade.owners.clone(),
         security: trade.security.clone(),
@@ -226,27 +229,27 @@ mod tests {
         }
     }
 
-    /// Proves that a record follows from what the streams said, whichever came first, and that its items decide what it weighs.
+    /// Proves that the record does not depend on the order of facts, and that its items determine its score.
     #[test]
     fn streams_are_one_record() {
-        let streams: Streams = [fact("edgar.current", "Acme Corp", &["9.01", "1.03"]), fact("edgar.index", "ACME CORP", &[])]
+        let facts: FactsByStream = [fact("edgar.current", "Acme Corp", &["9.01", "1.03"]), fact("edgar.index", "ACME CORP", &[])]
             .into_iter()
             .map(|fact| (fact.stream.clone(), fact))
             .collect();
-        let record = of_filing("x", &streams);
+        let record = filing_record("x", &facts);
         assert_eq!((record.company.as_str(), record.top_item.as_str(), record.event_score), ("ACME CORP", "1.03", 100));
         assert_eq!(record.url, "https://www.sec.gov/Archives/edgar/data/7/000000000126000001/0000000001-26-000001-index.htm");
     }
 
-    /// Proves what an amendment amends: the last filing of the form before it that is none itself.
+    /// Proves which filing an amendment amends: the last one before it with the same form that is not an amendment.
     #[test]
     fn amendments() {
-        let one = |date: &str, accession: &str, amendment| Alike { date: date.into(), accession: accession.into(), amendment };
-        let mut alike = vec![one("2026-01-01", "a", false), one("2026-02-01", "b", true), one("2026-03-01", "c", false)];
-        alike.extend([one("2026-03-01", "d", true), one("2026-03-02", "e", true)]);
-        let amended: Vec<String> = ["a", "b", "d", "e", "?"].iter().map(|accession| amended_by(&alike, accession)).collect();
+        let one = |date: &str, accession: &str, amendment| RelatedFiling { date: date.into(), accession: accession.into(), amendment };
+        let mut related = vec![one("2026-01-01", "a", false), one("2026-02-01", "b", true), one("2026-03-01", "c", false)];
+        related.extend([one("2026-03-01", "d", true), one("2026-03-02", "e", true)]);
+        let amended: Vec<String> = ["a", "b", "d", "e", "?"].iter().map(|accession| amended_by(&related, accession)).collect();
         assert_eq!(amended, ["", "a", "c", "c", ""]);
-        assert_eq!(amended_by(&alike[1..2], "b"), "");
+        assert_eq!(amended_by(&related[1..2], "b"), "");
         assert!(is_amended("8-K") && !is_amended("424B2"));
     }
 }

@@ -1,4 +1,4 @@
-//! The services' folds: one file (or folder) each.
+//! The services, one file or folder each.
 
 pub mod accounts;
 pub mod awards;
@@ -16,7 +16,7 @@ use schemas::topics::Topic;
 
 use crate::service::Service;
 
-/// Does something with each service's type: THE LIST of services. `$act!(Type)` stands for the service's code.
+/// Applies a macro to each service's type: THE LIST of services. `$act!(Type)` is called once per service.
 #[macro_export]
 macro_rules! for_each_service {
     ($act:ident) => {

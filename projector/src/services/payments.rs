@@ -1,21 +1,21 @@
-//! Payments: a signed authorization is claimed for one request, and is then settled, refused or lapses. What was settled stays settled, and a
-//! transfer settles one payment.
+//! Payments: a signed authorization is claimed for one request, and is then settled, refused or lapses. A settled payment remains settled,
+//! and a transfer settles one payment.
 
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::topics::{CHANGES_PAYMENTS, PAYMENTS, Topic};
 use schemas::views::payments::{
-    CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State as Became, TABLES, TransferKeys, answer_of, transfer_of,
+    CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State as PaymentState, TABLES, TransferKeys, answer_key, transfer_keys,
 };
 use schemas::views::records::RecordTables;
 
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
 
-/// The two folds of the payments.
+/// The payments service.
 pub type Payments = Records<PaymentsRules>;
 
-/// What the service states.
+/// The rules of the payments service.
 pub struct PaymentsRules;
 
 impl Rules for PaymentsRules {
@@ -32,56 +32,61 @@ impl Rules for PaymentsRules {
     }
 
     fn reads(fact: &Fact<PaymentCommand>) -> Vec<Read> {
-        let transfer = fact.data.as_ref().and_then(transfer_of).unwrap_or_default();
+        let transfer = fact.data.as_ref().and_then(transfer_keys).unwrap_or_default();
         let sources = transfer.all().map(|key| Read::Source(key.to_owned()));
         sources.chain([Read::Record(fact.key.clone())]).collect()
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<PaymentCommand>) -> Result<(), Undecided> {
         let Some(command) = fact.data.as_ref().filter(|_| fact.kind == FactKind::Observed) else { return Ok(()) };
-        let moved = match (command.verb.as_str(), state.record(&fact.key)?) {
+        let changed = match (command.verb.as_str(), state.record(&fact.key)?) {
             (CLAIM, None) => {
                 if !command.answer.is_empty() {
-                    state.remember(&answer_of(&fact.key), Some(&command.answer))?;
+                    state.remember(&answer_key(&fact.key), Some(&command.answer))?;
                 }
-                claimed(fact, command)
+                new_payment(fact, command)
             }
             (SETTLED, Some(payment)) => {
-                let is_payer = take_transfer(state, &fact.key, &transfer_of(command).unwrap_or_default())?;
+                let is_payer = claim_transfer(state, &fact.key, &transfer_keys(command).unwrap_or_default())?;
                 match payment.state {
-                    Became::Settled => return Ok(()),
+                    PaymentState::Settled => return Ok(()),
                     _ if is_payer => Payment {
-                        state: Became::Settled,
+                        state: PaymentState::Settled,
                         transaction: command.transaction.clone(),
                         log_index: command.log_index,
                         reason: String::new(),
                         ..payment
                     },
-                    Became::Lapsed => return Ok(()),
-                    _ => Payment { state: Became::Lapsed, reason: "its transfer already paid for another answer".to_owned(), ..payment },
+                    PaymentState::Lapsed => return Ok(()),
+                    _ => Payment {
+                        state: PaymentState::Lapsed,
+                        reason: "its transfer already paid for another answer".to_owned(),
+                        ..payment
+                    },
                 }
             }
-            (REFUSED, Some(payment)) if payment.state == Became::Claimed => {
-                Payment { state: Became::Refused, reason: command.reason.clone(), ..payment }
+            (REFUSED, Some(payment)) if payment.state == PaymentState::Claimed => {
+                Payment { state: PaymentState::Refused, reason: command.reason.clone(), ..payment }
             }
-            (LAPSED, Some(payment)) if matches!(payment.state, Became::Claimed | Became::Refused) => {
-                Payment { state: Became::Lapsed, reason: command.reason.clone(), ..payment }
+            (LAPSED, Some(payment)) if matches!(payment.state, PaymentState::Claimed | PaymentState::Refused) => {
+                Payment { state: PaymentState::Lapsed, reason: command.reason.clone(), ..payment }
             }
-            // A payment is claimed once, and what is known of it already is no news.
+            // A payment is claimed once; a command that changes nothing publishes nothing.
             (CLAIM | REFUSED | LAPSED, Some(_)) => return Ok(()),
             (SETTLED | REFUSED | LAPSED, None) => return Err(Undecided::Poison("no such payment was claimed".to_owned())),
             (verb, _) => return Err(Undecided::Poison(format!("verb {verb} is unknown"))),
         };
-        state.put(moved)
+        state.put(changed)
     }
 }
 
-/// Whether a transfer pays for a payment: it pays for the first payment that names it, under its key or under that of older versions, and for no other
-/// one. The receipts decide by this, too, so that both services agree. A transfer that is not known (without keys) is not compared.
+/// Records that a transfer pays for a payment. Returns whether it does: a transfer pays for the first payment that names it, under its key or
+/// under the key of older versions. The receipts service uses the same rule, so that both services agree. An unknown transfer (without keys)
+/// always counts as paying.
 ///
 /// # Errors
 /// As [`State::source`].
-pub(super) fn take_transfer<T: Rules>(state: &mut State<'_, T>, payment: &str, transfer: &TransferKeys) -> Result<bool, Undecided> {
+pub(super) fn claim_transfer<T: Rules>(state: &mut State<'_, T>, payment: &str, transfer: &TransferKeys) -> Result<bool, Undecided> {
     for key in transfer.all() {
         if let Some(first) = state.source::<String>(key)? {
             return Ok(first == payment);
@@ -93,11 +98,11 @@ pub(super) fn take_transfer<T: Rules>(state: &mut State<'_, T>, payment: &str, t
     state.remember(&transfer.key, Some(&payment)).map(|()| true)
 }
 
-fn claimed(fact: &Fact<PaymentCommand>, command: &PaymentCommand) -> Payment {
+fn new_payment(fact: &Fact<PaymentCommand>, command: &PaymentCommand) -> Payment {
     let command = command.clone();
     Payment {
         id: fact.key.clone(),
-        state: Became::Claimed,
+        state: PaymentState::Claimed,
         network: command.network,
         asset: command.asset,
         pay_to: command.pay_to,
@@ -128,7 +133,7 @@ mod tests {
     use crate::rows::Rows;
     use crate::service::Service;
 
-    /// Decides commands one after the other; each command's payment as it is then, where the command changed it.
+    /// Decides commands in turn. Each call returns the payment if the command changed it.
     struct Decisions(Rows);
 
     impl Decisions {
@@ -148,7 +153,7 @@ mod tests {
             };
             let drafts = loop {
                 match Payments::decide(&mut self.0, &fact) {
-                    // A row that was not read yet is one that is not there.
+                    // A row that was not fetched does not exist in this test.
                     Err(Undecided::Miss) => {
                         for (table, key) in self.0.take_missing() {
                             self.0.write(Write::delete(table, key));
@@ -170,7 +175,7 @@ mod tests {
             self.decide(payment, PaymentCommand { verb: CLAIM.to_owned(), ..PaymentCommand::default() }).unwrap();
         }
 
-        /// Settles by a transfer with an index of its log in the block and one in the receipt, which older versions do not name.
+        /// Settles a payment by a transfer with a block log index and a receipt log index; older versions do not name the latter.
         fn settle(&mut self, payment: &str, transaction: &str, log_index: Option<i64>, receipt_log_index: Option<i64>) -> Option<Payment> {
             let (verb, network, transaction) = (SETTLED.to_owned(), "eip155:8453".to_owned(), transaction.to_owned());
             let command = PaymentCommand { verb, network, transaction, log_index, receipt_log_index, ..PaymentCommand::default() };
@@ -178,8 +183,9 @@ mod tests {
         }
     }
 
-    /// Proves that a transfer settles the first payment that names it and no other, however its transaction is written and wherever in a block it is;
-    /// that a transfer is known by its log in the receipt, too; and that what only a facilitator says is settled without one.
+    /// Proves that a transfer settles only the first payment that names it, whatever the letter case of its hash and the position of the
+    /// transaction in its block; that transfers with different receipt log indices are different; and that a payment without a known transfer
+    /// is settled by the facilitator's word.
     #[test]
     fn a_transfer_settles_one_payment() {
         let mut decisions = Decisions(Rows::default());
@@ -187,31 +193,31 @@ mod tests {
             decisions.claim(payment);
         }
         let first = decisions.settle("pay_1", "0xAB", Some(7), Some(1)).unwrap();
-        assert_eq!((first.state, first.log_index), (Became::Settled, Some(7)));
+        assert_eq!((first.state, first.log_index), (PaymentState::Settled, Some(7)));
         for log_index in [7, 19] {
             let second = decisions.settle("pay_2", "0xab", Some(log_index), Some(1));
             let lapsed = second.map(|second| (second.state, second.reason, second.log_index));
-            let expected = (Became::Lapsed, "its transfer already paid for another answer".to_owned(), None);
-            assert_eq!(lapsed, Some(expected).filter(|_| log_index == 7), "what has lapsed by this stays lapsed");
+            let expected = (PaymentState::Lapsed, "its transfer already paid for another answer".to_owned(), None);
+            assert_eq!(lapsed, Some(expected).filter(|_| log_index == 7), "a lapsed payment remains lapsed");
         }
-        assert_eq!(decisions.settle("pay_1", "0xab", Some(7), Some(1)), None, "what is settled stays settled");
-        // The transaction moved in between: another transfer has the place in the block that the first one had.
-        assert_eq!(decisions.settle("pay_3", "0xab", Some(7), Some(3)).unwrap().state, Became::Settled);
+        assert_eq!(decisions.settle("pay_1", "0xab", Some(7), Some(1)), None, "a settled payment remains settled");
+        // The transaction moved within its block: another transfer now has the block log index of the first one.
+        assert_eq!(decisions.settle("pay_3", "0xab", Some(7), Some(3)).unwrap().state, PaymentState::Settled);
         for payment in ["pay_4", "pay_5"] {
-            assert_eq!(decisions.settle(payment, "0xab", None, None).unwrap().state, Became::Settled);
+            assert_eq!(decisions.settle(payment, "0xab", None, None).unwrap().state, PaymentState::Settled);
         }
     }
 
-    /// Proves that a transfer which paid for a payment by the key of an older version pays for no other one after the upgrade, and still for its own.
+    /// Proves that a transfer stored under the key of an older version pays for no other payment after the upgrade, and still for its own.
     #[test]
     fn a_transfer_of_an_older_version_settles_one_payment() {
         let mut decisions = Decisions(Rows::default());
         for payment in ["pay_1", "pay_2", "pay_3"] {
             decisions.claim(payment);
         }
-        assert_eq!(decisions.settle("pay_1", "0xAB", Some(7), None).unwrap().state, Became::Settled);
-        assert_eq!(decisions.settle("pay_1", "0xab", Some(7), Some(1)), None, "it stays settled, and by its own transfer");
-        assert_eq!(decisions.settle("pay_2", "0xab", Some(7), Some(1)).unwrap().state, Became::Lapsed);
-        assert_eq!(decisions.settle("pay_3", "0xab", Some(9), Some(3)).unwrap().state, Became::Settled);
+        assert_eq!(decisions.settle("pay_1", "0xAB", Some(7), None).unwrap().state, PaymentState::Settled);
+        assert_eq!(decisions.settle("pay_1", "0xab", Some(7), Some(1)), None, "it remains settled by its own transfer");
+        assert_eq!(decisions.settle("pay_2", "0xab", Some(7), Some(1)).unwrap().state, PaymentState::Lapsed);
+        assert_eq!(decisions.settle("pay_3", "0xab", Some(9), Some(3)).unwrap().state, PaymentState::Settled);
     }
 }

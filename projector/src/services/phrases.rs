@@ -1,21 +1,21 @@
-//! Looking for many phrases in a text at once.
+//! Finds many phrases in a text at once.
 
 use std::collections::HashMap;
 
-/// Phrases by their first word, so that a text costs one look-up a word, however many phrases there are.
+/// Phrases by their first word. Scanning a text takes one look-up per word, however many phrases there are.
 #[derive(Clone, Debug, Default)]
 pub struct Phrases {
     by_first: HashMap<String, Vec<Phrase>>,
-    /// For each byte that a first word may begin with, the lengths of such words as bits: most words of a text need no look-up.
+    /// For each byte that can start a first word, the lengths of such words as bits. Most words of a text thus need no look-up.
     lengths: Vec<u64>,
 }
 
-/// A phrase.
+/// A phrase to find in texts.
 #[derive(Clone, Debug)]
 pub struct Phrase {
-    /// As written in the rules.
+    /// The phrase as the rules contain it.
     pub shown: String,
-    /// The words after the first.
+    /// The words after the first one.
     rest: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ impl From<Vec<String>> for Phrases {
             let mut all = text.split_ascii_whitespace().map(str::to_owned);
             let Some(first) = all.next() else { continue };
             let rest = all.collect();
-            let (byte, length) = sign(&first);
+            let (byte, length) = first_byte_and_length(&first);
             out.lengths[byte] |= length;
             out.by_first.entry(first).or_default().push(Phrase { shown, rest });
         }
@@ -35,13 +35,13 @@ impl From<Vec<String>> for Phrases {
     }
 }
 
-/// A word's first byte, and its length as a bit (the last one for all longer ones).
-fn sign(word: &str) -> (usize, u64) {
+/// Returns the first byte of a word, and its length as a bit (lengths of 63 and more share one).
+fn first_byte_and_length(word: &str) -> (usize, u64) {
     (word.bytes().next().map_or(0, usize::from), 1 << word.len().min(63))
 }
 
 impl Phrase {
-    /// How many words it has.
+    /// Returns the number of words.
     #[must_use]
     pub fn words(&self) -> usize {
         self.rest.len() + 1
@@ -49,13 +49,13 @@ impl Phrase {
 }
 
 impl Phrases {
-    /// The phrases that some words begin with.
+    /// Returns the phrases that a sequence of words starts with.
     pub fn beginning<'a, 'w>(&'a self, words: &'w [&'w str]) -> impl Iterator<Item = &'a Phrase> + use<'a, 'w> {
-        let may_begin = |first: &&&str| {
-            let (byte, length) = sign(first);
+        let may_start = |first: &&&str| {
+            let (byte, length) = first_byte_and_length(first);
             self.lengths.get(byte).is_some_and(|lengths| lengths & length != 0)
         };
-        let known = words.first().filter(may_begin).and_then(|first| self.by_first.get(*first));
+        let known = words.first().filter(may_start).and_then(|first| self.by_first.get(*first));
         known
             .into_iter()
             .flatten()
@@ -63,7 +63,7 @@ impl Phrases {
     }
 }
 
-/// Lower-case words, one blank before and after each, so that a phrase is found whole or not at all.
+/// Returns the words of a text in lower case, with one blank before and after each.
 #[must_use]
 pub fn words(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);

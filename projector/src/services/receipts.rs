@@ -1,31 +1,31 @@
-//! Receipts: a request gets the next place in its agent's chain, and is signed. Key and text make the signature, so whoever decides makes the
-//! same receipt: a chain cannot fork.
+//! Receipts: each request gets the next position in its agent's chain, and is signed. Ed25519 is deterministic, so that every decider
+//! creates the same receipt and a chain cannot fork.
 //!
-//! A chain belongs to the first caller it issues to, an account or a payer; only the owner, and whom the owner names, may append. Of payments the
-//! claim decides it: an admitted claim reserves the chain, so that it is known before money moves whether the payment buys a receipt.
+//! A chain belongs to the first caller who is issued a receipt of it, an account or a payer. Only the owner, and writers that the owner
+//! adds, may append. For a paid receipt this is decided with the claim, which reserves the chain, so that it is known before money moves.
 
 use schemas::avro;
 use schemas::clock::rfc3339;
 use schemas::event::{Fact, FactKind};
 use schemas::hash::Hash32;
-use schemas::receipt::{Body, Receipt, Refusal, Signed, TYPE, VERSION, hash_text};
+use schemas::receipt::{Body, Receipt, Refusal, SignedReceipt, TYPE, VERSION, hash_text};
 use schemas::topics::{CHANGES_RECEIPTS, PAYMENTS, RECEIPTS, Topic};
 use schemas::tree;
-use schemas::views::payments::{CLAIM, LAPSED, PaymentCommand, SETTLED, transfer_of};
+use schemas::views::payments::{CLAIM, LAPSED, PaymentCommand, SETTLED, transfer_keys};
 use schemas::views::receipts::{
-    ADD_WRITER, ASSIGN_OWNER, CHECKPOINT, ChainOwner, ISSUE, KEY, Last, MEMORY, PublicKey, RELEASE, REMOVE_WRITER, RESERVE, ReceiptCommand,
-    RequestOutcome, Sealed, Signing, TABLES, WRITERS_PER_CHAIN_MAX, may_append, source,
+    ADD_WRITER, ASSIGN_OWNER, CHECKPOINT, ChainEnd, ChainOwner, ISSUE, KEY, MEMORY, PublicKey, RELEASE, REMOVE_WRITER, RESERVE,
+    ReceiptCommand, RequestOutcome, SignedCheckpoint, SigningHistory, TABLES, WRITERS_PER_CHAIN_MAX, may_append, source,
 };
 use schemas::views::records::RecordTables;
 
-use super::payments::take_transfer;
+use super::payments::claim_transfer;
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
 
-/// The two folds of the receipts.
+/// The receipts service.
 pub type Receipts = Records<ReceiptsRules>;
 
-/// What the service states.
+/// The rules of the receipts service.
 pub struct ReceiptsRules;
 
 impl Rules for ReceiptsRules {
@@ -36,66 +36,69 @@ impl Rules for ReceiptsRules {
     const TABLES: &'static RecordTables = &TABLES;
     const INPUTS: &'static [Topic] = &[RECEIPTS, PAYMENTS];
     const CHANGES: &'static Topic = &CHANGES_RECEIPTS;
-    // In another order of its two topics each chain would be another one, and so would the tree that was signed.
+    // With another order of the two input topics, each chain would differ, and so would the signed tree.
     const FINAL: bool = true;
 
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<ReceiptCommand>, avro::Error> {
         if topic.name == PAYMENTS.name {
-            let read =
-                |command: PaymentCommand| ReceiptCommand { transfer: transfer_of(&command).unwrap_or_default(), ..ordered(&command) };
+            let read = |command: PaymentCommand| ReceiptCommand {
+                transfer: transfer_keys(&command).unwrap_or_default(),
+                ..command_of_payment(&command)
+            };
             return avro::decode(topic.name, value).map(|fact: Fact<PaymentCommand>| fact.map(read));
         }
         avro::decode(topic.name, value)
     }
 
     fn reads(fact: &Fact<ReceiptCommand>) -> Vec<Read> {
-        let Some(command) = own(fact) else { return Vec::new() };
-        let of_chain = || [source::owner(&command.agent_id), source::agent(&command.agent_id)];
+        let Some(command) = own_command(fact) else { return Vec::new() };
+        let chain_rows = || [source::owner(&command.agent_id), source::agent(&command.agent_id)];
         let sources = match command.verb.as_str() {
             CHECKPOINT => vec![source::CHECKPOINT.to_owned()],
             KEY | MEMORY => vec![source::SIGNING.to_owned()],
             ISSUE => {
                 let own = [source::SIGNING.to_owned(), source::TREE.to_owned(), source::request(&fact.key)];
-                own.into_iter().chain(of_chain()).collect()
+                own.into_iter().chain(chain_rows()).collect()
             }
-            RESERVE => std::iter::once(source::request(&fact.key)).chain(of_chain()).collect(),
+            RESERVE => std::iter::once(source::request(&fact.key)).chain(chain_rows()).collect(),
             RELEASE => vec![source::request(&fact.key)],
-            _ => of_chain().to_vec(),
+            _ => chain_rows().to_vec(),
         };
         sources.into_iter().chain(command.transfer.all().map(str::to_owned)).map(Read::Source).collect()
     }
 
     fn signs(fact: &Fact<ReceiptCommand>) -> bool {
-        own(fact).is_some_and(|command| command.verb == ISSUE)
+        own_command(fact).is_some_and(|command| command.verb == ISSUE)
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<ReceiptCommand>) -> Result<(), Undecided> {
-        // The payments decide likewise, also of payments for other services: a transfer that has paid for one answer pays for no other.
+        // The payments service applies the same rule, also to payments for other services: a transfer that has paid for one answer pays for
+        // no other.
         let transfer = fact.data.as_ref().map(|command| command.transfer.clone()).unwrap_or_default();
-        if !take_transfer(state, &fact.key, &transfer)? {
-            // The payment lapses, and what it reserved ends with it.
+        if !claim_transfer(state, &fact.key, &transfer)? {
+            // The payment lapses, and its reservation ends.
             return release(state, fact);
         }
-        let Some(command) = own(fact) else { return Ok(()) };
+        let Some(command) = own_command(fact) else { return Ok(()) };
         match command.verb.as_str() {
             ISSUE => issue(state, fact, command),
             CHECKPOINT => {
-                let last = state.source::<Sealed>(source::CHECKPOINT)?.unwrap_or_default();
-                // Two who signed at once: the larger tree holds the smaller one.
+                let last = state.source::<SignedCheckpoint>(source::CHECKPOINT)?.unwrap_or_default();
+                // If two processes signed at the same time, the larger tree contains the smaller one.
                 if command.size <= last.size {
                     return Ok(());
                 }
                 state.remember(
                     source::CHECKPOINT,
-                    Some(&Sealed { size: command.size, note: command.note.clone(), public_key_hex: command.public_key.clone() }),
+                    Some(&SignedCheckpoint { size: command.size, note: command.note.clone(), public_key_hex: command.public_key.clone() }),
                 )
             }
             KEY => {
-                let mut signing = state.source::<Signing>(source::SIGNING)?.unwrap_or_default();
+                let mut signing = state.source::<SigningHistory>(source::SIGNING)?.unwrap_or_default();
                 if signing.keys.last().is_some_and(|key| key.public_key_hex == command.public_key) {
                     return Ok(());
                 }
-                // A key that signs again has the memory that it had.
+                // A key that signs again keeps the memory that was recorded for it.
                 let before = signing.keys.iter().find(|key| key.public_key_hex == command.public_key);
                 let memory = before.map(|key| key.memory.clone()).unwrap_or_default();
                 signing.keys.push(PublicKey {
@@ -116,20 +119,20 @@ impl Rules for ReceiptsRules {
     }
 }
 
-/// What a payment orders of this service: with the claim a place in a chain, once it is settled the receipt that was claimed with it, once it has
-/// lapsed the end of its reservation; else a command without a verb.
-fn ordered(command: &PaymentCommand) -> ReceiptCommand {
+/// Returns the receipt command that a payment command implies: a reservation for a claim, the claimed request for a settlement, the end of
+/// the reservation for a lapsed payment; otherwise a command without a verb.
+fn command_of_payment(command: &PaymentCommand) -> ReceiptCommand {
     if command.verb == LAPSED {
         return ReceiptCommand { verb: RELEASE.to_owned(), ..ReceiptCommand::default() };
     }
     if command.service != ReceiptsRules::NAME || ![CLAIM, SETTLED].contains(&command.verb.as_str()) {
         return ReceiptCommand::default();
     }
-    // One that does not read is put aside under its unknown verb, not passed by: it is paid for.
+    // An unreadable request was paid for: its unknown verb parks it, so that it is not lost.
     let unreadable = |_| ReceiptCommand { verb: "unreadable".to_owned(), ..ReceiptCommand::default() };
     let mut effect: ReceiptCommand = serde_json::from_str(&command.effect).unwrap_or_else(unreadable);
     if effect.caller.is_empty() {
-        // An effect that an older version claimed does not name the payer; the payment does.
+        // Claims of older versions do not name the payer in the request; the payment does.
         effect.caller.clone_from(&command.payer);
         effect.is_older_claim = true;
     }
@@ -140,40 +143,40 @@ fn ordered(command: &PaymentCommand) -> ReceiptCommand {
     }
 }
 
-fn own(fact: &Fact<ReceiptCommand>) -> Option<&ReceiptCommand> {
+fn own_command(fact: &Fact<ReceiptCommand>) -> Option<&ReceiptCommand> {
     fact.data.as_ref().filter(|command| fact.kind == FactKind::Observed && !command.verb.is_empty())
 }
 
-/// What is known of an agent's chain: its owner, and where it ends.
-fn chain(state: &mut State<'_, ReceiptsRules>, agent: &str) -> Result<(Option<ChainOwner>, Last), Undecided> {
+/// Returns the owner of an agent's chain, and its end.
+fn load_chain(state: &mut State<'_, ReceiptsRules>, agent: &str) -> Result<(Option<ChainOwner>, ChainEnd), Undecided> {
     let owner = state.source(&source::owner(agent))?;
     let last = state.source(&source::agent(agent))?;
-    Ok((owner, last.unwrap_or_else(|| Last { seq: 0, hash: hash_text(&Hash32::ZERO) })))
+    Ok((owner, last.unwrap_or_else(|| ChainEnd { seq: 0, hash: hash_text(&Hash32::ZERO) })))
 }
 
 fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, command: &ReceiptCommand) -> Result<(), Undecided> {
     let request = source::request(&fact.key);
     let is_reserved = match state.source(&request)? {
-        // A request gets one receipt, however often it is made.
+        // A request gets one receipt, however often it is sent.
         Some(RequestOutcome::Issued(_) | RequestOutcome::Refused { .. }) => return Ok(()),
         Some(RequestOutcome::Reserved { reserved }) => reserved == command.agent_id,
         None => false,
     };
-    let (owner, last) = chain(state, &command.agent_id)?;
-    // What was admitted with the claim stays admitted: a writer whose permission ended meanwhile has paid. A payment that a version before owners
-    // claimed was admitted by it, where no owner is known.
+    let (owner, last) = load_chain(state, &command.agent_id)?;
+    // A permission checked at the claim remains valid: a writer who was removed meanwhile has paid. A claim of a version without owners was
+    // permitted by that version, if no owner is known.
     let is_admitted = is_reserved || (command.is_older_claim && owner.is_none());
     if !is_admitted && let Err(refused) = may_append(owner.as_ref(), last.seq, &command.caller) {
         return state.remember(&request, Some(&RequestOutcome::Refused { refused }));
     }
-    let signing = state.source::<Signing>(source::SIGNING)?.unwrap_or_default();
+    let signing = state.source::<SigningHistory>(source::SIGNING)?.unwrap_or_default();
     let Some(key) = signing.keys.last() else {
         return Err(Undecided::Blocked(
             "no receipt can be signed: no key was ever named; start `highwater serve`, which makes one".to_owned(),
         ));
     };
-    // All that is read is read before the signature is made: a row that is not at hand begins the decision again.
-    let place = next_place(state)?;
+    // All rows are read before the signature is created, because a row that has not been fetched restarts the decision.
+    let place = next_leaf_position(state)?;
     let body = Body {
         kind: TYPE.to_owned(),
         version: VERSION,
@@ -192,22 +195,22 @@ fn issue(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, comm
         Some(Refusal::Park(reason)) => return Err(Undecided::Poison(reason)),
         None => {}
     }
-    let Signed { receipt, canonical } = state.keys().sign(&key.public_key_hex, body).ok_or_else(|| {
+    let SignedReceipt { receipt, canonical } = state.keys().sign(&key.public_key_hex, body).ok_or_else(|| {
         let public = &key.public_key_hex;
         Undecided::Blocked(format!("the receipt key {public} is not on this node: copy its file into receipt_keys_dir"))
     })?;
-    let last = Last { seq: receipt.body.seq, hash: receipt.content_hash.clone() };
+    let last = ChainEnd { seq: receipt.body.seq, hash: receipt.content_hash.clone() };
     state.remember(&source::agent(&command.agent_id), Some(&last))?;
     state.remember(&source::position(&command.agent_id, last.seq), Some(&receipt.id))?;
     state.remember(&request, Some(&RequestOutcome::Issued(receipt.id.clone())))?;
-    own_chain(state, command, owner)?;
-    plant(state, place, &receipt.id, &canonical)?;
+    record_owner(state, command, owner)?;
+    append_leaf(state, place, &receipt.id, &canonical)?;
     state.add(receipt);
     Ok(())
 }
 
-/// Remembers who owns a chain that has a receipt now, where that is known and was not remembered.
-fn own_chain(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand, owner: Option<ChainOwner>) -> Result<(), Undecided> {
+/// Records the owner of a chain that now has a receipt, if the owner is known and was not recorded.
+fn record_owner(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand, owner: Option<ChainOwner>) -> Result<(), Undecided> {
     let now = match &owner {
         Some(owner) => ChainOwner { reservations: 0, ..owner.clone() },
         None if command.caller.is_empty() => return Ok(()),
@@ -219,13 +222,14 @@ fn own_chain(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand, own
     state.remember(&source::owner(&command.agent_id), Some(&now))
 }
 
-/// Decides with a claim whether its payment may append to the chain. The first one for a chain without receipts reserves the chain for its payer.
+/// Decides with a claim whether its payment may append to the chain. The first claim for a chain without receipts reserves the chain for
+/// its payer.
 fn reserve(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, command: &ReceiptCommand) -> Result<(), Undecided> {
     let request = source::request(&fact.key);
     if state.source::<RequestOutcome>(&request)?.is_some() {
         return Ok(());
     }
-    let (owner, last) = chain(state, &command.agent_id)?;
+    let (owner, last) = load_chain(state, &command.agent_id)?;
     if let Err(refused) = may_append(owner.as_ref(), last.seq, &command.caller) {
         return state.remember(&request, Some(&RequestOutcome::Refused { refused }));
     }
@@ -237,7 +241,7 @@ fn reserve(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>, co
     state.remember(&request, Some(&RequestOutcome::Reserved { reserved: command.agent_id.clone() }))
 }
 
-/// Ends what a payment that has lapsed reserved. A chain without receipts that no other payment reserves is free again.
+/// Ends the reservation of a lapsed payment. A chain without receipts and other reservations is free again.
 fn release(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>) -> Result<(), Undecided> {
     let request = source::request(&fact.key);
     let agent = match state.source(&request)? {
@@ -245,7 +249,7 @@ fn release(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>) ->
         Some(RequestOutcome::Refused { .. }) => return state.remember::<RequestOutcome>(&request, None),
         Some(RequestOutcome::Reserved { reserved }) => reserved,
     };
-    let (owner, last) = chain(state, &agent)?;
+    let (owner, last) = load_chain(state, &agent)?;
     if let Some(owner) = owner.filter(|_| last.seq == 0) {
         let left = ChainOwner { reservations: owner.reservations - 1, ..owner };
         state.remember(&source::owner(&agent), Some(&left).filter(|left| left.reservations > 0 || left.is_assigned))?;
@@ -253,16 +257,16 @@ fn release(state: &mut State<'_, ReceiptsRules>, fact: &Fact<ReceiptCommand>) ->
     state.remember::<RequestOutcome>(&request, None)
 }
 
-/// Lets a further caller append to a chain, or ends that. A command of anybody but the owner moves nothing.
+/// Adds or removes a writer of a chain. Only the owner's command has an effect.
 fn set_writer(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand) -> Result<(), Undecided> {
     let key = source::owner(&command.agent_id);
     let Some(mut chain) = state.source::<ChainOwner>(&key)? else { return Ok(()) };
     let is_named = chain.permits(&command.writer);
-    let is_moved = match command.verb.as_str() {
+    let is_changed = match command.verb.as_str() {
         ADD_WRITER => !is_named && chain.writers.len() < WRITERS_PER_CHAIN_MAX,
         _ => is_named && chain.owner != command.writer,
     };
-    if chain.owner != command.caller || !is_moved {
+    if chain.owner != command.caller || !is_changed {
         return Ok(());
     }
     if command.verb == ADD_WRITER {
@@ -273,21 +277,21 @@ fn set_writer(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand) ->
     state.remember(&key, Some(&chain))
 }
 
-/// Names the signer's memory of a key. A key keeps the memory that was named first.
+/// Records the id of the signer's memory of a key. A key keeps the memory that was recorded first.
 fn name_memory(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand) -> Result<(), Undecided> {
-    let mut signing = state.source::<Signing>(source::SIGNING)?.unwrap_or_default();
-    let mut is_moved = false;
+    let mut signing = state.source::<SigningHistory>(source::SIGNING)?.unwrap_or_default();
+    let mut is_changed = false;
     for key in signing.keys.iter_mut().filter(|key| key.public_key_hex == command.public_key && key.memory.is_empty()) {
         key.memory.clone_from(&command.memory);
-        is_moved = !key.memory.is_empty();
+        is_changed = !key.memory.is_empty();
     }
-    if is_moved { state.remember(source::SIGNING, Some(&signing)) } else { Ok(()) }
+    if is_changed { state.remember(source::SIGNING, Some(&signing)) } else { Ok(()) }
 }
 
-/// Names the owner of a chain that was begun before chains had owners, or that has no receipts. A chain with an owner keeps it, and so does one that
-/// a payment reserves.
+/// Assigns the owner of a chain from before chains had owners, or of one without receipts. A chain that has an owner keeps it, and so does one
+/// that a payment reserves.
 fn assign_owner(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand) -> Result<(), Undecided> {
-    let (owner, last) = chain(state, &command.agent_id)?;
+    let (owner, last) = load_chain(state, &command.agent_id)?;
     if owner.is_some() || command.caller.is_empty() {
         return Ok(());
     }
@@ -295,26 +299,26 @@ fn assign_owner(state: &mut State<'_, ReceiptsRules>, command: &ReceiptCommand) 
     state.remember(&source::owner(&command.agent_id), Some(&assigned))
 }
 
-/// Where the tree goes on.
-struct Place {
+/// The position of the next leaf of the tree, with the siblings that it is hashed with.
+struct LeafPosition {
     index: u64,
     siblings: Vec<Hash32>,
 }
 
-fn next_place(state: &mut State<'_, ReceiptsRules>) -> Result<Place, Undecided> {
+fn next_leaf_position(state: &mut State<'_, ReceiptsRules>) -> Result<LeafPosition, Undecided> {
     let index = state.source(source::TREE)?.unwrap_or(0);
     let hash = |place: u64| {
         let hash: Option<String> = state.source(&source::hash(place))?;
         hash.and_then(|hash| Hash32::from_hex(&hash)).ok_or_else(|| Undecided::Poison(format!("hash {place} of the tree is missing")))
     };
     let siblings = tree::siblings(index).map(hash).collect::<Result<_, _>>()?;
-    Ok(Place { index, siblings })
+    Ok(LeafPosition { index, siblings })
 }
 
-/// Makes a receipt the tree's next leaf.
-fn plant(state: &mut State<'_, ReceiptsRules>, place: Place, id: &str, canonical: &[u8]) -> Result<(), Undecided> {
-    let Place { index, siblings } = place;
-    for (place, hash) in tree::added(index, tree::leaf(canonical), &siblings) {
+/// Appends a receipt to the tree as its next leaf.
+fn append_leaf(state: &mut State<'_, ReceiptsRules>, place: LeafPosition, id: &str, canonical: &[u8]) -> Result<(), Undecided> {
+    let LeafPosition { index, siblings } = place;
+    for (place, hash) in tree::new_hashes(index, tree::leaf(canonical), &siblings) {
         state.remember(&source::hash(place), Some(&hash.to_string()))?;
     }
     state.remember(&source::leaf(id), Some(&index))?;
@@ -343,25 +347,25 @@ mod tests {
         ReceiptCommand { verb: verb.to_owned(), agent_id: agent.to_owned(), caller: caller.to_owned(), ..ReceiptCommand::default() }
     }
 
-    /// Rows that requests move, one after the other.
-    struct Moved {
+    /// A cache of rows to which decisions are applied in turn.
+    struct Decisions {
         rows: Rows,
         at_ms: i64,
     }
 
-    impl Moved {
+    impl Decisions {
         fn new(seeds: &[u8]) -> (Self, Vec<String>) {
             let keys = SigningKeys::default();
             let public = seeds.iter().map(|seed| keys.add(&[*seed; 32])).collect();
             (Self { rows: Rows::signing(Arc::new(keys)), at_ms: 0 }, public)
         }
 
-        /// Decides a request and takes in what it moves.
+        /// Decides a request and applies its decision state.
         fn ask(&mut self, request: &str, command: ReceiptCommand) -> Result<Option<Receipt>, Undecided> {
             self.decide(request, command).map(|(receipt, _)| receipt)
         }
 
-        /// Decides a request; the receipt, and whether anything was moved.
+        /// Decides a request. Returns the receipt, and whether there was any change.
         fn decide(&mut self, request: &str, command: ReceiptCommand) -> Result<(Option<Receipt>, bool), Undecided> {
             self.at_ms += 1;
             let fact = Fact {
@@ -379,7 +383,7 @@ mod tests {
             };
             let drafts = loop {
                 match Receipts::decide(&mut self.rows, &fact) {
-                    // A row that is not at hand is one that is not there.
+                    // A row that was not fetched does not exist in this test.
                     Err(Undecided::Miss) => {
                         for (table, key) in self.rows.take_missing() {
                             self.rows.write(Write::delete(table, key));
@@ -395,11 +399,11 @@ mod tests {
                     value => Write::put(TABLES.sources, key, Bytes::from(value.to_owned())),
                 });
             }
-            let is_moved = !drafts.is_empty();
-            Ok((drafts.into_iter().find_map(|draft| draft.after), is_moved))
+            let is_changed = !drafts.is_empty();
+            Ok((drafts.into_iter().find_map(|draft| draft.after), is_changed))
         }
 
-        /// A command of a version before owners: it names no caller.
+        /// Issues with a command of a version without owners, which names no caller.
         fn issue(&mut self, request: &str, agent: &str) -> Result<Option<Receipt>, Undecided> {
             self.ask(request, by(ISSUE, agent, ""))
         }
@@ -408,16 +412,16 @@ mod tests {
             self.ask(request, by(ISSUE, agent, caller)).unwrap()
         }
 
-        /// Decides a command about a payment by `payer` for a receipt of an agent.
+        /// Decides a command about the payment of `payer` for a receipt of an agent.
         fn pay(&mut self, verb: &str, payment: &str, agent: &str, payer: &str) -> Option<Receipt> {
-            // As the API writes them: that a payment has lapsed is told without what it was for.
+            // As the API writes it: the command for a lapsed payment does not say what it was for.
             let effect = serde_json::to_string(&by(ISSUE, agent, payer)).unwrap();
             let of_payment = PaymentCommand { verb: verb.to_owned(), ..PaymentCommand::default() };
             let of_payment = match verb {
                 LAPSED => of_payment,
                 _ => PaymentCommand { service: ReceiptsRules::NAME.to_owned(), effect, payer: payer.to_owned(), ..of_payment },
             };
-            self.ask(payment, ordered(&of_payment)).unwrap()
+            self.ask(payment, command_of_payment(&of_payment)).unwrap()
         }
 
         fn row<T: serde::de::DeserializeOwned>(&mut self, source: &str) -> Option<T> {
@@ -438,17 +442,18 @@ mod tests {
         }
     }
 
-    /// Proves that each agent's receipts count up and name the one before, that a request gets one, and that a new key signs from its event on.
+    /// Proves that each agent's receipts are numbered and chained, that a request gets one receipt, and that a new key signs from its event
+    /// on.
     #[test]
-    fn chains() {
-        let (mut moved, public) = Moved::new(&[1, 2]);
-        moved.key(&public[0]);
-        let first = moved.issue("r1", "a").unwrap().unwrap();
+    fn receipts_are_chained() {
+        let (mut decisions, public) = Decisions::new(&[1, 2]);
+        decisions.key(&public[0]);
+        let first = decisions.issue("r1", "a").unwrap().unwrap();
         assert_eq!((first.body.seq, first.body.prev_hash.as_str()), (1, hash_text(&Hash32::ZERO).as_str()));
-        assert_eq!(moved.issue("r1", "a"), Ok(None));
-        let other = moved.issue("r2", "b").unwrap().unwrap();
-        moved.key(&public[1]);
-        let second = moved.issue("r3", "a").unwrap().unwrap();
+        assert_eq!(decisions.issue("r1", "a"), Ok(None));
+        let other = decisions.issue("r2", "b").unwrap().unwrap();
+        decisions.key(&public[1]);
+        let second = decisions.issue("r3", "a").unwrap().unwrap();
         assert_eq!((other.body.seq, second.body.seq, &second.body.prev_hash), (1, 2, &first.content_hash));
         assert_eq!((&first.signature.public_key_hex, &second.signature.public_key_hex), (&public[0], &public[1]));
         for receipt in [first, other, second] {
@@ -456,126 +461,126 @@ mod tests {
         }
     }
 
-    /// Proves that the log names one memory of a key: the first that was named, of keys that it knows, also after the key signs again.
+    /// Proves that the log records one memory of a key: the first one, only for keys that it knows, also after the key signs again.
     #[test]
     fn a_key_keeps_the_memory_that_was_named_first() {
-        let (mut moved, public) = Moved::new(&[1, 2]);
+        let (mut decisions, public) = Decisions::new(&[1, 2]);
         let memory = |public: &str, id: &str| ReceiptCommand { public_key: public.to_owned(), memory: id.to_owned(), ..by(MEMORY, "", "") };
-        assert_eq!(moved.decide("memory", memory(&public[0], "m1")), Ok((None, false)), "a key that is not named");
-        moved.key(&public[0]);
-        for (id, is_moved) in [("", false), ("m1", true), ("m2", false)] {
-            assert_eq!(moved.decide("memory", memory(&public[0], id)), Ok((None, is_moved)), "{id}");
+        assert_eq!(decisions.decide("memory", memory(&public[0], "m1")), Ok((None, false)), "an unknown key");
+        decisions.key(&public[0]);
+        for (id, is_changed) in [("", false), ("m1", true), ("m2", false)] {
+            assert_eq!(decisions.decide("memory", memory(&public[0], id)), Ok((None, is_changed)), "{id}");
         }
-        moved.key(&public[1]);
-        moved.key(&public[0]);
-        let named: Vec<String> = moved.row::<Signing>(source::SIGNING).unwrap().keys.into_iter().map(|key| key.memory).collect();
+        decisions.key(&public[1]);
+        decisions.key(&public[0]);
+        let named: Vec<String> = decisions.row::<SigningHistory>(source::SIGNING).unwrap().keys.into_iter().map(|key| key.memory).collect();
         assert_eq!(named, ["m1", "", "m1"]);
     }
 
-    /// Proves that a transfer pays for one receipt: another payment that names it gets none, and the first one none a second time.
+    /// Proves that a transfer pays for one receipt: neither another payment with the same transfer nor the same payment gets a second one.
     #[test]
     fn a_transfer_pays_once() {
-        let (mut moved, public) = Moved::new(&[1]);
-        moved.key(&public[0]);
+        let (mut decisions, public) = Decisions::new(&[1]);
+        decisions.key(&public[0]);
         let keys = |key: &str, older_key: &str| TransferKeys { key: key.to_owned(), older_key: older_key.to_owned() };
         let paid = |key: &str, older_key: &str| {
             let transfer = keys(key, older_key);
             ReceiptCommand { verb: ISSUE.to_owned(), agent_id: "a".to_owned(), transfer, ..ReceiptCommand::default() }
         };
-        assert_eq!(moved.ask("pay_1", paid("transfer/n/0x1/7", "")).unwrap().unwrap().body.seq, 1);
-        assert_eq!(moved.ask("pay_2", paid("transfer/n/0x1/receipt/1", "transfer/n/0x1/7")), Ok(None));
-        assert_eq!(moved.ask("pay_1", paid("transfer/n/0x1/7", "")), Ok(None));
-        assert_eq!(moved.ask("pay_3", paid("transfer/n/0x1/receipt/3", "transfer/n/0x1/9")).unwrap().unwrap().body.seq, 2);
+        assert_eq!(decisions.ask("pay_1", paid("transfer/n/0x1/7", "")).unwrap().unwrap().body.seq, 1);
+        assert_eq!(decisions.ask("pay_2", paid("transfer/n/0x1/receipt/1", "transfer/n/0x1/7")), Ok(None));
+        assert_eq!(decisions.ask("pay_1", paid("transfer/n/0x1/7", "")), Ok(None));
+        assert_eq!(decisions.ask("pay_3", paid("transfer/n/0x1/receipt/3", "transfer/n/0x1/9")).unwrap().unwrap().body.seq, 2);
         // Without a node of the chain no transfer is known.
-        assert_eq!(moved.ask("pay_4", paid("", "")).unwrap().unwrap().body.seq, 3);
-        // A payment for another service orders nothing here, and its transfer is taken all the same.
+        assert_eq!(decisions.ask("pay_4", paid("", "")).unwrap().unwrap().body.seq, 3);
+        // A payment for another service has no effect here, but its transfer is recorded.
         assert_eq!(
-            moved.ask("pay_5", ReceiptCommand { transfer: keys("transfer/n/0x2/receipt/1", ""), ..ReceiptCommand::default() }),
+            decisions.ask("pay_5", ReceiptCommand { transfer: keys("transfer/n/0x2/receipt/1", ""), ..ReceiptCommand::default() }),
             Ok(None)
         );
-        assert_eq!(moved.ask("pay_6", paid("transfer/n/0x2/receipt/1", "transfer/n/0x2/8")), Ok(None));
+        assert_eq!(decisions.ask("pay_6", paid("transfer/n/0x2/receipt/1", "transfer/n/0x2/8")), Ok(None));
     }
 
-    /// Proves that while signing is refused nothing is issued: requests wait, or are parked once a restore was declared.
+    /// Proves that nothing is issued while signing is refused: requests wait, or are parked after a declared restore.
     #[test]
-    fn nothing_while_signing_is_refused() {
-        let (mut moved, public) = Moved::new(&[1]);
-        moved.key(&public[0]);
-        let refuse = |moved: &Moved, refusal| moved.rows.keys().set_refusal(refusal);
-        refuse(&moved, Some(Refusal::Wait("older".to_owned())));
-        assert_eq!(moved.issue("r1", "a"), Err(Undecided::Blocked("older".to_owned())));
-        assert_eq!(moved.rows.keys().sign_bytes(&public[0], b"anything"), None);
-        refuse(&moved, Some(Refusal::Park("restored".to_owned())));
-        assert_eq!(moved.issue("r1", "a"), Err(Undecided::Poison("restored".to_owned())));
-        refuse(&moved, None);
-        assert_eq!(moved.issue("r1", "a").unwrap().unwrap().body.seq, 1);
+    fn nothing_is_issued_while_signing_is_refused() {
+        let (mut decisions, public) = Decisions::new(&[1]);
+        decisions.key(&public[0]);
+        let refuse = |decisions: &Decisions, refusal| decisions.rows.keys().set_refusal(refusal);
+        refuse(&decisions, Some(Refusal::Wait("older".to_owned())));
+        assert_eq!(decisions.issue("r1", "a"), Err(Undecided::Blocked("older".to_owned())));
+        assert_eq!(decisions.rows.keys().sign_bytes(&public[0], b"anything"), None);
+        refuse(&decisions, Some(Refusal::Park("restored".to_owned())));
+        assert_eq!(decisions.issue("r1", "a"), Err(Undecided::Poison("restored".to_owned())));
+        refuse(&decisions, None);
+        assert_eq!(decisions.issue("r1", "a").unwrap().unwrap().body.seq, 1);
     }
 
-    /// Proves that without a key, or without its file, nothing is issued and nothing is put aside: requests wait.
+    /// Proves that nothing is issued and nothing is parked without a key or without its file: requests wait.
     #[test]
-    fn nothing_without_a_key() {
-        let (mut moved, _) = Moved::new(&[]);
-        assert!(matches!(moved.issue("r1", "a"), Err(Undecided::Blocked(_))));
-        moved.key("ab");
-        assert!(matches!(moved.issue("r1", "a"), Err(Undecided::Blocked(reason)) if reason.contains("ab")));
+    fn nothing_is_issued_without_a_key() {
+        let (mut decisions, _) = Decisions::new(&[]);
+        assert!(matches!(decisions.issue("r1", "a"), Err(Undecided::Blocked(_))));
+        decisions.key("ab");
+        assert!(matches!(decisions.issue("r1", "a"), Err(Undecided::Blocked(reason)) if reason.contains("ab")));
     }
 
-    /// Proves that a chain belongs to the first caller it issues to, that another caller's command gets no receipt and leaves the chain as it was,
-    /// and that each receipt names whom it was issued to.
+    /// Proves that a chain belongs to the first caller who is issued a receipt, that another caller's command gets none and does not change
+    /// the chain, and that each receipt names the caller.
     #[test]
     fn the_first_caller_owns_the_chain() {
-        let (mut moved, public) = Moved::new(&[1]);
-        moved.key(&public[0]);
-        let first = moved.issue_to("r1", "a", "acct_1").unwrap();
-        assert_eq!((first.body.issued_to.as_deref(), moved.owner("a").as_deref()), (Some("acct_1"), Some("acct_1")));
+        let (mut decisions, public) = Decisions::new(&[1]);
+        decisions.key(&public[0]);
+        let first = decisions.issue_to("r1", "a", "acct_1").unwrap();
+        assert_eq!((first.body.issued_to.as_deref(), decisions.owner("a").as_deref()), (Some("acct_1"), Some("acct_1")));
         assert!(check(&serde_json::to_value(&first).unwrap()).all());
-        let last: Option<Last> = moved.row(&source::agent("a"));
+        let last: Option<ChainEnd> = decisions.row(&source::agent("a"));
         for (request, stranger) in [("r2", "acct_2"), ("r3", "")] {
-            assert_eq!((moved.issue_to(request, "a", stranger), moved.outcome(request)), (None, Some(OWNED_BY_ANOTHER)));
+            assert_eq!((decisions.issue_to(request, "a", stranger), decisions.outcome(request)), (None, Some(OWNED_BY_ANOTHER)));
         }
-        assert_eq!(moved.pay(SETTLED, "p1", "a", "0x01"), None, "not even if somebody else brought the payment to the chain");
-        assert_eq!((moved.row(&source::agent("a")), moved.outcome("p1")), (last, Some(OWNED_BY_ANOTHER)));
-        assert_eq!(moved.issue_to("r2", "a", "acct_2"), None, "a refused request stays refused");
-        let second = moved.issue_to("r4", "a", "acct_1").unwrap();
+        assert_eq!(decisions.pay(SETTLED, "p1", "a", "0x01"), None, "a payment by another caller is refused, too");
+        assert_eq!((decisions.row(&source::agent("a")), decisions.outcome("p1")), (last, Some(OWNED_BY_ANOTHER)));
+        assert_eq!(decisions.issue_to("r2", "a", "acct_2"), None, "a refused request remains refused");
+        let second = decisions.issue_to("r4", "a", "acct_1").unwrap();
         assert_eq!((second.body.seq, &second.body.prev_hash), (2, &first.content_hash));
     }
 
-    /// Proves that the first claim for a chain reserves it: of two payers one is refused before anything is settled, whoever settles first; that a
-    /// reservation ends when its payments have lapsed, and not before; and that a payment which is refused is not admitted by that.
+    /// Proves that the first claim reserves a chain: a second payer is refused before anything is settled, whichever payment settles first;
+    /// that the reservation ends when all its payments have lapsed; and that this does not permit a refused payment.
     #[test]
     fn a_claim_reserves_the_chain() {
-        let (mut moved, public) = Moved::new(&[1]);
-        moved.key(&public[0]);
+        let (mut decisions, public) = Decisions::new(&[1]);
+        decisions.key(&public[0]);
         let reserved = Some(RequestOutcome::Reserved { reserved: "a".to_owned() });
         for (payment, payer) in [("p1", "0x01"), ("p2", "0x02"), ("p3", "0x01")] {
-            assert_eq!(moved.pay(CLAIM, payment, "a", payer), None);
+            assert_eq!(decisions.pay(CLAIM, payment, "a", payer), None);
         }
-        let outcomes = ["p1", "p2", "p3"].map(|payment| moved.outcome(payment));
+        let outcomes = ["p1", "p2", "p3"].map(|payment| decisions.outcome(payment));
         assert_eq!(outcomes, [reserved.clone(), Some(OWNED_BY_ANOTHER), reserved.clone()]);
-        assert_eq!(moved.issue_to("r1", "a", "acct_1"), None, "nor does a key get in between");
-        assert_eq!(moved.pay(SETTLED, "p2", "a", "0x02"), None);
+        assert_eq!(decisions.issue_to("r1", "a", "acct_1"), None, "a request with an API key is refused meanwhile");
+        assert_eq!(decisions.pay(SETTLED, "p2", "a", "0x02"), None);
 
-        moved.pay(LAPSED, "p1", "", "");
-        moved.pay(CLAIM, "p4", "a", "0x02");
-        assert_eq!((moved.outcome("p1"), moved.outcome("p4")), (None, Some(OWNED_BY_ANOTHER)), "p3 reserves it still");
-        moved.pay(LAPSED, "p3", "", "");
-        assert_eq!(moved.owner("a"), None);
-        assert_eq!(moved.outcome("p4"), Some(OWNED_BY_ANOTHER));
-        moved.pay(CLAIM, "p5", "a", "0x02");
-        let first = moved.pay(SETTLED, "p5", "a", "0x02").unwrap();
-        assert_eq!((first.body.issued_to.as_deref(), moved.owner("a").as_deref()), (Some("0x02"), Some("0x02")));
-        // What has lapsed and is settled all the same finds the chain taken.
-        assert_eq!((moved.pay(SETTLED, "p1", "a", "0x01"), moved.outcome("p1")), (None, Some(OWNED_BY_ANOTHER)));
-        // A payment of the owner that lapses takes nothing away from a chain with receipts.
-        moved.pay(CLAIM, "p6", "a", "0x02");
-        moved.pay(LAPSED, "p6", "", "");
-        assert_eq!(moved.owner("a").as_deref(), Some("0x02"));
+        decisions.pay(LAPSED, "p1", "", "");
+        decisions.pay(CLAIM, "p4", "a", "0x02");
+        assert_eq!((decisions.outcome("p1"), decisions.outcome("p4")), (None, Some(OWNED_BY_ANOTHER)), "p3 still reserves it");
+        decisions.pay(LAPSED, "p3", "", "");
+        assert_eq!(decisions.owner("a"), None);
+        assert_eq!(decisions.outcome("p4"), Some(OWNED_BY_ANOTHER));
+        decisions.pay(CLAIM, "p5", "a", "0x02");
+        let first = decisions.pay(SETTLED, "p5", "a", "0x02").unwrap();
+        assert_eq!((first.body.issued_to.as_deref(), decisions.owner("a").as_deref()), (Some("0x02"), Some("0x02")));
+        // A payment that lapsed and is then settled finds the chain owned by another caller.
+        assert_eq!((decisions.pay(SETTLED, "p1", "a", "0x01"), decisions.outcome("p1")), (None, Some(OWNED_BY_ANOTHER)));
+        // A lapsed payment of the owner does not affect a chain with receipts.
+        decisions.pay(CLAIM, "p6", "a", "0x02");
+        decisions.pay(LAPSED, "p6", "", "");
+        assert_eq!(decisions.owner("a").as_deref(), Some("0x02"));
     }
 
-    /// Proves that a claim of another service, and a payment that reserved nothing and lapses, publish nothing.
+    /// Proves that a claim for another service, and a lapsed payment without a reservation, publish nothing.
     #[test]
-    fn payments_for_other_things_move_nothing() {
-        let (mut moved, _) = Moved::new(&[]);
+    fn payments_for_other_services_have_no_effect() {
+        let (mut decisions, _) = Decisions::new(&[]);
         let claim = |service: &str, effect: &str| PaymentCommand {
             verb: CLAIM.to_owned(),
             service: service.to_owned(),
@@ -584,56 +589,59 @@ mod tests {
         };
         for command in [claim("research", "{}"), claim("receipts", "no JSON"), PaymentCommand { verb: LAPSED.to_owned(), ..claim("", "") }]
         {
-            assert_eq!(moved.decide("p1", ordered(&command)), Ok((None, false)), "{command:?}");
+            assert_eq!(decisions.decide("p1", command_of_payment(&command)), Ok((None, false)), "{command:?}");
         }
     }
 
-    /// Proves that the owner alone names further writers, 20 at most, that they append under their own name and no longer once they are removed,
-    /// and that a claim which was admitted gets its receipt although its payer was removed meanwhile.
+    /// Proves that only the owner adds writers, 20 at most, that they append under their own name until they are removed, and that an
+    /// accepted claim gets its receipt although its payer was removed meanwhile.
     #[test]
-    fn writers() {
-        let (mut moved, public) = Moved::new(&[1]);
-        moved.key(&public[0]);
-        moved.issue_to("r1", "a", "acct_1").unwrap();
-        let set = |moved: &mut Moved, verb: &str, caller: &str, writer: &str| {
+    fn only_the_owner_adds_writers() {
+        let (mut decisions, public) = Decisions::new(&[1]);
+        decisions.key(&public[0]);
+        decisions.issue_to("r1", "a", "acct_1").unwrap();
+        let set = |decisions: &mut Decisions, verb: &str, caller: &str, writer: &str| {
             let command = ReceiptCommand { writer: writer.to_owned(), ..by(verb, "a", caller) };
-            moved.decide("owner/a", command).unwrap().1
+            decisions.decide("owner/a", command).unwrap().1
         };
-        assert!(!set(&mut moved, ADD_WRITER, "acct_2", "acct_2"), "only the owner");
-        assert!(set(&mut moved, ADD_WRITER, "acct_1", "acct_2") && set(&mut moved, ADD_WRITER, "acct_1", "0x01"));
-        assert!(!set(&mut moved, ADD_WRITER, "acct_1", "acct_2") && !set(&mut moved, ADD_WRITER, "acct_2", "acct_3"));
-        let second = moved.issue_to("r2", "a", "acct_2").unwrap();
-        assert_eq!((second.body.seq, second.body.issued_to.as_deref(), moved.owner("a").as_deref()), (2, Some("acct_2"), Some("acct_1")));
-        moved.pay(CLAIM, "p1", "a", "0x01");
-        assert!(set(&mut moved, REMOVE_WRITER, "acct_1", "0x01") && set(&mut moved, REMOVE_WRITER, "acct_1", "acct_2"));
-        assert!(!set(&mut moved, REMOVE_WRITER, "acct_1", "acct_1"), "the owner stays");
-        assert_eq!(moved.issue_to("r3", "a", "acct_2"), None);
-        assert_eq!(moved.pay(SETTLED, "p1", "a", "0x01").unwrap().body.seq, 3);
-        moved.pay(CLAIM, "p2", "a", "0x01");
-        assert_eq!(moved.outcome("p2"), Some(OWNED_BY_ANOTHER));
-        let added = (0..30).filter(|number| set(&mut moved, ADD_WRITER, "acct_1", &format!("acct_w{number}"))).count();
+        assert!(!set(&mut decisions, ADD_WRITER, "acct_2", "acct_2"), "only the owner");
+        assert!(set(&mut decisions, ADD_WRITER, "acct_1", "acct_2") && set(&mut decisions, ADD_WRITER, "acct_1", "0x01"));
+        assert!(!set(&mut decisions, ADD_WRITER, "acct_1", "acct_2") && !set(&mut decisions, ADD_WRITER, "acct_2", "acct_3"));
+        let second = decisions.issue_to("r2", "a", "acct_2").unwrap();
+        assert_eq!(
+            (second.body.seq, second.body.issued_to.as_deref(), decisions.owner("a").as_deref()),
+            (2, Some("acct_2"), Some("acct_1"))
+        );
+        decisions.pay(CLAIM, "p1", "a", "0x01");
+        assert!(set(&mut decisions, REMOVE_WRITER, "acct_1", "0x01") && set(&mut decisions, REMOVE_WRITER, "acct_1", "acct_2"));
+        assert!(!set(&mut decisions, REMOVE_WRITER, "acct_1", "acct_1"), "the owner remains");
+        assert_eq!(decisions.issue_to("r3", "a", "acct_2"), None);
+        assert_eq!(decisions.pay(SETTLED, "p1", "a", "0x01").unwrap().body.seq, 3);
+        decisions.pay(CLAIM, "p2", "a", "0x01");
+        assert_eq!(decisions.outcome("p2"), Some(OWNED_BY_ANOTHER));
+        let added = (0..30).filter(|number| set(&mut decisions, ADD_WRITER, "acct_1", &format!("acct_w{number}"))).count();
         assert_eq!(added, WRITERS_PER_CHAIN_MAX);
     }
 
-    /// Proves that a chain which was begun before chains had owners goes on for commands of that time alone, until an operator assigns its owner, who
-    /// then has it like any other; and that no chain which has an owner is assigned.
+    /// Proves that a chain from before chains had owners accepts only commands of that time until an operator assigns its owner, who then
+    /// has the usual rights; and that a chain with an owner cannot be assigned.
     #[test]
     fn chains_from_before_owners() {
-        let (mut moved, public) = Moved::new(&[1]);
-        moved.key(&public[0]);
-        let old = moved.issue("r1", "a").unwrap().unwrap();
-        assert_eq!((old.body.issued_to, moved.owner("a")), (None, None));
-        assert_eq!(moved.issue("r2", "a").unwrap().unwrap().body.seq, 2);
+        let (mut decisions, public) = Decisions::new(&[1]);
+        decisions.key(&public[0]);
+        let old = decisions.issue("r1", "a").unwrap().unwrap();
+        assert_eq!((old.body.issued_to, decisions.owner("a")), (None, None));
+        assert_eq!(decisions.issue("r2", "a").unwrap().unwrap().body.seq, 2);
         let unknown = Some(RequestOutcome::Refused { refused: AppendRefusal::OwnerUnknown });
-        assert_eq!((moved.issue_to("r3", "a", "acct_1"), moved.outcome("r3")), (None, unknown.clone()));
-        moved.pay(CLAIM, "p1", "a", "0x01");
-        assert_eq!(moved.outcome("p1"), unknown);
-        assert_eq!(moved.decide("owner/a", by(ASSIGN_OWNER, "a", "")), Ok((None, false)));
-        moved.ask("owner/a", by(ASSIGN_OWNER, "a", "acct_1")).unwrap();
-        moved.ask("owner/a", by(ASSIGN_OWNER, "a", "acct_2")).unwrap();
-        assert_eq!(moved.owner("a").as_deref(), Some("acct_1"));
-        assert_eq!(moved.issue_to("r4", "a", "acct_1").unwrap().body.seq, 3);
-        // A payment that an older version claimed: the effect does not name the payer, the settlement does.
+        assert_eq!((decisions.issue_to("r3", "a", "acct_1"), decisions.outcome("r3")), (None, unknown.clone()));
+        decisions.pay(CLAIM, "p1", "a", "0x01");
+        assert_eq!(decisions.outcome("p1"), unknown);
+        assert_eq!(decisions.decide("owner/a", by(ASSIGN_OWNER, "a", "")), Ok((None, false)));
+        decisions.ask("owner/a", by(ASSIGN_OWNER, "a", "acct_1")).unwrap();
+        decisions.ask("owner/a", by(ASSIGN_OWNER, "a", "acct_2")).unwrap();
+        assert_eq!(decisions.owner("a").as_deref(), Some("acct_1"));
+        assert_eq!(decisions.issue_to("r4", "a", "acct_1").unwrap().body.seq, 3);
+        // A payment that an older version claimed: the request does not name the payer, the settlement does.
         let settled = |agent: &str| PaymentCommand {
             verb: SETTLED.to_owned(),
             service: "receipts".to_owned(),
@@ -641,29 +649,29 @@ mod tests {
             payer: "0x01".to_owned(),
             ..PaymentCommand::default()
         };
-        assert_eq!(moved.ask("p2", ordered(&settled("c"))).unwrap().unwrap().body.issued_to.as_deref(), Some("0x01"));
-        // Also where the chain has receipts: it is paid for. A chain that has an owner meanwhile is closed to it.
-        moved.issue("r5", "d").unwrap();
-        let second = moved.ask("p3", ordered(&settled("d"))).unwrap().unwrap();
+        assert_eq!(decisions.ask("p2", command_of_payment(&settled("c"))).unwrap().unwrap().body.issued_to.as_deref(), Some("0x01"));
+        // The same for a chain with receipts, because it is paid for. A chain with an owner refuses it.
+        decisions.issue("r5", "d").unwrap();
+        let second = decisions.ask("p3", command_of_payment(&settled("d"))).unwrap().unwrap();
         assert_eq!((second.body.seq, second.body.issued_to.as_deref()), (2, Some("0x01")));
-        assert_eq!(moved.ask("p4", ordered(&settled("a"))), Ok(None));
+        assert_eq!(decisions.ask("p4", command_of_payment(&settled("a"))), Ok(None));
     }
 
-    /// Proves that a chain without receipts which was assigned is its owner's from then on, also after a payment for it has lapsed, and that one which a
-    /// payment reserves is not assigned.
+    /// Proves that an assigned chain without receipts remains its owner's, also after a payment for it has lapsed, and that a chain which a payment
+    /// reserves cannot be assigned.
     #[test]
     fn a_chain_without_receipts_is_assigned() {
-        let (mut moved, public) = Moved::new(&[1]);
-        moved.key(&public[0]);
-        moved.ask("owner/a", by(ASSIGN_OWNER, "a", "0x01")).unwrap();
-        assert_eq!((moved.issue_to("r1", "a", "acct_2"), moved.outcome("r1")), (None, Some(OWNED_BY_ANOTHER)));
-        moved.pay(CLAIM, "p1", "a", "0x01");
-        moved.pay(LAPSED, "p1", "a", "0x01");
-        assert_eq!(moved.owner("a").as_deref(), Some("0x01"));
-        assert_eq!(moved.issue_to("r2", "a", "0x01").unwrap().body.seq, 1);
-        moved.pay(CLAIM, "p2", "b", "0x01");
-        assert_eq!(moved.decide("owner/b", by(ASSIGN_OWNER, "b", "acct_1")), Ok((None, false)));
-        moved.pay(LAPSED, "p2", "b", "0x01");
-        assert_eq!(moved.owner("b"), None);
+        let (mut decisions, public) = Decisions::new(&[1]);
+        decisions.key(&public[0]);
+        decisions.ask("owner/a", by(ASSIGN_OWNER, "a", "0x01")).unwrap();
+        assert_eq!((decisions.issue_to("r1", "a", "acct_2"), decisions.outcome("r1")), (None, Some(OWNED_BY_ANOTHER)));
+        decisions.pay(CLAIM, "p1", "a", "0x01");
+        decisions.pay(LAPSED, "p1", "a", "0x01");
+        assert_eq!(decisions.owner("a").as_deref(), Some("0x01"));
+        assert_eq!(decisions.issue_to("r2", "a", "0x01").unwrap().body.seq, 1);
+        decisions.pay(CLAIM, "p2", "b", "0x01");
+        assert_eq!(decisions.decide("owner/b", by(ASSIGN_OWNER, "b", "acct_1")), Ok((None, false)));
+        decisions.pay(LAPSED, "p2", "b", "0x01");
+        assert_eq!(decisions.owner("b"), None);
     }
 }

@@ -1,5 +1,5 @@
-//! What services of plain records have in common: a fact moves what is remembered and the records that follow from it; what differs from
-//! the records as they stand are changes. A service states its rules, in [`Rules`]; the folds are here.
+//! The common part of services with one kind of record. A fact changes decision state and records; the differences from the current records
+//! become changes. A service implements [`Rules`]; `decide` and `apply` are here.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -17,40 +17,40 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::rows::Rows;
-use crate::service::{Draft, Service, Standing, Undecided};
+use crate::service::{CurrentRecord, Draft, Service, Undecided};
 
-/// What such a service states.
+/// The rules of a service with one kind of record.
 pub trait Rules: Send + Sync + 'static {
-    /// The records of its input facts.
+    /// The records of the input facts.
     type Fact: Send + Sync;
     /// The record that readers see.
     type Record: Record;
 
-    /// Its name.
+    /// The name of the service.
     const NAME: &'static str;
-    /// Its tables.
+    /// The tables of the service.
     const TABLES: &'static RecordTables;
-    /// The topics it reads.
+    /// The topics that the service decides from.
     const INPUTS: &'static [Topic];
-    /// Its change topic.
+    /// The change topic of the service.
     const CHANGES: &'static Topic;
     /// See [`Service::FINAL`].
     const FINAL: bool = false;
-    /// The tables that decisions read: the records and what is remembered.
+    /// The tables that decisions read: records and decision state.
     const DECISION_TABLES: &'static [&'static Table] = &[Self::TABLES.records, Self::TABLES.sources];
 
-    /// Reads a fact of one of its topics.
+    /// Decodes a fact of one of the input topics.
     ///
     /// # Errors
-    /// When the value is not what that topic holds.
+    /// When the value does not have the form that the topic holds.
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<Self::Fact>, avro::Error>;
 
-    /// The rows that [`Self::decide`] will surely read.
+    /// Returns the rows that [`Self::decide`] will certainly read.
     fn reads(fact: &Fact<Self::Fact>) -> Vec<Read>;
 
-    /// What readers of a change are told beside the record after it: members of a JSON object, each with a comma behind it.
+    /// See [`Service::change_details`].
     #[must_use]
-    fn told(_change: &RecordChange<Self::Record>) -> Option<String> {
+    fn change_details(_change: &RecordChange<Self::Record>) -> Option<String> {
         None
     }
 
@@ -60,7 +60,7 @@ pub trait Rules: Send + Sync + 'static {
         false
     }
 
-    /// What a fact moves. Deterministic.
+    /// Applies a fact to the state. Deterministic.
     ///
     /// # Errors
     /// As [`Service::decide`].
@@ -72,19 +72,19 @@ pub trait Rules: Send + Sync + 'static {
 /// A row that a decision reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// The record of an id.
+    /// The record with an id.
     Record(String),
-    /// What is remembered under a key.
+    /// The decision state under a key.
     Source(String),
 }
 
-/// A record as it stands, and as it should be.
-type Moved<R> = (Option<Row<R>>, Option<R>);
+/// A stored row, and the record that it is to have.
+type RecordUpdate<R> = (Option<Row<R>>, Option<R>);
 
-/// The state that a decision moves: the rows, as it has moved them so far.
+/// The state that a decision changes: the rows, with the changes of this decision.
 pub struct State<'a, T: Rules> {
     rows: &'a mut Rows,
-    records: BTreeMap<String, Moved<T::Record>>,
+    records: BTreeMap<String, RecordUpdate<T::Record>>,
     sources: BTreeMap<String, String>,
 }
 
@@ -93,10 +93,10 @@ impl<'a, T: Rules> State<'a, T> {
         Self { rows, records: BTreeMap::new(), sources: BTreeMap::new() }
     }
 
-    /// A record as it stands.
+    /// Returns a record.
     ///
     /// # Errors
-    /// When the row is not at hand or cannot be read.
+    /// When the row has not been fetched or cannot be decoded.
     pub fn record(&mut self, id: &str) -> Result<Option<T::Record>, Undecided> {
         if !self.records.contains_key(id) {
             let row: Option<Row<T::Record>> = self.rows.get_json(T::TABLES.records, &key![id])?;
@@ -106,7 +106,7 @@ impl<'a, T: Rules> State<'a, T> {
         Ok(self.records.get(id).and_then(|(_, now)| now.clone()))
     }
 
-    /// Makes a record what it should be.
+    /// Sets a record.
     ///
     /// # Errors
     /// As [`Self::record`].
@@ -118,12 +118,12 @@ impl<'a, T: Rules> State<'a, T> {
         Ok(())
     }
 
-    /// Adds a record that cannot have been there: its id is made of what was just decided.
+    /// Adds a record that cannot exist yet, because its id depends on this decision.
     pub fn add(&mut self, record: T::Record) {
         self.records.insert(record.id().to_owned(), (None, Some(record)));
     }
 
-    /// What is remembered under a key.
+    /// Returns the decision state under a key.
     ///
     /// # Errors
     /// As [`Self::record`].
@@ -135,23 +135,23 @@ impl<'a, T: Rules> State<'a, T> {
         }
     }
 
-    /// Remembers something under a key; `None` forgets it.
+    /// Sets the decision state under a key; `None` deletes it.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the value cannot be serialized.
     pub fn remember<S: Serialize>(&mut self, key: &str, source: Option<&S>) -> Result<(), Undecided> {
         let text = source.map(serde_json::to_string).transpose().map_err(|error| Undecided::Poison(format!("source {key}: {error}")))?;
         self.sources.insert(key.to_owned(), text.unwrap_or_default());
         Ok(())
     }
 
-    /// The keys that decisions may sign with.
+    /// Returns the keys that decisions may sign with.
     #[must_use]
     pub fn keys(&self) -> &SigningKeys {
         self.rows.keys()
     }
 
-    /// What was moved.
+    /// Returns the drafts of all changes to the state.
     fn drafts(self, id: &str) -> Vec<Draft<T::Record, Note>> {
         let mut drafts: Vec<Draft<T::Record, Note>> = self
             .records
@@ -163,14 +163,14 @@ impl<'a, T: Rules> State<'a, T> {
             let note = Some(Note { rows });
             match drafts.first_mut() {
                 Some(first) => first.note = note,
-                None => drafts.push(Draft { note, ..noted(id) }),
+                None => drafts.push(Draft { note, ..note_draft(id) }),
             }
         }
         drafts
     }
 }
 
-/// The two folds of a service of plain records.
+/// A service with one kind of record, which implements [`Service`] from its [`Rules`].
 pub struct Records<T>(PhantomData<T>);
 
 impl<T: Rules> Service for Records<T> {
@@ -228,12 +228,12 @@ impl<T: Rules> Service for Records<T> {
         if let Some(before) = change.before.as_ref().and_then(|before| serde_json::to_vec(before).ok()) {
             writes.push(Write::put(T::TABLES.history, key![after.id(), change.before_seq], row_json(change.before_seq, &before)));
         }
-        find_by(T::TABLES, change, &mut writes);
+        write_terms(T::TABLES, change, &mut writes);
         writes
     }
 
-    fn told(change: &RecordChange<T::Record>) -> Option<String> {
-        T::told(change)
+    fn change_details(change: &RecordChange<T::Record>) -> Option<String> {
+        T::change_details(change)
     }
 
     fn digest_row(value: &Bytes) -> Option<Bytes> {
@@ -241,11 +241,11 @@ impl<T: Rules> Service for Records<T> {
         row.record.is_listed().then(|| serde_json::to_vec(&row.record).ok().map(Bytes::from)).flatten()
     }
 
-    fn read_row(value: &[u8]) -> Result<Standing<Self>, serde_json::Error> {
+    fn read_row(value: &[u8]) -> Result<CurrentRecord<Self>, serde_json::Error> {
         serde_json::from_slice(value).map(|row: Row<T::Record>| (row.record, row.seq, 0))
     }
 
-    fn difference(id: &str, before: Option<Standing<Self>>, after: Option<T::Record>) -> Option<Draft<T::Record, Note>> {
+    fn difference(id: &str, before: Option<CurrentRecord<Self>>, after: Option<T::Record>) -> Option<Draft<T::Record, Note>> {
         difference(id, before, after)
     }
 
@@ -253,12 +253,12 @@ impl<T: Rules> Service for Records<T> {
         let Some(Datum::Text(key)) = key.first().filter(|_| table == T::TABLES.sources) else { return Ok(None) };
         let value = value.map(|value| serde_json::from_slice::<Box<serde_json::value::RawValue>>(value)).transpose()?;
         let row = NoteRow { key: key.clone(), value: value.map(|value| value.get().to_owned()).unwrap_or_default() };
-        Ok(Some(Draft { note: Some(Note { rows: vec![row] }), ..noted("") }))
+        Ok(Some(Draft { note: Some(Note { rows: vec![row] }), ..note_draft("") }))
     }
 }
 
-/// Writes the terms by which a change is found: those of the record after it.
-fn find_by<R: Record>(tables: &RecordTables, change: &RecordChange<R>, writes: &mut Vec<Write>) {
+/// Writes the terms of the record after a change, which index the change.
+fn write_terms<R: Record>(tables: &RecordTables, change: &RecordChange<R>, writes: &mut Vec<Write>) {
     let before: Vec<Term> = change.before.iter().flat_map(Record::terms).collect();
     let mut terms: Vec<Term> = change.after.iter().flat_map(Record::terms).collect();
     terms.sort_unstable();
@@ -271,17 +271,17 @@ fn find_by<R: Record>(tables: &RecordTables, change: &RecordChange<R>, writes: &
     }
 }
 
-/// A draft that changes no record.
-fn noted<R>(id: &str) -> Draft<R, Note> {
+/// Creates a draft that changes no record.
+fn note_draft<R>(id: &str) -> Draft<R, Note> {
     Draft { event: ChangeKind::Noted, id: id.to_owned(), after: None, before: None, before_seq: 0, before_since: 0, note: None }
 }
 
-/// The draft that makes one record out of another, if they differ. A record that the rules no longer make stays as it stands: nothing
-/// says that it is gone.
+/// Returns the draft that turns one record into another, if they differ. A record that the rules no longer create is left unchanged: no
+/// fact says that it is gone.
 fn difference<R: Record>(id: &str, before: Option<(R, i64, i64)>, after: Option<R>) -> Option<Draft<R, Note>> {
     let after = after?;
     let (event, before, before_seq) = match before {
-        // What is gone before it was ever shown is no news.
+        // A record that was gone before it was ever shown is not a change.
         None if !after.is_listed() => return None,
         None => (ChangeKind::New, None, 0),
         Some((before, _, _)) if before == after => return None,

@@ -1,30 +1,32 @@
-//! What accounts keep: commands of the API become saved filters and watches. Which of them an account has is remembered beside them, so that
-//! they are listed without a search and none is made beyond what its tier may have, however many requests come at once.
+//! Saved items: commands become saved filters and watches. The ids of an account's items are remembered in a row, so that listing them
+//! needs no search and the tier's limit holds for concurrent requests, too.
 
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::topics::{ACCOUNTS, CHANGES_WATCHES, Topic};
 use schemas::views::accounts::AccountCommand;
 use schemas::views::records::RecordTables;
-use schemas::views::watches::{DELETE_FILTER, Kept, OldSecret, RETARGET, SAVE_FILTER, TABLES, UNWATCH, VERBS, WATCH, kind, shelf};
+use schemas::views::watches::{
+    DELETE_FILTER, OldSecret, RETARGET, SAVE_FILTER, SavedItem, TABLES, UNWATCH, VERBS, WATCH, kind, saved_items_key,
+};
 
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
 
-/// Secrets that sign beside the present one, at most.
+/// The most replaced secrets that sign alongside the current one.
 const OLD_SECRETS_MAX: usize = 3;
-/// How long messages are signed with the secret before, too, in milliseconds.
+/// How long a replaced secret signs alongside the current one, in milliseconds.
 const SECRET_OVERLAP_MS: i64 = 24 * 3600 * 1000;
 
-/// The two folds of what accounts keep.
+/// The watches service.
 pub type Watches = Records<WatchesRules>;
 
-/// What the service states.
+/// The rules of the watches service.
 pub struct WatchesRules;
 
 impl Rules for WatchesRules {
     type Fact = AccountCommand;
-    type Record = Kept;
+    type Record = SavedItem;
 
     const NAME: &'static str = "watches";
     const TABLES: &'static RecordTables = &TABLES;
@@ -36,13 +38,13 @@ impl Rules for WatchesRules {
     }
 
     fn reads(fact: &Fact<AccountCommand>) -> Vec<Read> {
-        let Some(command) = own(fact) else { return Vec::new() };
-        vec![Read::Record(command.item_id.clone()), Read::Source(shelf_of(command))]
+        let Some(command) = own_command(fact) else { return Vec::new() };
+        vec![Read::Record(command.item_id.clone()), Read::Source(saved_ids_key(command))]
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<AccountCommand>) -> Result<(), Undecided> {
-        // Commands about keys are the accounts' to decide.
-        let Some(command) = own(fact) else { return Ok(()) };
+        // The accounts service decides commands about keys.
+        let Some(command) = own_command(fact) else { return Ok(()) };
         if [&command.item_id, &command.account, &command.service].iter().any(|text| text.is_empty()) {
             return Err(Undecided::Poison(format!("{} without an item, an account or a service", command.verb)));
         }
@@ -52,53 +54,53 @@ impl Rules for WatchesRules {
         }
         let at_ms = fact.observed_at;
         match (command.verb.as_str(), known) {
-            // A watch that is, or was, is not made again; a filter takes what is saved under its name last.
+            // A watch is never created twice, also after its deletion; a filter is replaced by the one last saved under its name.
             (WATCH, Some(_)) => Ok(()),
             (SAVE_FILTER, Some(known)) if !known.gone => {
                 if known.filter == command.filter {
                     return Ok(());
                 }
-                state.put(Kept { filter: command.filter.clone(), changed_at: at_ms, ..known })
+                state.put(SavedItem { filter: command.filter.clone(), changed_at: at_ms, ..known })
             }
             (SAVE_FILTER | WATCH, _) => {
-                let mut ids = shelved(state, command)?;
+                let mut ids = saved_ids(state, command)?;
                 if i64::try_from(ids.len()).unwrap_or(i64::MAX) >= command.limit {
                     return Ok(());
                 }
                 ids.push(command.item_id.clone());
-                state.remember(&shelf_of(command), Some(&ids))?;
-                state.put(made(command, at_ms))
+                state.remember(&saved_ids_key(command), Some(&ids))?;
+                state.put(new_item(command, at_ms))
             }
             (RETARGET, Some(known)) if !known.gone && known.kind == kind::WATCH => {
-                let mut moved = Kept { changed_at: at_ms, ..known };
+                let mut changed = SavedItem { changed_at: at_ms, ..known };
                 if !command.webhook.is_empty() {
-                    moved.webhook.clone_from(&command.webhook);
+                    changed.webhook.clone_from(&command.webhook);
                 }
                 if !command.secret.is_empty() {
-                    let secret = std::mem::replace(&mut moved.secret, command.secret.clone());
-                    moved.old_secrets.retain(|old| old.until > at_ms);
+                    let secret = std::mem::replace(&mut changed.secret, command.secret.clone());
+                    changed.old_secrets.retain(|old| old.until > at_ms);
                     if !secret.is_empty() {
-                        moved.old_secrets.insert(0, OldSecret { secret, until: at_ms + SECRET_OVERLAP_MS });
+                        changed.old_secrets.insert(0, OldSecret { secret, until: at_ms + SECRET_OVERLAP_MS });
                     }
-                    moved.old_secrets.truncate(OLD_SECRETS_MAX);
+                    changed.old_secrets.truncate(OLD_SECRETS_MAX);
                 }
-                state.put(moved)
+                state.put(changed)
             }
             (DELETE_FILTER | UNWATCH, Some(known)) if !known.gone && known.kind == kind_of(command) => {
-                let mut ids = shelved(state, command)?;
+                let mut ids = saved_ids(state, command)?;
                 ids.retain(|id| *id != command.item_id);
-                state.remember(&shelf_of(command), Some(&ids).filter(|ids| !ids.is_empty()))?;
-                let Kept { id, kind, account, service, made_at, .. } = known;
-                state.put(Kept { id, kind, account, service, made_at, changed_at: at_ms, gone: true, ..Kept::default() })
+                state.remember(&saved_ids_key(command), Some(&ids).filter(|ids| !ids.is_empty()))?;
+                let SavedItem { id, kind, account, service, made_at, .. } = known;
+                state.put(SavedItem { id, kind, account, service, made_at, changed_at: at_ms, gone: true, ..SavedItem::default() })
             }
-            // What is not there cannot be deleted.
+            // A missing item cannot be deleted.
             _ => Ok(()),
         }
     }
 }
 
-/// The command of a fact, if it is about filters or watches.
-fn own(fact: &Fact<AccountCommand>) -> Option<&AccountCommand> {
+/// Returns the command of a fact; `None` if it is about keys, which the accounts service decides.
+fn own_command(fact: &Fact<AccountCommand>) -> Option<&AccountCommand> {
     fact.data.as_ref().filter(|command| fact.kind == FactKind::Observed && VERBS.contains(&command.verb.as_str()))
 }
 
@@ -106,17 +108,17 @@ fn kind_of(command: &AccountCommand) -> &'static str {
     if matches!(command.verb.as_str(), WATCH | UNWATCH | RETARGET) { kind::WATCH } else { kind::FILTER }
 }
 
-fn shelf_of(command: &AccountCommand) -> String {
-    shelf(&command.account, &command.service, kind_of(command))
+fn saved_ids_key(command: &AccountCommand) -> String {
+    saved_items_key(&command.account, &command.service, kind_of(command))
 }
 
-/// The ids of what the account has of the command's kind.
-fn shelved(state: &mut State<'_, WatchesRules>, command: &AccountCommand) -> Result<Vec<String>, Undecided> {
-    Ok(state.source(&shelf_of(command))?.unwrap_or_default())
+/// Returns the ids of the account's items of the command's kind.
+fn saved_ids(state: &mut State<'_, WatchesRules>, command: &AccountCommand) -> Result<Vec<String>, Undecided> {
+    Ok(state.source(&saved_ids_key(command))?.unwrap_or_default())
 }
 
-fn made(command: &AccountCommand, at_ms: i64) -> Kept {
-    Kept {
+fn new_item(command: &AccountCommand, at_ms: i64) -> SavedItem {
+    SavedItem {
         id: command.item_id.clone(),
         kind: kind_of(command).to_owned(),
         account: command.account.clone(),
@@ -129,7 +131,7 @@ fn made(command: &AccountCommand, at_ms: i64) -> Kept {
         after: command.after,
         made_at: at_ms,
         changed_at: at_ms,
-        ..Kept::default()
+        ..SavedItem::default()
     }
 }
 
@@ -145,16 +147,16 @@ mod tests {
     use crate::rows::Rows;
     use crate::service::Service;
 
-    /// Rows that commands move, one after the other.
+    /// A cache of rows to which commands are applied in turn.
     #[derive(Default)]
-    struct Moved {
+    struct Decisions {
         rows: Rows,
         seq: i64,
     }
 
-    impl Moved {
-        /// Decides a command and takes in what it moves; answers the record after it, if one moved.
-        fn command(&mut self, command: &AccountCommand) -> Option<Kept> {
+    impl Decisions {
+        /// Decides a command and applies its result. Returns the item if the command changed it.
+        fn command(&mut self, command: &AccountCommand) -> Option<SavedItem> {
             self.seq += 1;
             let fact = fact(command.clone(), self.seq);
             for (table, key) in Watches::reads(&fact) {
@@ -178,9 +180,9 @@ mod tests {
             Some(after)
         }
 
-        /// The ids that an account has.
-        fn shelf(&mut self, account: &str, kind: &str) -> Vec<String> {
-            self.rows.get_json(TABLES.sources, &key![shelf(account, "awards", kind)]).unwrap().unwrap_or_default()
+        /// Returns the ids of an account's items.
+        fn saved_ids(&mut self, account: &str, kind: &str) -> Vec<String> {
+            self.rows.get_json(TABLES.sources, &key![saved_items_key(account, "awards", kind)]).unwrap().unwrap_or_default()
         }
     }
 
@@ -214,46 +216,48 @@ mod tests {
         }
     }
 
-    /// Proves the life of a filter: saved, saved again alike (nothing moves) and otherwise, deleted, and saved anew.
+    /// Proves how a filter changes: saved, saved again without and with a difference, deleted, and saved again.
     #[test]
-    fn life_of_a_filter() {
-        let mut moved = Moved::default();
-        let first = moved.command(&command(SAVE_FILTER, "f1", "a", "x")).unwrap();
+    fn filters_are_saved_and_deleted() {
+        let mut decisions = Decisions::default();
+        let first = decisions.command(&command(SAVE_FILTER, "f1", "a", "x")).unwrap();
         assert_eq!((first.kind.as_str(), first.made_at, first.changed_at, first.gone), (kind::FILTER, 1, 1, false));
-        assert_eq!(moved.command(&command(SAVE_FILTER, "f1", "a", "x")), None);
-        let second = moved.command(&command(SAVE_FILTER, "f1", "a", "y")).unwrap();
+        assert_eq!(decisions.command(&command(SAVE_FILTER, "f1", "a", "x")), None);
+        let second = decisions.command(&command(SAVE_FILTER, "f1", "a", "y")).unwrap();
         assert_eq!((second.filter.as_str(), second.made_at, second.changed_at), ("y", 1, 3));
-        let gone = moved.command(&command(DELETE_FILTER, "f1", "a", "")).unwrap();
+        let gone = decisions.command(&command(DELETE_FILTER, "f1", "a", "")).unwrap();
         assert_eq!((gone.gone, gone.filter.as_str(), gone.name.as_str(), gone.account.as_str()), (true, "", "", "a"));
-        assert_eq!(moved.shelf("a", kind::FILTER), Vec::<String>::new());
-        assert_eq!(moved.command(&command(DELETE_FILTER, "f1", "a", "")), None);
-        assert_eq!(moved.command(&command(SAVE_FILTER, "f1", "a", "z")).map(|again| (again.made_at, again.gone)), Some((6, false)));
-        assert_eq!(moved.shelf("a", kind::FILTER), ["f1"]);
+        assert_eq!(decisions.saved_ids("a", kind::FILTER), Vec::<String>::new());
+        assert_eq!(decisions.command(&command(DELETE_FILTER, "f1", "a", "")), None);
+        assert_eq!(decisions.command(&command(SAVE_FILTER, "f1", "a", "z")).map(|again| (again.made_at, again.gone)), Some((6, false)));
+        assert_eq!(decisions.saved_ids("a", kind::FILTER), ["f1"]);
     }
 
-    /// Proves the life of a watch: it is made once, ended it stays ended and holds no URL, and whoever does not own it moves nothing.
+    /// Proves how a watch changes: it is created once, a deleted one remains deleted and has no URL, and commands of another account have
+    /// no effect.
     #[test]
-    fn life_of_a_watch() {
-        let mut moved = Moved::default();
+    fn watches_are_created_once() {
+        let mut decisions = Decisions::default();
         assert_eq!(
-            moved.command(&command(WATCH, "w1", "a", "x")).map(|made| (made.kind, made.webhook)),
+            decisions.command(&command(WATCH, "w1", "a", "x")).map(|made| (made.kind, made.webhook)),
             Some(("watch".into(), "sealed".into()))
         );
-        assert_eq!(moved.command(&command(WATCH, "w1", "a", "y")), None);
+        assert_eq!(decisions.command(&command(WATCH, "w1", "a", "y")), None);
         let stranger = AccountCommand { service: "filings".to_owned(), ..command(UNWATCH, "w1", "a", "") };
         for other in [command(UNWATCH, "w1", "b", ""), stranger, command(DELETE_FILTER, "w1", "a", ""), command(UNWATCH, "w2", "a", "")] {
-            assert_eq!(moved.command(&other), None, "{other:?}");
+            assert_eq!(decisions.command(&other), None, "{other:?}");
         }
-        assert_eq!(moved.command(&command(UNWATCH, "w1", "a", "")).map(|gone| (gone.gone, gone.webhook)), Some((true, String::new())));
-        assert_eq!(moved.command(&command(WATCH, "w1", "a", "x")), None);
-        assert_eq!(moved.shelf("a", kind::WATCH), Vec::<String>::new());
+        assert_eq!(decisions.command(&command(UNWATCH, "w1", "a", "")).map(|gone| (gone.gone, gone.webhook)), Some((true, String::new())));
+        assert_eq!(decisions.command(&command(WATCH, "w1", "a", "x")), None);
+        assert_eq!(decisions.saved_ids("a", kind::WATCH), Vec::<String>::new());
     }
 
-    /// Proves that no more are made than the tier may have, of each kind and account, and that one that goes makes room.
+    /// Proves that no more items exist than the tier allows, by kind and account, and that deleting one makes room.
     #[test]
-    fn no_more_than_the_tier_may_have() {
-        let mut moved = Moved::default();
-        let made = |moved: &mut Moved, verb: &str, id: &str, account: &str| moved.command(&command(verb, id, account, "x")).is_some();
+    fn no_more_than_the_tier_allows() {
+        let mut decisions = Decisions::default();
+        let made =
+            |decisions: &mut Decisions, verb: &str, id: &str, account: &str| decisions.command(&command(verb, id, account, "x")).is_some();
         for (verb, id, account, is_made) in [
             (WATCH, "w1", "a", true),
             (WATCH, "w2", "a", true),
@@ -264,16 +268,19 @@ mod tests {
             (WATCH, "w3", "a", true),
             (WATCH, "w5", "a", false),
         ] {
-            assert_eq!(made(&mut moved, verb, id, account), is_made, "{verb} {id} of {account}");
+            assert_eq!(made(&mut decisions, verb, id, account), is_made, "{verb} {id} of {account}");
         }
-        assert_eq!(moved.shelf("a", kind::WATCH), ["w2", "w3"]);
-        assert_eq!(moved.command(&AccountCommand { limit: 3, ..command(WATCH, "w5", "a", "x") }).map(|made| made.id), Some("w5".into()));
+        assert_eq!(decisions.saved_ids("a", kind::WATCH), ["w2", "w3"]);
+        assert_eq!(
+            decisions.command(&AccountCommand { limit: 3, ..command(WATCH, "w5", "a", "x") }).map(|made| made.id),
+            Some("w5".into())
+        );
     }
 
-    /// Proves that commands about keys move nothing here, and that those about filters move nothing there; that a command without an owner is
-    /// kept aside.
+    /// Proves that commands about keys have no effect here, nor those about filters on the accounts service; and that a command without an
+    /// owner is parked.
     #[test]
-    fn each_to_its_own() {
+    fn commands_about_keys_are_ignored() {
         let mut rows = Rows::default();
         let mint = fact(AccountCommand { verb: "mint".to_owned(), ..command("mint", "", "a", "") }, 1);
         assert_eq!((Watches::reads(&mint), Watches::decide(&mut rows, &mint)), (Vec::new(), Ok(Vec::new())));

@@ -1,7 +1,7 @@
-//! What every view store must do, as checks that any implementation can be put through.
+//! The contract of view stores, as checks that run against any implementation.
 //!
-//! Each check makes its own views, empty at the start, so they can run in any order, again, and on a store that keeps its data. A check
-//! answers [`Failure::Broken`] with the promise that was not kept. A backend calls [`all`] from its own tests.
+//! Each check creates its own views, empty at the start, so that checks run in any order, repeatedly, and on a store that keeps its data. A
+//! check returns [`Failure::Broken`] with the violated guarantee. A backend calls [`all`] from its own tests.
 
 mod coordination;
 mod generations;
@@ -12,26 +12,26 @@ use std::sync::Arc;
 use bytes::Bytes;
 use schemas::tables::{Key, Table, ViewDef, Write};
 
-pub use self::coordination::{counters, kept, leases};
+pub use self::coordination::{counters, leases, values};
 pub use self::generations::{leftover_rebuild, swap_under_readers, wait_past};
 pub use self::rows::{commit_and_checkpoint, deletes, points, ranges, wide_keys};
 use crate::store::{Checkpoint, Error, View, ViewStore};
 
-/// Why a check did not pass.
+/// Why a check failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// A promise was not kept.
+    /// The store violated a guarantee.
     #[error("the store breaks its contract: {0}")]
     Broken(String),
-    /// A call failed that must not.
-    #[error("a call failed that must not")]
+    /// A call failed unexpectedly.
+    #[error("a call failed unexpectedly")]
     Call(#[from] Error),
 }
 
 /// Runs every check.
 ///
 /// # Errors
-/// The first check that does not pass.
+/// The failure of the first check that does not pass.
 pub async fn all(store: &Arc<dyn ViewStore>) -> Result<(), Failure> {
     let by_ref = store.as_ref();
     commit_and_checkpoint(by_ref).await?;
@@ -44,10 +44,10 @@ pub async fn all(store: &Arc<dyn ViewStore>) -> Result<(), Failure> {
     wait_past(by_ref).await?;
     leases(by_ref).await?;
     counters(store).await?;
-    kept(&**store).await
+    values(&**store).await
 }
 
-/// Fails the check unless the condition holds; the words say what was promised.
+/// Fails the check unless the condition holds; the text states the guarantee.
 macro_rules! promise {
     ($holds:expr, $($words:tt)+) => {
         if !$holds {
@@ -57,7 +57,7 @@ macro_rules! promise {
 }
 use promise;
 
-/// An empty live generation of a view, whatever earlier runs left.
+/// Returns an empty live generation of a view, whatever earlier runs left.
 async fn fresh(store: &dyn ViewStore, def: &'static ViewDef) -> Result<Arc<dyn View>, Error> {
     let view = store.begin_rebuild(def).await?;
     store.swap(&view).await?;
@@ -76,7 +76,7 @@ fn at_seq(seq: u64) -> Checkpoint {
     Checkpoint { seq, hash: format!("{seq:064x}"), offset: seq, recorded_at_ms: 1_000, ..Checkpoint::default() }
 }
 
-/// Numbers that look random and are the same in every run (a linear congruential generator).
+/// A pseudo-random number generator with the same sequence in every run (a linear congruential generator).
 pub(crate) struct Lcg(u64);
 
 impl Lcg {
@@ -86,11 +86,11 @@ impl Lcg {
 
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        // The low bits of the state repeat soon; fold the high ones over them.
+        // The low bits of the state repeat soon; mix in the high ones.
         self.0 ^ (self.0 >> 33)
     }
 
-    /// Below `bound`, which must not be 0.
+    /// Returns a number below `bound`, which must not be 0.
     pub(crate) fn below(&mut self, bound: u32) -> usize {
         usize::try_from((self.next() >> 16) % u64::from(bound)).unwrap_or_default()
     }

@@ -1,20 +1,20 @@
-//! How counters count, the same on every store.
+//! The arithmetic of counters, the same for every store.
 
-/// A counter as stored: until when it counts (milliseconds since 1970), and how much is taken.
+/// A counter as stored: when it expires (milliseconds since 1970), and how much is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counter {
     pub(crate) expires_ms: i64,
     pub(crate) used: i64,
 }
 
-/// How much of `amount` is added to a counter, and the counter after it (`None`: given back wholly, and forgotten).
+/// Returns how much of `amount` is added to a counter, and the counter afterwards (`None`: nothing is used, and the counter is deleted).
 ///
-/// `current` is `None` for no counter; one that has expired counts as none.
+/// `current` is `None` if there is no counter; an expired one counts as none.
 pub(crate) fn take(current: Option<Counter>, amount: i64, max: i64, now_ms: i64, expires_ms: i64) -> (i64, Option<Counter>) {
     let current = current.filter(|counter| counter.expires_ms >= now_ms);
     let used = current.map_or(0, |counter| counter.used);
     let added = if amount >= 0 {
-        // A counter that would be forgotten at once could be taken from without end.
+        // A counter that expires immediately would have no limit.
         if expires_ms < now_ms { 0 } else { amount.min(max.saturating_sub(used)).max(0) }
     } else {
         amount.max(used.saturating_neg())

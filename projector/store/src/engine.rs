@@ -1,29 +1,29 @@
-//! Reading the engine's own view: positions of fact topics, and which facts are not there.
+//! Reads the engine's own view: positions of fact topics, and dropped facts.
 
 use schemas::key;
-use schemas::position::LogOffset;
+use schemas::position::{LogOffset, PositionError};
 use schemas::tables::Datum;
 use schemas::topics::Topic;
 use schemas::views::engine::DROPPED;
 
 use crate::store::{Checkpoint, Error, Range, View};
 
-/// Rows read at once.
+/// The number of rows that are read at once.
 const PAGE_ROWS: usize = 1_000;
 
 impl Checkpoint {
-    /// The next offset of a partition that this checkpoint has not covered.
+    /// Returns the next offset of a partition, the first that this checkpoint does not cover.
     #[must_use]
     pub fn position(&self, topic: &Topic, partition: u32) -> LogOffset {
         LogOffset(self.positions.get(&format!("{}/{partition}", topic.name)).copied().unwrap_or(0))
     }
 
-    /// Raises a partition's position; it never goes back.
+    /// Raises the position of a partition. A lower offset changes nothing.
     pub fn raise_position(&mut self, topic: &Topic, partition: u32, next: LogOffset) {
         self.raise(format!("{}/{partition}", topic.name), next.0);
     }
 
-    /// Raises all positions to another checkpoint's, where those are further.
+    /// Raises all positions to those of another checkpoint, where these are higher.
     pub fn raise_positions(&mut self, other: &Self) {
         for (position, next) in &other.positions {
             self.raise(position.clone(), *next);
@@ -31,19 +31,19 @@ impl Checkpoint {
     }
 
     fn raise(&mut self, position: String, next: u64) {
-        let kept = self.positions.entry(position).or_default();
-        *kept = (*kept).max(next);
+        let known = self.positions.entry(position).or_default();
+        *known = (*known).max(next);
     }
 }
 
-/// The offsets from `from` to `to` (exclusive) of a partition that hold no fact, because what stands there does not chain.
+/// Returns the offsets from `from` to `to` (exclusive) whose records do not extend their chain and were dropped.
 ///
 /// # Errors
-/// When the store fails.
-pub async fn dropped(engine: &dyn View, topic: &Topic, partition: u32, from: LogOffset, to: LogOffset) -> Result<Vec<u64>, Error> {
-    let signed = |offset: LogOffset| i64::try_from(offset.0).unwrap_or(i64::MAX);
+/// When the store fails, or a row holds no valid offset.
+pub async fn dropped(engine: &dyn View, topic: &Topic, partition: u32, from: LogOffset, to: LogOffset) -> Result<Vec<LogOffset>, Error> {
+    let damaged = |error: PositionError| Error::Damaged { table: DROPPED.name.to_owned(), reason: error.to_string() };
     let prefix = key![topic.name, i64::from(partition)];
-    let start = key![topic.name, i64::from(partition), signed(from)];
+    let start = key![topic.name, i64::from(partition), i64::try_from(from).map_err(damaged)?];
     let (mut out, mut after) = (Vec::new(), None);
     loop {
         let range = Range { prefix: prefix.clone(), after: after.take(), from: Some(start.clone()), limit: PAGE_ROWS, reverse: false };
@@ -51,8 +51,8 @@ pub async fn dropped(engine: &dyn View, topic: &Topic, partition: u32, from: Log
         let full = rows.len() == PAGE_ROWS;
         for (key, _) in rows {
             if let Some(Datum::Int(offset)) = key.get(2) {
-                let offset = u64::try_from(*offset).unwrap_or(0);
-                if offset >= to.0 {
+                let offset = LogOffset::try_from(*offset).map_err(damaged)?;
+                if offset >= to {
                     return Ok(out);
                 }
                 out.push(offset);
@@ -65,7 +65,7 @@ pub async fn dropped(engine: &dyn View, topic: &Topic, partition: u32, from: Log
     }
 }
 
-/// Waits until a view has passed `end` of a partition; answers its checkpoint then. Cancel-safe.
+/// Waits until a view has passed `end` of a partition, and returns its checkpoint. Cancel-safe.
 ///
 /// # Errors
 /// When the store fails.

@@ -1,11 +1,11 @@
-//! How pages of changes are packed, so that reading one costs little more than sending its bytes.
+//! Packed pages of changes. Reading one costs little more than sending its bytes.
 //!
-//! Change `s` of a service lies in block `(s-1)/50` at index `(s-1)%50`. A block is one row of a feed table (key: the block number). It
-//! holds the changes' JSON as readers get it, each with a leading comma, so that any run of changes is one slice of stored bytes.
-//! A change that readers do not see is an empty element: it keeps its seq and time.
+//! Change `s` of a service is in block `(s-1)/50` at index `(s-1)%50`. A block is one row of a feed table (key: the block number). It
+//! contains the changes' JSON as readers get it, each with a leading comma, so that any run of changes is one slice of stored bytes. A
+//! change that feeds leave out is an empty element: it keeps its seq and time.
 //!
-//! Promises: pages join without a gap, whatever the limits; a page reads a bounded number of blocks; bytes are shared, not copied.
-//! A full block never changes, so it may be cached for as long as its generation lives.
+//! Pages join without a gap, whatever their limits; a page reads a bounded number of blocks; bytes are shared, not copied. A full block
+//! never changes, so that it may be cached as long as its generation exists.
 
 mod block;
 mod cache;
@@ -24,61 +24,62 @@ pub use self::cache::FeedCache;
 pub use self::tail::FeedTail;
 use crate::store::{Error, View};
 
-/// Changes in a full block. Few, so that a page that begins anywhere reads little beside itself; and enough that it reads few blocks.
+/// The number of changes in a full block: small, so that a page which starts anywhere reads little more than itself, but large enough that
+/// it reads few blocks.
 pub const FEED_BLOCK_LEN: usize = 50;
-/// Blocks that one read takes of those that are wanted at once: each may cost a look at the disk.
+/// How many blocks are read together: each may cost a disk access.
 const BLOCKS_A_READ: usize = 24;
 /// The key columns of every feed table.
 pub const FEED_KEY: &[Column] = &[int("block")];
 
-/// The block a change lies in. The seq must not be 0.
+/// Returns the block of a change. The seq must not be 0.
 #[must_use]
 pub fn block_of(seq: Seq) -> u64 {
     seq.0.saturating_sub(1) / FEED_BLOCK_LEN as u64
 }
 
-/// The first seq of a block.
+/// Returns the first seq of a block.
 fn first_seq_of(block: u64) -> u64 {
     block * FEED_BLOCK_LEN as u64 + 1
 }
 
-/// Where in its block a change lies.
+/// Returns the index of a change in its block.
 fn index_of(seq: u64) -> usize {
     usize::try_from(seq.saturating_sub(1) % FEED_BLOCK_LEN as u64).unwrap_or_default()
 }
 
-/// A block's number as a key column.
+/// Returns the key of a block.
 fn block_key(block: u64) -> schemas::tables::Key {
     key![i64::try_from(block).unwrap_or(i64::MAX)]
 }
 
-/// A run of changes. Joined with commas, `parts` are the elements of a JSON array.
+/// A page of changes. Joined with commas, `parts` are the elements of a JSON array.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// Slices of the stored blocks, without a comma at either end; none is empty.
+    /// Slices of the stored blocks, without commas at their ends; none is empty.
     pub parts: Vec<Bytes>,
-    /// The first seq covered: one after the position read from.
+    /// The first seq of the page: one above the position that was read from.
     pub from: u64,
-    /// The last seq covered, shown or not; `from - 1` if there was nothing to read.
+    /// The last seq of the page, shown or not; `from - 1` if there was nothing to read.
     pub to: u64,
-    /// How many elements are in `parts`.
+    /// The number of elements in `parts`.
     pub shown: usize,
     /// When change `to` was recorded, in milliseconds since 1970; 0 if there was nothing to read.
     pub last_recorded_at_ms: i64,
 }
 
-/// The changes after `after`, up to `upto` at most, until `limit` of them are shown. `upto` must not pass the view's checkpoint.
+/// Returns the changes after `after`, up to `upto`, until `limit` of them are shown. `upto` must not exceed the view's checkpoint.
 ///
-/// Reads at most `limit / 50` (rounded up) plus one blocks, so a run of changes that are not shown makes a short page, not slow ones:
-/// read on from `to`. Changes that are not shown and follow the last shown one in its block are covered too.
+/// Reads at most `limit / 50` (rounded up) plus one blocks, so that a run of changes that are not shown makes a short page, not a slow one:
+/// continue reading from `to`. The page also covers changes that are not shown and follow the last shown one in its block.
 ///
 /// # Errors
-/// [`Error::Damaged`] if a block is missing or broken, and what reading rows fails with.
+/// [`Error::Damaged`] if a block is missing or damaged, and any error of reading rows.
 pub async fn read_page(view: &dyn View, table: &'static Table, after: Seq, upto: Seq, limit: usize) -> Result<Page, Error> {
     Source { view, table, cache: None }.page(after, upto, limit).await
 }
 
-/// The last seq, `upto` at most, that was recorded at or before `at_ms` (milliseconds since 1970); 0 if none was.
+/// Returns the last seq, at most `upto`, that was recorded at or before `at_ms` (milliseconds since 1970); 0 if there is none.
 ///
 /// # Errors
 /// As [`read_page`].
@@ -86,7 +87,7 @@ pub async fn seq_at(view: &dyn View, table: &'static Table, at_ms: i64, upto: Se
     Source { view, table, cache: None }.seq_at(at_ms, upto).await
 }
 
-/// Reads a feed through a cache of full blocks, so that a page whose blocks are cached costs no read and no check.
+/// Reads a feed through a cache of full blocks. A page whose blocks are cached costs no read and no check.
 #[derive(Clone)]
 pub struct FeedReader {
     view: Arc<dyn View>,
@@ -95,19 +96,19 @@ pub struct FeedReader {
 }
 
 impl FeedReader {
-    /// A reader of one feed. The cache may be shared by all readers of one store.
+    /// Creates a reader of one feed. All readers of a store may share the cache.
     #[must_use]
     pub fn new(view: Arc<dyn View>, table: &'static Table, cache: Arc<FeedCache>) -> Self {
         Self { view, table, cache }
     }
 
-    /// The generation that is read.
+    /// Returns the generation that is read.
     #[must_use]
     pub fn view(&self) -> &Arc<dyn View> {
         &self.view
     }
 
-    /// As [`read_page`].
+    /// See [`read_page`].
     ///
     /// # Errors
     /// As [`read_page`].
@@ -115,7 +116,7 @@ impl FeedReader {
         self.source().page(after, upto, limit).await
     }
 
-    /// As [`seq_at`].
+    /// See [`seq_at`].
     ///
     /// # Errors
     /// As [`read_page`].
@@ -123,7 +124,7 @@ impl FeedReader {
         self.source().seq_at(at_ms, upto).await
     }
 
-    /// The block that holds a change.
+    /// Returns the block that contains a change.
     ///
     /// # Errors
     /// As [`read_page`].
@@ -131,8 +132,8 @@ impl FeedReader {
         self.source().block(block_of(seq)).await
     }
 
-    /// The blocks of these numbers, in their order, for callers that filter elements one by one. Those that are not in memory are read side
-    /// by side.
+    /// Returns the blocks with these numbers, in their order, for callers that filter elements one by one. Blocks that are not cached are
+    /// read concurrently.
     ///
     /// # Errors
     /// As [`read_page`].
@@ -146,7 +147,7 @@ impl FeedReader {
     }
 }
 
-/// Where blocks come from.
+/// The source of blocks: a feed table, and a cache if there is one.
 struct Source<'a> {
     view: &'a dyn View,
     table: &'static Table,
@@ -177,12 +178,12 @@ impl Source<'_> {
         self.cache?.get(&(self.table.name, self.view.generation(), number))
     }
 
-    /// A block as it is stored, checked, and kept if it is full.
+    /// Decodes and checks a stored block, and caches it if it is full.
     fn read(&self, number: u64, stored: Option<Bytes>) -> Result<Arc<FeedBlock>, Error> {
         let bytes = stored.ok_or_else(|| self.damaged(format!("feed block {number} is missing")))?;
         let block = Arc::new(FeedBlock::decode(bytes)?);
         if block.first_seq() != first_seq_of(number) {
-            return Err(self.damaged(format!("feed block {number} begins with seq {}", block.first_seq())));
+            return Err(self.damaged(format!("feed block {number} starts with seq {}", block.first_seq())));
         }
         if let Some(cache) = self.cache
             && block.len() == FEED_BLOCK_LEN
@@ -230,7 +231,7 @@ impl Source<'_> {
         if upto.0 == 0 {
             return Ok(Seq(0));
         }
-        // The blocks below `low` begin at or before the time, those from `high` on after it.
+        // Blocks below `low` start at or before the time, those from `high` on after it.
         let (mut low, mut high) = (0, block_of(upto) + 1);
         let mut last = None;
         while low < high {

@@ -1,38 +1,38 @@
-//! Key columns as bytes whose order is the columns' order.
+//! Encodes key columns as bytes whose order is the order of the columns.
 //!
-//! - Text: its bytes, each 0x00 written as 0x00 0xFF, then the end mark 0x00 0x01. The mark is smaller than any byte that can follow,
-//!   so a text sorts before every longer one, and no encoded column is the beginning of another.
+//! - Text: its bytes, each 0x00 written as 0x00 0xFF, then the end marker 0x00 0x01. The marker is smaller than any byte that can
+//!   follow, so that a text sorts before every longer one, and no encoded column is a prefix of another.
 //! - Int: eight bytes, big endian, sign bit flipped.
 //! - Descending columns: the same bytes, inverted.
 //!
-//! So a prefix of columns encodes to a prefix of bytes, and exactly the rows that share the columns share the bytes.
+//! A prefix of columns is therefore encoded as a prefix of bytes, which exactly the rows with these columns share.
 
 use schemas::tables::{Column, ColumnType, Datum, Key, Order, Table};
 
 use crate::store::Error;
 
-/// The engine holds keys of up to 65,535 bytes; a key near that is a mistake in any case.
+/// The longest encoded key. The engine supports keys of up to 65,535 bytes; one near that is a mistake.
 const KEY_BYTES_MAX: usize = 60_000;
-/// Room made for a column beforehand.
+/// The capacity that is reserved for a column.
 const COLUMN_BYTES_USUAL: usize = 16;
 const SIGN: u64 = 1 << 63;
 
-/// Encodes a whole key.
+/// Encodes a complete key.
 pub(crate) fn encode_whole(table: &Table, key: &[Datum]) -> Result<Vec<u8>, Error> {
     let mut out = Vec::with_capacity(key.len() * COLUMN_BYTES_USUAL);
     append_whole(table, key, &mut out)?;
     Ok(out)
 }
 
-/// Encodes a whole key behind what is there.
+/// Encodes a complete key and appends it.
 pub(crate) fn append_whole(table: &Table, key: &[Datum], out: &mut Vec<u8>) -> Result<(), Error> {
     if key.len() != table.key.len() {
-        return Err(bad_key(table, format!("{} columns given, {} wanted", key.len(), table.key.len())));
+        return Err(bad_key(table, format!("{} columns given, {} expected", key.len(), table.key.len())));
     }
     append(table, key, out)
 }
 
-/// Encodes the leading columns of a key; none give no bytes.
+/// Encodes the leading columns of a key; without columns the result is empty.
 pub(crate) fn encode_prefix(table: &Table, key: &[Datum]) -> Result<Vec<u8>, Error> {
     if key.len() > table.key.len() {
         return Err(bad_key(table, format!("{} columns given, the table has {}", key.len(), table.key.len())));
@@ -72,9 +72,9 @@ fn append(table: &Table, key: &[Datum], out: &mut Vec<u8>) -> Result<(), Error> 
     Ok(())
 }
 
-/// Reads a whole key back.
+/// Decodes a complete key.
 pub(crate) fn decode(table: &Table, bytes: &[u8]) -> Result<Key, Error> {
-    let damaged = || Error::Damaged { table: table.name.to_owned(), reason: "a key does not read back".to_owned() };
+    let damaged = || Error::Damaged { table: table.name.to_owned(), reason: "a key cannot be decoded".to_owned() };
     let mut rest = bytes;
     let mut key = Key::with_capacity(table.key.len());
     for column in table.key {
@@ -85,7 +85,7 @@ pub(crate) fn decode(table: &Table, bytes: &[u8]) -> Result<Key, Error> {
     if rest.is_empty() { Ok(key) } else { Err(damaged()) }
 }
 
-/// One column and how many bytes it took.
+/// Decodes one column and returns its encoded length.
 fn decode_column(column: &Column, bytes: &[u8]) -> Option<(Datum, usize)> {
     let invert = if column.order == Order::Desc { 0xFF } else { 0 };
     match column.ty {
@@ -116,7 +116,7 @@ fn decode_column(column: &Column, bytes: &[u8]) -> Option<(Datum, usize)> {
     }
 }
 
-/// The first bytes after everything that begins with `prefix`; `None` if nothing can follow.
+/// Returns the first bytes after everything with the prefix; `None` if nothing can follow.
 pub(crate) fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte != 0xFF)?;
     let mut end = prefix[..=last].to_vec();
@@ -124,9 +124,9 @@ pub(crate) fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(end)
 }
 
-/// A caller's mistake: the key does not fit the table.
+/// Creates the error for a key that does not fit its table, which is a mistake of the caller.
 pub(crate) fn bad_key(table: &Table, why: String) -> Error {
-    Error::Unavailable { what: format!("a key of table {} is wrong: {why}", table.name), source: None }
+    Error::Unavailable { what: format!("a key of table {} is invalid: {why}", table.name), source: None }
 }
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
         vec![a, int(), c, int(), e]
     }
 
-    /// Column by column, as the table says.
+    /// Compares keys column by column, in the order of the table.
     fn by_columns(left: &Key, right: &Key) -> Ordering {
         MIXED
             .key
@@ -176,7 +176,8 @@ mod tests {
             .unwrap_or(Ordering::Equal)
     }
 
-    /// Proves that byte order is column order, that keys read back, and that a prefix covers exactly the rows that share it.
+    /// Proves that byte order is column order, that keys decode to what was encoded, and that a prefix covers exactly the rows that share
+    /// it.
     #[test]
     fn byte_order_is_column_order() {
         let mut lcg = Lcg::new(7);
@@ -192,7 +193,7 @@ mod tests {
         }
     }
 
-    /// Proves that keys of the wrong shape and bytes that are no key are refused, not taken or panicked on.
+    /// Proves that keys of the wrong shape and malformed bytes are refused without a panic.
     #[test]
     fn wrong_keys_are_refused() {
         let whole = |key: Key| encode_whole(&MIXED, &key);

@@ -1,26 +1,26 @@
-//! A lease as its holder sees it: taken, kept by a heartbeat beside the work, given back.
+//! A lease from its holder's view: acquired, renewed by a heartbeat alongside the work, released.
 //!
-//! Promise: a lease that its holder can no longer renew ends by itself within [`LEASE`] and two seconds, by the store's clock. Nothing rests
-//! on holding one but that work is not done twice: two that both believe they hold it do no harm.
+//! A lease that its holder no longer renews expires within [`LEASE`] plus two seconds, by the store's clock. Leases only avoid duplicate
+//! work: two processes that both believe to hold one do no harm.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::store::{Error, ViewStore};
 
-/// How long a lease lasts; it is renewed three times in that.
+/// How long a lease lasts. It is renewed three times in that period.
 pub const LEASE: Duration = Duration::from_secs(15);
 
-/// How much later than that it may end.
+/// How much later a lease may expire.
 const LATE_MAX: Duration = Duration::from_secs(2);
 
-/// Whether the work of a dead holder is taken over within half a minute by those who look for it this often.
+/// Whether a lease of a dead holder is taken over within half a minute if others try to acquire it this often.
 #[must_use]
 pub const fn is_taken_over_soon(looked_for: Duration) -> bool {
     LEASE.as_secs() + LATE_MAX.as_secs() + looked_for.as_secs() < 30
 }
 
-/// A lease of one name, for one holder.
+/// A lease with one name, for one holder.
 pub struct Lease {
     store: Arc<dyn ViewStore>,
     name: String,
@@ -29,19 +29,20 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// A lease that is not taken yet. `holder` tells processes apart.
+    /// Creates a lease that is not acquired yet. `holder` identifies the process.
     #[must_use]
     pub fn new(store: &Arc<dyn ViewStore>, name: String, holder: &str) -> Self {
         Self { store: Arc::clone(store), name, holder: holder.to_owned(), renewed: None }
     }
 
-    /// Its name.
+    /// Returns the name of the lease.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Takes it, or renews it once a third of its time has passed: on CQL that costs as much as a small batch. False: another has it.
+    /// Acquires the lease, or renews it once a third of its time has passed: on CQL a renewal costs as much as a small batch. Returns false
+    /// if another process holds it.
     ///
     /// # Errors
     /// When the store fails.
@@ -56,24 +57,26 @@ impl Lease {
         Ok(is_ours)
     }
 
-    /// Renews it again and again; ends when another has it. Cancel-safe. To be awaited beside the work.
+    /// Renews the lease until another process holds it, and then returns. Cancel-safe. Await it alongside the work.
     pub async fn lost(&mut self) {
         loop {
             tokio::time::sleep(LEASE / 3).await;
             match self.renew().await {
                 Ok(true) => {}
                 Ok(false) => return,
-                // The work itself finds out whether it can go on.
-                Err(error) => tracing::warn!(lease = self.name, error = schemas::reason::reason(&error), "a lease could not be renewed"),
+                // The work itself notices whether it can continue.
+                Err(error) => {
+                    tracing::warn!(lease = self.name, error = schemas::reason::reason(&error), "cannot renew the lease, will retry")
+                }
             }
         }
     }
 
-    /// Gives it back; one that cannot be given back ends by itself.
+    /// Releases the lease. If that fails, it expires on its own.
     pub async fn release(&mut self) {
         self.renewed = None;
         if let Err(error) = self.store.coordination().release(&self.name, &self.holder).await {
-            tracing::warn!(lease = self.name, error = schemas::reason::reason(&error), "a lease could not be given back");
+            tracing::warn!(lease = self.name, error = schemas::reason::reason(&error), "cannot release the lease, it will expire");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The view store: rows and feed pages that can all be dropped and rebuilt from the log, and coordination rows that expire.
+//! The view store: rows and feed pages, which can all be dropped and rebuilt from the log, and coordination rows, which expire.
 //!
-//! [`store`] holds the traits and their promises, [`contract`] the tests every implementation must pass, [`feed`] how
-//! pages of changes are packed, [`lease`] how work is shared out, [`embedded`] the implementation that lives in the data directory,
-//! [`scylla`](mod@scylla) the one on a CQL database.
+//! [`store`] defines the traits and their guarantees, [`contract`] the tests that every implementation must pass, [`feed`] how pages of
+//! changes are packed, and [`lease`] how processes share work. [`embedded`] is the implementation in the data directory,
+//! [`scylla`](mod@scylla) that on a CQL database.
 
 pub mod contract;
 mod counter;

@@ -1,6 +1,6 @@
-//! The store on a real CQL node: the contract, and what only a store that processes share promises.
+//! The store on a real CQL node: the contract, and what only a store that several processes share guarantees.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 use std::io::{Read, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -32,7 +32,7 @@ static OLD: Table = Table {
 };
 static DEF: ViewDef = ViewDef { name: "tested", tables: &[&ROWS, &BYTES, &OLD] };
 
-/// A node's address, or the test ends after saying why it did not run.
+/// Returns a node's address, or ends the test with a message why it did not run.
 macro_rules! node {
     ($test:literal) => {
         match engines::or_skip(engines::cql(), $test) {
@@ -67,7 +67,7 @@ async fn value(view: &dyn View, num: i64) -> Option<String> {
     view.get(&ROWS, &key!["p", num]).await.unwrap().map(|value| String::from_utf8(value.to_vec()).unwrap())
 }
 
-/// Whether an error and what caused it say a word.
+/// Whether an error or one of its causes contains a text.
 fn says(error: &(dyn std::error::Error + 'static), word: &str) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -79,9 +79,9 @@ fn says(error: &(dyn std::error::Error + 'static), word: &str) -> bool {
     false
 }
 
-/// Proves that the store on CQL keeps every promise of the contract, and still does on the data it left behind.
+/// Proves that the store on CQL fulfils the contract, also when it is run again on the data that it left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keeps_the_contract() {
+async fn fulfils_the_contract() {
     let address = node!("the contract on CQL");
     let keyspace = engines::unique("contract");
     for _ in 0..2 {
@@ -92,9 +92,9 @@ async fn keeps_the_contract() {
     }
 }
 
-/// Proves that the database takes every table of every view, so that all names and types are ones it has.
+/// Proves that the database accepts every table of every view: all names and types are valid.
 #[tokio::test]
-async fn all_views_are_made() {
+async fn all_views_are_created() {
     let address = node!("the views on CQL");
     let store = open(&address, &engines::unique("views")).await;
     for def in schemas::views::all() {
@@ -106,19 +106,19 @@ async fn all_views_are_made() {
     }
 }
 
-/// Proves that a write which follows from less loses to one that follows from more, whenever it arrives, rows and checkpoint alike: a
-/// writer that wakes after it was overtaken does no harm, and one that writes again changes nothing.
+/// Proves that a write with a lower position loses to one with a higher position, whenever it arrives, for rows and checkpoint: a writer
+/// that was delayed does no harm, and repeated writes change nothing.
 #[tokio::test]
 async fn late_writes_lose() {
     let address = node!("late writes on CQL");
     let keyspace = engines::unique("late");
-    let (awake, zombie) = (open(&address, &keyspace).await, open(&address, &keyspace).await);
-    let (awake, zombie) = (awake.live(&DEF).await.unwrap(), zombie.live(&DEF).await.unwrap());
+    let (awake, outdated) = (open(&address, &keyspace).await, open(&address, &keyspace).await);
+    let (awake, outdated) = (awake.live(&DEF).await.unwrap(), outdated.live(&DEF).await.unwrap());
     let at = |seq: u64, position: u64| Checkpoint { positions: [("t/0".to_owned(), position)].into(), ..at_seq(seq) };
     awake.commit(vec![row(1, "new", 20), row(2, "new", 20), Write::delete(&ROWS, key!["p", 3]).at(20)], &at(20, 7)).await.unwrap();
-    assert!(matches!(zombie.commit(vec![row(1, "old", 10)], &at(10, 3)).await, Err(Error::Behind { .. })), "the checkpoint tells it");
-    // As one that checked before it fell asleep: a commit that is further, of rows that are not.
-    zombie.commit(vec![row(1, "old", 10), row(2, "newer", 21), row(3, "old", 19), row(4, "old", 10)], &at(21, 8)).await.unwrap();
+    assert!(matches!(outdated.commit(vec![row(1, "old", 10)], &at(10, 3)).await, Err(Error::Behind { .. })), "the checkpoint shows it");
+    // As a writer that checked before it was delayed: a commit with a higher checkpoint and rows with lower positions.
+    outdated.commit(vec![row(1, "old", 10), row(2, "newer", 21), row(3, "old", 19), row(4, "old", 10)], &at(21, 8)).await.unwrap();
     let mut values = Vec::new();
     for num in 1..=4 {
         values.push(value(&*awake, num).await);
@@ -127,13 +127,13 @@ async fn late_writes_lose() {
     assert_eq!(awake.checkpoint().await.unwrap(), at(21, 8));
 }
 
-/// Proves that a commit which fails on the way has written whole tables up to one and none behind it, history first, and no checkpoint.
+/// Proves that a commit which fails has written whole tables up to one and none after it, history first, and no checkpoint.
 #[tokio::test]
-async fn a_cut_commit_leaves_history_first() {
+async fn an_interrupted_commit_leaves_history_first() {
     let address = node!("a cut commit on CQL");
     let store = open(&address, &engines::unique("cut")).await;
     let view = store.live(&DEF).await.unwrap();
-    // More than the node takes in one write.
+    // More than the node accepts in one write.
     let huge = Write::put(&ROWS, key!["huge", 1], Bytes::from(vec![b'x'; 20 << 20])).at(1);
     let behind = Write::put(&BYTES, key!["t", "behind", 1], Bytes::new()).at(1);
     let old = Write::put(&OLD, key!["p", 1], Bytes::from_static(b"old")).at(1);
@@ -143,8 +143,8 @@ async fn a_cut_commit_leaves_history_first() {
     assert_eq!(view.checkpoint().await.unwrap(), Checkpoint::default());
 }
 
-/// Proves that two stores on one keyspace, as two processes have them, see each other's commits and swaps: one that waits is woken, one
-/// that writes to a replaced generation is told, and finds the live one; leases and counters are shared.
+/// Proves that two stores on one keyspace, like two processes, see each other's commits and swaps: a waiter is woken; a writer to a
+/// replaced generation gets an error and then finds the live one; leases and counters are shared.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_processes_share_a_keyspace() {
     let address = node!("two processes on CQL");
@@ -156,7 +156,7 @@ async fn two_processes_share_a_keyspace() {
     let first = at_seq(1);
     let (woken, committed) = tokio::join!(theirs.wait_past(&nothing), ours.commit(vec![row(1, "a", 1)], &first));
     committed.unwrap();
-    assert_eq!(woken.unwrap(), at_seq(1), "a commit elsewhere wakes");
+    assert_eq!(woken.unwrap(), at_seq(1), "a commit of another process wakes waiters");
     assert_eq!(value(&*theirs, 1).await.as_deref(), Some("a"));
     assert!(matches!(theirs.commit(vec![row(1, "b", 1)], &Checkpoint::default()).await, Err(Error::Behind { .. })));
 
@@ -164,31 +164,31 @@ async fn two_processes_share_a_keyspace() {
     rebuilt.commit(vec![row(1, "rebuilt", 1)], &at_seq(1)).await.unwrap();
     let (woken, swapped) = tokio::join!(theirs.wait_past(&first), one.swap(&rebuilt));
     swapped.unwrap();
-    assert!(matches!(woken, Err(Error::Gone { .. })), "a swap elsewhere wakes with Gone");
+    assert!(matches!(woken, Err(Error::Gone { .. })), "a swap by another process wakes waiters with Gone");
     assert_eq!(value(&*theirs, 1).await.as_deref(), Some("a"), "a reader of the old generation finishes on it");
     assert!(
         matches!(theirs.commit(vec![row(1, "late", 2)], &at_seq(2)).await, Err(Error::Gone { .. })),
-        "a replaced generation takes none"
+        "a replaced generation accepts no commits"
     );
     let live = two.live(&DEF).await.unwrap();
-    assert_eq!(value(&*live, 1).await.as_deref(), Some("rebuilt"), "the live one is found again");
+    assert_eq!(value(&*live, 1).await.as_deref(), Some("rebuilt"), "the live generation is found again");
 
-    // Of two that rebuild at once the later one goes on.
+    // Of two concurrent rebuilds, the later one continues.
     let (left, next) = (one.begin_rebuild(&DEF).await.unwrap(), two.begin_rebuild(&DEF).await.unwrap());
-    assert!(matches!(left.get(&ROWS, &key!["p", 1]).await, Err(Error::Gone { .. })), "the tables of the one left are dropped");
+    assert!(matches!(left.get(&ROWS, &key!["p", 1]).await, Err(Error::Gone { .. })), "the tables of the abandoned one are dropped");
     assert!(matches!(one.swap(&left).await, Err(Error::Gone { .. })));
     two.swap(&next).await.unwrap();
 
     let hour = Duration::from_secs(3_600);
     assert!(one.coordination().lease("decide", "one", hour).await.unwrap());
-    assert!(!two.coordination().lease("decide", "two", hour).await.unwrap(), "a lease is one process's");
-    assert_eq!(two.coordination().holder("decide").await.unwrap().as_deref(), Some("one"), "whoever asks");
-    assert_eq!(one.coordination().take("quota", 7, 10, 1_000, 9_000).await.unwrap(), 7);
-    assert_eq!(two.coordination().take("quota", 7, 10, 1_000, 9_000).await.unwrap(), 3, "a counter counts for all");
+    assert!(!two.coordination().lease("decide", "two", hour).await.unwrap(), "a lease has one holder");
+    assert_eq!(two.coordination().holder("decide").await.unwrap().as_deref(), Some("one"), "in every process");
+    assert_eq!(one.coordination().add_to_counter("quota", 7, 10, 1_000, 9_000).await.unwrap(), 7);
+    assert_eq!(two.coordination().add_to_counter("quota", 7, 10, 1_000, 9_000).await.unwrap(), 3, "a counter is shared");
 }
 
-/// Proves that the tables of a replaced generation are dropped after their while, and that a reader which still holds it elsewhere is
-/// told `Gone`, from where it finds the live one.
+/// Proves that the tables of a replaced generation are dropped after the configured time, and that a reader in another process gets `Gone`
+/// and then finds the live one.
 #[tokio::test]
 async fn old_generations_are_dropped() {
     let address = node!("old generations on CQL");
@@ -206,8 +206,8 @@ async fn old_generations_are_dropped() {
     assert_eq!(value(&*reader.live(&DEF).await.unwrap(), 1).await.as_deref(), Some("new"));
 }
 
-/// Proves that a table larger than one answer is scanned whole and in key order, packed bytes and empty values come back as written, a
-/// partition of many rows is written in batches, and a range longer than one answer is whole.
+/// Proves that a table larger than one answer is scanned completely and in key order, that bytes and empty values are read as written, that
+/// a partition of many rows is written in batches, and that a range longer than one answer is complete.
 #[tokio::test]
 async fn large_tables_come_in_order() {
     let address = node!("large tables on CQL");
@@ -244,9 +244,9 @@ async fn large_tables_come_in_order() {
     assert_eq!(view.get(&ROWS, &key!["p", 7]).await.unwrap().unwrap().len(), 60_000);
 }
 
-/// Proves that keys and values that CQL does not take are refused before anything is written, and that reading such a key finds none.
+/// Proves that keys and values that CQL cannot store are refused before anything is written, and that reading such a key returns nothing.
 #[tokio::test]
-async fn what_cql_does_not_take_is_refused() {
+async fn invalid_keys_and_values_are_refused() {
     let address = node!("refusals on CQL");
     let store = open(&address, &engines::unique("refused")).await;
     let view = store.live(&DEF).await.unwrap();
@@ -267,7 +267,7 @@ async fn what_cql_does_not_take_is_refused() {
     assert!(view.range(&BYTES, unbound).await.is_err(), "a range that names no partition is refused");
 }
 
-/// Proves that a keyspace which a newer program made is refused with both versions named, and is left as it is.
+/// Proves that a keyspace of a newer program is refused with both versions in the message, and is not changed.
 #[tokio::test]
 async fn a_newer_keyspace_is_refused() {
     let address = node!("a newer keyspace on CQL");
@@ -280,9 +280,9 @@ async fn a_newer_keyspace_is_refused() {
     assert!(says(&error, "schema version 99, this program knows 1"), "{error}");
 }
 
-/// Proves that a wrong address, a wrong name and no address are told within some seconds, naming what was given.
+/// Proves that a wrong address, a wrong keyspace name and a missing address are reported within seconds, with the wrong value.
 #[tokio::test]
-async fn wrong_options_are_told() {
+async fn wrong_options_are_reported() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let begun = Instant::now();
     for address in [closed.as_str(), "no-such-host.invalid:9042"] {
@@ -300,9 +300,9 @@ async fn wrong_options_are_told() {
     assert!(begun.elapsed() < Duration::from_secs(25));
 }
 
-/// Proves that refused credentials, and missing ones, are told as such. A server that asks for them is played here.
+/// Proves that refused and missing credentials are reported as such, by a test server that requires some.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn wrong_credentials_are_told() {
+async fn wrong_credentials_are_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     std::thread::spawn(move || {
@@ -311,14 +311,14 @@ async fn wrong_credentials_are_told() {
         }
     });
     let given = Options { credentials: Some(("someone".to_owned(), "wrong".to_owned())), ..options(&address, "k") };
-    for (options, word) in [(given, "refuses the user name or the password"), (options(&address, "k"), "wants a user name")] {
+    for (options, word) in [(given, "refuses the user name or the password"), (options(&address, "k"), "requires a user name")] {
         let error = ScyllaStore::open(options).await.err().unwrap();
         assert!(says(&error, word), "{error:?}");
         assert!(!format!("{error:?}").contains("wrong"), "the password is in no error");
     }
 }
 
-/// A server of protocol 4 that takes nobody: OPTIONS is answered with nothing supported, STARTUP with AUTHENTICATE, AUTH_RESPONSE with
+/// A server of protocol 4 that accepts nobody: it answers OPTIONS with nothing supported, STARTUP with AUTHENTICATE, and AUTH_RESPONSE with
 /// an error of bad credentials.
 fn refuse(mut stream: TcpStream) -> Option<()> {
     let text = |text: &str| [&u16::try_from(text.len()).unwrap().to_be_bytes()[..], text.as_bytes()].concat();
@@ -337,49 +337,49 @@ fn refuse(mut stream: TcpStream) -> Option<()> {
     }
 }
 
-/// What a way does with what it is to carry.
+/// What a proxy does with traffic.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Carries {
+enum Traffic {
     All,
     /// Connections are closed, new ones too.
     Nothing,
-    /// Connections stand, but nothing comes through until it carries again: a node that is stopped, or a network that drops.
-    Later,
+    /// Connections remain open, but nothing is forwarded until later: a stopped node, or a network that drops packets.
+    Delayed,
 }
 
-/// A way to the node that can be cut.
-struct Way {
+/// A proxy to the node that can be interrupted.
+struct Proxy {
     address: String,
-    carries: Arc<(Mutex<Carries>, Condvar)>,
+    traffic: Arc<(Mutex<Traffic>, Condvar)>,
     streams: Arc<Mutex<Vec<TcpStream>>>,
 }
 
-impl Way {
+impl Proxy {
     fn to(node: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let (carries, streams) = (Arc::new((Mutex::new(Carries::All), Condvar::new())), Arc::new(Mutex::new(Vec::new())));
-        let (state, all) = (Arc::clone(&carries), Arc::clone(&streams));
+        let (traffic, streams) = (Arc::new((Mutex::new(Traffic::All), Condvar::new())), Arc::new(Mutex::new(Vec::new())));
+        let (state, all) = (Arc::clone(&traffic), Arc::clone(&streams));
         std::thread::spawn(move || {
             for near in listener.incoming().flatten() {
-                if *state.0.lock().unwrap() == Carries::Nothing {
+                if *state.0.lock().unwrap() == Traffic::Nothing {
                     continue;
                 }
                 let Ok(far) = TcpStream::connect(&node) else { continue };
                 for (from, to) in [(&near, &far), (&far, &near)] {
                     let (from, to, state) = (from.try_clone().unwrap(), to.try_clone().unwrap(), Arc::clone(&state));
-                    std::thread::spawn(move || carry(from, to, &state));
+                    std::thread::spawn(move || forward(from, to, &state));
                 }
                 all.lock().unwrap().extend([near, far]);
             }
         });
-        Self { address, carries, streams }
+        Self { address, traffic, streams }
     }
 
-    fn set(&self, carries: Carries) {
-        *self.carries.0.lock().unwrap() = carries;
-        self.carries.1.notify_all();
-        if carries == Carries::Nothing {
+    fn set(&self, traffic: Traffic) {
+        *self.traffic.0.lock().unwrap() = traffic;
+        self.traffic.1.notify_all();
+        if traffic == Traffic::Nothing {
             for stream in self.streams.lock().unwrap().drain(..) {
                 let _ = stream.shutdown(Shutdown::Both);
             }
@@ -387,10 +387,10 @@ impl Way {
     }
 }
 
-fn carry(mut from: TcpStream, mut to: TcpStream, state: &(Mutex<Carries>, Condvar)) {
+fn forward(mut from: TcpStream, mut to: TcpStream, state: &(Mutex<Traffic>, Condvar)) {
     let mut bytes = [0; 16_384];
     while let Ok(read) = from.read(&mut bytes) {
-        drop(state.1.wait_while(state.0.lock().unwrap(), |carries| *carries == Carries::Later).unwrap());
+        drop(state.1.wait_while(state.0.lock().unwrap(), |traffic| *traffic == Traffic::Delayed).unwrap());
         if read == 0 || to.write_all(&bytes[..read]).is_err() {
             break;
         }
@@ -398,18 +398,18 @@ fn carry(mut from: TcpStream, mut to: TcpStream, state: &(Mutex<Carries>, Condva
     let _ = to.shutdown(Shutdown::Both);
 }
 
-/// Proves that while the node cannot be reached, whether connections break or stand and carry nothing, each call fails as unavailable
-/// within some ten seconds, one that waits goes on waiting, and when it can be reached again all work, without being opened anew.
+/// Proves that while the node is unreachable, with broken or with silent connections, each call fails as unavailable within about ten
+/// seconds and waits continue, and that all calls work again afterwards without reopening the store.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_goes_away_comes_back() {
+async fn an_unreachable_node_is_found_again() {
     let address = node!("a node that goes away");
-    let way = Way::to(address.clone());
-    let store = open(&way.address, &engines::unique("away")).await;
+    let proxy = Proxy::to(address.clone());
+    let store = open(&proxy.address, &engines::unique("away")).await;
     let view = store.live(&DEF).await.unwrap();
     let (mut seq, mut checkpoint) = (1, at_seq(1));
     view.commit(vec![row(1, "before", 1)], &checkpoint).await.unwrap();
-    for carries in [Carries::Nothing, Carries::Later] {
-        way.set(carries);
+    for traffic in [Traffic::Nothing, Traffic::Delayed] {
+        proxy.set(traffic);
         let waiting = tokio::spawn({
             let (view, checkpoint) = (Arc::clone(&view), checkpoint.clone());
             async move { view.wait_past(&checkpoint).await }
@@ -419,12 +419,12 @@ async fn a_node_that_goes_away_comes_back() {
         let ((), (), (), ()) = tokio::join!(
             async { assert!(matches!(view.get(&ROWS, &key).await, Err(Error::Unavailable { .. }))) },
             async { assert!(matches!(view.commit(vec![row(1, "lost", 2)], &at_seq(99)).await, Err(Error::Unavailable { .. }))) },
-            async { assert!(matches!(store.coordination().take("c", 1, 9, 0, 9).await, Err(Error::Unavailable { .. }))) },
+            async { assert!(matches!(store.coordination().add_to_counter("c", 1, 9, 0, 9).await, Err(Error::Unavailable { .. }))) },
             // A statement that has not been prepared yet.
             async { assert!(matches!(view.scan(&OLD, Span::default()).next(1).await, Err(Error::Unavailable { .. }))) },
         );
         assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
-        way.set(Carries::All);
+        proxy.set(Traffic::All);
         seq += 1;
         checkpoint = at_seq(seq);
         let after = format!("after {seq}");

@@ -1,4 +1,5 @@
-//! The same on a real CQL node: the same records, the same pages, replays by one process under the decider of another.
+//! The projector on a real CQL node: the same records and pages as on the embedded store, and replays by another process than the
+//! decider's.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,11 +12,11 @@ use tokio::sync::{Mutex, watch};
 use view_store::scylla::Options;
 use view_store::{ScyllaStore, ViewStore};
 
-use crate::harness::{Engine, Said, recall};
+use crate::harness::{Content, Engine, recall};
 use crate::interference::feed;
-use crate::order::world;
+use crate::order::sample_facts;
 
-/// A node's address, or the test ends after saying why it did not run.
+/// Returns a node's address, or ends the test with a message why it did not run.
 macro_rules! node {
     ($test:literal) => {
         match engines::or_skip(engines::cql(), $test) {
@@ -34,16 +35,15 @@ fn silent() -> Progress {
     Arc::new(|_, _| ())
 }
 
-/// Proves that the same facts give the same records, history and pages on both stores, byte for byte, and that a replay on CQL gives
-/// them again.
+/// Proves that the same facts give the same records, history and pages on both stores, byte for byte, also after a replay on CQL.
 #[tokio::test]
 async fn both_stores_hold_the_same() {
     let address = node!("the recalls on CQL");
     let store = open(&address, &engines::unique("recalls")).await;
     let (mut embedded, mut cql) = (Engine::new().await, Engine::on(store, tempfile::tempdir().unwrap()).await);
-    for said in [world(), (0..300).map(observed).collect(), (0..60).map(|number| observed(number * 3)).collect()] {
-        embedded.say(&said).await;
-        cql.say(&said).await;
+    for content in [sample_facts(), (0..300).map(observed).collect(), (0..60).map(|number| observed(number * 3)).collect()] {
+        embedded.append_and_decide(&content).await;
+        cql.append_and_decide(&content).await;
     }
     let mut found = Vec::new();
     for engine in [&embedded, &cql] {
@@ -53,7 +53,7 @@ async fn both_stores_hold_the_same() {
     }
     assert!(found[0].3.seq > 300);
     assert_eq!(found[0], found[1]);
-    let fresh = cql.rival().await;
+    let fresh = cql.second_decider().await;
     let live = Mutex::new(std::mem::replace(&mut cql.decider, fresh));
     rebuild::replay(&cql.parts(), &live, &silent()).await.unwrap();
     let decider = live.into_inner();
@@ -63,20 +63,20 @@ async fn both_stores_hold_the_same() {
     assert_eq!((current.await.unwrap(), history.await.unwrap(), feed(&decider).await), (found[0].0, found[0].1, found[0].2.clone()));
 }
 
-fn observed(number: u32) -> (String, Said) {
+fn observed(number: u32) -> (String, Content) {
     (
         format!("cpsc/{number}"),
-        Said::Observed(recall("cpsc", "CPSC", &number.to_string(), &format!("Title {number}"), "Acme", "2026-01-01")),
+        Content::Observed(recall("cpsc", "CPSC", &number.to_string(), &format!("Title {number}"), "Acme", "2026-01-01")),
     )
 }
 
-/// Proves that a projector whose view another process rebuilt and swapped opens the new one and goes on deciding.
+/// Proves that a projector opens the new generation after another process rebuilt the view and swapped it, and continues to decide.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_projector_goes_on_after_a_swap_elsewhere() {
+async fn a_projector_continues_after_a_swap_by_another_process() {
     let address = node!("a swap elsewhere on CQL");
     let keyspace = engines::unique("swap");
     let mut engine = Engine::on(open(&address, &keyspace).await, tempfile::tempdir().unwrap()).await;
-    engine.say(&[observed(1), observed(2)]).await;
+    engine.append_and_decide(&[observed(1), observed(2)]).await;
     let running = Arc::new(Projector::open(engine.parts()).await.unwrap());
     let other_store = open(&address, &keyspace).await;
     let other_engine = other_store.live(&schemas::views::engine::VIEW).await.unwrap();
@@ -87,9 +87,9 @@ async fn a_projector_goes_on_after_a_swap_elsewhere() {
     let live = other_store.live(&VIEW).await.unwrap();
     assert_eq!(live.generation(), 2);
     let before = live.checkpoint().await.unwrap();
-    engine.say_without_deciding(&[observed(3)]).await;
+    engine.append_chained(&[observed(3)]).await;
     let after = tokio::time::timeout(Duration::from_secs(30), live.wait_past(&before)).await.unwrap().unwrap();
-    // Its position may come first, the change with it or right after.
+    // The position may be committed before the change.
     let decided = async {
         let mut at = after;
         while at.seq < 3 {

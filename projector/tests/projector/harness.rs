@@ -1,4 +1,4 @@
-//! A log, a store and one service's decider in a directory of their own.
+//! A harness with a log, a store and one service's decider in a temporary directory.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use schemas::views::recalls::{RECALLS as ROWS, Recall, Row, VIEW};
 use view_store::embedded::EmbeddedStore;
 use view_store::{View, ViewStore};
 
-/// The instant at which every test's clock stands.
+/// The time of every test's clock.
 pub(crate) const NOW: &str = "2026-11-20T12:00:00Z";
 
 pub(crate) struct Engine {
@@ -33,10 +33,10 @@ pub(crate) struct Engine {
     _dir: tempfile::TempDir,
 }
 
-/// What a fact of a test says.
+/// The content of a test fact.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "few of them, in a test")]
-pub(crate) enum Said {
+pub(crate) enum Content {
     Observed(RecallFact),
     Withdrawn,
     Superseded(String),
@@ -49,7 +49,7 @@ impl Engine {
         Self::on(store, dir).await
     }
 
-    /// On a store of the test's own.
+    /// Creates the harness on a store of the test's own.
     pub(crate) async fn on(store: Arc<dyn ViewStore>, dir: tempfile::TempDir) -> Self {
         let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.path().join("log"), event_log::embedded::Options::default()).unwrap();
         let engine = store.live(&ENGINE).await.unwrap();
@@ -60,18 +60,18 @@ impl Engine {
         Self { log, store, engine, heads, decider, encoder, _dir: dir }
     }
 
-    /// A second decider of the same service.
-    pub(crate) async fn rival(&self) -> Decider<Recalls> {
+    /// Opens a second decider of the same service.
+    pub(crate) async fn second_decider(&self) -> Decider<Recalls> {
         let view = self.store.live(&VIEW).await.unwrap();
         Decider::open(Arc::clone(&self.log), Arc::clone(&self.engine), view, clock()).await.unwrap()
     }
 
-    /// The fact that extends a head.
-    pub(crate) fn fact(&self, key: &str, head: &Head, said: &Said) -> Fact<RecallFact> {
-        let (kind, canonical, data, superseded_by) = match said {
-            Said::Observed(data) => (FactKind::Observed, data.canonical(), Some(data.clone()), ""),
-            Said::Withdrawn => (FactKind::Withdrawn, Vec::new(), None, ""),
-            Said::Superseded(by) => (FactKind::Superseded, by.clone().into_bytes(), None, by.as_str()),
+    /// Creates the fact that extends a head.
+    pub(crate) fn fact(&self, key: &str, head: &Head, content: &Content) -> Fact<RecallFact> {
+        let (kind, canonical, data, superseded_by) = match content {
+            Content::Observed(data) => (FactKind::Observed, data.canonical(), Some(data.clone()), ""),
+            Content::Withdrawn => (FactKind::Withdrawn, Vec::new(), None, ""),
+            Content::Superseded(by) => (FactKind::Superseded, by.clone().into_bytes(), None, by.as_str()),
         };
         let content_hash = content_hash(kind, &canonical);
         let version = head.version + 1;
@@ -90,15 +90,15 @@ impl Engine {
         }
     }
 
-    /// A run's end that covers facts up to some ends.
+    /// Creates the end of a run that covers facts up to the given end offsets.
     pub(crate) fn run_finished(&self, ends: Vec<i64>) -> Fact<RecallFact> {
-        let mut fact = self.fact("@run/test", &Head::default(), &Said::Withdrawn);
+        let mut fact = self.fact("@run/test", &Head::default(), &Content::Withdrawn);
         fact.kind = FactKind::RunFinished;
         fact.run = Some(Run { ends, through_date: "2026-11-20".to_owned(), ..Run::default() });
         fact
     }
 
-    /// Appends facts as they are, in one batch.
+    /// Appends facts unchanged, in one batch.
     pub(crate) async fn append(&mut self, facts: &[Fact<RecallFact>]) -> Vec<LogOffset> {
         let batch = facts
             .iter()
@@ -111,22 +111,22 @@ impl Engine {
         self.log.append(batch).await.unwrap()
     }
 
-    /// Appends what is said of some keys, chained, and decides it.
-    pub(crate) async fn say(&mut self, said: &[(String, Said)]) {
-        self.say_without_deciding(said).await;
+    /// Appends facts with chained versions, and decides them.
+    pub(crate) async fn append_and_decide(&mut self, content: &[(String, Content)]) {
+        self.append_chained(content).await;
         self.decider.catch_up().await.unwrap();
     }
 
-    /// The same without deciding it.
-    pub(crate) async fn say_without_deciding(&mut self, said: &[(String, Said)]) {
+    /// Appends facts with chained versions, without deciding them.
+    pub(crate) async fn append_chained(&mut self, content: &[(String, Content)]) {
         let mut heads: std::collections::HashMap<String, Head> = std::collections::HashMap::new();
         let mut facts = Vec::new();
-        for (key, said) in said {
+        for (key, content) in content {
             let head = match heads.get(key) {
                 Some(head) => *head,
                 None => self.head(key).await,
             };
-            let fact = self.fact(key, &head, said);
+            let fact = self.fact(key, &head, content);
             heads.insert(key.clone(), fact.head());
             facts.push(fact);
         }
@@ -169,7 +169,7 @@ pub(crate) fn clock() -> Clock {
     Clock::Fixed(NOW.parse().unwrap())
 }
 
-/// A recall through a stream, with a title, brand and date.
+/// Creates a recall of a stream, with a title, brand and date.
 pub(crate) fn recall(stream: &str, agency: &str, number: &str, title: &str, brand: &str, date: &str) -> RecallFact {
     RecallFact {
         stream: stream.into(),

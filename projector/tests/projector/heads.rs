@@ -1,4 +1,4 @@
-//! What does not chain is not there.
+//! Facts that do not extend their chain are ignored.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,37 +16,37 @@ use schemas::views::engine::{RUNS, RunRow};
 use view_store::store::{Scan, Span};
 use view_store::{Checkpoint, Error, Range, View};
 
-use crate::harness::{Engine, Said, recall};
+use crate::harness::{Content, Engine, recall};
 
-fn said(title: &str) -> Said {
-    Said::Observed(recall("cpsc", "CPSC", "1", title, "Acme", "2026-01-01"))
+fn content(title: &str) -> Content {
+    Content::Observed(recall("cpsc", "CPSC", "1", title, "Acme", "2026-01-01"))
 }
 
-/// Proves that a zombie, a repeat, a loser of a race, a forged id and bytes that are no fact are dropped, and that the chain goes
-/// on behind the first fact that extended it.
+/// Proves that facts of an outdated writer, duplicates, losers of a race, facts with a forged id and malformed bytes are dropped, and that
+/// the chain continues after the first fact that extended it.
 #[tokio::test]
-async fn what_does_not_chain_is_dropped() {
+async fn facts_that_do_not_chain_are_dropped() {
     let mut engine = Engine::new().await;
-    let first = engine.fact("cpsc/1", &Head::default(), &said("one"));
-    let winner = engine.fact("cpsc/1", &first.head(), &said("two"));
-    let loser = engine.fact("cpsc/1", &first.head(), &said("other"));
-    let mut forged = engine.fact("cpsc/1", &winner.head(), &said("three"));
+    let first = engine.fact("cpsc/1", &Head::default(), &content("one"));
+    let winner = engine.fact("cpsc/1", &first.head(), &content("two"));
+    let loser = engine.fact("cpsc/1", &first.head(), &content("other"));
+    let mut forged = engine.fact("cpsc/1", &winner.head(), &content("three"));
     forged.id = Hash32::of(b"anything");
-    let zombie = engine.fact("cpsc/1", &Head::default(), &said("late"));
-    let last = engine.fact("cpsc/1", &winner.head(), &said("three"));
-    let offsets = engine.append(&[first.clone(), winner.clone(), loser, first, forged, zombie, last.clone()]).await;
+    let outdated = engine.fact("cpsc/1", &Head::default(), &content("late"));
+    let last = engine.fact("cpsc/1", &winner.head(), &content("three"));
+    let offsets = engine.append(&[first.clone(), winner.clone(), loser, first, forged, outdated, last.clone()]).await;
     let partition = RECALLS.partition_of(b"cpsc/1");
     engine.catch_up().await;
     let end = engine.log.end(&RECALLS, partition).await.unwrap();
     let dropped = view_store::engine::dropped(&*engine.engine, &RECALLS, partition, LogOffset(0), end).await.unwrap();
-    assert_eq!(dropped, [offsets[2].0, offsets[3].0, offsets[4].0, offsets[5].0]);
+    assert_eq!(dropped, [offsets[2], offsets[3], offsets[4], offsets[5]]);
     assert_eq!(engine.head("cpsc/1").await, last.head());
     assert_eq!(engine.record("CPSC:1").await.unwrap().title, "three");
-    // One new record and two changes of it: nothing was shown twice.
+    // One new record and two changes of it: no fact was applied twice.
     assert_eq!(engine.decider.checkpoint().seq, 3);
 }
 
-/// Proves that a service passes a run's end only after the facts it covers in every partition, and then says so once.
+/// Proves that a service passes the end of a run only after the facts that it covers in every partition, and then publishes it once.
 #[tokio::test]
 async fn a_runs_end_waits_for_its_facts() {
     let mut engine = Engine::new().await;
@@ -57,36 +57,38 @@ async fn a_runs_end_waits_for_its_facts() {
     let finished = engine.run_finished(ends);
     engine.append(&[finished]).await;
     engine.catch_up().await;
-    assert_eq!(engine.decider.checkpoint().seq, 0, "the run's facts are not there yet");
+    assert_eq!(engine.decider.checkpoint().seq, 0, "the facts of the run are missing");
     let key = (0..).map(|i| format!("cpsc/{i}")).find(|key| RECALLS.partition_of(key.as_bytes()) as usize == other).unwrap();
-    engine.say(&[(key, said("covered"))]).await;
+    engine.append_and_decide(&[(key, content("covered"))]).await;
     assert_eq!(engine.decider.checkpoint().seq, 2, "the fact, then the run's end");
     engine.catch_up().await;
     assert_eq!(engine.decider.checkpoint().seq, 2);
 }
 
-/// Proves that heads are the same, and the same facts dropped, when the process dies in the middle of a commit on a store that writes
-/// rows before the checkpoint: wherever it is cut, folding the same facts again changes nothing.
+/// Proves that heads and dropped facts are the same when the process dies during a commit on a store that writes rows before the
+/// checkpoint: wherever it is interrupted, indexing the same facts again changes nothing.
 #[tokio::test]
-async fn a_commit_cut_before_its_checkpoint_is_folded_again() {
+async fn facts_of_an_interrupted_commit_are_indexed_again() {
     let mut cut = 0;
     loop {
         let mut engine = Engine::new().await;
-        let one = engine.fact("cpsc/1", &Head::default(), &said("one"));
-        let two = engine.fact("cpsc/1", &one.head(), &said("two"));
-        let rival = engine.fact("cpsc/1", &one.head(), &said("rival"));
-        let other = engine.fact("cpsc/2", &Head::default(), &said("other"));
+        let one = engine.fact("cpsc/1", &Head::default(), &content("one"));
+        let two = engine.fact("cpsc/1", &one.head(), &content("two"));
+        let second_decider = engine.fact("cpsc/1", &one.head(), &content("second_decider"));
+        let other = engine.fact("cpsc/2", &Head::default(), &content("other"));
         let run = engine.run_finished(Vec::new());
-        let offsets = engine.append(&[one, two.clone(), rival, other.clone(), run]).await;
+        let offsets = engine.append(&[one, two.clone(), second_decider, other.clone(), run]).await;
         let rows_left = Arc::new(AtomicUsize::new(cut));
-        let cutting =
-            Heads::new(Arc::clone(&engine.log), Arc::new(Cut { view: Arc::clone(&engine.engine), rows_left: Arc::clone(&rows_left) }));
+        let cutting = Heads::new(
+            Arc::clone(&engine.log),
+            Arc::new(InterruptedView { view: Arc::clone(&engine.engine), rows_left: Arc::clone(&rows_left) }),
+        );
         assert!(cutting.catch_up().await.is_err());
         engine.heads.catch_up().await.unwrap();
         let partition = RECALLS.partition_of(b"cpsc/1");
         let end = engine.log.end(&RECALLS, partition).await.unwrap();
         let dropped = view_store::engine::dropped(&*engine.engine, &RECALLS, partition, LogOffset(0), end).await.unwrap();
-        assert_eq!(dropped, [offsets[2].0], "cut after {cut} rows");
+        assert_eq!(dropped, [offsets[2]], "cut after {cut} rows");
         assert_eq!((engine.head("cpsc/1").await, engine.head("cpsc/2").await), (two.head(), other.head()), "cut after {cut} rows");
         let row = engine.engine.get(&RUNS, &key!["test"]).await.unwrap().unwrap();
         assert_eq!(serde_json::from_slice::<RunRow>(&row).unwrap().finished, 1, "cut after {cut} rows");
@@ -95,17 +97,17 @@ async fn a_commit_cut_before_its_checkpoint_is_folded_again() {
         }
         cut += 1;
     }
-    assert!(cut >= 5, "every row was the last once");
+    assert!(cut >= 5, "the commit was interrupted after each row");
 }
 
-/// A view whose process dies at its first commit, after so many rows.
-struct Cut {
+/// A view whose process dies at its first commit, after a number of rows.
+struct InterruptedView {
     view: Arc<dyn View>,
     rows_left: Arc<AtomicUsize>,
 }
 
 #[async_trait]
-impl View for Cut {
+impl View for InterruptedView {
     fn def(&self) -> &'static ViewDef {
         self.view.def()
     }

@@ -1,4 +1,4 @@
-//! How far the views are behind, in events and in time.
+//! The lag of views, in records and in time.
 
 use std::sync::Arc;
 
@@ -9,35 +9,36 @@ use projector::metrics;
 use schemas::position::LogOffset;
 use schemas::topics::Topic;
 
-use crate::harness::{Engine, Said, clock, recall};
+use crate::harness::{Content, Engine, clock, recall};
 
 async fn of(engine: &Engine, view: &str) -> Lag {
-    let lags = lag::of(&engine.parts()).await.unwrap();
+    let lags = lag::measure(&engine.parts()).await.unwrap();
     lags.into_iter().find(|lag| lag.view == view).unwrap()
 }
 
-/// Proves that each view lags by what it has not passed, from the time at which the oldest of that was appended, and by nothing once it has.
+/// Proves that each view lags by the records that it has not passed, since the oldest of them was appended, and not at all once it has
+/// passed them.
 #[tokio::test]
-async fn what_is_not_passed() {
+async fn lag_counts_records_not_passed() {
     let mut engine = Engine::new().await;
     assert_eq!(of(&engine, "recalls").await, Lag { view: "recalls", events: 0, seconds: 0 });
-    let said: Vec<_> = (0..3)
-        .map(|n| (format!("cpsc/{n}"), Said::Observed(recall("cpsc", "CPSC", &n.to_string(), "Title", "Brand", "2026-01-01"))))
+    let content: Vec<_> = (0..3)
+        .map(|n| (format!("cpsc/{n}"), Content::Observed(recall("cpsc", "CPSC", &n.to_string(), "Title", "Brand", "2026-01-01"))))
         .collect();
-    // The records of this harness are appended at the first moment of 1970.
+    // The records of this harness have the append time 0.
     let seconds = u64::try_from(clock().now_ms() / 1_000).unwrap();
-    engine.say_without_deciding(&said).await;
-    assert_eq!(of(&engine, "engine").await, Lag { view: "engine", events: 0, seconds: 0 }, "its heads are kept");
+    engine.append_chained(&content).await;
+    assert_eq!(of(&engine, "engine").await, Lag { view: "engine", events: 0, seconds: 0 }, "the heads are indexed");
     assert_eq!(of(&engine, "recalls").await, Lag { view: "recalls", events: 3, seconds });
     engine.catch_up().await;
     assert_eq!(of(&engine, "recalls").await, Lag { view: "recalls", events: 0, seconds: 0 });
 }
 
-/// Proves that what does not chain is no lag once it is passed.
+/// Proves that records that do not extend a chain are no lag once they are passed.
 #[tokio::test]
-async fn repeats_are_no_lag() {
+async fn duplicates_are_no_lag() {
     let mut engine = Engine::new().await;
-    let fact = engine.fact("cpsc/1", &Default::default(), &Said::Observed(recall("cpsc", "CPSC", "1", "Title", "Brand", "2026-01-01")));
+    let fact = engine.fact("cpsc/1", &Default::default(), &Content::Observed(recall("cpsc", "CPSC", "1", "Title", "Brand", "2026-01-01")));
     engine.append(&[fact.clone(), fact]).await;
     assert_eq!(of(&engine, "engine").await.events, 2);
     engine.catch_up().await;
@@ -46,7 +47,7 @@ async fn repeats_are_no_lag() {
     }
 }
 
-/// A log whose broker is gone.
+/// A log whose broker is unreachable.
 struct Gone;
 
 fn gone<T>() -> Result<T, Error> {
@@ -76,19 +77,20 @@ impl EventLog for Gone {
     }
 }
 
-/// What a gauge shows now, by the value of its label (empty for none).
+/// Returns the current value of a gauge, by the value of its label (empty for none).
 fn shown(name: &str, label: &str) -> Option<f64> {
     let family = prometheus::gather().into_iter().find(|family| family.name() == name)?;
     let metric = family.get_metric().iter().find(|metric| metric.get_label().first().map_or("", |pair| pair.value()) == label)?;
     Some(metric.get_gauge().get_value())
 }
 
-/// Proves that a sample shows lag, that a log which does not answer is down while the store is up, and that both are up again afterwards.
+/// Proves that a sample records the lag, that a log which does not answer is down while the store is up, and that both are up again
+/// afterwards.
 #[tokio::test]
-async fn a_log_that_is_gone_is_down() {
+async fn an_unreachable_log_is_down() {
     let mut engine = Engine::new().await;
-    let said = Said::Observed(recall("cpsc", "CPSC", "1", "Title", "Brand", "2026-01-01"));
-    engine.say_without_deciding(&[("cpsc/1".to_owned(), said)]).await;
+    let content = Content::Observed(recall("cpsc", "CPSC", "1", "Title", "Brand", "2026-01-01"));
+    engine.append_chained(&[("cpsc/1".to_owned(), content)]).await;
     let (parts, mut without) = (engine.parts(), engine.parts());
     without.log = Arc::new(Gone);
     metrics::sample(&without).await;

@@ -1,6 +1,6 @@
-//! The projector on the embedded log, and on the embedded store or a real CQL node: which facts are there, what they mean, whatever the order and whoever interferes.
+//! Tests of the projector on the embedded log, and on the embedded store or a real CQL node.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot continue fails")]
 
 mod cql;
 mod harness;

@@ -1,16 +1,16 @@
-//! One record per real-world recall, whatever the order of arrival.
+//! One record per recall, whatever the order of arrival.
 
 use schemas::facts::recalls::RecallFact;
 
-use crate::harness::{Engine, Said, recall};
+use crate::harness::{Content, Engine, recall};
 
-fn observed(key: &str, fact: RecallFact) -> (String, Said) {
-    (key.to_owned(), Said::Observed(fact))
+fn observed(key: &str, fact: RecallFact) -> (String, Content) {
+    (key.to_owned(), Content::Observed(fact))
 }
 
-/// A small world: two streams of one agency, two languages, agencies' duplicates, a pair that only looks like one, a renumbered
-/// record, an edit that takes a pair apart, a withdrawal.
-pub(crate) fn world() -> Vec<(String, Said)> {
+/// A small set of facts: two streams of one agency, two languages, agencies' duplicates, a pair that only looks like one, a renumbered
+/// record, an edit that separates a pair, a withdrawal.
+pub(crate) fn sample_facts() -> Vec<(String, Content)> {
     let mut spanish = recall("fsis", "USDA", "018-2026", "Carne", "Acme Foods", "2026-03-02");
     spanish.lang = "es".into();
     let mut flat = recall("nhtsa.flat", "NHTSA", "26V400000", "ACME: BRAKES", "ACME", "2026-02-01");
@@ -21,32 +21,32 @@ pub(crate) fn world() -> Vec<(String, Said)> {
         observed("fsis/018-2026/es", spanish),
         observed("nhtsa.socrata/26V400000", recall("nhtsa.socrata", "NHTSA", "26V400000", "Acme: Brakes may fail", "Acme", "2026-02-01")),
         observed("nhtsa.flat/26V400000", flat),
-        // Two of one agency on one day: nothing says which of them the other agency means.
+        // Two of one agency on one day: nothing determines which of them the other agency means.
         observed("openfda.food/F-2", recall("openfda.food", "FDA", "F-2", "Same Title", "Same", "2026-04-01")),
         observed("openfda.food/F-3", recall("openfda.food", "FDA", "F-3", "Same Title", "Same", "2026-04-01")),
         observed("fsis/020-2026/en", recall("fsis", "USDA", "020-2026", "Same Title", "Same", "2026-04-01")),
         // The same likeness, but too far apart in time.
         observed("cpsc/7", recall("cpsc", "CPSC", "7", "Seat", "Sitz", "2026-05-01")),
         observed("nhtsa.socrata/26C100000", recall("nhtsa.socrata", "NHTSA", "26C100000", "Seat", "Sitz", "2026-05-20")),
-        // Numbered later.
+        // Renumbered later.
         observed("openfda.food/EVT-9-ab", recall("openfda.food", "FDA", "EVT-9-ab", "Firm: Ice", "Firm", "2026-06-01")),
         observed("openfda.food/H-9", recall("openfda.food", "FDA", "H-9", "Firm: Ice", "Firm", "2026-06-01")),
-        ("openfda.food/EVT-9-ab".to_owned(), Said::Superseded("openfda.food/H-9".to_owned())),
-        // A pair that an edit takes apart.
+        ("openfda.food/EVT-9-ab".to_owned(), Content::Superseded("openfda.food/H-9".to_owned())),
+        // A pair that an edit separates.
         observed("openfda.food/F-4", recall("openfda.food", "FDA", "F-4", "Pair", "Paar", "2026-07-01")),
         observed("fsis/030-2026/en", recall("fsis", "USDA", "030-2026", "Pair", "Paar", "2026-07-02")),
         observed("openfda.food/F-4", recall("openfda.food", "FDA", "F-4", "Another title", "Paar", "2026-07-01")),
-        // Gone.
+        // Withdrawn.
         observed("fsis/040-2026/en", recall("fsis", "USDA", "040-2026", "Gone", "Weg", "2026-08-01")),
-        ("fsis/040-2026/en".to_owned(), Said::Withdrawn),
+        ("fsis/040-2026/en".to_owned(), Content::Withdrawn),
         // A merged pair, one of which is withdrawn.
         observed("openfda.food/F-5", recall("openfda.food", "FDA", "F-5", "Half", "Halb", "2026-09-01")),
         observed("fsis/050-2026/en", recall("fsis", "USDA", "050-2026", "Half", "Halb", "2026-09-01")),
-        ("fsis/050-2026/en".to_owned(), Said::Withdrawn),
+        ("fsis/050-2026/en".to_owned(), Content::Withdrawn),
         // A record that gets its number later, under the same key.
         observed("cpsc/10854", recall("cpsc", "CPSC", "10854", "Numbered later", "Acme", "2026-10-01")),
         observed("cpsc/10854", recall("cpsc", "CPSC", "26606", "Numbered later", "Acme", "2026-10-01")),
-        // Five alike in a chain of weeks: too many to be one, whichever comes first.
+        // Five with the same likeness in a chain of weeks: too many to be merged, whichever comes first.
         observed("cpsc/80", recall("cpsc", "CPSC", "80", "Chain", "Kette", "2026-01-01")),
         observed("openfda.food/F-6", recall("openfda.food", "FDA", "F-6", "Chain", "Kette", "2026-01-07")),
         observed("fsis/060-2026/en", recall("fsis", "USDA", "060-2026", "Chain", "Kette", "2026-01-13")),
@@ -55,21 +55,21 @@ pub(crate) fn world() -> Vec<(String, Said)> {
     ]
 }
 
-struct Chance(u64);
+struct Random(u64);
 
-impl Chance {
+impl Random {
     fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % n
     }
 }
 
-/// A random order in which each key's own facts keep theirs.
-fn shuffled(world: &[(String, Said)], chance: &mut Chance) -> Vec<(String, Said)> {
-    let mut left: Vec<(String, Said)> = world.to_vec();
+/// Returns a random order in which each key's own facts keep their order.
+fn shuffled(world: &[(String, Content)], random: &mut Random) -> Vec<(String, Content)> {
+    let mut left: Vec<(String, Content)> = world.to_vec();
     let mut out = Vec::new();
     while !left.is_empty() {
-        let at = chance.below(left.len());
+        let at = random.below(left.len());
         let key = left[at].0.clone();
         let first = left.iter().position(|(other, _)| *other == key).unwrap();
         out.push(left.remove(first));
@@ -77,11 +77,11 @@ fn shuffled(world: &[(String, Said)], chance: &mut Chance) -> Vec<(String, Said)
     out
 }
 
-/// Proves what the merged records of that world are.
+/// Proves the contents of the merged records.
 #[tokio::test]
 async fn one_record_per_recall() {
     let mut engine = Engine::new().await;
-    engine.say(&world()).await;
+    engine.append_and_decide(&sample_facts()).await;
     let soup = engine.record("FDA:F-1").await.unwrap();
     assert_eq!(soup.agencies, ["FDA", "USDA"]);
     assert_eq!(soup.urls, ["https://example.org/openfda.food/F-1", "https://example.org/fsis/018-2026"]);
@@ -107,23 +107,23 @@ async fn one_record_per_recall() {
         assert!(record.is_listed() && record.agencies.len() == 1, "{alone}: {record:?}");
     }
     assert!(engine.record("FDA:EVT-9-ab").await.is_none_or(|record| record.merged_into == "FDA:H-9"));
-    // A number that turned out to be another one is no recall of its own any more.
+    // A record whose number was replaced is not a record of its own any more.
     assert_eq!(engine.record("CPSC:10854").await.unwrap().merged_into, "CPSC:26606");
     assert!(engine.record("USDA:040-2026").await.is_none_or(|record| record.withdrawn));
 }
 
-/// Proves that the records in the end are the same, whatever the order of arrival and however it is cut into batches.
+/// Proves that the final records do not depend on the order of arrival or on how it is split into batches.
 #[tokio::test]
 async fn order_does_not_matter() {
-    let world = world();
-    let mut chance = Chance(20_261_120);
+    let world = sample_facts();
+    let mut random = Random(20_261_120);
     let mut expected = None;
     for round in 0..8 {
         let mut engine = Engine::new().await;
-        let mut left = shuffled(&world, &mut chance);
+        let mut left = shuffled(&world, &mut random);
         while !left.is_empty() {
-            let rest = left.split_off((1 + chance.below(6)).min(left.len()));
-            engine.say(&left).await;
+            let rest = left.split_off((1 + random.below(6)).min(left.len()));
+            engine.append_and_decide(&left).await;
             left = rest;
         }
         let digest = engine.digest().await;

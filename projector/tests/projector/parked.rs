@@ -1,4 +1,4 @@
-//! Parked inputs that can be decided after all: taken again once, whatever is cut and whoever looks on.
+//! Parked inputs that can be decided after a fix are decided exactly once, also with crashes and concurrent deciders.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,17 +18,17 @@ use schemas::tables::{Key, Table, ViewDef, Write};
 use schemas::topics::{CHANGES_RECALLS, Topic};
 use schemas::views::recalls::{FEED, Note, Recall};
 
-use crate::harness::{Engine, Said, clock, recall};
+use crate::harness::{Content, Engine, clock, recall};
 
-/// Recalls, by a rule that is at a loss for some records until it is mended.
-struct Mended;
+/// The recalls service with a rule that cannot decide some records until it is fixed.
+struct FixedRecalls;
 
 static IS_MENDED: AtomicBool = AtomicBool::new(false);
 
-/// The title that it is at a loss for.
-const STRANGE: &str = "Strange";
+/// The title that the rule cannot decide.
+const UNDECIDABLE: &str = "Strange";
 
-impl Service for Mended {
+impl Service for FixedRecalls {
     type Fact = RecallFact;
     type Record = Recall;
     type Note = Note;
@@ -51,7 +51,7 @@ impl Service for Mended {
     }
 
     fn decide(rows: &mut Rows, fact: &Fact<RecallFact>) -> Result<Vec<Draft<Recall, Note>>, Undecided> {
-        let is_strange = fact.data.as_ref().is_some_and(|data| data.title == STRANGE);
+        let is_strange = fact.data.as_ref().is_some_and(|data| data.title == UNDECIDABLE);
         if is_strange && !IS_MENDED.load(Ordering::Relaxed) {
             return Err(Undecided::Poison("strange".to_owned()));
         }
@@ -79,8 +79,8 @@ impl Service for Mended {
     }
 }
 
-async fn decider(engine: &Engine) -> Decider<Mended> {
-    let view = engine.store.live(Mended::VIEW).await.unwrap();
+async fn decider(engine: &Engine) -> Decider<FixedRecalls> {
+    let view = engine.store.live(FixedRecalls::VIEW).await.unwrap();
     Decider::open(Arc::clone(&engine.log), Arc::clone(&engine.engine), view, clock()).await.unwrap()
 }
 
@@ -88,47 +88,47 @@ async fn changes(engine: &Engine) -> Vec<Stored> {
     engine.log.read(&CHANGES_RECALLS, 0, LogOffset(0), 1_000, usize::MAX).await.unwrap()
 }
 
-/// All that readers and digests see.
-async fn seen(engine: &Engine, decider: &Decider<Mended>) -> (String, String) {
+/// Returns everything that readers and digests see.
+async fn seen(engine: &Engine, decider: &Decider<FixedRecalls>) -> (String, String) {
     let upto = Seq(decider.checkpoint().seq);
     let page = view_store::feed::read_page(&**decider.view(), &FEED, Seq(0), upto, 1_000).await.unwrap();
     let feed = page.parts.iter().map(|part| String::from_utf8_lossy(part).into_owned()).collect();
-    let live = engine.store.live(Mended::VIEW).await.unwrap();
-    (feed, rebuild::digest::<Mended>(&*live, true, None).await.unwrap().to_string())
+    let live = engine.store.live(FixedRecalls::VIEW).await.unwrap();
+    (feed, rebuild::digest::<FixedRecalls>(&*live, true, None).await.unwrap().to_string())
 }
 
-fn said(stream: &str, agency: &str, number: &str, title: &str) -> (String, Said) {
-    (format!("{stream}/{number}"), Said::Observed(recall(stream, agency, number, title, "Paar", "2026-07-01")))
+fn content(stream: &str, agency: &str, number: &str, title: &str) -> (String, Content) {
+    (format!("{stream}/{number}"), Content::Observed(recall(stream, agency, number, title, "Paar", "2026-07-01")))
 }
 
-/// Proves that a group of changes by which a parked input was taken again is ended wherever a crash cut it, to the same bytes as
-/// without; and that a decider which looked on knows that the key is free.
+/// Proves that a group of changes from retrying a parked input is completed wherever a crash interrupted it, with the same bytes as without
+/// a crash; and that another decider notices that the key is no longer parked.
 #[tokio::test]
-async fn taking_again_survives_a_cut() {
-    // A pair of agencies' duplicates that the strange edit takes apart: one fact, several changes.
-    let first = [said("openfda.food", "FDA", "F-4", "Pair"), said("fsis", "USDA", "030", "Pair")];
-    let edit = [said("openfda.food", "FDA", "F-4", STRANGE)];
-    let after = [said("openfda.food", "FDA", "F-4", "Plain")];
+async fn retries_survive_a_crash() {
+    // A pair of agencies' duplicates that the undecidable edit separates: one fact, several changes.
+    let first = [content("openfda.food", "FDA", "F-4", "Pair"), content("fsis", "USDA", "030", "Pair")];
+    let edit = [content("openfda.food", "FDA", "F-4", UNDECIDABLE)];
+    let after = [content("openfda.food", "FDA", "F-4", "Plain")];
 
     IS_MENDED.store(false, Ordering::Relaxed);
     let mut whole = Engine::new().await;
     let (mut taking, mut looking) = (decider(&whole).await, decider(&whole).await);
     for facts in [&first[..], &edit] {
-        whole.say_without_deciding(facts).await;
+        whole.append_chained(facts).await;
         taking.catch_up().await.unwrap();
         looking.catch_up().await.unwrap();
     }
     assert_eq!((taking.parked_keys(), looking.parked_keys()), (1, 1));
     let before = changes(&whole).await.len();
     IS_MENDED.store(true, Ordering::Relaxed);
-    assert_eq!(taking.take_parked().await.unwrap(), 1);
+    assert_eq!(taking.retry_parked().await.unwrap(), 1);
     let all = changes(&whole).await;
     assert!(all.len() - before >= 3, "the edit must make a group");
     let wanted = seen(&whole, &taking).await;
 
     looking.catch_up().await.unwrap();
     assert_eq!(looking.parked_keys(), 0);
-    whole.say_without_deciding(&after).await;
+    whole.append_chained(&after).await;
     looking.catch_up().await.unwrap();
     assert_eq!(looking.parked_keys(), 0, "a later fact of the key is decided");
 
@@ -137,7 +137,7 @@ async fn taking_again_survives_a_cut() {
         let mut cut = Engine::new().await;
         let mut dying = decider(&cut).await;
         for facts in [&first[..], &edit] {
-            cut.say_without_deciding(facts).await;
+            cut.append_chained(facts).await;
             dying.catch_up().await.unwrap();
         }
         IS_MENDED.store(true, Ordering::Relaxed);

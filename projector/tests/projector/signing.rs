@@ -1,4 +1,4 @@
-//! What asks before receipts are signed: once a batch, and obeyed by that batch.
+//! The signing check: called once before a batch, which obeys its result.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,23 +17,23 @@ use schemas::views::receipts::{ISSUE, KEY, ReceiptCommand, TABLES};
 
 use crate::harness::{Engine, clock};
 
-/// Counts how often it is asked, and refuses once it is told to.
-struct Counting {
+/// Counts its calls, and refuses while `is_refusing` is set.
+struct CountingCheck {
     keys: Arc<SigningKeys>,
-    asked: AtomicUsize,
+    calls: AtomicUsize,
     is_refusing: AtomicBool,
 }
 
 #[async_trait]
-impl SigningCheck for Counting {
+impl SigningCheck for CountingCheck {
     async fn check(&self) {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let refusal = self.is_refusing.load(Ordering::Relaxed).then(|| Refusal::Wait("another copy has signed further".to_owned()));
         self.keys.set_refusal(refusal);
     }
 }
 
-async fn ask(engine: &Engine, commands: &[(String, ReceiptCommand)]) {
+async fn append_commands(engine: &Engine, commands: &[(String, ReceiptCommand)]) {
     let mut encoder = Encoder::new(RECEIPTS.name).unwrap();
     let append = |(key, command): &(String, ReceiptCommand)| {
         let content_hash = content_hash(FactKind::Observed, &command.canonical());
@@ -67,34 +67,34 @@ fn issues(first: usize, count: usize) -> Vec<(String, ReceiptCommand)> {
     (first..first + count).map(|number| (format!("r{number}"), issue.clone())).collect()
 }
 
-/// Proves that a batch of requests is asked for once, however many receipts it makes, that one without requests is not, and that a batch signs nothing if
-/// it is refused then, and is signed once it no longer is.
+/// Proves that the check is called once for a batch of requests, however many receipts it creates, and not for a batch without requests; and that a
+/// refused batch signs nothing until the refusal ends.
 #[tokio::test]
-async fn a_batch_is_asked_for_once() {
+async fn the_check_is_called_once_for_a_batch() {
     let engine = Engine::new().await;
     let keys = Arc::new(SigningKeys::default());
     let public_key = keys.add(&[7; 32]);
-    let counting = Arc::new(Counting { keys: Arc::clone(&keys), asked: AtomicUsize::new(0), is_refusing: AtomicBool::new(false) });
+    let check = Arc::new(CountingCheck { keys: Arc::clone(&keys), calls: AtomicUsize::new(0), is_refusing: AtomicBool::new(false) });
     let view = engine.store.live(TABLES.view).await.unwrap();
     let decider: Decider<Receipts> = Decider::open(Arc::clone(&engine.log), Arc::clone(&engine.engine), view, clock()).await.unwrap();
-    let mut decider = decider.with_signing(keys, Some(Arc::clone(&counting) as Arc<dyn SigningCheck>));
-    let asked = || counting.asked.load(Ordering::Relaxed);
+    let mut decider = decider.with_signing(keys, Some(Arc::clone(&check) as Arc<dyn SigningCheck>));
+    let calls = || check.calls.load(Ordering::Relaxed);
 
-    ask(&engine, &[("key".to_owned(), ReceiptCommand { verb: KEY.to_owned(), public_key, ..ReceiptCommand::default() })]).await;
+    append_commands(&engine, &[("key".to_owned(), ReceiptCommand { verb: KEY.to_owned(), public_key, ..ReceiptCommand::default() })]).await;
     decider.catch_up().await.unwrap();
-    assert_eq!(asked(), 0, "nothing is signed for a key");
-    ask(&engine, &issues(0, 100)).await;
+    assert_eq!(calls(), 0, "naming a key signs nothing");
+    append_commands(&engine, &issues(0, 100)).await;
     decider.catch_up().await.unwrap();
     let signed = decider.checkpoint().seq;
-    assert_eq!(asked(), 1);
+    assert_eq!(calls(), 1);
 
-    counting.is_refusing.store(true, Ordering::Relaxed);
-    ask(&engine, &issues(100, 3)).await;
+    check.is_refusing.store(true, Ordering::Relaxed);
+    append_commands(&engine, &issues(100, 3)).await;
     let refused = decider.catch_up().await.unwrap_err();
     assert!(refused.to_string().contains("another copy has signed further"), "{refused}");
-    assert_eq!((decider.checkpoint().seq, asked()), (signed, 2));
-    counting.is_refusing.store(false, Ordering::Relaxed);
+    assert_eq!((decider.checkpoint().seq, calls()), (signed, 2));
+    check.is_refusing.store(false, Ordering::Relaxed);
     decider.catch_up().await.unwrap();
     assert!(decider.checkpoint().seq > signed);
-    assert_eq!(asked(), 3);
+    assert_eq!(calls(), 3);
 }

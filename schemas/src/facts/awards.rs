@@ -1,96 +1,97 @@
-//! A federal contract award, or one action on it, as the spending site published it through one stream.
+//! A federal contract award, or one action on it, as the spending site published it in one stream.
 //!
-//! An **award** is a contract, an order under one, or a vehicle for orders (IDV). An **action** is its base or one modification. Both go by
-//! the award's own lasting id; what belongs together is put together by who reads the facts.
+//! An **award** is a contract, an order under one, or a vehicle for orders (IDV). An **action** is its base award or one modification. Both
+//! carry the award's permanent id; the awards service joins them.
 
 use serde::{Deserialize, Serialize};
 
 use super::canonical::Canonical;
 
-/// What a fact of this kind speaks of: [`AwardFact::kind`].
+/// The values of [`AwardFact::kind`].
 pub mod kind {
-    /// The award as a whole, as it stands.
+    /// The award as a whole, in its current state.
     pub const AWARD: &str = "award";
-    /// One action on it: the base award or a modification.
+    /// One action on the award: the base award or a modification.
     pub const ACTION: &str = "action";
 }
 
-/// An award, or one action on it, as published through one stream. Texts are trimmed, white space collapsed, entities and tags resolved; `""`
-/// and empty lists stand for unknown. Dates are `YYYY-MM-DD` as the agency reported them: they may lie in the future, before the
-/// start or in 2099. Amounts are US cents, `None` for unknown; zero and negative ones are ordinary.
+/// An award, or one action on it, as published in one stream. Texts are trimmed, white space collapsed, entities and tags resolved; `""`
+/// and empty lists mean unknown. Dates are `YYYY-MM-DD` as the agency reported them: they may lie in the future, before the start or in
+/// 2099. Amounts are US cents, `None` if unknown; zero and negative amounts are ordinary.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AwardFact {
-    /// Which stream: `usaspending.transactions`, `usaspending.awards`, `usaspending.details`.
+    /// The stream: `usaspending.transactions`, `usaspending.awards`, `usaspending.details`.
     #[serde(rename = "door")]
     pub stream: String,
     /// `award` or `action`, see [`kind`].
     pub kind: String,
-    /// The award's lasting id: `CONT_AWD_{PIID}_{agency}_{parent PIID}_{parent agency}` or `CONT_IDV_{PIID}_{agency}`. The award's identity.
+    /// The award's permanent id: `CONT_AWD_{PIID}_{agency}_{parent PIID}_{parent agency}` or `CONT_IDV_{PIID}_{agency}`. It identifies the
+    /// award.
     pub award_id: String,
-    /// The agency's own number, which repeats across agencies (order `0148`).
+    /// The agency's own number (PIID), which repeats across agencies (order `0148`).
     pub piid: String,
-    /// Code of the agency that gave the number, four characters (`8000`).
+    /// Code of the agency that assigned that number, four characters (`8000`).
     pub agency_code: String,
-    /// Number of the vehicle it was ordered under.
+    /// PIID of the vehicle under which it was ordered.
     pub parent_piid: String,
     /// Code of the agency of that vehicle.
     pub parent_agency_code: String,
-    /// The upstream's words for its type (`DELIVERY ORDER`).
+    /// The award type as the upstream words it (`DELIVERY ORDER`).
     pub award_type: String,
-    /// The same as a code (`C`, `IDV_B_B`), where the stream gives one.
+    /// The award type as a code (`C`, `IDV_B_B`), where the stream gives one.
     pub award_type_code: String,
-    /// What is bought; at most 2,000 characters. Of an action: what it does.
+    /// What is bought; at most 2,000 characters. For an action: what the action does.
     pub description: String,
 
     /// Legal name of the recipient.
     pub recipient: String,
-    /// Its unique entity id, twelve characters.
+    /// Unique entity id of the recipient, twelve characters.
     pub recipient_uei: String,
     /// The site's id of the recipient; ends with `-C` (child), `-P` (parent) or `-R` (no parent known).
     pub recipient_id: String,
-    /// Legal name of its parent.
+    /// Legal name of the recipient's parent.
     pub parent_recipient: String,
-    /// Unique entity id of its parent.
+    /// Unique entity id of the recipient's parent.
     pub parent_recipient_uei: String,
-    /// What kinds of business it is (`Small Business`), sorted.
+    /// The recipient's business categories (`Small Business`), sorted.
     pub business_categories: Vec<String>,
-    /// Where it is: city.
+    /// City of the recipient.
     pub recipient_city: String,
-    /// Two-letter state.
+    /// State of the recipient, two letters.
     pub recipient_state: String,
-    /// Three-letter country.
+    /// Country of the recipient, three letters.
     pub recipient_country: String,
 
     /// Name of the awarding department or agency, the upper tier.
     pub agency: String,
-    /// Its code, three digits.
+    /// Code of the awarding department, three digits.
     pub toptier_code: String,
     /// Name of the awarding agency within it, the lower tier.
     pub sub_agency: String,
-    /// Its code, four characters.
+    /// Code of the awarding agency, four characters.
     pub sub_agency_code: String,
     /// The awarding office.
     pub office: String,
-    /// Name of the department whose money it is.
+    /// Name of the department that funds the award.
     pub funding_agency: String,
-    /// Name of the agency within it.
+    /// Name of the funding agency within that department.
     pub funding_sub_agency: String,
 
-    /// Industry code of the latest action (or of this one), two to six digits; leading zeros stand.
+    /// Industry code (NAICS) of the latest action, or of this one, two to six digits; leading zeros are kept.
     pub naics: String,
-    /// Its words.
+    /// Description of the industry code.
     pub naics_description: String,
-    /// Product or service code; begins with a letter for services.
+    /// Product or service code (PSC); begins with a letter for services.
     pub psc: String,
-    /// Its words.
+    /// Description of the product or service code.
     pub psc_description: String,
 
-    /// Obligated in total.
+    /// The total obligated amount.
     pub amount_cents: Option<i64>,
-    /// Paid out in total.
+    /// The total amount paid out.
     pub outlays_cents: Option<i64>,
-    /// Value of base and exercised options.
+    /// Value of the base and the exercised options.
     pub exercised_cents: Option<i64>,
     /// Value with all options: the ceiling.
     pub ceiling_cents: Option<i64>,
@@ -103,42 +104,42 @@ pub struct AwardFact {
     pub end: String,
     /// Last day if all options are used.
     pub potential_end: String,
-    /// Day on which the agency last touched the action with the newest date. Not part of what is compared: it moves alone.
+    /// Day on which the agency last edited the newest action. It is not compared, because it changes on its own.
     pub last_modified: String,
 
-    /// Where the work is done, which may be where the buying office is: city.
+    /// City where the work is done, which may be that of the buying office.
     pub place_city: String,
-    /// County.
+    /// County where the work is done.
     pub place_county: String,
-    /// Two-letter state.
+    /// State where the work is done, two letters.
     pub place_state: String,
-    /// Zip code, five digits.
+    /// Zip code where the work is done, five digits.
     pub place_zip: String,
-    /// Three-letter country.
+    /// Country where the work is done, three letters.
     pub place_country: String,
 
-    /// How far it was competed: a code, `A` full and open.
+    /// The extent of competition: a code, `A` for full and open.
     pub extent_competed: String,
-    /// How many offers came, as the upstream words it.
+    /// The number of offers received, as the upstream words it.
     pub offers: String,
-    /// Whom it was set aside for: a code, `NONE`.
+    /// The type of set-aside: a code, `NONE`.
     pub set_aside: String,
     /// Number of the solicitation.
     pub solicitation: String,
-    /// How it is priced: a code, `J` firm fixed price.
+    /// The pricing type: a code, `J` for firm fixed price.
     pub pricing: String,
-    /// Of a vehicle: `SINGLE AWARD` or `MULTIPLE AWARD`.
+    /// For a vehicle: `SINGLE AWARD` or `MULTIPLE AWARD`.
     pub holders: String,
 
-    /// Number of the action: `0` for the base, then `P00001` … With the award's id (and `action_number`) its identity.
+    /// Number of the action: `0` for the base, then `P00001` … It identifies the action, with the award's id and `action_number`.
     pub modification: String,
-    /// Tells apart actions of one number, where the stream says it; most often `0`.
+    /// Distinguishes actions with the same number, where the stream gives it; usually `0`.
     pub action_number: String,
     /// Day of the action.
     pub action_date: String,
-    /// What it does, one letter (`G` exercises an option, `F` terminates for convenience); empty for the base.
+    /// What the action does, one letter (`G` exercises an option, `F` terminates for convenience); empty for the base.
     pub action_type: String,
-    /// What it adds to the obligation, or takes from it.
+    /// The amount that the action adds to the obligation, negative if it reduces it.
     pub action_cents: Option<i64>,
 
     /// Absolute https URL of the award's page.
@@ -146,8 +147,7 @@ pub struct AwardFact {
 }
 
 impl AwardFact {
-    /// The canonical form that is hashed: each field that holds something, as its name and its values, each ended by a byte
-    /// that no text has. A new optional field thus changes no hash until it holds something.
+    /// Returns the canonical form that is hashed: every field but `last_modified`.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let Self {
@@ -189,7 +189,7 @@ impl AwardFact {
             start,
             end,
             potential_end,
-            // A moved day of modification with the same content is no change.
+            // The day of the last edit changes without a change of content.
             last_modified: _,
             place_city,
             place_county,
@@ -291,7 +291,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that every field counts but the one that moves alone: changing any other changes the canonical form.
+    /// Proves that every field but `lastModified` is hashed: changing it changes the canonical form.
     #[test]
     fn every_field_is_hashed() {
         let empty = serde_json::to_value(AwardFact::default()).unwrap();
@@ -300,7 +300,7 @@ mod tests {
             changed[name] = match value {
                 Value::String(_) => json!("x"),
                 Value::Array(_) => json!(["x"]),
-                // Zero is something: it is no unknown amount.
+                // Zero is a known amount, unlike `null`.
                 _ => json!(0),
             };
             let fact: AwardFact = serde_json::from_value(changed).unwrap();

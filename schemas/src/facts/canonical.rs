@@ -1,27 +1,27 @@
-//! The canonical form of a record, which is hashed: each field that holds something, as its name and its values, each value begun by
-//! the byte FE and the field ended by FF, which no text has. A new optional field thus changes no hash until it holds something.
+//! The canonical form of a record, which is hashed: each non-empty field, as its name and its values. Each value is preceded by the byte FE
+//! and each field ends with FF; no UTF-8 text contains either byte. A new optional field thus changes no hash until it has a value.
 
-/// A canonical form that grows field by field. The order of the calls is part of the form.
+/// A canonical form that is built field by field. The order of the calls is part of the form.
 #[derive(Debug, Default)]
 pub(crate) struct Canonical(Vec<u8>);
 
 impl Canonical {
-    /// A text; `""` is left out.
+    /// Adds a text; an empty one is left out.
     pub(crate) fn text(&mut self, name: &str, value: &str) -> &mut Self {
         self.list(name, [value])
     }
 
-    /// A number; one that is not known is left out.
+    /// Adds a number; an unknown one is left out.
     pub(crate) fn number(&mut self, name: &str, value: Option<i64>) -> &mut Self {
         self.text(name, &value.map(|value| value.to_string()).unwrap_or_default())
     }
 
-    /// A flag; one that is not set is left out.
+    /// Adds a flag; an unset one is left out.
     pub(crate) fn flag(&mut self, name: &str, value: bool) -> &mut Self {
         self.text(name, if value { "true" } else { "" })
     }
 
-    /// A list of texts; one in which nothing is said is left out.
+    /// Adds a list of texts; one with only empty texts is left out.
     pub(crate) fn list(&mut self, name: &str, values: impl IntoIterator<Item = impl AsRef<str>> + Clone) -> &mut Self {
         if values.clone().into_iter().any(|value| !value.as_ref().is_empty()) {
             self.0.extend_from_slice(name.as_bytes());
@@ -34,7 +34,7 @@ impl Canonical {
         self
     }
 
-    /// The bytes.
+    /// Returns the bytes of the canonical form.
     pub(crate) fn bytes(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.0)
     }

@@ -1,4 +1,5 @@
-//! How much a filing weighs, 0 to 100: by the items of a current report, else by its form. The weights are data (`filing_events.json`).
+//! Scores the importance of a filing, 0 to 100: by the items of a current report (8-K), otherwise by its form. The scores are data
+//! (`filing_events.json`).
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -7,11 +8,11 @@ use serde::Deserialize;
 
 use super::filings::has_items;
 
-/// The rules as they are written down.
+/// The scoring rules, as the data file contains them.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Weights {
-    /// Raised with every change of the rules.
+    /// The version of the rules; each change of the rules increases it.
     pub version: u32,
     unknown_item: i64,
     items: BTreeMap<String, (i64, String)>,
@@ -19,25 +20,25 @@ pub struct Weights {
     forms: BTreeMap<String, i64>,
 }
 
-/// The weights of this version.
+/// The scoring rules of this version of the program.
 pub static WEIGHTS: LazyLock<Weights> = LazyLock::new(|| {
-    // A file that does not parse is a bug in this crate; a test reads it, so that it cannot ship.
+    // A file that does not parse is a bug in this crate. A test parses it, so that it is found before a release.
     serde_json::from_str(include_str!("filing_events.json")).unwrap_or_default()
 });
 
-/// What a filing's items say.
+/// The most important event that a filing reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// The item that weighs most, the lowest number of several; empty without any.
+    /// The item with the highest score, the lowest number of several; empty if the filing has no items.
     pub item: String,
-    /// What it is.
+    /// What the item is about.
     pub label: String,
-    /// How much it weighs.
+    /// The score, 0 to 100.
     pub score: i64,
 }
 
 impl Weights {
-    /// The event of a filing, by its base form and items.
+    /// Returns the event of a filing, by its base form and items.
     #[must_use]
     pub fn event(&self, base_form: &str, items: &[String]) -> Event {
         let items = items.iter().filter(|_| has_items(base_form));
@@ -60,7 +61,8 @@ impl Weights {
 mod tests {
     use super::*;
 
-    /// Proves that the table is readable, that the heaviest item counts and the lower one of two, and what is said of unknown ones.
+    /// Proves that the table parses, that the item with the highest score counts, that of two with one score the lower number does, and how
+    /// unknown items are labelled.
     #[test]
     fn weights() {
         assert!(WEIGHTS.version > 0);

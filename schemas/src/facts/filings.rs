@@ -4,43 +4,43 @@ use serde::{Deserialize, Serialize};
 
 use super::canonical::Canonical;
 
-/// Form names that changed: the newer name and the one under which both are known here.
+/// Forms that were renamed: the newer name, and the name that this engine uses for both.
 const ALIASES: &[(&str, &str)] = &[("SCHEDULE 13D", "SC 13D"), ("SCHEDULE 13G", "SC 13G")];
 
-/// A filing of one filer through one stream. A filing never changes under its number; a correction is a filing of its own, whose form ends
-/// in `/A`. Strings are trimmed, white space collapsed; `""` and empty lists stand for unknown. What an item weighs is no fact.
+/// A filing of one filer, as published in one stream. A filing never changes under its number; a correction is a filing of its own, whose
+/// form ends in `/A`. Strings are trimmed, white space collapsed; `""` and empty lists mean unknown. Item scores are not part of the fact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FilingFact {
-    /// Which stream: `edgar.index`, `edgar.current`, `edgar.submissions`.
+    /// The stream: `edgar.index`, `edgar.current`, `edgar.submissions`.
     #[serde(rename = "door")]
     pub stream: String,
-    /// Accession number, `0001683168-26-000199`. With `cik` it is the record's identity.
+    /// Accession number, `0001683168-26-000199`. With `cik` it identifies the record.
     pub accession: String,
-    /// The filer, subject, issuer or owner: 10 digits.
+    /// CIK of the filer, subject, issuer or owner: 10 digits.
     pub cik: String,
-    /// Its name.
+    /// Name of that company or person.
     pub company: String,
     /// Form type as published: `8-K`, `SC 13D/A`, `SCHEDULE 13D`.
     pub form: String,
-    /// The form without its amendment mark, under one name for all its names; see [`base_form`].
+    /// The form without its amendment suffix, under one name if it was renamed; see [`base_form`].
     pub base_form: String,
     /// Whether it amends an earlier filing of the base form.
     pub amendment: bool,
     /// Filing date `YYYY-MM-DD`, as the regulator counts it; not the day of acceptance in UTC.
     pub filing_date: String,
-    /// Item codes of an 8-K in their order (`2.02`, `9.01`; before August 2004 whole numbers). The index has none.
+    /// Item codes of an 8-K in their order (`2.02`, `9.01`; whole numbers before August 2004). The index does not contain them.
     pub items: Vec<String>,
-    /// What the filer is in this filing, sorted: `Filed by`, `Filer`, `Issuer`, `Reporting`, `Subject`. Only the feed says it.
+    /// The roles of the filer in this filing, sorted: `Filed by`, `Filer`, `Issuer`, `Reporting`, `Subject`. Only the feed contains them.
     pub roles: Vec<String>,
-    /// The day or period reported, `YYYY-MM-DD`; only `edgar.submissions` says it.
+    /// The day or period that the filing reports on, `YYYY-MM-DD`; only in `edgar.submissions`.
     pub report_date: String,
-    /// File name of the main document, without the folder of its styled form; only `edgar.submissions` says it.
+    /// File name of the main document, without the folder of its styled form; only in `edgar.submissions`.
     pub primary_document: String,
 }
 
 impl FilingFact {
-    /// The canonical form that is hashed.
+    /// Returns the canonical form that is hashed.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let Self { stream, accession, cik, company, form, base_form, amendment, filing_date, items, roles, report_date, primary_document } =
@@ -61,13 +61,13 @@ impl FilingFact {
             .bytes()
     }
 
-    /// The record's identity at any stream, `accession/cik`.
+    /// Returns the identity of the record in every stream, `accession/cik`.
     #[must_use]
     pub fn identity(&self) -> String {
         format!("{}/{}", self.accession, self.cik)
     }
 
-    /// The filing's page, for this filer.
+    /// Returns the URL of the filing's page, for this filer.
     #[must_use]
     pub fn url(&self) -> String {
         let (cik, plain) = (self.cik.trim_start_matches('0'), self.accession.replace('-', ""));
@@ -75,14 +75,14 @@ impl FilingFact {
     }
 }
 
-/// A form without its amendment mark, and under its older name where it has two: `SCHEDULE 13D/A` and `SC 13D` are both `SC 13D`.
+/// Returns a form without its amendment suffix and under its older name if it was renamed: `SC 13D` for `SCHEDULE 13D/A` and `SC 13D`.
 #[must_use]
 pub fn base_form(form: &str) -> &str {
     let base = form.strip_suffix("/A").unwrap_or(form);
     ALIASES.iter().find(|(newer, _)| *newer == base).map_or(base, |(_, known)| known)
 }
 
-/// Whether a form's items are those of a current report. Form D uses the same word for its exemptions.
+/// Whether the items of a form are those of a current report. Form D uses the same word for its exemptions.
 #[must_use]
 pub fn has_items(form: &str) -> bool {
     form.starts_with("8-K")
@@ -94,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that every field counts: changing any one of them changes the canonical form.
+    /// Proves that every field is hashed: changing it changes the canonical form.
     #[test]
     fn every_field_is_hashed() {
         let empty = serde_json::to_value(FilingFact::default()).unwrap();
@@ -110,7 +110,7 @@ mod tests {
         }
     }
 
-    /// Proves which names stand for one form, and where a filing's page is.
+    /// Proves which names are one form, and the URL of a filing's page.
     #[test]
     fn forms_and_pages() {
         for (form, base) in [

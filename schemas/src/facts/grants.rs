@@ -4,62 +4,61 @@ use serde::{Deserialize, Serialize};
 
 use super::canonical::Canonical;
 
-/// One award of one fiscal year of a project, as a funder published it. Strings are trimmed, white space collapsed; `""`, empty
-/// lists and `None` stand for unknown. Days are `YYYY-MM-DD`. Lists whose order says nothing are sorted, so that an answer in
-/// another order reads the same.
+/// One award of one fiscal year of a project, as a funder published it. Strings are trimmed, white space collapsed; `""`, empty lists and
+/// `None` mean unknown. Days are `YYYY-MM-DD`. Lists without a meaningful order are sorted, so that a reordered answer is not a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GrantFact {
-    /// Which stream: `nih_reporter`.
+    /// The stream: `nih_reporter`.
     #[serde(rename = "door")]
     pub stream: String,
-    /// The funder's own number of this award: RePORTER's application id, digits.
+    /// The funder's number of this award: RePORTER's application id, digits.
     pub number: String,
-    /// The number people write: `1R15DE032063-01A1`.
+    /// The project number: `1R15DE032063-01A1`.
     pub project_number: String,
-    /// What the awards of one project have in common over the years: `R15DE032063`.
+    /// The core project number, which all yearly awards of a project share: `R15DE032063`.
     pub core_project: String,
     /// Title, as the funder spells it.
     pub title: String,
     /// The contact principal investigator, as `First Middle Last` where the funder gives it so.
     pub pi: String,
-    /// The funder's number of that person, digits.
+    /// The funder's number of the principal investigator, digits.
     pub pi_number: String,
     /// All principal investigators, sorted; at most 50.
     pub investigators: Vec<String>,
-    /// The organisation that was funded, as the funder spells it (mostly capitals).
+    /// The funded organisation, as the funder spells it (mostly capitals).
     pub org: String,
-    /// Its kind: `SCHOOLS OF PHARMACY`, `Domestic For-Profits`.
+    /// The type of the organisation: `SCHOOLS OF PHARMACY`, `Domestic For-Profits`.
     pub org_type: String,
-    /// The department, where one is named: `PHARMACOLOGY`.
+    /// The department of the organisation, where one is given: `PHARMACOLOGY`.
     pub department: String,
-    /// Its city.
+    /// City of the organisation.
     pub city: String,
-    /// Its state, two letters; `""` abroad and for the funder's own laboratories.
+    /// State of the organisation, two letters; `""` abroad and for the funder's own laboratories.
     pub state: String,
-    /// Its country: `UNITED STATES`.
+    /// Country of the organisation: `UNITED STATES`.
     pub country: String,
-    /// Its unique entity identifier.
+    /// Unique entity identifier of the organisation.
     pub uei: String,
     /// The institute or centre that administers the award: `NIDCR`.
     pub ic: String,
     /// The name of that institute.
     pub ic_name: String,
-    /// Whole dollars of this fiscal year.
+    /// Amount of this fiscal year in whole dollars.
     pub amount: Option<i64>,
     /// The fiscal year (October to September).
     pub fiscal_year: Option<i64>,
-    /// `1` new, `2` renewal, `3` supplement, `5` continuation, `4N`, `7` …
+    /// Type of the award: `1` new, `2` renewal, `3` supplement, `5` continuation, `4N`, `7` …
     pub award_type: String,
-    /// `R01`, `R21`, `K99`, `S10`, `ZIA` …
+    /// Activity code: `R01`, `R21`, `K99`, `S10`, `ZIA` …
     pub activity_code: String,
-    /// `Non-SBIR/STTR`, `SBIR/STTR`, `INTRAMURAL RESEARCH` …
+    /// Funding mechanism: `Non-SBIR/STTR`, `SBIR/STTR`, `INTRAMURAL RESEARCH` …
     pub mechanism: String,
-    /// The announcement applied to: `PAR-19-134`.
+    /// The funding announcement: `PAR-19-134`.
     pub opportunity: String,
-    /// Day of the notice of award; where the funder gives none, the first day of the budget.
+    /// Day of the notice of award; the first day of the budget if the funder gives no notice date.
     pub notice_date: String,
-    /// Whether `notice_date` is the first day of the budget for want of another.
+    /// Whether `notice_date` is the first day of the budget because there is no notice date.
     pub notice_from_budget: bool,
     /// First day of the budget of this award.
     pub budget_start: String,
@@ -81,17 +80,17 @@ pub struct GrantFact {
     pub url: String,
 }
 
-/// Agencies whose grants NIH's database has beside those of NIH itself.
+/// Agencies other than NIH whose grants NIH's database contains.
 const OTHER_AGENCIES: &[&str] = &["ACF", "AHRQ", "CDC", "FDA", "HRSA", "NIOSH", "SAMHSA", "VA"];
 
-/// The class of a grant's sponsor, by the code of who administers it.
+/// Returns the class of a grant's sponsor, by the code of the administering institute.
 #[must_use]
 pub fn grant_class(ic: &str) -> &'static str {
     if OTHER_AGENCIES.contains(&ic) { "OTHER_GOV" } else { "NIH" }
 }
 
 impl GrantFact {
-    /// The canonical form that is hashed: every field.
+    /// Returns the canonical form that is hashed: all fields.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let Self {
@@ -179,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that every field counts: changing any one of them changes the canonical form.
+    /// Proves that every field is hashed: changing it changes the canonical form.
     #[test]
     fn every_field_is_hashed() {
         let empty = serde_json::to_value(GrantFact::default()).unwrap();

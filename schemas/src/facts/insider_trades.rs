@@ -1,27 +1,27 @@
-//! A trade that an insider reported on form 3, 4 or 5.
+//! A trade that a company insider reported on form 3, 4 or 5.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::canonical::Canonical;
 
-/// One transaction row of an ownership document, or, for a filing without any, the filing itself (`table` is `none`, `row` 0): a form 3
-/// lists holdings, which are no trades. Strings are trimmed, white space collapsed; `""` stands for unknown.
+/// One transaction row of an ownership document, or the filing itself if it has no transactions (`table` is `none`, `row` is 0): form 3
+/// lists holdings, which are not trades. Strings are trimmed, white space collapsed; `""` means unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct InsiderTradeFact {
-    /// Which stream: `edgar.ownership`.
+    /// The stream: `edgar.ownership`.
     #[serde(rename = "door")]
     pub stream: String,
-    /// Accession number. With `table` and `row` it is the trade's identity.
+    /// Accession number. With `table` and `row` it identifies the trade.
     pub accession: String,
     /// `nonDerivative`, `derivative`, or `none`.
     pub table: String,
     /// Number of the transaction in its table: 1, 2, 3 …; holdings are not counted.
     pub row: i64,
-    /// `3`, `4`, `5`, or one of them with `/A`.
+    /// The form: `3`, `4`, `5`, or one of them with `/A`.
     pub form: String,
-    /// Whether it amends an earlier filing; it does not take back that filing's trades.
+    /// Whether the filing amends an earlier one. An amendment does not remove that filing's trades.
     pub amendment: bool,
     /// Filing date `YYYY-MM-DD`.
     pub filing_date: String,
@@ -29,60 +29,60 @@ pub struct InsiderTradeFact {
     pub original_date: String,
     /// The day of the earliest transaction reported, or of the event (form 3).
     pub period_of_report: String,
-    /// The issuer: 10 digits. A trade belongs to it, whosever list it was read from.
+    /// CIK of the issuer: 10 digits. A trade belongs to its issuer, in whichever list it was found.
     pub issuer_cik: String,
-    /// Its name.
+    /// Name of the issuer.
     pub issuer_name: String,
-    /// Its ticker, in capitals; empty when it has none.
+    /// Ticker of the issuer, in capitals; empty if it has none.
     pub issuer_symbol: String,
-    /// Who reports, in the document's order: several for one trade when a fund and its manager file together.
+    /// The reporting owners, in the document's order: several for one trade when a fund and its manager file together.
     pub owners: Vec<Owner>,
-    /// What was traded.
+    /// The security that was traded.
     pub security: String,
-    /// Day of the trade `YYYY-MM-DD`.
+    /// Day of the trade, `YYYY-MM-DD`.
     pub date: String,
-    /// Transaction code: `P` and `S` are market decisions, `A`, `M`, `F`, `G` … are not. Empty when the row has none.
+    /// Transaction code: `P` and `S` are open-market trades, `A`, `M`, `F`, `G` … are not. Empty if the row has none.
     pub code: String,
-    /// `A` acquired, `D` disposed. Not the same as the code.
+    /// `A` acquired, `D` disposed. It differs from the transaction code.
     pub acquired_disposed: String,
-    /// How many, as a decimal number.
+    /// Number of shares, as a decimal number.
     pub shares: String,
-    /// Price of one in dollars, as a decimal number; empty when there is only a footnote. 0 is normal for grants and gifts.
+    /// Price per share in dollars, as a decimal number; empty if there is only a footnote. 0 is normal for grants and gifts.
     pub price: String,
-    /// How many are held after the trade.
+    /// Number of shares held after the trade.
     pub shares_after: String,
-    /// `D` held directly, `I` indirectly.
+    /// Ownership: `D` direct, `I` indirect.
     pub ownership: String,
-    /// How they are held indirectly.
+    /// The nature of indirect ownership.
     pub ownership_nature: String,
-    /// What a derivative is worth in.
+    /// The underlying security of a derivative.
     pub underlying: String,
-    /// The filing names a trading plan made beforehand (rule 10b5-1).
+    /// Whether the filing names a trading plan (rule 10b5-1).
     pub planned: bool,
 }
 
-/// Who reports a trade.
+/// A reporting owner of a trade.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Owner {
-    /// 10 digits.
+    /// CIK of the owner: 10 digits.
     pub cik: String,
-    /// Name; a company may be an owner, too.
+    /// Name of the owner, a person or a company.
     pub name: String,
-    /// A director.
+    /// Whether the owner is a director.
     pub director: bool,
-    /// An officer.
+    /// Whether the owner is an officer.
     pub officer: bool,
-    /// Holds more than a tenth.
+    /// Whether the owner holds more than ten percent.
     pub ten_percent: bool,
-    /// Something else.
+    /// Whether the owner has another relationship to the issuer.
     pub other: bool,
-    /// Title of the officer, or what else it is.
+    /// Title of the officer, or description of the other relationship.
     pub title: String,
 }
 
 impl InsiderTradeFact {
-    /// The canonical form that is hashed. An owner is seven values of the field `owners`.
+    /// Returns the canonical form that is hashed. Each owner contributes seven values to the field `owners`.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let Self {
@@ -145,14 +145,14 @@ impl InsiderTradeFact {
             .bytes()
     }
 
-    /// Whether it is a trade, not a filing without any.
+    /// Whether the fact is a trade, not a filing without trades.
     #[must_use]
     pub fn is_trade(&self) -> bool {
         self.row > 0
     }
 
-    /// Shares times price in dollars, when both are known. Absurd where a price is that of a depositary receipt and the number that of
-    /// ordinary shares.
+    /// Returns shares times price in dollars, if both are known. The result is meaningless where the price is that of a depositary receipt
+    /// and the number that of ordinary shares.
     #[must_use]
     pub fn value(&self) -> Option<f64> {
         let (shares, price): (f64, f64) = (self.shares.parse().ok()?, self.price.parse().ok()?);
@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that every field counts, an owner's too: changing any one of them changes the canonical form.
+    /// Proves that every field is hashed, also those of owners: changing it changes the canonical form.
     #[test]
     fn every_field_is_hashed() {
         let changed = |value: &Value| match value {
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(forms.len(), all);
     }
 
-    /// Proves that a value needs both its factors, and that a price of 0 is one.
+    /// Proves that a value needs both factors, and that a price of 0 counts as known.
     #[test]
     fn values() {
         let of = |shares: &str, price: &str| InsiderTradeFact { shares: shares.into(), price: price.into(), ..Default::default() }.value();

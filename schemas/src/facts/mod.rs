@@ -1,4 +1,4 @@
-//! The kinds of facts: one file each, with the record type that upstreams fill and services read.
+//! The kinds of facts, one file each: the record types that upstreams fill and services read.
 
 pub mod awards;
 pub(crate) mod canonical;
@@ -15,21 +15,21 @@ use crate::avro::{Encoder, Error};
 use crate::event::Fact;
 use crate::topics::{self, Topic};
 
-/// Makes [`FactData`] of a line a kind: its name, its record, its topic. A module has its topic's name.
+/// Defines [`FactData`] from one line per kind: its name, its record, its topic. A module has the name of its topic.
 macro_rules! kinds {
     ($($kind:ident($module:ident::$record:ident) = $topic:ident;)+) => {
-        /// The record of an observed fact, of any kind; written as the record alone.
+        /// The record of an observed fact of any kind. It serializes as the record alone.
         #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
         #[serde(untagged)]
         pub enum FactData {
             $(
-                #[doc = concat!("For topic `", stringify!($module), "`.")]
+                #[doc = concat!("A record of the topic `", stringify!($module), "`.")]
                 $kind(Box<$module::$record>),
             )+
         }
 
         impl FactData {
-            /// The topic of this kind of fact.
+            /// Returns the topic of this kind of fact.
             #[must_use]
             pub fn topic(&self) -> &'static Topic {
                 match self {
@@ -37,7 +37,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// The canonical form that is hashed.
+            /// Returns the canonical form that is hashed.
             #[must_use]
             pub fn canonical(&self) -> Vec<u8> {
                 match self {
@@ -57,7 +57,7 @@ kinds! {
     Trial(trials::TrialFact) = TRIALS;
 }
 
-/// Writes a fact of any kind as its topic's value.
+/// Encodes a fact of any kind for its topic.
 ///
 /// # Errors
 /// When the value does not fit its schema.

@@ -1,20 +1,21 @@
-//! A recall as one agency published it through one stream.
+//! A recall as one agency published it in one stream.
 
 use serde::{Deserialize, Serialize};
 
-/// A recall as one agency published it through one stream. Strings are trimmed, white space collapsed, entities and tags
-/// resolved; `""` and empty lists stand for unknown.
+/// A recall as one agency published it in one stream. Strings are trimmed, white space collapsed, entities and tags resolved; `""` and
+/// empty lists mean unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RecallFact {
-    /// Which stream: `cpsc`, `openfda.food`, `openfda.drug`, `openfda.device`, `nhtsa.socrata`, `nhtsa.flat`, `fsis`.
+    /// The stream: `cpsc`, `openfda.food`, `openfda.drug`, `openfda.device`, `nhtsa.socrata`, `nhtsa.flat`, `fsis`.
     #[serde(rename = "door")]
     pub stream: String,
     /// Agency value of the contract: `CPSC`, `FDA`, `NHTSA`, `USDA`.
     pub agency: String,
-    /// The agency's own number, normalised: RecallID's RecallNumber, `H-1166-2026`, `26V400000`, `018-2026`. With `agency` it is the recall's identity.
+    /// The agency's number, normalised: CPSC's RecallNumber, `H-1166-2026`, `26V400000`, `018-2026`. With `agency` it identifies the
+    /// recall.
     pub number: String,
-    /// Other numbers it goes by (CPSC RecallID, the manufacturer's campaign).
+    /// Other numbers of the recall (CPSC RecallID, the manufacturer's campaign).
     pub aliases: Vec<String>,
     /// Language of the texts: `en`, `es`.
     pub lang: String,
@@ -24,43 +25,43 @@ pub struct RecallFact {
     pub brand: String,
     /// Hazard text.
     pub hazard: String,
-    /// Recall date `YYYY-MM-DD`, or empty when the upstream has none that can be true.
+    /// Recall date `YYYY-MM-DD`; empty if the upstream has no plausible one.
     pub date: String,
     /// Absolute https URL of the notice.
     pub url: String,
-    /// What the consumer gets or does.
+    /// The remedy that consumers are offered.
     pub remedy: String,
-    /// The upstream's own word for the kind of product: openFDA product_type, NHTSA recall_type, CPSC product Types joined.
+    /// The product type as the upstream words it: openFDA product_type, NHTSA recall_type, CPSC product Types joined.
     pub product_type: String,
-    /// Names or descriptions of the products, as far as they say what they are (category evidence); at most 2,000 characters.
+    /// Names or descriptions of the products, as evidence for the category; at most 2,000 characters.
     pub products: String,
     /// Status at the agency: Ongoing, Terminated, Active Recall, Closed Recall …
     pub status: String,
-    /// Class I, II, III …
+    /// Classification: Class I, II, III …
     pub classification: String,
     /// Units or quantity, as the upstream words it.
     pub units: String,
     /// Where it was sold: states or the distribution pattern.
     pub distribution: String,
-    /// A public health alert, which is not a recall.
+    /// Whether it is a public health alert, not a recall.
     pub alert: bool,
-    /// Do not drive (NHTSA).
+    /// Whether the vehicle must not be driven (NHTSA).
     pub do_not_drive: bool,
-    /// Park outside (NHTSA).
+    /// Whether the vehicle must be parked outside (NHTSA).
     pub park_outside: bool,
-    /// When the recall was begun by the firm (`YYYY-MM-DD`), where that differs from `date`.
+    /// When the firm initiated the recall (`YYYY-MM-DD`), if that differs from `date`.
     pub initiated: String,
-    /// Number of the event that joins several recalls (openFDA event_id).
+    /// Number of the event to which several recalls belong (openFDA event_id).
     pub event_number: String,
     /// Vehicles: `MAKE MODEL YEAR`, sorted, distinct; at most 2,000.
     pub vehicles: Vec<String>,
-    /// Notices of the same recall elsewhere (CPSC inconjunctions).
+    /// Notices of the same recall by other agencies (CPSC inconjunctions).
     pub links: Vec<String>,
 }
 
 impl RecallFact {
-    /// The canonical form that is hashed: each field that holds something, as its name and its values, each ended by a byte
-    /// that no text has. A new optional field thus changes no hash until it holds something.
+    /// Returns the canonical form that is hashed: each non-empty field, as its name and its values, separated by bytes that no UTF-8 text
+    /// contains. A new optional field thus changes no hash until it has a value.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let Self {
@@ -137,7 +138,7 @@ impl RecallFact {
         out
     }
 
-    /// The recall's identity, `AGENCY:number`.
+    /// Returns the identity of the recall, `AGENCY:number`.
     #[must_use]
     pub fn identity(&self) -> String {
         format!("{}:{}", self.agency, self.number)
@@ -150,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that every field counts: changing any one of them changes the canonical form.
+    /// Proves that every field is hashed: changing it changes the canonical form.
     #[test]
     fn every_field_is_hashed() {
         let empty = serde_json::to_value(RecallFact::default()).unwrap();

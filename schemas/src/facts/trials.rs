@@ -4,18 +4,18 @@ use serde::{Deserialize, Serialize};
 
 use super::canonical::Canonical;
 
-/// A clinical trial as a registry published it. Strings are trimmed, white space collapsed, the registry's markup undone; `""`, empty
-/// lists and `None` stand for unknown. Lists whose order says nothing are sorted. Values of the registry's lists (status, phase,
-/// class) pass through as they come, also new ones.
+/// A clinical trial as a registry published it. Strings are trimmed, white space collapsed, the registry's markup removed; `""`, empty
+/// lists and `None` mean unknown. Lists without a meaningful order are sorted. Values of the registry's enumerations (status, phase, class)
+/// are passed through, also new ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct TrialFact {
-    /// Which stream: `clinical_trials`.
+    /// The stream: `clinical_trials`.
     #[serde(rename = "door")]
     pub stream: String,
     /// The registry's number: `NCT04207047`.
     pub number: String,
-    /// Numbers it had before it was merged, sorted.
+    /// Earlier numbers of a merged trial, sorted.
     pub aliases: Vec<String>,
     /// The brief title.
     pub title: String,
@@ -25,40 +25,40 @@ pub struct TrialFact {
     pub acronym: String,
     /// Name of the lead sponsor.
     pub sponsor: String,
-    /// Its class: `INDUSTRY`, `NIH`, `FED`, `OTHER_GOV`, `INDIV`, `NETWORK`, `AMBIG`, `OTHER`, `UNKNOWN`.
+    /// Class of the lead sponsor: `INDUSTRY`, `NIH`, `FED`, `OTHER_GOV`, `INDIV`, `NETWORK`, `AMBIG`, `OTHER`, `UNKNOWN`.
     pub sponsor_class: String,
     /// Names of the collaborators, sorted; at most 50.
     pub collaborators: Vec<String>,
-    /// `PHASE2`, `PHASE1/PHASE2`, `EARLY_PHASE1`, `N/A` where phases do not apply; `""` where the registry names none.
+    /// Phase: `PHASE2`, `PHASE1/PHASE2`, `EARLY_PHASE1`, `N/A` if phases do not apply; `""` if the registry gives none.
     pub phase: String,
-    /// `RECRUITING`, `COMPLETED`, `UNKNOWN` …
+    /// Status: `RECRUITING`, `COMPLETED`, `UNKNOWN` …
     pub status: String,
-    /// The status before it became `UNKNOWN`.
+    /// The last status before `UNKNOWN`.
     pub last_known_status: String,
-    /// Why it was stopped.
+    /// Why the trial was stopped.
     pub why_stopped: String,
-    /// `INTERVENTIONAL`, `OBSERVATIONAL`, `EXPANDED_ACCESS`.
+    /// Study type: `INTERVENTIONAL`, `OBSERVATIONAL`, `EXPANDED_ACCESS`.
     pub study_type: String,
-    /// When it starts: `YYYY-MM-DD` or `YYYY-MM`, as precise as the registry says.
+    /// Start date: `YYYY-MM-DD` or `YYYY-MM`, as precise as the registry gives it.
     pub start: String,
     /// `ACTUAL` or `ESTIMATED`, for `start`.
     pub start_type: String,
-    /// When the data of the primary outcome are taken: `YYYY-MM-DD` or `YYYY-MM`.
+    /// Primary completion date, when the last data of the primary outcome are collected: `YYYY-MM-DD` or `YYYY-MM`.
     pub primary_completion: String,
     /// `ACTUAL` or `ESTIMATED`, for `primary_completion`.
     pub primary_completion_type: String,
-    /// When it ends: `YYYY-MM-DD` or `YYYY-MM`.
+    /// Completion date: `YYYY-MM-DD` or `YYYY-MM`.
     pub completion: String,
     /// `ACTUAL` or `ESTIMATED`, for `completion`.
     pub completion_type: String,
-    /// Day on which the registry first posted it.
+    /// Day on which the registry first posted the trial.
     pub first_posted: String,
-    /// Day on which its results were posted.
+    /// Day on which the registry posted the results.
     pub results_posted: String,
-    /// Day of the registry's last posting when this was read. It moves without anything else moving, so it is in no hash and may be
-    /// older than the registry's.
+    /// Day of the registry's last posting when the trial was read. It changes without any other change; therefore it is not hashed and may
+    /// be older than the registry's.
     pub updated: String,
-    /// How many take part.
+    /// Number of participants.
     pub enrollment: Option<i64>,
     /// `ACTUAL` or `ESTIMATED`, for `enrollment`.
     pub enrollment_type: String,
@@ -66,35 +66,35 @@ pub struct TrialFact {
     pub conditions: Vec<String>,
     /// Keywords, in the registry's order; at most 100.
     pub keywords: Vec<String>,
-    /// What is tried, in the registry's order; at most 100.
+    /// Interventions that are studied, in the registry's order; at most 100.
     pub interventions: Vec<Intervention>,
-    /// States of its sites in the United States, two letters where the name is known, sorted.
+    /// States of the sites in the United States, two letters where the name is known, sorted.
     pub states: Vec<String>,
-    /// Countries of its sites, sorted; at most 250.
+    /// Countries of the sites, sorted; at most 250.
     pub countries: Vec<String>,
-    /// Names of its sites, sorted, those in the United States first where there are too many; at most 400.
+    /// Names of the sites, sorted; at most 400, those in the United States first.
     pub institutions: Vec<String>,
-    /// How many sites the registry lists.
+    /// Number of sites that the registry lists.
     pub sites: Option<i64>,
     /// The beginning of the brief summary; at most 1,000 characters.
     pub summary: String,
-    /// Absolute https URL of its page.
+    /// Absolute https URL of the trial's page.
     pub url: String,
 }
 
-/// One thing that is tried.
+/// An intervention that a trial studies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Intervention {
-    /// `DRUG`, `BIOLOGICAL`, `DEVICE` …
+    /// Type of the intervention: `DRUG`, `BIOLOGICAL`, `DEVICE` …
     #[serde(rename = "type")]
     pub kind: String,
-    /// Its name, without the kind.
+    /// Name of the intervention, without the type.
     pub name: String,
 }
 
 impl TrialFact {
-    /// The canonical form that is hashed: every field but `updated`.
+    /// Returns the canonical form that is hashed: every field but `updated`.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
         let Self {
@@ -180,7 +180,7 @@ impl TrialFact {
     }
 }
 
-/// The four classes of sponsors that readers are told, of the registry's more.
+/// Maps the registry's sponsor classes to the four that the API has.
 #[must_use]
 pub fn sponsor_class(class: &str) -> &'static str {
     match class {
@@ -197,7 +197,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that every field counts but the day of the last posting, which moves without meaning.
+    /// Proves that every field but `updated` is hashed.
     #[test]
     fn every_field_but_one_is_hashed() {
         let empty = serde_json::to_value(TrialFact::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Accounts and their keys: what the API was asked to remember about its callers.
+//! Accounts and their API keys.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,18 +8,18 @@ use crate::facts::canonical::Canonical;
 use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
 use crate::topics::{self, Topic};
 
-/// What a caller may do. Limits of each are in the API's tier table.
+/// What a caller may do. The API's tier table holds the limits of each tier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// No key.
+    /// A caller without a key.
     #[default]
     Anonymous,
-    /// A key that anyone can mint.
+    /// A free key, which anyone can mint.
     Free,
     /// A paid key, with saved filters, watches and webhooks.
     Pro,
-    /// A paid key with more of all.
+    /// A paid key with higher limits.
     Business,
     /// A paid key for fleets.
     Fleet,
@@ -31,7 +31,7 @@ impl Tier {
     /// THE LIST of tiers.
     pub const ALL: [Self; 6] = [Self::Anonymous, Self::Free, Self::Pro, Self::Business, Self::Fleet, Self::FleetPlus];
 
-    /// Its name in configuration and on the command line.
+    /// Returns the tier's name in configuration and on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -44,49 +44,50 @@ impl Tier {
         }
     }
 
-    /// The tier of that name.
+    /// Returns the tier with a name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tier| tier.as_str() == name)
     }
 }
 
-/// A command of the API, kept on the `accounts` topic as `data` of a fact-like envelope whose key is the id of the API key, or of the saved
-/// filter or watch, that it is about (or stands for the request, where one is not to be done twice).
+/// A command on the `accounts` topic: the `data` of an envelope in the shape of a fact. The envelope's key is the id of the API key, saved
+/// filter or watch that the command is about, or the identity of a request that must not be executed twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AccountCommand {
     /// `mint`, `rotate`, `revoke`, `erase`, `used`; [`SAVE_FILTER`](super::watches::SAVE_FILTER) and the others of [`VERBS`](super::watches::VERBS).
     pub verb: String,
-    /// Id of the key (`key_` and 24 hex digits: of its hash, or of the hash of the request that mints it once); on `rotate` that of the key replaced.
+    /// Id of the API key: `key_` and 24 hex digits of its hash, or of the hash of the request that mints it once. For `rotate`, that of the
+    /// replaced key.
     pub key_id: String,
-    /// Keyed hash (hex) of the key minted; never the key.
+    /// Keyed hash (hex) of the minted key. The key itself is not stored.
     pub key_hash: String,
-    /// On `rotate`: the id of the new key.
+    /// For `rotate`: the id of the new key.
     pub new_key_id: String,
-    /// Account that owns it: `acct_` and 24 hex digits.
+    /// The account that owns the key: `acct_` and 24 hex digits.
     pub account: String,
-    /// Tier's name.
+    /// Name of the tier.
     pub tier: String,
-    /// Keyed hash (hex) of the e-mail address, for look-up; the address itself is not kept.
+    /// Keyed hash (hex) of the e-mail address, for look-ups. The address itself is not stored here.
     pub email_hash: String,
-    /// Of a filter or watch: the service whose changes it is about.
+    /// For a filter or watch: the service whose changes it selects.
     pub service: String,
     /// Id of the filter or watch.
     pub item_id: String,
-    /// The filter's name.
+    /// Name of the filter.
     pub name: String,
-    /// The filter in canonical form; a watch has one, too.
+    /// The filter in canonical form. A watch has one, too.
     pub filter: String,
-    /// What is watched, as it was asked for: JSON.
+    /// For a watch: the watched entity, as the request gave it: JSON.
     pub entity: String,
-    /// Where a watch is delivered: the URL, sealed under a key of the account. Never the URL.
+    /// For a watch: its webhook URL, encrypted under a key of the account.
     pub webhook: String,
-    /// What messages to it are signed with, sealed likewise.
+    /// For a watch: the signing secret of its webhook, encrypted under a key of the account.
     pub secret: String,
-    /// The last change of the service that a watch does not count.
+    /// For a watch: seq of the last change of the service that it does not match.
     pub after: i64,
-    /// How many filters, or watches, of this service the account's tier may have.
+    /// The most filters, or watches, of this service that the account's tier allows.
     pub limit: i64,
 }
 
@@ -138,17 +139,17 @@ impl Command for AccountCommand {
     }
 }
 
-/// A key as it stands.
+/// The current state of an API key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ApiKey {
-    /// Its id.
+    /// Id of the key.
     pub id: String,
     /// Keyed hash (hex) of the key.
     pub key_hash: String,
     /// Account that owns it.
     pub account: String,
-    /// Tier's name.
+    /// Name of the tier.
     pub tier: String,
     /// Keyed hash of the e-mail address, or empty.
     pub email_hash: String,
@@ -156,23 +157,23 @@ pub struct ApiKey {
     pub minted_at: i64,
     /// When it stops working: milliseconds since 1970; 0 for never (rotation gives the old key a day).
     pub ends_at: i64,
-    /// When the hour began in which it was last used: milliseconds since 1970; 0 for never.
+    /// Start of the hour in which the key was last used: milliseconds since 1970; 0 for never.
     pub last_used_at: i64,
 }
 
-/// How finely it is known when a key was last used: an hour, in milliseconds.
-pub const USE_GRAIN_MS: i64 = 3_600_000;
+/// The precision of [`ApiKey::last_used_at`]: one hour, in milliseconds.
+pub const LAST_USED_PRECISION_MS: i64 = 3_600_000;
 
-/// When the hour began that an instant is in, both in milliseconds since 1970.
+/// Returns the start of the hour that contains an instant, both in milliseconds since 1970.
 #[must_use]
 pub fn hour_of(at_ms: i64) -> i64 {
-    at_ms - at_ms.rem_euclid(USE_GRAIN_MS)
+    at_ms - at_ms.rem_euclid(LAST_USED_PRECISION_MS)
 }
 
-/// A change of the accounts.
+/// A change of an API key.
 pub type AccountChange = Change<ApiKey, AccountCommand>;
 
-/// A stored row: the key and the change that wrote it.
+/// A stored row: the key and the seq of the change that wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// Seq of the change that wrote it.
@@ -181,10 +182,10 @@ pub struct Row {
     pub record: ApiKey,
 }
 
-/// Keys as they stand: (id) to [`Row`] as JSON.
+/// Current keys: (id) to [`Row`] as JSON.
 pub const KEYS: Table =
     Table { name: "accounts_keys", key: &[text("id")], partition_columns: 1, kind: TableKind::Current, value: ValueKind::Text };
-/// Keys as they stood: (id, seq descending) to [`Row`] as JSON.
+/// Earlier versions of keys: (id, seq descending) to [`Row`] as JSON.
 pub const KEYS_HISTORY: Table = Table {
     name: "accounts_keys_history",
     key: &[text("id"), int_desc("seq")],
@@ -192,11 +193,11 @@ pub const KEYS_HISTORY: Table = Table {
     kind: TableKind::History,
     value: ValueKind::Text,
 };
-/// Keys by their keyed hash: (hash) to the key's id.
+/// Index of keys by keyed hash: (hash) to the key's id.
 pub const BY_HASH: Table =
     Table { name: "accounts_by_hash", key: &[text("hash")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Text };
-/// Keys by keyed hash of the e-mail: (hash, id) to nothing. No row is written any more and none is read; rows of older versions are deleted when
-/// their account is erased.
+/// Index of keys by keyed hash of the e-mail address: (hash, id) to nothing. Rows are no longer written or read; those of older versions are
+/// deleted when their account is erased.
 pub const BY_EMAIL: Table = Table {
     name: "accounts_by_email",
     key: &[text("hash"), text("id")],
@@ -204,10 +205,10 @@ pub const BY_EMAIL: Table = Table {
     kind: TableKind::Derived,
     value: ValueKind::Bytes,
 };
-/// Packed pages of changes.
+/// Packed pages of changes: (block) to a block, see `view_store::feed`.
 pub const FEED: Table =
     Table { name: "accounts_feed", key: &[int("block")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Bytes };
-/// Inputs that could not be decided: (key of fact, offset) to where and why, as JSON.
+/// Parked inputs: (key of fact, offset) to position and reason, as JSON.
 pub const PARKED: Table = Table {
     name: "accounts_parked",
     key: &[text("key"), int("offset")],
@@ -216,7 +217,7 @@ pub const PARKED: Table = Table {
     value: ValueKind::Text,
 };
 
-/// The accounts' view.
+/// The view of the accounts service.
 pub const VIEW: ViewDef = ViewDef { name: "accounts", tables: &[&KEYS, &KEYS_HISTORY, &BY_HASH, &BY_EMAIL, &FEED, &PARKED] };
 
 #[cfg(test)]
@@ -225,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that every field of a command counts: changing any one of them changes the canonical form.
+    /// Proves that every field of a command is hashed: changing it changes the canonical form.
     #[test]
     fn every_field_is_hashed() {
         let empty = serde_json::to_value(AccountCommand::default()).unwrap();

@@ -1,49 +1,49 @@
-//! The awards service's rows: federal contract awards, one record each.
+//! The rows of the awards service: one record per federal contract award.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Term};
 
-/// An award as readers see it, with the action that was last taken on it. `""` and `None` stand for unknown; amounts are US cents.
+/// An award as readers see it, with its latest action. `""` and `None` mean unknown; amounts are US cents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Award {
-    /// The award's lasting id.
+    /// The award's permanent id.
     pub id: String,
-    /// The agency's own number.
+    /// The agency's own number (PIID).
     pub piid: String,
-    /// Number of the vehicle it was ordered under.
+    /// PIID of the vehicle under which it was ordered.
     pub parent_piid: String,
-    /// The upstream's words for its type.
+    /// The award type as the upstream words it.
     pub award_type: String,
-    /// Whether it is a vehicle for orders.
+    /// Whether the award is a vehicle for orders.
     pub vehicle: bool,
     /// What is bought.
     pub description: String,
     /// Legal name of the recipient.
     pub recipient: String,
-    /// Its unique entity id.
+    /// Unique entity id of the recipient.
     pub recipient_uei: String,
-    /// Legal name of its parent.
+    /// Legal name of the recipient's parent.
     pub parent_recipient: String,
-    /// Unique entity id of its parent.
+    /// Unique entity id of the recipient's parent.
     pub parent_recipient_uei: String,
     /// Name of the awarding department.
     pub agency: String,
-    /// Name of the agency within it.
+    /// Name of the awarding agency within that department.
     pub sub_agency: String,
     /// The awarding office.
     pub office: String,
-    /// Industry code.
+    /// Industry code (NAICS).
     pub naics: String,
-    /// Its words.
+    /// Description of the industry code.
     pub naics_description: String,
-    /// Product or service code.
+    /// Product or service code (PSC).
     pub psc: String,
-    /// Its words.
+    /// Description of the product or service code.
     pub psc_description: String,
-    /// Obligated in total.
+    /// The total obligated amount.
     pub amount_cents: Option<i64>,
     /// Value with all options.
     pub ceiling_cents: Option<i64>,
@@ -57,29 +57,29 @@ pub struct Award {
     pub potential_end: String,
     /// Two-letter state where the work is done.
     pub place_state: String,
-    /// How far it was competed.
+    /// The extent of competition.
     pub extent_competed: String,
-    /// How many offers came.
+    /// The number of offers received.
     pub offers: String,
-    /// Whom it was set aside for.
+    /// The type of set-aside.
     pub set_aside: String,
-    /// Page.
+    /// URL of the award's page.
     pub url: String,
-    /// Day of the last action known.
+    /// Day of the latest known action.
     pub action_date: String,
     /// Number of that action: `0` for the base.
     pub modification: String,
     /// What that action does, one letter.
     pub action_type: String,
-    /// What that action adds to the obligation, or takes from it.
+    /// The amount that the action adds to the obligation, negative if it reduces it.
     pub action_cents: Option<i64>,
-    /// What that action says it does.
+    /// Description of that action.
     pub action_description: String,
-    /// What all actions that are known add up to: by how much it moves is what a change adds.
+    /// The sum of all known actions. The difference between two versions is what a change adds.
     pub actions_cents: i64,
-    /// Whether its base action is known.
+    /// Whether the base action is known.
     pub base_known: bool,
-    /// Gone from its upstream.
+    /// Whether the award is gone from its upstream.
     pub withdrawn: bool,
 }
 

@@ -1,6 +1,7 @@
-//! Deliveries: how far each target of a webhook has been told, and what became of the message under way. Private.
+//! Deliveries: how far each webhook target has received its service's feed, and the state of its current message. Private.
 //!
-//! A target is a watch with a webhook. What it is told is its service's feed: so nothing of a message is kept but which changes it spans.
+//! A target is a watch with a webhook. Its messages are built from the feed of its service; therefore only the range of changes of a
+//! message is stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,47 +11,47 @@ use crate::facts::canonical::Canonical;
 use crate::hash::{Hash32, hex};
 use crate::topics::{self, Topic};
 
-/// Fixes what the next message spans, before it is sent for the first time.
+/// Fixes the range of changes of the next message, before the first attempt to send it.
 pub const CLAIM: &str = "claim";
-/// The target took the message.
+/// The target accepted the message.
 pub const DELIVERED: &str = "delivered";
-/// It did not; the message is due again later.
+/// The target did not accept the message; it is due again later.
 pub const FAILED: &str = "failed";
-/// It did not, for the last time: what the message spans is passed over.
+/// The target did not accept the message, and no further attempt is made: its range is skipped.
 pub const SKIPPED: &str = "skipped";
-/// Nothing more of the range that is told again is for the target.
+/// The rest of a replayed range has no change for the target.
 pub const PASSED: &str = "passed";
-/// Nothing more is sent until it is resumed.
+/// Deliveries stop until the target is resumed.
 pub const DISABLED: &str = "disabled";
-/// Sends go on from where they stood.
+/// Deliveries continue from where they stopped.
 pub const RESUME: &str = "resume";
-/// Sends go on from another place in the feed, or a range of it is told again.
+/// Deliveries continue from another position in the feed, or a range of the feed is sent again.
 pub const REPLAY: &str = "replay";
 
-/// A command about a target, kept on the `deliveries` topic as `data` of a fact-like envelope whose key is the target's id.
+/// A command on the `deliveries` topic: the `data` of an envelope in the shape of a fact, whose key is the id of the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DeliveryCommand {
     /// [`CLAIM`], [`DELIVERED`], [`FAILED`], [`SKIPPED`], [`DISABLED`], [`PASSED`], [`RESUME`] or [`REPLAY`].
     pub verb: String,
-    /// Whose target it is.
+    /// The account that owns the target.
     pub account: String,
-    /// The service whose changes it is told.
+    /// The service whose changes the target receives.
     pub service: String,
-    /// The message that it is about; on [`CLAIM`] the new one, see [`message_id`].
+    /// The id of the message; for [`CLAIM`] that of the new one, see [`message_id`].
     pub message: String,
-    /// [`CLAIM`], [`REPLAY`]: the change before the first that is told.
+    /// [`CLAIM`], [`REPLAY`]: seq of the change before the first one that is sent.
     pub after: i64,
-    /// [`CLAIM`]: the last change that the message tells. [`REPLAY`], [`PASSED`]: the last change of the range that is told
-    /// again; 0 for all.
+    /// [`CLAIM`]: seq of the last change of the message. [`REPLAY`], [`PASSED`]: seq of the last change of the replayed range; 0 for no
+    /// end.
     pub upto: i64,
-    /// Of an attempt: the HTTP status answered, 0 for none.
+    /// For an attempt: the HTTP status of the answer, 0 for none.
     pub status: i64,
-    /// Of an attempt that failed, of being disabled: why.
+    /// Why an attempt failed, or why the target is disabled.
     pub reason: String,
     /// [`FAILED`]: when the message is due again, milliseconds since 1970.
     pub due_at: i64,
-    /// [`CLAIM`], [`PASSED`]: the [`Delivery::turn`] that it was made in, plus one; 0 where that is not said.
+    /// [`CLAIM`], [`PASSED`]: the [`Delivery::turn`] in which the command was sent, plus one; 0 if the command does not name it.
     pub turn: i64,
 }
 
@@ -83,72 +84,72 @@ impl Command for DeliveryCommand {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// A change that it is to be told.
+    /// A change that matches its watch.
     #[default]
     Idle,
-    /// A message to be sent, for the first time or again.
+    /// Its current message to be sent, for the first time or again.
     Claimed,
-    /// Its owner, to resume it.
+    /// Its owner, who can resume it.
     Disabled,
 }
 
-/// A target as it stands; 0 and `""` stand for none.
+/// The current state of a target. 0 and `""` mean none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Delivery {
-    /// The target: id of its watch.
+    /// Id of the target: that of its watch.
     pub id: String,
-    /// Whose it is.
+    /// The account that owns the target.
     pub account: String,
-    /// The service whose changes it is told.
+    /// The service whose changes the target receives.
     pub service: String,
-    /// What it waits for.
+    /// What the target waits for.
     pub state: State,
-    /// The last change that it has been told, that was passed over, or that is not for it: the next message begins behind it.
+    /// Seq of the last change that was delivered, was skipped, or does not match: the next message starts after it.
     pub done: i64,
-    /// The last change that the message tells.
+    /// Seq of the last change of the current message.
     pub upto: i64,
-    /// The message under way, or the last one.
+    /// Id of the current message, or of the last one.
     pub message: String,
-    /// When it was claimed, milliseconds since 1970.
+    /// When the current message was claimed, milliseconds since 1970.
     pub claimed_at: i64,
-    /// Attempts that this message has had.
+    /// The number of attempts to send the current message.
     pub attempts: i64,
     /// When the last attempt ended, milliseconds since 1970.
     pub attempted_at: i64,
-    /// Status that it was answered with.
+    /// HTTP status of the last answer.
     pub status: i64,
-    /// Why it failed, or why the target is disabled.
+    /// Why the last attempt failed, or why the target is disabled.
     pub reason: String,
     /// [`State::Claimed`]: when the message is due, milliseconds since 1970.
     pub due_at: i64,
-    /// Since when every attempt has failed.
+    /// When the current series of failed attempts began, milliseconds since 1970; 0 if the last attempt succeeded.
     pub failing_since: i64,
-    /// Messages that it took.
+    /// The number of messages that the target accepted.
     pub delivered: i64,
-    /// Messages that it never took and that were passed over.
+    /// The number of messages that were skipped.
     pub skipped: i64,
-    /// The last change of the range that is told again.
+    /// Seq of the last change of the range that is replayed; 0 without a replay.
     pub range_end: i64,
-    /// What it had been told before that range, behind which it goes on.
+    /// [`Self::done`] from before the replay, after which deliveries continue.
     pub range_done: i64,
-    /// How often it was resumed or replayed: what was claimed before the last time, and is decided after it, moves nothing.
+    /// How often the target was resumed or replayed. A claim from an earlier turn that is decided in a later one has no effect.
     pub turn: i64,
 }
 
-/// How long after the last attempt it no longer counts that it failed, in milliseconds: no pause between attempts is as long.
-const FORGIVEN_AFTER_MS: i64 = 2 * 24 * 3600 * 1000;
+/// How long after its last attempt a failed target counts as healthy again, in milliseconds. No pause between two attempts is this long.
+const FAILURES_FORGOTTEN_AFTER_MS: i64 = 2 * 24 * 3600 * 1000;
 
 impl Delivery {
-    /// The last change that it has ever been told, that was passed over, or that is not for it.
+    /// Returns the seq of the last change that was ever delivered, was skipped, or does not match.
     #[must_use]
-    pub fn told(&self) -> i64 {
+    pub fn delivered_seq(&self) -> i64 {
         self.done.max(self.range_done)
     }
 
-    /// The same behind a change; behind the last one of a range it goes on where it stood before.
+    /// Moves the position to `done`. At the end of a replayed range, the position from before the replay is restored.
     #[must_use]
-    pub fn behind(self, done: i64) -> Self {
+    pub fn advance_to(self, done: i64) -> Self {
         if self.range_end != 0 && done >= self.range_end {
             Self { done: done.max(self.range_done), range_end: 0, range_done: 0, ..self }
         } else {
@@ -156,10 +157,10 @@ impl Delivery {
         }
     }
 
-    /// Since when every attempt has failed, if one fails now.
+    /// Returns since when every attempt has failed, given that one fails now.
     #[must_use]
     pub fn failing_at(&self, now_ms: i64) -> i64 {
-        let is_new = self.failing_since == 0 || now_ms.saturating_sub(self.attempted_at) > FORGIVEN_AFTER_MS;
+        let is_new = self.failing_since == 0 || now_ms.saturating_sub(self.attempted_at) > FAILURES_FORGOTTEN_AFTER_MS;
         if is_new { now_ms } else { self.failing_since }
     }
 }
@@ -170,8 +171,8 @@ impl Record for Delivery {
     }
 }
 
-/// The id of the message that tells a target the changes above `after` and up to `upto`, the first and the last of which are for it: the same whoever
-/// sends it, and how often.
+/// Returns the id of the message to a target with the changes above `after` and up to `upto`. It depends on nothing else, so that every
+/// sender gives the same message the same id.
 #[must_use]
 pub fn message_id(target: &str, after: i64, upto: i64) -> String {
     let hash = Hash32::of_parts(&[target.as_bytes(), &after.to_be_bytes(), &upto.to_be_bytes()]);
@@ -186,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that every field of a command counts: changing any one of them changes the canonical form.
+    /// Proves that every field of a command is hashed: changing it changes the canonical form.
     #[test]
     fn every_field_is_hashed() {
         let empty = serde_json::to_value(DeliveryCommand::default()).unwrap();

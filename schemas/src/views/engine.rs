@@ -1,4 +1,4 @@
-//! What the engine keeps for itself: the heads of all keys of all fact topics, and which facts do not chain.
+//! The engine's own tables: the latest-version index (`heads`) of all fact topics, dropped facts, and the newest runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,10 +6,10 @@ use crate::event::{Head, Run};
 use crate::hash::Hash32;
 use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, text};
 
-/// Head of every key: (topic, key) to [`HeadRow`] as packed bytes.
+/// The latest-version index: (topic, key) to [`HeadRow`] as packed bytes.
 pub const HEADS: Table =
     Table { name: "heads", key: &[text("topic"), text("key")], partition_columns: 2, kind: TableKind::Derived, value: ValueKind::Bytes };
-/// Facts that do not chain and thus are not there: (topic, partition, offset) to nothing.
+/// Facts that do not extend their key's chain and are ignored: (topic, partition, offset) to nothing.
 pub const DROPPED: Table = Table {
     name: "dropped",
     key: &[text("topic"), int("partition"), int("offset")],
@@ -17,29 +17,29 @@ pub const DROPPED: Table = Table {
     kind: TableKind::Derived,
     value: ValueKind::Bytes,
 };
-/// The newest run of each upstream: (upstream) to [`Run`] as JSON.
+/// The newest run of each upstream: (upstream) to [`RunRow`] as JSON.
 pub const RUNS: Table =
     Table { name: "runs", key: &[text("upstream")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Text };
 
-/// The engine's view: filled from facts, not from changes.
+/// The engine's view. It is derived from facts, not from changes.
 pub const VIEW: ViewDef = ViewDef { name: "engine", tables: &[&HEADS, &DROPPED, &RUNS] };
 
-/// A key's head and whether the record is gone.
+/// The head of a key, and whether the record is gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeadRow {
-    /// The head.
+    /// The head of the key.
     pub head: Head,
-    /// Withdrawn or superseded: the record is no longer at the upstream.
+    /// Whether the record was withdrawn or superseded, so that the upstream no longer has it.
     pub gone: bool,
-    /// When that was observed: milliseconds since 1970.
+    /// When the newest fact of the key was observed: milliseconds since 1970.
     pub observed_at: i64,
-    /// The offset after the fact that made it so. Facts of the key before it are in this row already: folding them again, after
-    /// a crash between rows and checkpoint, changes nothing.
+    /// The offset after the newest fact of the key. Facts of the key before it are included in this row: applying them again, after a crash
+    /// between rows and checkpoint, changes nothing.
     pub next: i64,
 }
 
 impl HeadRow {
-    /// 89 bytes: gone (1), version (8, big endian), observed at (8), next (8), id (32), content hash (32).
+    /// Encodes the row as 89 bytes: gone (1), version (8, big endian), observed at (8), next (8), id (32), content hash (32).
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(89);
@@ -52,7 +52,7 @@ impl HeadRow {
         out
     }
 
-    /// Reads what [`Self::to_bytes`] wrote; `None` for anything else.
+    /// Decodes the bytes of [`Self::to_bytes`]; `None` for anything else.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (gone, rest) = bytes.split_first()?;
@@ -70,29 +70,29 @@ impl HeadRow {
     }
 }
 
-/// The newest run event of an upstream, as kept in [`RUNS`].
+/// The newest run event of an upstream, as stored in [`RUNS`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunRow {
     /// `run_started`, `run_marked`, `run_finished` or `run_failed`.
     pub kind: String,
-    /// When that was: milliseconds since 1970.
+    /// When that event was observed: milliseconds since 1970.
     pub at_ms: i64,
-    /// The run.
+    /// The run of that event.
     pub run: Run,
     /// The last run that finished, if any.
     pub last_finished: Option<Run>,
-    /// When that was.
+    /// When the last finished run ended: milliseconds since 1970.
     pub last_finished_at_ms: i64,
-    /// How many runs finished.
+    /// How many runs have finished.
     pub finished: i64,
-    /// The offset after that run event; events before it are in this row already.
+    /// The offset after that event. Events before it are included in this row.
     #[serde(default)]
     pub next: i64,
 }
 
 impl RunRow {
-    /// Whether the run was begun and has neither finished nor failed.
+    /// Whether the run has started and has neither finished nor failed.
     #[must_use]
     pub fn is_under_way(&self) -> bool {
         matches!(self.kind.as_str(), "run_started" | "run_marked")

@@ -1,4 +1,4 @@
-//! The filings service's rows: filings, one record a filer, and the trades that insiders reported.
+//! The rows of the filings service: filings, one record per filer, and trades that company insiders reported.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::records::{Record, Term};
 use crate::facts::insider_trades::Owner;
 
-/// A filing of one filer, or one trade of an insider, as readers see it. `""` and empty lists stand for unknown.
+/// A filing of one filer, or one trade of an insider, as readers see it. `""` and empty lists mean unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Filing {
@@ -16,55 +16,55 @@ pub struct Filing {
     pub kind: String,
     /// Form type as published.
     pub form: String,
-    /// Without its amendment mark, under one name for all its names.
+    /// The form without its amendment suffix, under one name if it was renamed.
     pub base_form: String,
     /// Filing date, `YYYY-MM-DD`.
     pub filing_date: String,
-    /// The filer's name; of a trade the issuer's.
+    /// Name of the filer; for a trade that of the issuer.
     pub company: String,
-    /// The filer; of a trade the issuer: 10 digits.
+    /// CIK of the filer, for a trade that of the issuer: 10 digits.
     pub cik: String,
     /// Accession number.
     pub accession: String,
-    /// Page.
+    /// URL of the filing's page.
     pub url: String,
 
     /// Filing: item codes of an 8-K in their order.
     pub items: Vec<String>,
-    /// Filing: the item that weighs most.
+    /// Filing: the item with the highest score.
     pub top_item: String,
-    /// Filing: what that item is.
+    /// Filing: what that item is about.
     pub top_label: String,
-    /// Filing: how much its items weigh, 0 to 100.
+    /// Filing: score of its items, 0 to 100.
     pub event_score: i64,
-    /// Filing: what the filer is in it.
+    /// Filing: the roles of the filer in it.
     pub roles: Vec<String>,
-    /// Filing: the day or period reported.
+    /// Filing: the day or period that it reports on.
     pub report_date: String,
     /// Filing: accession number of the filing that this one amends.
     pub amends: String,
 
     /// Trade: the issuer's ticker.
     pub ticker: String,
-    /// Trade: who reports it.
+    /// Trade: the reporting owners.
     pub owners: Vec<Owner>,
-    /// Trade: what was traded.
+    /// Trade: the security that was traded.
     pub security: String,
-    /// Trade: its day, `YYYY-MM-DD`.
+    /// Trade: day of the trade, `YYYY-MM-DD`.
     pub trade_date: String,
-    /// Trade: `P` bought on the market, `S` sold there, `A`, `M`, `F`, `G` … otherwise.
+    /// Trade: transaction code: `P` and `S` are open-market trades, `A`, `M`, `F`, `G` … are not.
     pub code: String,
     /// Trade: `A` acquired, `D` disposed.
     pub acquired_disposed: String,
-    /// Trade: how many, a decimal number.
+    /// Trade: number of shares, a decimal number.
     pub shares: String,
-    /// Trade: price of one in dollars, a decimal number.
+    /// Trade: price per share in dollars, a decimal number.
     pub price: String,
-    /// Trade: how many are held after it.
+    /// Trade: number of shares held after the trade.
     pub shares_after: String,
-    /// Trade: `D` held directly, `I` indirectly.
+    /// Trade: ownership, `D` direct, `I` indirect.
     pub ownership: String,
-    /// Trade: made under a plan of before.
+    /// Trade: whether it was made under a trading plan.
     pub planned: bool,
 }
 

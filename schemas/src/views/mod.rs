@@ -1,4 +1,4 @@
-//! The tables of every view, with the types of their rows. The projector writes them, the API reads them.
+//! The tables of every view with the types of their rows. The projector writes them, the API reads them.
 
 pub mod accounts;
 pub mod awards;
@@ -15,7 +15,7 @@ pub mod watches;
 
 use crate::tables::ViewDef;
 
-/// THE LIST of services' views: those that a fold of changes fills, and that can be replayed, decided again and digested.
+/// THE LIST of the services' views: those that are derived from changes and that can be replayed, decided again and digested.
 pub const SERVICES: &[&ViewDef] = &[
     &accounts::VIEW,
     awards::TABLES.view,
@@ -28,7 +28,7 @@ pub const SERVICES: &[&ViewDef] = &[
     watches::TABLES.view,
 ];
 
-/// Every view: the engine's own, that of the trees, then those of services.
+/// Returns every view: the engine's own, that of the trees, and those of the services.
 pub fn all() -> impl Iterator<Item = &'static ViewDef> {
     [&engine::VIEW, &trees::VIEW].into_iter().chain(SERVICES.iter().copied())
 }

@@ -1,4 +1,4 @@
-//! Payments: what was signed for which answer, and what became of it. Private. No signature is kept: what is here moves no money.
+//! Payments: what was signed for which answer, and the outcome. Private. Signatures are not stored, so that these rows cannot move money.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,56 +8,56 @@ use crate::facts::canonical::Canonical;
 use crate::hash::{Hash32, hex};
 use crate::topics::{self, Topic};
 
-/// Takes a payment for one request, before anybody is asked to move money.
+/// Claims a payment for one request, before a facilitator moves money.
 pub const CLAIM: &str = "claim";
 /// The money has moved.
 pub const SETTLED: &str = "settled";
-/// It was refused; until it has lapsed it may be settled all the same.
+/// The payment was refused. Until it lapses it may still be settled.
 pub const REFUSED: &str = "refused";
-/// It can no longer be settled, and was not.
+/// The payment was not settled and can no longer be.
 pub const LAPSED: &str = "lapsed";
 
-/// A command about a payment, kept on the `payments` topic as `data` of a fact-like envelope whose key is the payment's id.
+/// A command on the `payments` topic: the `data` of an envelope in the shape of a fact, whose key is the id of the payment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PaymentCommand {
     /// [`CLAIM`], [`SETTLED`], [`REFUSED`] or [`LAPSED`].
     pub verb: String,
-    /// The network (CAIP-2).
+    /// The network, as a CAIP-2 id.
     pub network: String,
-    /// Address of the token.
+    /// Address of the token contract.
     pub asset: String,
-    /// Who is paid.
+    /// Address of the recipient.
     pub pay_to: String,
-    /// Who pays.
+    /// Address of the payer.
     pub payer: String,
-    /// The authorization's nonce.
+    /// The nonce of the payer's authorization.
     pub nonce: String,
-    /// Smallest units of the token.
+    /// The amount in the smallest unit of the token.
     pub amount: i64,
-    /// Until when it can be settled: seconds since 1970.
+    /// When the authorization expires: seconds since 1970.
     pub valid_before: i64,
-    /// The service that sells.
+    /// The service that sells the answer.
     pub service: String,
-    /// The operation.
+    /// The name of the operation.
     pub operation: String,
-    /// What is sold, as the terms name it.
+    /// The resource that is sold, as the payment terms name it.
     pub resource: String,
-    /// Hash of the request (hex): whatever else is asked for is another one.
+    /// Hash of the request (hex). A different request has a different hash.
     pub request: String,
-    /// Of a read: the answer that is sold, JSON.
+    /// For a read: the answer that is sold, JSON.
     pub answer: String,
-    /// Of a write: the command that takes effect once the payment is settled, JSON.
+    /// For a write: the command that takes effect once the payment is settled, JSON.
     pub effect: String,
     /// [`SETTLED`]: the hash of the transaction that holds the transfer.
     pub transaction: String,
-    /// [`SETTLED`]: the index of the transfer's log in its block, as the block was when it was read; `None` where only a facilitator says that it is
-    /// settled.
+    /// [`SETTLED`]: the index of the transfer's log entry in its block, as of the time when the block was read; `None` if only a facilitator
+    /// reported the settlement.
     pub log_index: Option<i64>,
-    /// [`SETTLED`]: the index of the transfer's log in the receipt of its transaction, counted from 0; `None` in commands of older versions, and where
-    /// only a facilitator says that it is settled.
+    /// [`SETTLED`]: the index of the transfer's log entry in the receipt of its transaction, counted from 0; `None` in commands of older
+    /// versions, and if only a facilitator reported the settlement.
     pub receipt_log_index: Option<i64>,
-    /// [`REFUSED`], [`LAPSED`]: why.
+    /// [`REFUSED`], [`LAPSED`]: the reason.
     pub reason: String,
 }
 
@@ -113,72 +113,73 @@ impl Command for PaymentCommand {
     }
 }
 
-/// What became of a payment.
+/// The state of a payment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// Taken for a request; whether money moves is not known yet.
+    /// Claimed for a request; whether money moves is not known yet.
     #[default]
     Claimed,
     /// The money has moved.
     Settled,
-    /// Refused; until it lapses it is looked after.
+    /// Refused; the engine keeps checking for a settlement until the payment lapses.
     Refused,
-    /// It can no longer be settled, and was not.
+    /// The payment was not settled and can no longer be.
     Lapsed,
 }
 
 impl State {
-    /// Whether it is not known yet what becomes of the money.
+    /// Whether it is not known yet whether the money moves.
     #[must_use]
     pub fn is_open(self) -> bool {
         matches!(self, Self::Claimed | Self::Refused)
     }
 }
 
-/// A payment as it stands.
+/// The current state of a payment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Payment {
-    /// `pay_` and 32 hex digits, see [`id`].
+    /// Id of the payment: `pay_` and 32 hex digits, see [`id`].
     pub id: String,
-    /// What became of it.
+    /// The state of the payment.
     pub state: State,
-    /// The network (CAIP-2).
+    /// The network, as a CAIP-2 id.
     pub network: String,
-    /// Address of the token.
+    /// Address of the token contract.
     pub asset: String,
-    /// Who is paid.
+    /// Address of the recipient.
     pub pay_to: String,
-    /// Who pays.
+    /// Address of the payer.
     pub payer: String,
-    /// The authorization's nonce.
+    /// The nonce of the payer's authorization.
     pub nonce: String,
-    /// Smallest units of the token.
+    /// The amount in the smallest unit of the token.
     pub amount: i64,
-    /// Until when it can be settled: seconds since 1970.
+    /// When the authorization expires: seconds since 1970.
     pub valid_before: i64,
-    /// The service that sells.
+    /// The service that sells the answer.
     pub service: String,
-    /// The operation.
+    /// The name of the operation.
     pub operation: String,
-    /// What is sold, as the terms name it.
+    /// The resource that is sold, as the payment terms name it.
     pub resource: String,
     /// Hash of the request (hex).
     pub request: String,
-    /// Of a write: the command that takes effect once the payment is settled, JSON.
+    /// For a write: the command that takes effect once the payment is settled, JSON.
     pub effect: String,
     /// The hash of the transaction that holds the transfer, once the payment is settled.
     pub transaction: String,
-    /// The index of the transfer's log in its block, as the block was when it was read; `None` where only a facilitator says that the payment is settled.
+    /// The index of the transfer's log entry in its block, as of the time when the block was read; `None` if only a facilitator reported the
+    /// settlement.
     pub log_index: Option<i64>,
-    /// Why it was refused, or has lapsed.
+    /// Why the payment was refused or has lapsed.
     pub reason: String,
-    /// When it was claimed: milliseconds since 1970.
+    /// When the payment was claimed: milliseconds since 1970.
     pub claimed_at: i64,
 }
 
-/// The identity of a payment: the chain takes a nonce of a payer once.
+/// Returns the id of a payment. A token contract accepts each nonce of a payer once, so that these four parts identify it.
 #[must_use]
 pub fn id(network: &str, asset: &str, payer: &str, nonce: &str) -> String {
     let parts = [network, asset, payer, nonce].map(str::to_ascii_lowercase);
@@ -186,37 +187,38 @@ pub fn id(network: &str, asset: &str, payer: &str, nonce: &str) -> String {
     format!("pay_{}", hex(&hash.0[..16]))
 }
 
-/// Under which key the answer that a payment bought is remembered.
+/// Returns the key of the decision row with the answer that a payment bought.
 #[must_use]
-pub fn answer_of(id: &str) -> String {
+pub fn answer_key(id: &str) -> String {
     format!("answer/{id}")
 }
 
-/// The keys under which decisions remember which payment a transfer paid for: a transfer pays once.
+/// The keys of the decision rows that record which payment a transfer paid for. A transfer pays once.
 ///
-/// The key is made of the network, the transaction, and the index of the log in the receipt of that transaction. Older versions took the index of the
-/// log in the block instead, which changes when the transaction moves to another block. What they stored is still looked for, under `older_key`, so
-/// that a transfer which paid before the upgrade pays for nothing else after it. Nothing new is stored under `older_key`: two transfers of one
-/// transaction that moves may come to have the same one. A transaction that moves between the upgrade and the next look at it is not found under its
-/// older key; a transfer is then still held to one payment by standing right after that payment's own authorization.
+/// The key consists of the network, the transaction, and the index of the log entry in the receipt of that transaction. Older versions used the
+/// index of the log entry in the block instead, which changes when the transaction moves to another block. Rows of older versions are still
+/// looked up, under `older_key`, so that a transfer which paid before the upgrade pays for nothing else after it. Nothing is stored under
+/// `older_key`, because two transfers of a transaction that moves may have the same one. A transaction that moves between the upgrade and the
+/// next time it is read is not found under its older key; such a transfer still pays for one payment only, because it must directly follow that
+/// payment's own authorization.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TransferKeys {
-    /// Where it is remembered, and looked for.
+    /// The key that is stored and looked up.
     pub key: String,
-    /// Where it is only looked for; empty where the command is itself of an older version, whose key is [`Self::key`].
+    /// A key that is only looked up; empty if the command is of an older version, whose key is [`Self::key`].
     pub older_key: String,
 }
 
 impl TransferKeys {
-    /// Both keys, without empty ones.
+    /// Returns both keys, without empty ones.
     pub fn all(&self) -> impl Iterator<Item = &str> {
         [self.key.as_str(), self.older_key.as_str()].into_iter().filter(|key| !key.is_empty())
     }
 }
 
-/// The keys of the transfer that a command names; `None` unless the command is [`SETTLED`] and names one.
+/// Returns the keys of the transfer that a command names; `None` unless the command is [`SETTLED`] and names one.
 #[must_use]
-pub fn transfer_of(command: &PaymentCommand) -> Option<TransferKeys> {
+pub fn transfer_keys(command: &PaymentCommand) -> Option<TransferKeys> {
     let PaymentCommand { verb, network, transaction, log_index, receipt_log_index, .. } = command;
     if verb != SETTLED {
         return None;

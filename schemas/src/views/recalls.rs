@@ -1,4 +1,4 @@
-//! The recalls service's rows: one record per real-world recall.
+//! The rows of the recalls service: one record per recall, also if several agencies published it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,15 +7,15 @@ use crate::change::Change;
 use crate::facts::recalls::RecallFact;
 use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
 
-/// A recall as readers see it. The first eight fields after `id` are the contract's record, in its order. `""` is unknown.
+/// A recall as readers see it. The first eight fields after `id` are those of the contract's record, in its order. `""` means unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Recall {
-    /// `AGENCY:number`, the smallest of its members when agencies' duplicates are one record.
+    /// Id of the record, `AGENCY:number`: the smallest of its numbers if several agencies' notices are one record.
     pub id: String,
     /// Issuing agency: CPSC, FDA, NHTSA, USDA (that of `id`).
     pub agency: String,
-    /// food, drugs, vehicles, products, baby.
+    /// Category: food, drugs, vehicles, products or baby.
     pub category: String,
     /// Title.
     pub title: String,
@@ -31,28 +31,28 @@ pub struct Recall {
     pub remedy: String,
     /// All agencies that issued it, sorted.
     pub agencies: Vec<String>,
-    /// All numbers it goes by, `AGENCY:number`, sorted.
+    /// All numbers of the recall, `AGENCY:number`, sorted.
     pub numbers: Vec<String>,
-    /// All notices of it, the record's own first.
+    /// URLs of all notices of the recall, that of the record first.
     pub urls: Vec<String>,
     /// The words that decided the category.
     pub category_evidence: String,
     /// Status at the agency.
     pub status: String,
-    /// Class I, II, III …
+    /// Classification: Class I, II, III …
     pub classification: String,
     /// Units, as worded.
     pub units: String,
-    /// A public health alert, not a recall.
+    /// Whether it is a public health alert, not a recall.
     pub alert: bool,
-    /// Gone from its upstream.
+    /// Whether the recall is gone from its upstream.
     pub withdrawn: bool,
-    /// The id of the record that it turned out to be the same recall as; then it is no record of its own any more.
+    /// The id of the record into which this one was merged. A merged record is no longer a record of its own.
     pub merged_into: String,
 }
 
 impl Recall {
-    /// Whether lists show it: it is a record of its own and not withdrawn.
+    /// Whether lists show the recall: it is a record of its own and not withdrawn.
     #[must_use]
     pub fn is_listed(&self) -> bool {
         !self.withdrawn && self.merged_into.is_empty()
@@ -65,52 +65,52 @@ impl Recall {
     }
 }
 
-/// What the service remembers of one fact key for later decisions.
+/// The decision state of one fact key: what later decisions of the service need.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Note {
     /// Key of the fact.
     pub key: String,
-    /// Its version.
+    /// Version of the fact.
     pub version: i64,
-    /// Withdrawn or superseded.
+    /// Whether the fact was withdrawn or superseded.
     pub gone: bool,
-    /// The key that goes on with this record (superseded).
+    /// The key under which the upstream continues the record (superseded only).
     pub superseded_by: String,
-    /// What it said last.
+    /// The record of the newest observed fact.
     pub recall: Option<RecallFact>,
-    /// Sets that decisions look up, each whole, as it stands after the change.
+    /// Sets that decisions look up, each with all its items after the change.
     pub sets: Vec<NoteSet>,
 }
 
-/// A set that decisions look up by name: `member/IDENTITY` to the keys of the facts that speak of a recall, `alike/LIKENESS`
-/// to `DAY IDENTITY` of the recalls that may be one across agencies.
+/// A set that decisions look up by name: `member/IDENTITY` holds the keys of the facts about a recall, `alike/LIKENESS` holds `DAY
+/// IDENTITY` of recalls that may be the same across agencies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoteSet {
-    /// Its name.
+    /// Name of the set.
     pub name: String,
-    /// Its items, sorted.
+    /// Items of the set, sorted.
     pub items: Vec<String>,
 }
 
-/// A change of this service.
+/// A change of the recalls service.
 pub type RecallChange = Change<Recall, Note>;
 
-/// A stored row: the record and the change that wrote it.
+/// A stored row: the record and the seq of the change that wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// Seq of the change that wrote it.
     pub seq: i64,
-    /// Seq since which it stands at its place in lists; 0 for nowhere.
+    /// Seq since which the record has its position in lists; 0 if it is in none.
     pub since: i64,
     /// The record.
     pub record: Recall,
 }
 
-/// Records as they stand: (id) to [`Row`] as JSON.
+/// Current records: (id) to [`Row`] as JSON.
 pub const RECALLS: Table =
     Table { name: "recalls", key: &[text("id")], partition_columns: 1, kind: TableKind::Current, value: ValueKind::Text };
-/// Records as they stood, by the seq from which they did: (id, seq descending) to [`Row`] as JSON.
+/// Earlier versions of records, by the seq that wrote them: (id, seq descending) to [`Row`] as JSON.
 pub const HISTORY: Table = Table {
     name: "recalls_history",
     key: &[text("id"), int_desc("seq")],
@@ -118,9 +118,9 @@ pub const HISTORY: Table = Table {
     kind: TableKind::History,
     value: ValueKind::Text,
 };
-/// Listed records by list and date, newest first. `list` is `CATEGORY/AGENCY`, or `*/*` for all; `month` is [`month_of`] and
-/// bounds the partition; `day` is days since 1970 (-1 and month 0 for none); a row says from which seq on (`since`) until which
-/// (value: JSON of [`Listed`]) the record stood there.
+/// ListEntry records by list and date, newest first. `list` is `CATEGORY/AGENCY`, or `*/*` for all. `month` is [`month_of`] and bounds the
+/// partition. `day` is days since 1970 (-1 and month 0 if there is no date). A row says from which seq (`since`) until which seq (value:
+/// JSON of [`ListEntry`]) the record had that position.
 pub const LISTS: Table = Table {
     name: "recalls_lists",
     key: &[text("list"), int_desc("month"), int_desc("day"), text("id"), int("since")],
@@ -137,7 +137,7 @@ pub const SETS: Table =
 /// Packed pages of changes: (block) to a block, see `view_store::feed`.
 pub const FEED: Table =
     Table { name: "recalls_feed", key: &[int("block")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Bytes };
-/// Upstreams' completeness: (upstream, seq descending) to [`crate::change::Through`] as JSON.
+/// Completeness of upstreams: (upstream, seq descending) to [`crate::change::Through`] as JSON.
 pub const THROUGH: Table = Table {
     name: "recalls_through",
     key: &[text("upstream"), int_desc("seq")],
@@ -145,7 +145,7 @@ pub const THROUGH: Table = Table {
     kind: TableKind::Derived,
     value: ValueKind::Text,
 };
-/// Inputs that could not be decided: (key of fact, offset) to where and why, as JSON.
+/// Parked inputs: (key of fact, offset) to position and reason, as JSON.
 pub const PARKED: Table = Table {
     name: "recalls_parked",
     key: &[text("key"), int("offset")],
@@ -154,24 +154,24 @@ pub const PARKED: Table = Table {
     value: ValueKind::Text,
 };
 
-/// The recalls view.
+/// The view of the recalls service.
 pub const VIEW: ViewDef = ViewDef { name: "recalls", tables: &[&RECALLS, &HISTORY, &LISTS, &SOURCES, &SETS, &FEED, &THROUGH, &PARKED] };
 
-/// Until when a record stood at a place of a list.
+/// An entry of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
-    /// The seq from which it no longer does; 0 while it still does.
+pub struct ListEntry {
+    /// The seq since which the record no longer has this position; 0 while it has.
     pub until: i64,
 }
 
-/// The contract's record fields, in its order.
+/// The fields of the contract's record, in its order.
 pub const RECORD_FIELDS: [&str; 8] = ["agency", "category", "title", "brand", "hazard", "date", "url", "remedy"];
-/// The categories.
+/// The categories of recalls.
 pub const CATEGORIES: [&str; 5] = ["food", "drugs", "vehicles", "products", "baby"];
-/// The agencies.
+/// The agencies that publish recalls.
 pub const AGENCIES: [&str; 4] = ["CPSC", "FDA", "NHTSA", "USDA"];
 
-/// The day number of a `YYYY-MM-DD` (days since 1970), or -1 for none. Works for dates before 1970 too (then below -1).
+/// Returns the day number of a `YYYY-MM-DD` (days since 1970), or -1 for other texts. Dates before 1970 give numbers below -1.
 #[must_use]
 pub fn day_of(date: &str) -> i64 {
     date.parse::<jiff::civil::Date>()
@@ -180,7 +180,7 @@ pub fn day_of(date: &str) -> i64 {
         .map_or(-1, |span| i64::from(span.get_days()))
 }
 
-/// The month of a `YYYY-MM-DD`, counted from January of the year 0; 0 for none.
+/// Returns the month of a `YYYY-MM-DD`, counted from January of year 0; 0 for other texts.
 #[must_use]
 pub fn month_of(date: &str) -> i64 {
     date.parse::<jiff::civil::Date>().map_or(0, |date| i64::from(date.year()) * 12 + i64::from(date.month()) - 1)

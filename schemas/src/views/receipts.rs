@@ -1,4 +1,4 @@
-//! Receipts: what agents had certified, each agent's in a chain of its own. Public: inputs and outputs are in it by their hashes alone.
+//! Receipts that agents requested, each agent's in a chain of its own. Public: inputs and outputs are represented by their hashes alone.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,27 +11,27 @@ use crate::topics::{self, Topic};
 
 /// Issues a receipt.
 pub const ISSUE: &str = "issue";
-/// Names a tree that was read back and signed.
+/// Publishes a signed checkpoint of the tree of receipts.
 pub const CHECKPOINT: &str = "checkpoint";
-/// Names the key that signs from here on.
+/// Names the key that signs from now on.
 pub const KEY: &str = "key";
-/// Says in the log which memory the signer has of a key: who finds no memory of that key, or another one, may not sign.
+/// Records in the log which memory the signer has of a key. A process that finds no memory of that key, or another one, may not sign.
 pub const MEMORY: &str = "memory";
-/// Lets a further account or payer append to a chain. Only the owner's command counts.
+/// Permits a further account or payer to append to a chain. Only the owner's command has an effect.
 pub const ADD_WRITER: &str = "add_writer";
-/// Takes that permission back. Only the owner's command counts.
+/// Removes that permission. Only the owner's command has an effect.
 pub const REMOVE_WRITER: &str = "remove_writer";
-/// Names the owner of a chain that has none: one that was begun before chains had owners, or one without receipts. Operators send it.
+/// Names the owner of a chain without an owner: one from before chains had owners, or one without receipts. Operators send it.
 pub const ASSIGN_OWNER: &str = "assign_owner";
-/// Reserves a place in a chain for a payment that was claimed. Never on the topic of receipts: it is read from a claim on the topic of payments.
+/// Reserves a position in a chain for a claimed payment. Never on the `receipts` topic: it is derived from a claim on the `payments` topic.
 pub const RESERVE: &str = "reserve";
-/// Ends the reservation of a payment that has lapsed. Never on the topic of receipts: it is read from the topic of payments.
+/// Ends the reservation of a lapsed payment. Never on the `receipts` topic: it is derived from the `payments` topic.
 pub const RELEASE: &str = "release";
 
-/// The most accounts and payers that an owner may let append to one chain.
+/// The most further writers that an owner may permit for one chain.
 pub const WRITERS_PER_CHAIN_MAX: usize = 20;
 
-/// A request to the receipt service, kept on the `receipts` topic as `data` of a fact-like envelope whose key stands for the request.
+/// A command on the `receipts` topic: the `data` of an envelope in the shape of a fact, whose key identifies the request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ReceiptCommand {
@@ -39,33 +39,34 @@ pub struct ReceiptCommand {
     pub verb: String,
     /// Name of the action.
     pub action: String,
-    /// Whose chain it goes into.
+    /// The agent to whose chain the receipt belongs.
     pub agent_id: String,
     /// Commitment to the inputs and the metadata.
     pub inputs_hash: String,
     /// Commitment to the outputs.
     pub outputs_hash: String,
-    /// Base address of the service that was asked.
+    /// Base address of the service that received the request.
     pub issuer: String,
-    /// [`KEY`], [`CHECKPOINT`]: the public key that signs, 64 hex digits. [`MEMORY`]: the one that is remembered.
+    /// [`KEY`], [`CHECKPOINT`]: the public key of the signer, 64 hex digits. [`MEMORY`]: the public key that the memory belongs to.
     pub public_key: String,
-    /// [`CHECKPOINT`]: leaves of the tree.
+    /// [`CHECKPOINT`]: the number of leaves of the tree.
     pub size: i64,
     /// [`CHECKPOINT`]: the signed note.
     pub note: String,
-    /// [`ISSUE`], [`ADD_WRITER`], [`REMOVE_WRITER`]: who asks, the id of an account or a payer's address in lower case; empty in commands of
-    /// versions before owners. [`ASSIGN_OWNER`]: the owner.
+    /// [`ISSUE`], [`ADD_WRITER`], [`REMOVE_WRITER`]: the caller, as the id of an account or a payer's address in lower case; empty in
+    /// commands of versions without owners. [`ASSIGN_OWNER`]: the owner.
     pub caller: String,
     /// [`ADD_WRITER`], [`REMOVE_WRITER`]: the account or payer whose permission changes.
     pub writer: String,
-    /// Of a receipt that was paid for: the keys of the transfer that paid, see [`super::payments::transfer_of`]; empty for none. Never stored here: they
-    /// are read from the topic of payments.
+    /// For a paid receipt: the keys of the transfer that paid, see [`super::payments::transfer_keys`]; otherwise empty. Not stored on this
+    /// topic: they are derived from the `payments` topic.
     #[serde(skip)]
     pub transfer: TransferKeys,
-    /// Whether it was claimed with a payment by a version that did not record callers. Never stored here, as the transfer.
+    /// Whether the receipt was claimed with a payment by a version that did not record callers. Not stored on this topic: it is derived
+    /// from the `payments` topic.
     #[serde(skip)]
     pub is_older_claim: bool,
-    /// [`KEY`]: why a declared restore needed another key; empty for an ordinary rotation.
+    /// [`KEY`]: why a declared restore required a new key; empty for an ordinary rotation.
     pub reason: String,
     /// [`MEMORY`]: the id of the signer's memory of the key.
     pub memory: String,
@@ -105,81 +106,81 @@ impl Record for Receipt {
     }
 }
 
-/// Under which keys decisions remember.
+/// The keys of the decision rows of the receipt service.
 pub mod source {
-    /// The keys that sign: [`super::Signing`].
+    /// The signing keys: [`super::SigningHistory`].
     pub const SIGNING: &str = "signing";
 
-    /// How many leaves the tree has.
+    /// The number of leaves of the tree.
     pub const TREE: &str = "tree";
-    /// The last checkpoint: [`super::Sealed`].
+    /// The last signed checkpoint: [`super::SignedCheckpoint`].
     pub const CHECKPOINT: &str = "checkpoint";
 
-    /// A hash of the tree, by its place.
+    /// Returns the key of a hash of the tree, by its stored-hash index.
     #[must_use]
     pub fn hash(place: u64) -> String {
         format!("hash/{place}")
     }
 
-    /// Which leaf a receipt is.
+    /// Returns the key of the leaf index of a receipt.
     #[must_use]
     pub fn leaf(id: &str) -> String {
         format!("leaf/{id}")
     }
 
-    /// The id of the receipt that is a leaf.
+    /// Returns the key of the receipt id of a leaf.
     #[must_use]
     pub fn entry(index: u64) -> String {
         format!("entry/{index}")
     }
 
-    /// The last receipt of an agent: [`super::Last`].
+    /// Returns the key of the end of an agent's chain: [`super::ChainEnd`].
     #[must_use]
     pub fn agent(id: &str) -> String {
         format!("agent/{id}")
     }
 
-    /// The id of an agent's receipt at a position.
+    /// Returns the key of the receipt id at a position of an agent's chain.
     #[must_use]
     pub fn position(agent: &str, seq: i64) -> String {
         format!("chain/{agent}/{seq}")
     }
 
-    /// Who may append to an agent's chain: [`super::ChainOwner`].
+    /// Returns the key of the owner of an agent's chain: [`super::ChainOwner`].
     #[must_use]
     pub fn owner(agent: &str) -> String {
         format!("owner/{agent}")
     }
 
-    /// What a request or a payment has come to: [`super::RequestOutcome`].
+    /// Returns the key of the outcome of a request or payment: [`super::RequestOutcome`].
     #[must_use]
     pub fn request(key: &str) -> String {
         format!("request/{key}")
     }
 }
 
-/// Where an agent's chain ends.
+/// The end of an agent's chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Last {
-    /// Position of its last receipt.
+pub struct ChainEnd {
+    /// Position of the last receipt.
     pub seq: i64,
-    /// `contentHash` of it.
+    /// `contentHash` of the last receipt.
     pub hash: String,
 }
 
-/// Who may append to an agent's chain. The first caller to whom a receipt of the chain is issued, or whose payment for one is claimed, owns it.
+/// Who may append to an agent's chain. Its owner is the first caller who is issued a receipt of the chain, or who claims a payment for one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ChainOwner {
     /// The owner: the id of an account, or a payer's address in lower case.
     pub owner: String,
-    /// Further accounts and payers that may append, in the order in which the owner named them; at most [`WRITERS_PER_CHAIN_MAX`].
+    /// Further accounts and payers that may append, in the order in which the owner added them; at most [`WRITERS_PER_CHAIN_MAX`].
     pub writers: Vec<String>,
-    /// While the chain has no receipt: how many claimed payments of the owner reserve it. The chain is free again when all of them have lapsed, unless
-    /// an operator assigned it.
+    /// While the chain has no receipt: how many claimed payments of the owner reserve it. The chain is free again when all of them have
+    /// lapsed, unless an operator assigned it.
     pub reservations: i64,
-    /// Whether an operator assigned the chain before it had a receipt: it stays the owner's.
+    /// Whether an operator assigned the chain before it had a receipt. The owner then keeps the chain without reservations.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_assigned: bool,
 }
@@ -242,44 +243,44 @@ pub enum RequestOutcome {
     },
 }
 
-/// A tree that was read back and signed.
+/// A signed checkpoint of the tree of receipts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Sealed {
-    /// Leaves.
+pub struct SignedCheckpoint {
+    /// The number of leaves.
     pub size: i64,
     /// The signed note.
     pub note: String,
-    /// The key that signed it, 64 hex digits.
+    /// The public key that signed the note, 64 hex digits.
     pub public_key_hex: String,
 }
 
-/// A key that signs, or signed.
+/// A signing key, current or former.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PublicKey {
     /// 64 hex digits.
     pub public_key_hex: String,
-    /// From when on it signs: milliseconds since 1970.
+    /// When the key started to sign: milliseconds since 1970.
     pub since: i64,
-    /// Why a declared restore needed this key; empty for the first key and for an ordinary rotation.
+    /// Why a declared restore required this key; empty for the first key and for an ordinary rotation.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// The id of the signer's memory of this key; empty until there is one.
+    /// The id of the signer's memory of this key; empty until it is recorded.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub memory: String,
 }
 
-/// The keys that sign: all so far, the current one last.
+/// The history of signing keys, the current one last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Signing {
-    /// In the order in which they began.
+pub struct SigningHistory {
+    /// All keys, in the order in which they started to sign.
     pub keys: Vec<PublicKey>,
 }
 
-impl Signing {
-    /// The keys that signed the history as it is now: those named since the last declared restore, the present one last.
+impl SigningHistory {
+    /// Returns the keys that signed the current history: those added since the last declared restore, the current one last.
     #[must_use]
     pub fn since_restore(&self) -> &[PublicKey] {
         let restored = self.keys.iter().rposition(|key| !key.reason.is_empty()).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! What the views of services of plain records have in common: a record an id, terms by which its changes are found, and rows that
-//! decisions remember. Such a service's tables are made by [`record_tables!`](crate::record_tables).
+//! Shared definitions for services with one kind of record: the record trait, terms that index its changes, and rows of decision state.
+//! [`record_tables!`](crate::record_tables) defines the tables of such a service.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -7,56 +7,56 @@ use serde::{Deserialize, Serialize};
 use crate::change::Change;
 use crate::tables::{Table, ViewDef};
 
-/// Changes whose terms lie in one partition: a term that every change has fills no partition beyond that.
+/// The number of consecutive changes whose terms share a partition. It bounds the partition of a term that every change has.
 pub const TERM_BUCKET: i64 = 1 << 18;
-/// Partitions over which the names of one dimension are spread.
+/// The number of partitions over which the names of one dimension are spread.
 pub const NAME_SHARDS: i64 = 16;
-/// The longest value of a term, in characters.
+/// The longest value of a term, in characters. Longer values are truncated.
 const VALUE_CHARS_MAX: usize = 200;
 
 /// A record that readers see.
 pub trait Record: Serialize + DeserializeOwned + Clone + PartialEq + Send + Sync + 'static {
-    /// The dimensions of its terms in which readers look for a part of a value, not for all of it.
+    /// The term dimensions in which readers search for a part of a value, not for the whole value.
     const SEARCHED: &'static [&'static str] = &[];
 
-    /// Its identity within the service.
+    /// Returns the identity of the record within the service.
     fn id(&self) -> &str;
 
-    /// Whether it stands at its upstream: a record that is gone is in no digest of current ones.
+    /// Whether the record is still at its upstream. The digest of current records leaves out the others.
     fn is_listed(&self) -> bool {
         true
     }
 
-    /// The terms by which readers find its changes.
+    /// Returns the terms that index the changes of the record.
     fn terms(&self) -> Vec<Term> {
         Vec::new()
     }
 }
 
-/// One thing that can be said of a record, by which its changes are found: `naics/541512`.
+/// A term that indexes the changes of a record: `naics/541512`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Term {
-    /// What is said: `naics`.
+    /// The dimension of the term: `naics`.
     pub dimension: &'static str,
-    /// The value, in lower case.
+    /// The value of the term, in the form that [`normal`] returns.
     pub value: String,
 }
 
 impl Term {
-    /// A term; `None` for a value that says nothing.
+    /// Creates a term; `None` if the value is empty.
     #[must_use]
     pub fn new(dimension: &'static str, value: &str) -> Option<Self> {
         let value = normal(value);
         (!value.is_empty()).then_some(Self { dimension, value })
     }
 
-    /// The term as the tables have it.
+    /// Formats the term as the tables contain it.
     #[must_use]
     pub fn text(&self) -> String {
         format!("{}/{}", self.dimension, self.value)
     }
 
-    /// The partition of its name.
+    /// Returns the shard that holds the value's name.
     #[must_use]
     pub fn shard(&self) -> i64 {
         let hash = self.value.bytes().fold(0_i64, |hash, byte| (hash * 31 + i64::from(byte)) & 0xffff);
@@ -64,7 +64,7 @@ impl Term {
     }
 }
 
-/// How values of terms are compared: lower case, white space collapsed, cut where they are endless.
+/// Normalizes a value for comparison: lower case, white space collapsed, truncated to the longest length.
 #[must_use]
 pub fn normal(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
@@ -80,28 +80,28 @@ pub fn normal(value: &str) -> String {
     out
 }
 
-/// What a service remembers for later decisions: rows of its table of sources.
+/// Decision state: rows of the service's `sources` table that later decisions need.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Note {
-    /// Rows as they stand after the change.
+    /// Rows with their contents after the change.
     pub rows: Vec<NoteRow>,
 }
 
-/// One row that decisions remember.
+/// One row of decision state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NoteRow {
-    /// Its key.
+    /// Key of the row.
     pub key: String,
-    /// JSON; empty for a row that is gone.
+    /// Value of the row as JSON; empty if the row was deleted.
     pub value: String,
 }
 
-/// A change of such a service.
+/// A change of a service with one kind of record.
 pub type RecordChange<R> = Change<R, Note>;
 
-/// A stored row: the record and the change that wrote it.
+/// A stored row: the record and the seq of the change that wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row<R> {
     /// Seq of the change that wrote it.
@@ -110,32 +110,32 @@ pub struct Row<R> {
     pub record: R,
 }
 
-/// The tables of such a service.
+/// The tables of a service with one kind of record.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordTables {
-    /// Records as they stand: (id) to [`Row`] as JSON.
+    /// Current records: (id) to [`Row`] as JSON.
     pub records: &'static Table,
-    /// Records as they stood, by the seq from which they did: (id, seq descending) to [`Row`] as JSON.
+    /// Earlier versions of records, by the seq that wrote them: (id, seq descending) to [`Row`] as JSON.
     pub history: &'static Table,
-    /// Changes by term: (term, bucket, seq) to nothing. `bucket` is the seq divided by `term_bucket`.
+    /// Index of changes by term: (term, bucket, seq) to nothing. `bucket` is the seq divided by `term_bucket`.
     pub terms: &'static Table,
-    /// Changes whose terms lie in one partition, as [`TERM_BUCKET`].
+    /// The number of consecutive changes whose terms share a partition, see [`TERM_BUCKET`].
     pub term_bucket: i64,
-    /// All values of the terms of a searched dimension: (dimension, shard, value) to nothing.
+    /// All values of the terms of searched dimensions: (dimension, shard, value) to nothing.
     pub names: &'static Table,
-    /// What decisions remember: (key) to JSON.
+    /// Decision state: (key) to JSON.
     pub sources: &'static Table,
     /// Packed pages of changes: (block) to a block, see `view_store::feed`.
     pub feed: &'static Table,
-    /// Upstreams' completeness: (upstream, seq descending) to [`crate::change::Through`] as JSON.
+    /// Completeness of upstreams: (upstream, seq descending) to [`crate::change::Through`] as JSON.
     pub through: &'static Table,
-    /// Inputs that could not be decided: (key of fact, offset) to where and why, as JSON.
+    /// Parked inputs: (key of fact, offset) to position and reason, as JSON.
     pub parked: &'static Table,
-    /// The view of them.
+    /// The view with all these tables.
     pub view: &'static ViewDef,
 }
 
-/// Makes `TABLES` and `VIEW` of a service of plain records.
+/// Defines `TABLES` of a service with one kind of record.
 #[macro_export]
 macro_rules! record_tables {
     ($service:literal) => {
@@ -193,7 +193,7 @@ macro_rules! record_tables {
 mod tests {
     use super::*;
 
-    /// Proves that values are compared without regard to case and spaces, and that none is endless.
+    /// Proves that values are normalized regardless of case and spaces, and that long ones are truncated.
     #[test]
     fn values() {
         assert_eq!(normal("  ACME \n Corp "), "acme corp");

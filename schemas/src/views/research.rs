@@ -1,55 +1,55 @@
-//! The research service's rows: grants and clinical trials, one record each.
+//! The rows of the research service: one record per grant or clinical trial.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Term};
 
-/// Institutions of a trial by which its changes are found; a trial with more is found by [`MANY`] as well.
+/// The most institutions of a trial that are indexed. A trial with more is also indexed under [`MORE_INSTITUTIONS`].
 const INSTITUTIONS_MAX: usize = 50;
-/// The value that stands for all institutions beyond those.
-pub const MANY: &str = "+";
+/// The term value that represents all institutions beyond the indexed ones.
+pub const MORE_INSTITUTIONS: &str = "+";
 
-/// A grant or a trial as readers see it. `""`, empty lists and `None` stand for unknown.
+/// A grant or a trial as readers see it. `""`, empty lists and `None` mean unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Funding {
-    /// `grant/` and the funder's number, `trial/` and the registry's.
+    /// Id of the record: `grant/` and the funder's number, or `trial/` and the registry's number.
     pub id: String,
     /// `grant` or `trial`.
     pub kind: String,
     /// Title.
     pub title: String,
-    /// Page.
+    /// URL of the grant's or trial's page.
     pub url: String,
-    /// Day on which it was made public, `YYYY-MM-DD`.
+    /// Day of publication, `YYYY-MM-DD`.
     pub published: String,
-    /// `INDUSTRY`, `NIH`, `OTHER_GOV`, `OTHER`.
+    /// Class of the sponsor: `INDUSTRY`, `NIH`, `OTHER_GOV`, `OTHER`.
     pub sponsor_class: String,
-    /// Of a grant the organisation's state, of a trial those of its sites; two letters, sorted.
+    /// States of a grant's organisation or of a trial's sites; two letters, sorted.
     pub states: Vec<String>,
     /// Topics, sorted by slug.
     pub topics: Vec<Topic>,
-    /// Gone from its upstream.
+    /// Whether the record is gone from its upstream.
     pub withdrawn: bool,
 
     /// Grant: the contact principal investigator.
     pub pi: String,
-    /// Grant: all of them.
+    /// Grant: all principal investigators.
     pub investigators: Vec<String>,
-    /// Grant: the organisation that was funded.
+    /// Grant: the funded organisation.
     pub org: String,
-    /// Grant: its city.
+    /// Grant: city of the organisation.
     pub city: String,
-    /// Grant: code of the institute that administers it.
+    /// Grant: code of the administering institute.
     pub ic: String,
-    /// Grant: whole dollars of this fiscal year.
+    /// Grant: amount of this fiscal year in whole dollars.
     pub amount: Option<i64>,
     /// Grant: day of the notice of award.
     pub notice_date: String,
-    /// Grant: `1R15DE032063-01A1`.
+    /// Grant: project number, `1R15DE032063-01A1`.
     pub project_number: String,
-    /// Grant: `R01`.
+    /// Grant: activity code, `R01`.
     pub activity_code: String,
     /// Grant: the fiscal year.
     pub fiscal_year: Option<i64>,
@@ -60,37 +60,37 @@ pub struct Funding {
 
     /// Trial: the lead sponsor.
     pub sponsor: String,
-    /// Trial: who else pays.
+    /// Trial: the collaborators.
     pub collaborators: Vec<String>,
-    /// Trial: names of its sites.
+    /// Trial: names of the sites.
     pub institutions: Vec<String>,
-    /// Trial: `PHASE2`.
+    /// Trial: phase, `PHASE2`.
     pub phase: String,
-    /// Trial: `RECRUITING`.
+    /// Trial: status, `RECRUITING`.
     pub status: String,
-    /// Trial: `INTERVENTIONAL`.
+    /// Trial: study type, `INTERVENTIONAL`.
     pub study_type: String,
     /// Trial: conditions.
     pub conditions: Vec<String>,
-    /// Trial: what is tried.
+    /// Trial: the studied interventions.
     pub interventions: Vec<String>,
-    /// Trial: when it starts.
+    /// Trial: start date.
     pub start: String,
-    /// Trial: when the data of the primary outcome are taken.
+    /// Trial: primary completion date, when the last data of the primary outcome are collected.
     pub primary_completion: String,
-    /// Trial: when it ends.
+    /// Trial: completion date.
     pub completion: String,
-    /// Trial: how many take part.
+    /// Trial: number of participants.
     pub enrollment: Option<i64>,
 }
 
-/// A topic that a record is about.
+/// A topic of a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Topic {
-    /// `oncology`.
+    /// Identifier of the topic: `oncology`.
     pub slug: String,
-    /// The words that say so, with where they stand: `title: tumour`.
+    /// The phrases that decided the topic, with the field in which they occur: `title: tumour`.
     pub evidence: String,
 }
 
@@ -106,7 +106,7 @@ impl Record for Funding {
     }
 
     fn terms(&self) -> Vec<Term> {
-        let many = (self.institutions.len() > INSTITUTIONS_MAX).then_some(MANY);
+        let many = (self.institutions.len() > INSTITUTIONS_MAX).then_some(MORE_INSTITUTIONS);
         let institutions = [&self.org, &self.sponsor].into_iter().map(String::as_str);
         let sites = self.institutions.iter().take(INSTITUTIONS_MAX).map(String::as_str).chain(many);
         let of = |dimension: &'static str, value: &str| Term::new(dimension, value);

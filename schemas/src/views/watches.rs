@@ -1,25 +1,25 @@
-//! What accounts keep in the services: saved filters, and watches of what they follow. Private.
+//! Saved items of accounts: saved filters and watches. Private.
 
 use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Term};
 
-/// Saves a filter under a name, or another one under the same name.
+/// Saves a filter under a name, and replaces the one with that name.
 pub const SAVE_FILTER: &str = "save_filter";
 /// Deletes a saved filter.
 pub const DELETE_FILTER: &str = "delete_filter";
-/// Begins a watch.
+/// Creates a watch.
 pub const WATCH: &str = "watch";
-/// Ends a watch.
+/// Deletes a watch.
 pub const UNWATCH: &str = "unwatch";
 
-/// Gives a watch another webhook, or another secret.
+/// Changes the webhook or the secret of a watch.
 pub const RETARGET: &str = "retarget";
 
-/// The verbs of commands on the `accounts` topic that are about filters and watches; all others are about keys.
+/// The verbs of commands on the `accounts` topic that are about filters and watches. All other verbs are about API keys.
 pub const VERBS: [&str; 5] = [SAVE_FILTER, DELETE_FILTER, WATCH, UNWATCH, RETARGET];
 
-/// What a [`Kept`] is.
+/// The values of [`SavedItem::kind`].
 pub mod kind {
     /// A saved filter.
     pub const FILTER: &str = "filter";
@@ -27,51 +27,51 @@ pub mod kind {
     pub const WATCH: &str = "watch";
 }
 
-/// A saved filter or a watch. `""` and 0 stand for none.
+/// A saved filter or a watch. `""` and 0 mean none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Kept {
-    /// `filter_` or `watch_`, and 24 hex digits.
+pub struct SavedItem {
+    /// Id of the item: `filter_` or `watch_`, and 24 hex digits.
     pub id: String,
-    /// One of [`kind`].
+    /// One of the constants of [`kind`].
     pub kind: String,
-    /// Whose it is.
+    /// The account that owns the item.
     pub account: String,
-    /// The service whose changes it is about.
+    /// The service whose changes the item selects.
     pub service: String,
-    /// Filter: its name.
+    /// Filter: the name.
     pub name: String,
-    /// The filter in canonical form; empty for one that lets all pass.
+    /// The filter in canonical form; empty if it matches everything.
     pub filter: String,
-    /// Watch: what is watched, as it was asked for, JSON.
+    /// Watch: the watched entity, as the request gave it, JSON.
     pub entity: String,
-    /// Watch: where it is delivered, sealed.
+    /// Watch: the webhook URL, encrypted under a key of the account.
     pub webhook: String,
-    /// Watch: what its messages are signed with, sealed.
+    /// Watch: the signing secret of the webhook, encrypted likewise.
     pub secret: String,
-    /// Watch: the secrets before, which sign beside it for a time, the last one first.
+    /// Watch: replaced secrets, which sign alongside the current one until they expire, the newest first.
     pub old_secrets: Vec<OldSecret>,
-    /// Watch: seq of the service's last change that does not count.
+    /// Watch: seq of the last change of the service that the watch does not match.
     pub after: i64,
-    /// When it was made, milliseconds since 1970.
+    /// When the item was created, milliseconds since 1970.
     pub made_at: i64,
-    /// When it was last changed.
+    /// When the item was last changed, milliseconds since 1970.
     pub changed_at: i64,
-    /// Deleted; whose it was is all that is left.
+    /// Whether the item was deleted. A deleted item keeps only its account.
     pub gone: bool,
 }
 
-/// A secret that was replaced.
+/// A replaced signing secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OldSecret {
-    /// Sealed.
+    /// The secret, encrypted under a key of the account.
     pub secret: String,
-    /// Until when it signs, milliseconds since 1970.
+    /// When the secret expires, milliseconds since 1970.
     pub until: i64,
 }
 
-impl Record for Kept {
+impl Record for SavedItem {
     fn id(&self) -> &str {
         &self.id
     }
@@ -85,10 +85,10 @@ impl Record for Kept {
     }
 }
 
-/// The key under which it is remembered which filters, or watches, an account has in a service: a list of their ids as JSON, in the order
-/// in which they were made.
+/// Returns the key of the decision row that lists an account's filters, or watches, in a service: their ids as JSON, in the order of
+/// creation.
 #[must_use]
-pub fn shelf(account: &str, service: &str, kind: &str) -> String {
+pub fn saved_items_key(account: &str, service: &str, kind: &str) -> String {
     format!("{account}/{service}/{kind}")
 }
 

@@ -238,7 +238,7 @@ fn an_answer_is_sold_once() {
         let redecide = highwater(&data, NOWHERE, &["redecide", view]);
         // What was signed and given out stays.
         if view == "receipts" {
-            assert!(refusal(redecide).contains("never decided again"))
+            assert!(refusal(redecide).contains("cannot be decided again"))
         } else {
             drop(stdout(redecide))
         }

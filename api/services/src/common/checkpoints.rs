@@ -20,9 +20,9 @@ use schemas::key;
 use schemas::position::LogOffset;
 use schemas::reason::reason;
 use schemas::tables::{Key, Table, Write};
-use schemas::tree::{self, Checkpoint, Edge, Question, TilePlace, tile_holding, tile_of};
-use schemas::views::receipts::Sealed;
-use schemas::views::trees::{ENTRIES_LEVEL, Grown, SEALED, SIZES, TILES, VIEW};
+use schemas::tree::{self, Checkpoint, Edge, Question, TilePlace, parse_tile_path, tile_holding};
+use schemas::views::receipts::SignedCheckpoint;
+use schemas::views::trees::{ENTRIES_LEVEL, SIGNED_CHECKPOINTS, SIZES, TILES, TreeSize, VIEW};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -74,8 +74,8 @@ impl Tree {
     }
 
     /// The newest signed checkpoint.
-    pub(crate) async fn sealed(&self) -> Result<Option<Sealed>, Problem> {
-        self.row(&SEALED).await
+    pub(crate) async fn sealed(&self) -> Result<Option<SignedCheckpoint>, Problem> {
+        self.row(&SIGNED_CHECKPOINTS).await
     }
 
     /// Tiles by their level (that of the leaves is [`ENTRIES_LEVEL`]) and number, in that order.
@@ -107,7 +107,7 @@ impl Prover for Tree {
         self.ask(Question::Consistency { size, old }).await
     }
 
-    async fn sealed(&self) -> Result<Option<Sealed>, Problem> {
+    async fn sealed(&self) -> Result<Option<SignedCheckpoint>, Problem> {
         Tree::sealed(self).await
     }
 }
@@ -141,7 +141,7 @@ pub async fn file(ctx: Arc<Context>, source: Source, path: String) -> Result<Opt
         return served.file(&ctx, source.service, tree.sealed().await?).await;
     }
     let Some(sealed) = tree.sealed().await? else { return Ok(None) };
-    let Some((tile, is_entries)) = tile_of(&path) else { return Ok(None) };
+    let Some((tile, is_entries)) = parse_tile_path(&path) else { return Ok(None) };
     // Hashes of a level exist once all leaves below them do.
     let below = (u128::from(tile.level_index()) * 256 + u128::from(tile.width())) << (8 * u32::from(tile.level()));
     if below > u128::try_from(sealed.size).unwrap_or(0) {
@@ -183,7 +183,7 @@ struct Growing {
 /// What a tree needs to take in more leaves.
 #[derive(Clone)]
 struct Leaves {
-    grown: Grown,
+    grown: TreeSize,
     edge: Edge,
     /// The leaves of the last tile, while it is not full.
     entries: Vec<u8>,
@@ -240,7 +240,7 @@ impl Leaves {
 impl Growing {
     async fn read(ctx: &Context, service: &'static str) -> Result<Self, Problem> {
         let tree = Tree::now(ctx, service).await?;
-        let grown: Grown = tree.row(&SIZES).await?.unwrap_or_default();
+        let grown: TreeSize = tree.row(&SIZES).await?.unwrap_or_default();
         let sealed = tree.sealed().await?.map_or(0, |sealed| u64::try_from(sealed.size).unwrap_or(0));
         let places: Vec<TilePlace> = Edge::partial(grown.size).map(|(place, _)| place).collect();
         let mut wanted: Vec<(i64, u64)> = places.iter().map(|(level, number)| (i64::from(*level), *number)).collect();
@@ -305,8 +305,8 @@ impl Growing {
         }
         let Some(note) = checkpoint.sign(signer.state().keys(), &key) else { return Ok(()) };
         let stamp = i64::try_from(size).unwrap_or(i64::MAX);
-        let sealed = json_of(&Sealed { size: stamp, note, public_key_hex: key })?;
-        tree.view.commit(vec![Write::put(&SEALED, key![source.service], sealed).at(stamp)], at).await.map_err(store_problem)?;
+        let sealed = json_of(&SignedCheckpoint { size: stamp, note, public_key_hex: key })?;
+        tree.view.commit(vec![Write::put(&SIGNED_CHECKPOINTS, key![source.service], sealed).at(stamp)], at).await.map_err(store_problem)?;
         self.sealed = size;
         Ok(())
     }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
-use schemas::views::receipts::Sealed;
+use schemas::views::receipts::SignedCheckpoint;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -24,7 +24,7 @@ pub(crate) trait Prover: Send + Sync {
     async fn consistency(&self, size: u64, old: u64) -> Result<Option<Vec<Hash32>>, Problem>;
 
     /// The newest signed checkpoint, once there is one.
-    async fn sealed(&self) -> Result<Option<Sealed>, Problem>;
+    async fn sealed(&self) -> Result<Option<SignedCheckpoint>, Problem>;
 }
 
 /// Arguments of `prove_consistency`.

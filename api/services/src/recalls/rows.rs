@@ -8,7 +8,7 @@ use futures_util::future::try_join_all;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::{Datum, Key};
-use schemas::views::recalls::{AGENCIES, CATEGORIES, HISTORY, LISTS, Listed, RECALLS, Recall, Row, day_of, month_of};
+use schemas::views::recalls::{AGENCIES, CATEGORIES, HISTORY, LISTS, ListEntry, RECALLS, Recall, Row, day_of, month_of};
 use view_store::{Range, View};
 
 use operation::context::{store_problem, stored};
@@ -162,7 +162,7 @@ impl Listing {
                     self.is_read = true;
                     break;
                 }
-                let until = stored::<Listed>(&LISTS, &value)?.until;
+                let until = stored::<ListEntry>(&LISTS, &value)?.until;
                 let stood = |at: i64| u64::try_from(at).unwrap_or(0);
                 if stood(*since) <= seq.0 && (until == 0 || stood(until) > seq.0) {
                     self.entries.push_back((Reverse(*day), id.clone()));

@@ -9,7 +9,7 @@ use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use schemas::views::accounts::Tier;
 use schemas::views::recalls::Recall;
-use schemas::views::watches::Kept;
+use schemas::views::watches::SavedItem;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -144,7 +144,7 @@ async fn delete(call: Call, by: ById) -> Result<Answer, Problem> {
     end::delete(&call, SOURCE.service, &by.id).await
 }
 
-fn shown(kept: &Kept, sealing: Option<&Sealing>) -> Webhook {
+fn shown(kept: &SavedItem, sealing: Option<&Sealing>) -> Webhook {
     Webhook {
         id: kept.id.clone(),
         webhook_host: sealing.map_or_else(String::new, |sealing| sealing.host(kept)),
@@ -163,7 +163,7 @@ impl Subscribed for NewRecalls {
 
     const SOURCE: Source = SOURCE;
 
-    fn subscription(_: &Kept) -> Option<()> {
+    fn subscription(_: &SavedItem) -> Option<()> {
         Some(())
     }
 
@@ -179,7 +179,7 @@ impl Subscribed for NewRecalls {
         Ok((first.into_iter().collect(), to))
     }
 
-    fn message(_: &Kept, changes: Vec<Element<Recall>>) -> Option<Value> {
+    fn message(_: &SavedItem, changes: Vec<Element<Recall>>) -> Option<Value> {
         let change = changes.into_iter().next()?;
         // A time that is the same each time it is sent; that of the attempt is in its head.
         Some(json!({ "event": "recalls.new", "deliveredAt": change.recorded_at, "recall": Record::from(change.record) }))

@@ -8,7 +8,7 @@ use schemas::position::Seq;
 use schemas::receipt::Receipt;
 use schemas::views::payments::{Payment, State, TABLES as PAYMENTS};
 use schemas::views::receipts::{
-    ASSIGN_OWNER, AppendRefusal, ChainOwner, Last, ReceiptCommand, RequestOutcome, TABLES, is_caller, may_append, source,
+    ASSIGN_OWNER, AppendRefusal, ChainEnd, ChainOwner, ReceiptCommand, RequestOutcome, TABLES, is_caller, may_append, source,
 };
 use serde::{Deserialize, Serialize};
 
@@ -72,7 +72,7 @@ impl Chain {
 impl Receipts {
     /// What is known of an agent's chain.
     pub(super) async fn chain(&self, agent_id: &str) -> Result<Chain, Problem> {
-        let (owner, last) = tokio::try_join!(self.one(source::owner(agent_id)), self.one::<Last>(source::agent(agent_id)))?;
+        let (owner, last) = tokio::try_join!(self.one(source::owner(agent_id)), self.one::<ChainEnd>(source::agent(agent_id)))?;
         Ok(Chain { owner, length: last.unwrap_or_default().seq })
     }
 

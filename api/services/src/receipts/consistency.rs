@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use schemas::hash::Hash32;
 use schemas::tree::Question;
-use schemas::views::receipts::Sealed;
+use schemas::views::receipts::SignedCheckpoint;
 
 use super::{Receipts, SOURCE};
 use crate::common::consistency::{self, Prover};
@@ -28,7 +28,7 @@ impl Prover for Receipts {
         self.tree(Question::Consistency { size, old }).await
     }
 
-    async fn sealed(&self) -> Result<Option<Sealed>, Problem> {
+    async fn sealed(&self) -> Result<Option<SignedCheckpoint>, Problem> {
         Receipts::sealed(self).await
     }
 }

@@ -183,7 +183,7 @@ impl Memory {
                     let path = path.join(format!("{key}.json"));
                     blocking(move || read(&path)).await
                 }
-                Self::Store(store) => Ok(store.coordination().kept(&row(key)).await?),
+                Self::Store(store) => Ok(store.coordination().value(&row(key)).await?),
             }
         };
         let text = self.in_time(key, reading).await?;
@@ -205,7 +205,7 @@ impl Memory {
                     let (path, key, current) = (path.clone(), key.to_owned(), found.text.clone());
                     blocking(move || replace_file(&path, &key, current.as_deref(), &text)).await
                 }
-                Self::Store(store) => Ok(store.coordination().replace_if(&row(key), found.text.as_deref(), &text).await?),
+                Self::Store(store) => Ok(store.coordination().compare_and_store(&row(key), found.text.as_deref(), &text).await?),
             }
         };
         self.in_time(key, replacing).await
@@ -321,16 +321,16 @@ mod tests {
     const TREE: &str = "receipts";
 
     /// A tree of some leaves, and its checkpoint at any size.
-    struct Grown(HashMap<u64, Hash32>);
+    struct TestTree(HashMap<u64, Hash32>);
 
-    impl Grown {
+    impl TestTree {
         /// Leaf n is n, from `forked` on something else.
         fn new(size: u64, forked: u64) -> Self {
             let mut stored = HashMap::new();
             for n in 0..size {
                 let leaf = tree::leaf(&[u8::from(n >= forked), u8::try_from(n).unwrap()]);
                 let siblings: Vec<Hash32> = tree::siblings(n).map(|place| stored[&place]).collect();
-                stored.extend(tree::added(n, leaf, &siblings));
+                stored.extend(tree::new_hashes(n, leaf, &siblings));
             }
             Self(stored)
         }
@@ -357,7 +357,7 @@ mod tests {
     /// Proves that over a remembered checkpoint only that one and larger ones that are proven to hold it are signed.
     #[test]
     fn only_what_continues() {
-        let (tree, fork) = (Grown::new(9, 99), Grown::new(9, 3));
+        let (tree, fork) = (TestTree::new(9, 99), TestTree::new(9, 3));
         let found = |next: &Checkpoint, proof: Option<Vec<Hash32>>| conflict(&tree.at(5), next, proof.as_deref());
         assert_eq!(found(&tree.at(5), None), None);
         for size in 6..=9 {
@@ -373,7 +373,7 @@ mod tests {
     #[tokio::test]
     async fn it_is_durable_and_compared() {
         let dir = tempfile::tempdir().unwrap();
-        let (memory, tree) = (memory(dir.path()), Grown::new(9, 99));
+        let (memory, tree) = (memory(dir.path()), TestTree::new(9, 99));
         let before = memory.find("k").await.unwrap();
         assert_eq!(before, Found::default());
         signed(&memory, &tree.at(5)).await;
@@ -396,7 +396,7 @@ mod tests {
         let kept_in = |dir: &Path| -> Memory {
             Memory::Store(view_store::EmbeddedStore::open(dir, view_store::embedded::Options::default()).unwrap())
         };
-        let (memory, tree) = (kept_in(dir.path()), Grown::new(9, 99));
+        let (memory, tree) = (kept_in(dir.path()), TestTree::new(9, 99));
         signed(&memory, &tree.at(5)).await;
         let id = memory.find("k").await.unwrap().remembered.unwrap().id;
         assert_eq!(memory.find("k").await.unwrap().refusal("m", &id, &[]), None);
@@ -409,7 +409,7 @@ mod tests {
     #[tokio::test]
     async fn a_memory_that_is_not_the_one() {
         let dir = tempfile::tempdir().unwrap();
-        let (memory, tree) = (memory(dir.path()), Grown::new(9, 99));
+        let (memory, tree) = (memory(dir.path()), TestTree::new(9, 99));
         signed(&memory, &tree.at(5)).await;
         let path = dir.path().join("memory/k.json");
         let text = fs::read_to_string(&path).unwrap();

@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use schemas::key;
 use schemas::receipt::Receipt;
 use schemas::topics::CHANGES_RECEIPTS;
-use schemas::views::receipts::{Signing, TABLES, source};
+use schemas::views::receipts::{SigningHistory, TABLES, source};
 use schemas::views::records::Row;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -144,7 +144,7 @@ impl Receipts {
     }
 
     /// The keys that sign.
-    pub(crate) async fn signing(&self) -> Result<Signing, Problem> {
+    pub(crate) async fn signing(&self) -> Result<SigningHistory, Problem> {
         Ok(self.one(source::SIGNING.to_owned()).await?.unwrap_or_default())
     }
 }

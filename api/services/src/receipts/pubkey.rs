@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
 use schemas::receipt::ALGORITHM;
-use schemas::views::receipts::{KEY, PublicKey, ReceiptCommand, Signing, TABLES};
+use schemas::views::receipts::{KEY, PublicKey, ReceiptCommand, SigningHistory, TABLES};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
@@ -120,6 +120,6 @@ async fn name(ctx: &Context, public_key: &str, reason: &str, once: Once) -> Resu
 ///
 /// # Errors
 /// When they cannot be read.
-pub async fn named(ctx: &Context) -> Result<Signing, Problem> {
+pub async fn named(ctx: &Context) -> Result<SigningHistory, Problem> {
     Receipts::now(ctx).await?.signing().await
 }

@@ -24,10 +24,10 @@ const LOOKED_ANYWAY: Duration = Duration::from_secs(10);
 
 /// What a look came to.
 enum Looked {
-    /// The last checkpoint covers all receipts that the view held where it stood.
-    Sealed(Arc<dyn View>, ViewCheckpoint),
-    /// The tree had grown, and was sealed here, or another process is at it.
-    Grown,
+    /// The last signed checkpoint covers all receipts of the view at this position.
+    UpToDate(Arc<dyn View>, ViewCheckpoint),
+    /// The tree had grown; it was signed here, or another process signs it.
+    Unsigned,
     /// It had, and the key to sign it with is not on this node.
     NoKey,
     /// It had, and the signer refuses to sign: it says why itself.
@@ -43,12 +43,12 @@ pub async fn run(given: Arc<TaskContext>) {
         loop {
             let looked_at = Instant::now();
             match look(ctx, signer, &mut lease).await {
-                Ok(Looked::Sealed(view, at)) => {
+                Ok(Looked::UpToDate(view, at)) => {
                     // Nothing to do until receipts come. Where the view itself is gone, the next look opens another.
                     let _ = tokio::time::timeout(LOOKED_ANYWAY, view.wait_past(&at)).await;
                     is_warned = false;
                 }
-                Ok(Looked::Grown | Looked::Refused) => is_warned = false,
+                Ok(Looked::Unsigned | Looked::Refused) => is_warned = false,
                 Ok(Looked::NoKey) => {
                     if !std::mem::replace(&mut is_warned, true) {
                         tracing::warn!("the key of receipts is not on this node: another one must sign the tree over them");
@@ -69,7 +69,7 @@ pub async fn run(given: Arc<TaskContext>) {
 async fn look(ctx: &Context, signer: &Signer, lease: &mut Lease) -> Result<Looked, Problem> {
     let view = ctx.live(TABLES.view).await?;
     let at = view.checkpoint().await.map_err(store_problem)?;
-    let Some(grown) = Grown::find(ctx).await? else { return Ok(Looked::Sealed(view, at)) };
+    let Some(grown) = UnsignedTree::find(ctx).await? else { return Ok(Looked::UpToDate(view, at)) };
     if !signer.state().keys().public().contains(&grown.public_key) {
         lease.release().await;
         return Ok(Looked::NoKey);
@@ -81,16 +81,16 @@ async fn look(ctx: &Context, signer: &Signer, lease: &mut Lease) -> Result<Looke
     if lease.renew().await.map_err(store_problem)? {
         grown.seal(ctx, signer).await?;
     }
-    Ok(Looked::Grown)
+    Ok(Looked::Unsigned)
 }
 
-/// A tree that is larger than the last one sealed.
-struct Grown {
+/// A tree that is larger than the last signed checkpoint.
+struct UnsignedTree {
     checkpoint: Checkpoint,
     public_key: String,
 }
 
-impl Grown {
+impl UnsignedTree {
     async fn find(ctx: &Context) -> Result<Option<Self>, Problem> {
         let receipts = Receipts::now(ctx).await?;
         let size = receipts.leaves().await?;

@@ -84,7 +84,7 @@ impl Participant {
 
 /// What was said last; the default if nothing was.
 async fn said<T: DeserializeOwned + Default>(ctx: &Context, name: &str) -> Result<T, Problem> {
-    let Some(text) = ctx.store.coordination().kept(name).await.map_err(store_problem)? else { return Ok(T::default()) };
+    let Some(text) = ctx.store.coordination().value(name).await.map_err(store_problem)? else { return Ok(T::default()) };
     serde_json::from_str(&text).map_err(|error| {
         tracing::error!(%error, name, "what a signer said cannot be read");
         Problem::new(ErrorCode::Internal, "a stored row cannot be read")
@@ -97,5 +97,5 @@ async fn publish<T: Serialize + DeserializeOwned + Default + PartialEq>(ctx: &Co
         return Ok(());
     }
     let text = serde_json::to_string(value).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;
-    ctx.store.coordination().replace(name, &text).await.map_err(store_problem)
+    ctx.store.coordination().store(name, &text).await.map_err(store_problem)
 }

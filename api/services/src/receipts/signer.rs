@@ -14,7 +14,7 @@ use schemas::reason::reason;
 use schemas::receipt::Refusal;
 use schemas::topics::CHANGES_RECEIPTS;
 use schemas::tree::Checkpoint;
-use schemas::views::receipts::{MEMORY, PublicKey, ReceiptCommand, Signing, TABLES};
+use schemas::views::receipts::{MEMORY, PublicKey, ReceiptCommand, SigningHistory, TABLES};
 use tokio::sync::Notify;
 
 use super::Receipts;
@@ -407,7 +407,7 @@ impl Signer {
 }
 
 /// All keys that a log names.
-fn named(signing: &Signing) -> Vec<String> {
+fn named(signing: &SigningHistory) -> Vec<String> {
     signing.keys.iter().map(|key| key.public_key_hex.clone()).collect()
 }
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
-use schemas::tree::{Checkpoint, Question, entry, leaves_of, tile_of};
-use schemas::views::receipts::{Sealed, source};
+use schemas::tree::{Checkpoint, Question, entry, leaves_of, parse_tile_path};
+use schemas::views::receipts::{SignedCheckpoint, source};
 use serde::Serialize;
 
 use super::{Receipts, SOURCE};
@@ -31,7 +31,7 @@ pub struct Inclusion {
 
 impl Receipts {
     /// The last checkpoint, once there is one.
-    pub(crate) async fn sealed(&self) -> Result<Option<Sealed>, Problem> {
+    pub(crate) async fn sealed(&self) -> Result<Option<SignedCheckpoint>, Problem> {
         self.one(source::CHECKPOINT.to_owned()).await
     }
 
@@ -92,7 +92,7 @@ impl Receipts {
         if let Some(served) = CheckpointFile::of(path) {
             return served.file(ctx, SOURCE.service, self.sealed().await?).await;
         }
-        let Some((tile, is_entries)) = tile_of(path) else { return Ok(None) };
+        let Some((tile, is_entries)) = parse_tile_path(path) else { return Ok(None) };
         let sealed = self.sealed().await?.map_or(0, |sealed| u64::try_from(sealed.size).unwrap_or(0));
         let file = |bytes: Vec<u8>| File { bytes: bytes.into(), content_type: "application/octet-stream", lasts: true, policy: "" };
         if !is_entries {

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use schemas::views::records::normal;
-use schemas::views::research::{Funding, MANY};
+use schemas::views::research::{Funding, MORE_INSTITUTIONS};
 use serde::{Deserialize, Serialize};
 
 use super::Change;
@@ -138,7 +138,7 @@ impl filter::Filter for Filter {
 
     fn beside(&self, dimension: &str) -> Option<&'static str> {
         // Trials with more sites than have terms stand under this one.
-        (dimension == "institution").then_some(MANY)
+        (dimension == "institution").then_some(MORE_INSTITUTIONS)
     }
 }
 

@@ -39,7 +39,7 @@ impl Log {
         for n in 0..40_u64 {
             let byte = u8::try_from(n).unwrap() + if n >= forked { 100 } else { 0 };
             let siblings: Vec<Hash32> = tree::siblings(n).map(|place| hashes[&place]).collect();
-            hashes.extend(tree::added(n, tree::leaf(&[byte]), &siblings));
+            hashes.extend(tree::new_hashes(n, tree::leaf(&[byte]), &siblings));
         }
         let keys = SigningKeys::default();
         let public = keys.add(&[seed; 32]);

@@ -17,7 +17,7 @@ use schemas::key;
 use schemas::views::accounts::Tier;
 use schemas::views::deliveries::{Delivery, State, TABLES};
 use schemas::views::records::Row;
-use schemas::views::watches::Kept;
+use schemas::views::watches::SavedItem;
 use serde::{Deserialize, Serialize};
 
 use crate::NewMatcher;
@@ -98,7 +98,7 @@ impl From<&Delivery> for Standing {
                 State::Claimed => "claimed",
                 State::Disabled => "disabled",
             },
-            told: count(at.told()),
+            told: count(at.delivered_seq()),
             message: at.message.clone(),
             attempts: count(at.attempts),
             attempted_at: time(at.attempted_at),
@@ -128,7 +128,7 @@ pub struct Posted {
 }
 
 /// Posts a message now, once, beside what is under way.
-pub(crate) async fn post_now(ctx: &Context, kept: &Kept, message: String, body: Bytes) -> Result<Posted, Problem> {
+pub(crate) async fn post_now(ctx: &Context, kept: &SavedItem, message: String, body: Bytes) -> Result<Posted, Problem> {
     let sent = tokio::time::timeout(POSTED_WITHIN, poster(ctx).await?.send(ctx, kept, &message, body)).await;
     let said = sent.unwrap_or(Ok(Said::Nothing("it does not answer in time")))?;
     Ok(Posted { taken: matches!(said, Said::Taken(_)), status: said.status(), reason: said.reason(), message })
@@ -144,7 +144,7 @@ pub struct ById {
 }
 
 /// The caller's watch of an id, which must have a webhook.
-pub(crate) async fn target(call: &Call, place: Place, id: &str) -> Result<Kept, Problem> {
+pub(crate) async fn target(call: &Call, place: Place, id: &str) -> Result<SavedItem, Problem> {
     let kept = Shelf::watches(call, place.service).watch(id).await?;
     if kept.webhook.is_empty() {
         return Err(Problem::new(ErrorCode::NotFound, "this watch has no webhook").about("id"));
@@ -153,7 +153,7 @@ pub(crate) async fn target(call: &Call, place: Place, id: &str) -> Result<Kept, 
 }
 
 /// How far a target has been told.
-pub(crate) async fn standing(ctx: &Context, kept: &Kept) -> Result<Delivery, Problem> {
+pub(crate) async fn standing(ctx: &Context, kept: &SavedItem) -> Result<Delivery, Problem> {
     let view = ctx.live(TABLES.view).await?;
     let row = view.get(TABLES.records, &key![kept.id.as_str()]).await.map_err(store_problem)?;
     row.map_or_else(|| Ok(Delivery { done: kept.after, ..Delivery::default() }), |bytes| read(&bytes))

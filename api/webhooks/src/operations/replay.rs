@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::views::deliveries::{Delivery, DeliveryCommand, REPLAY, RESUME, TABLES};
-use schemas::views::watches::Kept;
+use schemas::views::watches::SavedItem;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -85,8 +85,8 @@ async fn answer(call: Call, arguments: Arguments, place: Place) -> Result<Answer
 /// # Errors
 /// `parameter-invalid` for a change that it has not been told, or a range that ends before it begins; `unavailable` when the command is not projected in
 /// time.
-pub(crate) async fn go_on(ctx: &Context, kept: &Kept, after: Option<u64>, upto: Option<u64>) -> Result<Delivery, Problem> {
-    let told = standing(ctx, kept).await?.told();
+pub(crate) async fn go_on(ctx: &Context, kept: &SavedItem, after: Option<u64>, upto: Option<u64>) -> Result<Delivery, Problem> {
+    let told = standing(ctx, kept).await?.delivered_seq();
     let seq = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let (after, upto) = (after.map(seq), upto.map(seq));
     if let Some(after) = after.filter(|after| *after > told) {

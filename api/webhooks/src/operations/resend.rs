@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::views::deliveries::{Delivery, State, TABLES};
-use schemas::views::watches::Kept;
+use schemas::views::watches::SavedItem;
 use serde::Deserialize;
 use serde_json::json;
 use view_store::Range;
@@ -61,13 +61,13 @@ async fn answer(call: Call, arguments: Arguments, place: Place) -> Result<Answer
 ///
 /// # Errors
 /// `not-found` for one that this webhook never had.
-pub(crate) async fn again(ctx: &Context, matchers: &Matchers, kept: &Kept, message: String) -> Result<Posted, Problem> {
+pub(crate) async fn again(ctx: &Context, matchers: &Matchers, kept: &SavedItem, message: String) -> Result<Posted, Problem> {
     let body = matchers.body(ctx, kept, &claimed(ctx, kept, &message).await?).await?;
     post_now(ctx, kept, message, body).await
 }
 
 /// The webhook as it stood while a message was under way.
-async fn claimed(ctx: &Context, kept: &Kept, message: &str) -> Result<Delivery, Problem> {
+async fn claimed(ctx: &Context, kept: &SavedItem, message: &str) -> Result<Delivery, Problem> {
     let is_it = |state: &Delivery| state.state == State::Claimed && state.message == message;
     let now = standing(ctx, kept).await?;
     if is_it(&now) {

@@ -103,7 +103,7 @@ impl FramedLog {
             let (topic, offset) = (topic.name.to_owned(), stored.offset.0);
             return Err(Error::Damaged { topic, partition, offset, reason });
         }
-        Ok(Some(avro::joined(&fingerprint, datum).into()))
+        Ok(Some(avro::join(&fingerprint, datum).into()))
     }
 
     /// Requests a schema that this version did not register.

@@ -1,5 +1,5 @@
-//! Which category a recall is in: the stream's own, unless the product is for infants or children, which makes it `baby`. The
-//! words are data (`lexicon.json`); a recall names those that decided.
+//! Decides the category of a recall: that of its stream, or `baby` if the product is for infants or children. The phrases are data
+//! (`lexicon.json`); a recall names those that decided its category.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::services::phrases::{Phrase, Phrases, words};
 
-/// The rules as they are written down.
+/// The rules, as the data file contains them.
 #[derive(Default, Deserialize)]
 struct Rules {
     version: u32,
@@ -18,11 +18,11 @@ struct Rules {
     baby: HashMap<String, Vec<String>>,
 }
 
-/// The rules, as data, ready to be looked up.
+/// The rules in a form that is fast to look up.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(from = "Rules")]
 pub struct Lexicon {
-    /// Raised with every change of the rules.
+    /// The version of the rules; each change of the rules increases it.
     pub version: u32,
     defaults: HashMap<String, String>,
     not_evidence: Phrases,
@@ -37,14 +37,14 @@ impl From<Rules> for Lexicon {
     }
 }
 
-/// The lexicon of this version.
+/// The lexicon of this version of the program.
 pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
-    // A file that does not parse is a bug in this crate; a test reads it, so that it cannot ship.
+    // A file that does not parse is a bug in this crate. A test parses it, so that it is found before a release.
     serde_json::from_str(include_str!("lexicon.json")).unwrap_or_else(|_| Rules::default().into())
 });
 
 impl Lexicon {
-    /// The category of a recall and the words that decided it (empty when the stream's own category stands).
+    /// Returns the category of a recall and the phrases that decided it (empty for the category of the stream).
     #[must_use]
     pub fn category(&self, fact: &RecallFact) -> (String, String) {
         let own = self.defaults.get(&fact.stream).map_or("products", String::as_str);
@@ -53,7 +53,7 @@ impl Lexicon {
         }
         let mut found: Vec<&str> = Vec::new();
         if let Some(baby) = self.baby.get(own) {
-            // What follows "due to" tells of the hazard, and a hazard to children does not make a product theirs.
+            // The text after "due to" describes the hazard, and a hazard to children does not make a product one for children.
             for text in [cut_at_hazard(&fact.title), &fact.products, &fact.product_type] {
                 self.find(baby, text, &mut found);
             }
@@ -65,7 +65,7 @@ impl Lexicon {
         ("baby".to_owned(), found.join(", "))
     }
 
-    /// Adds the phrases that a text holds, each once, passing over what is no evidence.
+    /// Adds the phrases that a text contains, each once. Phrases that are not evidence are skipped.
     fn find<'a>(&self, phrases: &'a Phrases, text: &str, found: &mut Vec<&'a str>) {
         let text = words(text);
         let list: Vec<&str> = text.split_ascii_whitespace().collect();
@@ -111,7 +111,7 @@ mod tests {
         LEXICON.category(&fact).0
     }
 
-    /// Proves that the lexicon is readable and that each stream has its own category.
+    /// Proves that the lexicon parses and that each stream has its own category.
     #[test]
     fn streams_have_their_own_category() {
         assert!(LEXICON.version > 0);
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(category("fsis", "Firm Recalls Beef", "", ""), "food");
     }
 
-    /// Proves that products for infants or children are `baby` at every stream, and what only sounds like it is not.
+    /// Proves that products for infants or children are `baby` in every stream, and that similar-sounding products are not.
     #[test]
     fn baby_wins_for_products_for_children_only() {
         assert_eq!(category("cpsc", "X Recalls Cribs Due to Fall Hazard", "", ""), "baby");

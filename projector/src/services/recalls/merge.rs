@@ -1,12 +1,12 @@
-//! When facts are one recall, and what that recall says. None of it depends on the order of arrival: every rule is a function
-//! of the set of facts.
+//! Decides which facts are one recall, and what its record contains. The result does not depend on the order of arrival: every rule is a
+//! function of the set of facts.
 //!
-//! 1. Facts of one agency with one number are one recall, whatever the stream or language. Each field comes from the first fact,
-//!    by rank of stream (and English before Spanish), that has it.
-//! 2. Recalls of different agencies are one when brand and title are the same but for case, marks and white space, when no two
-//!    neighbours in order of date are more than [`LIKE_DAYS_MAX`] days apart, and when the group holds at most one recall of
-//!    each agency (else it says too little, and none is merged). The record takes the smallest identity; its own fields come
-//!    from that recall, the gaps from the others in order of identity.
+//! 1. Facts of one agency with one number are one recall, in any stream or language. Each field comes from the first fact that has it, by
+//! rank of stream (and English before Spanish).
+//! 2. Recalls of different agencies are one if brand and title are equal except for case, punctuation and white space, if no two neighbours
+//! by date are more than [`LIKE_DAYS_MAX`] days apart, and if the group has at most one recall of each agency (otherwise the match is too
+//! weak, and none is merged). The record has the smallest identity and that recall's fields; empty fields are filled from the others in
+//! order of identity.
 
 use std::borrow::Cow;
 
@@ -16,41 +16,41 @@ use schemas::views::recalls::{Note, Recall, day_of};
 
 use super::category::Lexicon;
 
-/// How many days may lie between two agencies' dates of one recall.
+/// The most days between two agencies' dates of one recall.
 pub const LIKE_DAYS_MAX: i64 = 7;
-/// The most recalls that can be one: one of each agency.
+/// The most recalls that can be merged: one of each agency.
 const GROUP_MAX: usize = 4;
-/// Days that one `alike` set covers.
+/// The number of days that one `alike` set covers.
 const BUCKET_DAYS: i64 = 256;
-/// Days around a recall within which every other one lies that can be one with it: a group's steps to either side, and some.
+/// The number of days before and after a recall within which every recall lies that can be merged with it.
 const REACH_DAYS: i64 = 40;
-/// Recalls that one `alike` set holds at most. Further ones of the same brand, title and weeks are merged with none: a bound
-/// on cost that no real agency comes near.
+/// The most recalls in one `alike` set. Further ones with the same brand, title and weeks are not merged: a bound on cost that no real
+/// agency comes near.
 pub const BUCKET_MAX: usize = 4_096;
 
-/// The rank of a fact among those of one recall: lower is preferred.
+/// Returns the rank of a fact among those of one recall; lower ranks are preferred.
 fn rank(fact: &RecallFact) -> (bool, usize) {
     const STREAMS: [&str; 8] =
         ["cpsc", "openfda.food", "openfda.drug", "openfda.device", "nhtsa.socrata", "nhtsa.flat", "nhtsa.flat_pre_2010", "fsis"];
     (fact.lang == "es", STREAMS.iter().position(|stream| *stream == fact.stream).unwrap_or(STREAMS.len()))
 }
 
-/// The recall that some facts of one identity tell of, before other agencies are looked at. `None` for no facts.
+/// Builds the recall of one identity from its facts, before other agencies are considered. `None` without facts.
 #[must_use]
 pub fn recall(identity: &str, notes: &[Cow<'_, Note>], lexicon: &Lexicon) -> Option<Recall> {
     let gone = notes.iter().all(|note| note.gone);
-    let mut said: Vec<(&Note, &RecallFact)> =
+    let mut facts: Vec<(&Note, &RecallFact)> =
         notes.iter().filter(|note| gone || !note.gone).filter_map(|note| Some((&**note, note.recall.as_ref()?))).collect();
-    said.sort_by(|a, b| (rank(a.1), &a.0.key).cmp(&(rank(b.1), &b.0.key)));
-    let (_, first) = said.first()?;
+    facts.sort_by(|a, b| (rank(a.1), &a.0.key).cmp(&(rank(b.1), &b.0.key)));
+    let (_, first) = facts.first()?;
     let text = |field: fn(&RecallFact) -> &String| {
-        said.iter().map(|(_, fact)| field(fact)).find(|text| !text.is_empty()).cloned().unwrap_or_default()
+        facts.iter().map(|(_, fact)| field(fact)).find(|text| !text.is_empty()).cloned().unwrap_or_default()
     };
-    let categories: Vec<(String, String)> = said.iter().map(|(_, fact)| lexicon.category(fact)).collect();
+    let categories: Vec<(String, String)> = facts.iter().map(|(_, fact)| lexicon.category(fact)).collect();
     let (category, category_evidence) =
         categories.iter().find(|(category, _)| category == "baby").or(categories.first()).cloned().unwrap_or_default();
     let mut urls: Vec<String> = Vec::new();
-    for url in said.iter().map(|(_, fact)| &fact.url).chain(said.iter().flat_map(|(_, fact)| &fact.links)) {
+    for url in facts.iter().map(|(_, fact)| &fact.url).chain(facts.iter().flat_map(|(_, fact)| &fact.links)) {
         if !url.is_empty() && !urls.contains(url) {
             urls.push(url.clone());
         }
@@ -72,19 +72,20 @@ pub fn recall(identity: &str, notes: &[Cow<'_, Note>], lexicon: &Lexicon) -> Opt
         status: text(|fact| &fact.status),
         classification: text(|fact| &fact.classification),
         units: text(|fact| &fact.units),
-        alert: said.iter().any(|(_, fact)| fact.alert),
+        alert: facts.iter().any(|(_, fact)| fact.alert),
         withdrawn: gone,
         merged_into: String::new(),
     })
 }
 
-/// What recalls of different agencies must share to be one: a short hash of brand and title. `None` when that says too little.
+/// Returns a short hash of brand and title, which recalls of different agencies must share to be merged. `None` if the recall cannot be
+/// merged.
 #[must_use]
 pub fn likeness(recall: &Recall) -> Option<String> {
     if recall.withdrawn { None } else { likeness_of(&recall.brand, &recall.title, &recall.date) }
 }
 
-/// The likeness of a recall that is not withdrawn, from the three fields that it follows from.
+/// Returns the hash for a recall that is not withdrawn, from the three fields on which it depends.
 #[must_use]
 pub fn likeness_of(brand: &str, title: &str, date: &str) -> Option<String> {
     if date.is_empty() {
@@ -96,13 +97,13 @@ pub fn likeness_of(brand: &str, title: &str, date: &str) -> Option<String> {
 
 fn normal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut is_apart = false;
+    let mut is_separated = false;
     for c in text.chars() {
         if !c.is_alphanumeric() {
-            is_apart = true;
+            is_separated = true;
             continue;
         }
-        if std::mem::take(&mut is_apart) && !out.is_empty() {
+        if std::mem::take(&mut is_separated) && !out.is_empty() {
             out.push(' ');
         }
         if c.is_ascii() {
@@ -114,29 +115,29 @@ fn normal(text: &str) -> String {
     out
 }
 
-/// Where a recall stands among those like it.
+/// The position of a recall among those with the same likeness.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// What it shares with them.
+    /// The hash that they share, see [`likeness`].
     pub likeness: String,
-    /// Its day.
+    /// The day of the recall, see [`day_of`].
     pub day: i64,
 }
 
 impl Place {
-    /// The place of a recall; `None` when it is like none.
+    /// Returns the position of a recall; `None` if it cannot be merged.
     #[must_use]
     pub fn of(recall: &Recall) -> Option<Self> {
         likeness(recall).map(|likeness| Self { likeness, day: day_of(&recall.date) })
     }
 
-    /// The `alike` set that holds it.
+    /// Returns the name of the `alike` set that contains the recall.
     #[must_use]
     pub fn set(&self) -> String {
         self.set_of(self.day.div_euclid(BUCKET_DAYS))
     }
 
-    /// The `alike` sets that hold what can matter to it: mostly one, near an end of that two.
+    /// Returns the names of the `alike` sets with all recalls that can be merged with this one: usually one, near the end of a set two.
     pub fn sets(&self) -> impl Iterator<Item = String> + use<'_> {
         let bucket = |day: i64| day.div_euclid(BUCKET_DAYS);
         (bucket(self.day - REACH_DAYS)..=bucket(self.day + REACH_DAYS)).map(|bucket| self.set_of(bucket))
@@ -146,14 +147,14 @@ impl Place {
         format!("alike/{}/{bucket}", self.likeness)
     }
 
-    /// The item of an `alike` set for a recall at this place.
+    /// Returns the item of an `alike` set for a recall at this position.
     #[must_use]
     pub fn item(&self, identity: &str) -> String {
         format!("{} {identity}", self.day)
     }
 }
 
-/// Recalls alike, by day and identity.
+/// Recalls with the same likeness, by day and identity.
 #[derive(Clone, Debug, Default)]
 pub struct Alike(Vec<(i64, String)>);
 
@@ -165,14 +166,15 @@ impl Alike {
         self.0.sort_unstable();
     }
 
-    /// The identities that are one recall with `identity` on `day`, sorted; alone if there is none.
+    /// Returns the identities that are one recall with `identity` on `day`, sorted; only `identity` if there are no others.
     #[must_use]
     pub fn group_of(&self, day: i64, identity: &str) -> Vec<String> {
         let at = self.0.binary_search_by(|(other, id)| (*other, id.as_str()).cmp(&(day, identity)));
         at.map_or_else(|_| vec![identity.to_owned()], |at| self.group_at(at))
     }
 
-    /// The identities whose group may change when a recall comes to, or leaves, a place: its own group and its neighbours'.
+    /// Returns the identities whose group may change when a recall is added or removed at a position: its own group and those of its
+    /// neighbours.
     #[must_use]
     pub fn around(&self, day: i64, identity: &str) -> Vec<String> {
         let at = self.0.binary_search_by(|(other, id)| (*other, id.as_str()).cmp(&(day, identity)));
@@ -204,7 +206,7 @@ impl Alike {
     }
 }
 
-/// The one record of recalls that are one, given in order of identity.
+/// Merges recalls into one record. They are given in order of identity.
 #[must_use]
 pub fn merged(members: &[Recall]) -> Option<Recall> {
     let (first, others) = members.split_first()?;

@@ -1,8 +1,8 @@
-//! Recalls: one record per real-world recall, whoever published it, through whatever stream, in whatever order.
+//! Recalls: one record per recall, whichever agencies published it, in whatever streams and order.
 //!
-//! The rules of merging are in [`merge`], those of categories in [`category`]. Here is how they become changes: a fact moves
-//! the set of facts of its recall; the recall as it follows from that set is compared with the record as it stands; what
-//! differs is a change. A record that turns out to be the same recall as another agency's stays as `mergedInto` that one.
+//! The rules of merging are in [`merge`], those of categories in [`category`]. This module turns them into changes: a fact changes the set
+//! of facts of its recall; the recall is built again from that set and compared with its record; a difference is a change. A record that
+//! turns out to be the same recall as another agency's remains with `mergedInto` set.
 
 pub mod category;
 pub mod merge;
@@ -20,7 +20,8 @@ use schemas::key;
 use schemas::tables::{Datum, Key, Table, ViewDef, Write};
 use schemas::topics::{CHANGES_RECALLS, RECALLS as RECALLS_TOPIC, Topic};
 use schemas::views::recalls::{
-    FEED, HISTORY, LISTS, Listed, Note, NoteSet, PARKED, RECALLS, Recall, RecallChange, Row, SETS, SOURCES, THROUGH, VIEW, day_of, month_of,
+    FEED, HISTORY, LISTS, ListEntry, Note, NoteSet, PARKED, RECALLS, Recall, RecallChange, Row, SETS, SOURCES, THROUGH, VIEW, day_of,
+    month_of,
 };
 use serde::Serialize;
 
@@ -28,7 +29,7 @@ use self::merge::{Alike, Place};
 use crate::rows::Rows;
 use crate::service::{Draft, Service, Undecided};
 
-/// The recalls service's two folds.
+/// The recalls service.
 pub struct Recalls;
 
 impl Service for Recalls {
@@ -54,7 +55,7 @@ impl Service for Recalls {
         if let Some(data) = &fact.data {
             let identity = data.identity();
             out.push((&SETS, key![members_of(&identity)]));
-            // If it is the only fact of its recall, this is where it stands among others alike.
+            // If it is the only fact of its recall, this is the recall's position among those with the same likeness.
             if let Some(likeness) = merge::likeness_of(&data.brand, &data.title, &data.date) {
                 let place = Place { likeness, day: day_of(&data.date) };
                 out.extend(place.sets().map(|name| (&SETS as &'static Table, key![name])));
@@ -73,7 +74,7 @@ impl Service for Recalls {
         let note = Some(Note { sets, ..note });
         match drafts.first_mut() {
             Some(first) => first.note = note,
-            None => drafts.push(Draft { note, ..noted(id) }),
+            None => drafts.push(Draft { note, ..note_draft(id) }),
         }
         Ok(drafts)
     }
@@ -89,7 +90,7 @@ impl Service for Recalls {
             writes.push(Write::put(&THROUGH, key![through.upstream.as_str(), change.seq], Bytes::from(value)));
         }
         let Some(after) = &change.after else { return writes };
-        let since = place(change, after, &mut writes);
+        let since = write_list_entries(change, after, &mut writes);
         writes.push(Write::put(&RECALLS, key![after.id.as_str()], row_json(change.seq, since, record)));
         if let Some(before) = change.before.as_ref().and_then(|before| serde_json::to_vec(before).ok()) {
             let value = row_json(change.before_seq, change.before_since, &before);
@@ -110,7 +111,7 @@ impl Service for Recalls {
     fn difference(id: &str, before: Option<(Recall, i64, i64)>, after: Option<Recall>) -> Option<Draft<Recall, Note>> {
         let after = match (after, &before) {
             (Some(after), _) => after,
-            // The rules make no such record any more. Readers who know it hear that, unless it was none of its own before.
+            // The rules no longer create this record. Readers who know it get a change, unless it was not a record of its own.
             (None, Some((before, _, _))) if !before.is_listed() => return None,
             (None, Some((before, _, _))) => Recall { withdrawn: true, ..before.clone() },
             (None, None) => return None,
@@ -128,17 +129,17 @@ impl Service for Recalls {
             }
             _ => return Ok(None),
         };
-        Ok(Some(Draft { note: Some(note), ..noted(String::new()) }))
+        Ok(Some(Draft { note: Some(note), ..note_draft(String::new()) }))
     }
 }
 
-/// A draft that changes no record.
-fn noted(id: String) -> Draft<Recall, Note> {
+/// Creates a draft that changes no record.
+fn note_draft(id: String) -> Draft<Recall, Note> {
     Draft { event: ChangeKind::Noted, id, after: None, before: None, before_seq: 0, before_since: 0, note: None }
 }
 
-/// What [`merge`] and [`category`] read of a fact. The rest stays in the fact's own topic.
-fn remembered(fact: &RecallFact) -> RecallFact {
+/// Returns the fields that [`merge`] and [`category`] read. The other fields are only in the fact's topic.
+fn fields_to_remember(fact: &RecallFact) -> RecallFact {
     RecallFact {
         stream: fact.stream.clone(),
         agency: fact.agency.clone(),
@@ -161,7 +162,7 @@ fn remembered(fact: &RecallFact) -> RecallFact {
     }
 }
 
-/// What to remember of a fact; `None` when it says nothing new.
+/// Returns the decision state of a fact; `None` if it adds nothing.
 fn note_of(fact: &Fact<RecallFact>, before: Option<&Note>) -> Result<Option<Note>, Undecided> {
     let mut note = Note { key: fact.key.clone(), version: fact.version, ..Note::default() };
     match (fact.kind, &fact.data) {
@@ -169,7 +170,7 @@ fn note_of(fact: &Fact<RecallFact>, before: Option<&Note>) -> Result<Option<Note
             if data.agency.is_empty() || data.number.is_empty() {
                 return Err(Undecided::Poison("the fact names no agency or number".to_owned()));
             }
-            note.recall = Some(remembered(data));
+            note.recall = Some(fields_to_remember(data));
         }
         (FactKind::Withdrawn | FactKind::Superseded, _) => {
             let Some(before) = before else { return Ok(None) };
@@ -184,21 +185,21 @@ fn note_of(fact: &Fact<RecallFact>, before: Option<&Note>) -> Result<Option<Note
 
 type Drafts = Vec<Draft<Recall, Note>>;
 
-/// One fact's decision: the sets as they become, and the records that follow from them.
+/// The decision about one fact: the sets after it, and the records that follow from them.
 struct Decision<'a> {
     rows: &'a mut Rows,
-    /// What is to be remembered of the fact.
+    /// The decision state of the fact.
     note: &'a Note,
-    /// What was remembered of its key before.
+    /// The previous decision state of its key.
     before: Option<&'a Note>,
-    /// The sets read so far, as they stand in this decision.
+    /// The sets that were read, with the changes of this decision.
     sets: BTreeMap<String, Set>,
-    /// Recalls as their own facts tell them now, with their place among those alike, for those asked for: the `member` sets do not change any
-    /// more by then.
+    /// Recalls built from their own facts alone, each with its position among those with the same likeness. Only those that were requested;
+    /// the `member` sets no longer change by then.
     recalls: BTreeMap<String, Option<(Recall, Option<Place>)>>,
 }
 
-/// A set as it stands in a decision.
+/// A set with the changes of this decision.
 struct Set {
     items: Vec<String>,
     is_changed: bool,
@@ -221,14 +222,14 @@ impl Set {
 }
 
 impl Decision<'_> {
-    /// The records that the fact changes, and the sets that it does.
+    /// Returns the drafts of changed records, and the changed sets.
     fn drafts(mut self) -> Result<(Drafts, Vec<NoteSet>), Undecided> {
         let identity = identity_of(self.note);
         let old_identity = self.before.map(identity_of).unwrap_or_default();
         let mut touched: BTreeSet<String> = [identity.clone(), old_identity.clone()].into_iter().filter(|id| !id.is_empty()).collect();
-        let mut was = Vec::with_capacity(touched.len());
+        let mut old_places = Vec::with_capacity(touched.len());
         for id in &touched {
-            was.push((id.clone(), self.own_recall(id, self.before)?.as_ref().and_then(Place::of)));
+            old_places.push((id.clone(), self.own_recall(id, self.before)?.as_ref().and_then(Place::of)));
         }
         if let Some(before) = self.before
             && old_identity != identity
@@ -238,7 +239,7 @@ impl Decision<'_> {
         }
         let key = self.note.key.clone();
         self.set(members_of(&identity))?.insert(key);
-        for (id, old) in was {
+        for (id, old) in old_places {
             let new = self.recall_now(&id)?.and_then(|(_, place)| place.clone());
             for place in [&old, &new].into_iter().flatten() {
                 touched.extend(self.alike(place)?.around(place.day, &id));
@@ -263,7 +264,7 @@ impl Decision<'_> {
             let row: Option<Row> = self.rows.get_json(&RECALLS, &key![id.as_str()])?;
             let after = match (self.record(&id)?, &row) {
                 (Some(after), _) => after,
-                // Nothing tells of this recall any more: its fact goes under another number now.
+                // No fact is about this recall any more: its fact now has another number.
                 (None, Some(row)) => Recall { merged_into: identity.clone(), ..row.record.clone() },
                 (None, None) => continue,
             };
@@ -274,7 +275,7 @@ impl Decision<'_> {
         Ok((drafts, sets))
     }
 
-    /// A set as it stands in this decision.
+    /// Returns a set with the changes of this decision.
     fn set(&mut self, name: String) -> Result<&mut Set, Undecided> {
         match self.sets.entry(name) {
             Entry::Occupied(known) => Ok(known.into_mut()),
@@ -285,7 +286,7 @@ impl Decision<'_> {
         }
     }
 
-    /// The recall of one identity as its own facts tell it, with `own` standing for the fact being decided.
+    /// Builds the recall of one identity from its own facts, with `own` in place of the fact being decided.
     fn own_recall(&mut self, identity: &str, own: Option<&Note>) -> Result<Option<Recall>, Undecided> {
         let members = self.set(members_of(identity))?.items.clone();
         let mut notes = Vec::with_capacity(members.len());
@@ -300,18 +301,21 @@ impl Decision<'_> {
         let mut recall = merge::recall(identity, &notes, &category::LEXICON);
         if let Some(recall) = &mut recall
             && recall.withdrawn
-            && let Some(heir) = notes.iter().map(|note| &note.superseded_by).find(|key| !key.is_empty())
+            && let Some(successor) = notes.iter().map(|note| &note.superseded_by).find(|key| !key.is_empty())
         {
-            // The same recall goes on under another number.
-            let heir: Option<Note> =
-                if *heir == self.note.key { Some(self.note.clone()) } else { self.rows.get_json(&SOURCES, &key![heir.as_str()])? };
-            let by_key = notes.iter().find(|note| !note.superseded_by.is_empty()).map(|note| heir_identity(note)).unwrap_or_default();
-            recall.merged_into = heir.as_ref().map_or(by_key, identity_of);
+            // The recall continues under another number.
+            let successor: Option<Note> = if *successor == self.note.key {
+                Some(self.note.clone())
+            } else {
+                self.rows.get_json(&SOURCES, &key![successor.as_str()])?
+            };
+            let by_key = notes.iter().find(|note| !note.superseded_by.is_empty()).map(|note| successor_identity(note)).unwrap_or_default();
+            recall.merged_into = successor.as_ref().map_or(by_key, identity_of);
         }
         Ok(recall)
     }
 
-    /// The recall of one identity as its own facts tell it after this one, and its place among those alike.
+    /// Returns the recall of one identity after this fact, from its own facts, and its position among those with the same likeness.
     fn recall_now(&mut self, identity: &str) -> Result<Option<&(Recall, Option<Place>)>, Undecided> {
         if !self.recalls.contains_key(identity) {
             let known = self.own_recall(identity, Some(self.note))?.map(|recall| {
@@ -323,7 +327,7 @@ impl Decision<'_> {
         Ok(self.recalls.get(identity).and_then(Option::as_ref))
     }
 
-    /// The recalls alike around a place, as they stand in this decision.
+    /// Returns the recalls with the same likeness around a position, with the changes of this decision.
     fn alike(&mut self, place: &Place) -> Result<Alike, Undecided> {
         let mut alike = Alike::default();
         for name in place.sets() {
@@ -332,14 +336,14 @@ impl Decision<'_> {
         Ok(alike)
     }
 
-    /// The record of an identity, other agencies considered.
+    /// Returns the record of an identity, with other agencies considered.
     fn record(&mut self, identity: &str) -> Result<Option<Recall>, Undecided> {
         let Some((_, place)) = self.recall_now(identity)? else { return Ok(None) };
         let group = match place.clone() {
             Some(place) => self.alike(&place)?.group_of(place.day, identity),
             None => Vec::new(),
         };
-        // Asked for once only, but by groups that hold it; those tell it again.
+        // Each recall is taken once, except by groups that contain it, which build it again.
         let own = |this: &mut Self| this.recalls.remove(identity).flatten().map(|(recall, _)| recall);
         match group.first() {
             Some(first) if group.len() > 1 && first == identity => {
@@ -355,7 +359,7 @@ impl Decision<'_> {
     }
 }
 
-/// The name of the set of keys whose facts speak of a recall.
+/// Returns the name of the set of keys whose facts are about a recall.
 fn members_of(identity: &str) -> String {
     format!("member/{identity}")
 }
@@ -370,17 +374,17 @@ fn is_of(note: &Note, identity: &str) -> bool {
     })
 }
 
-/// The identity under which a superseded fact's recall goes on, as far as its key tells.
-fn heir_identity(note: &Note) -> String {
+/// Returns the identity under which the recall of a superseded fact continues, as far as its key gives it.
+fn successor_identity(note: &Note) -> String {
     let agency = note.recall.as_ref().map(|recall| recall.agency.clone()).unwrap_or_default();
     let number = note.superseded_by.rsplit('/').next().unwrap_or_default();
     format!("{agency}:{number}")
 }
 
-/// The draft that makes `after` of what stands, if it differs.
+/// Returns the draft that turns a record into `after`, if they differ.
 fn draft(id: &str, before: Option<(Recall, i64, i64)>, after: Recall) -> Option<Draft<Recall, Note>> {
     let (event, before, before_seq, before_since) = match before {
-        // A recall that never was a record of its own, and is none now, is no news.
+        // A recall that never was a record of its own, and is none now, is not a change.
         None if !after.merged_into.is_empty() || after.withdrawn => return None,
         None => (ChangeKind::New, None, 0, 0),
         Some((before, _, _)) if before == after => return None,
@@ -389,7 +393,7 @@ fn draft(id: &str, before: Option<(Recall, i64, i64)>, after: Recall) -> Option<
     Some(Draft { event, id: id.to_owned(), after: Some(after), before, before_seq, before_since, note: None })
 }
 
-/// A note as its row keeps it: without the sets, which have rows of their own.
+/// A note as its row contains it: without the sets, which have rows of their own.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Source<'a> {
@@ -401,11 +405,11 @@ struct Source<'a> {
     sets: [(); 0],
 }
 
-/// Writes what a note remembers.
+/// Writes the decision state of a note.
 fn remember(note: &Note, writes: &mut Vec<Write>) {
     let Note { key, version, gone, superseded_by, recall, sets: _ } = note;
     let source = Source { key, version: *version, gone: *gone, superseded_by, recall, sets: [] };
-    // A note without a key speaks of sets alone.
+    // A note without a key contains only sets.
     if !key.is_empty()
         && let Ok(value) = serde_json::to_vec(&source)
     {
@@ -421,27 +425,27 @@ fn remember(note: &Note, writes: &mut Vec<Write>) {
     }
 }
 
-/// Writes a record's places in the lists; answers since when it stands there (0: nowhere).
-fn place(change: &RecallChange, after: &Recall, writes: &mut Vec<Write>) -> i64 {
+/// Writes the list entries of a record. Returns since when it has its position in lists; 0 if it is in none.
+fn write_list_entries(change: &RecallChange, after: &Recall, writes: &mut Vec<Write>) -> i64 {
     let before = change.before.as_ref().filter(|before| before.is_listed());
-    let stays = before.is_some_and(|before| {
+    let is_unchanged = before.is_some_and(|before| {
         after.is_listed() && (&before.date, &before.category, &before.agencies) == (&after.date, &after.category, &after.agencies)
     });
-    if stays {
+    if is_unchanged {
         return change.before_since;
     }
     if let Some(before) = before {
-        list_entries(before, change.before_since, Listed { until: change.seq }, writes);
+        put_list_entries(before, change.before_since, ListEntry { until: change.seq }, writes);
     }
     if after.is_listed() {
-        list_entries(after, change.seq, Listed::default(), writes);
+        put_list_entries(after, change.seq, ListEntry::default(), writes);
         return change.seq;
     }
     0
 }
 
-fn list_entries(recall: &Recall, since: i64, listed: Listed, writes: &mut Vec<Write>) {
-    let value = Bytes::from(serde_json::to_vec(&listed).unwrap_or_default());
+fn put_list_entries(recall: &Recall, since: i64, entry: ListEntry, writes: &mut Vec<Write>) {
+    let value = Bytes::from(serde_json::to_vec(&entry).unwrap_or_default());
     let own = recall.agencies.iter().map(|agency| format!("{}/{agency}", recall.category));
     for list in own.chain(["*/*".to_owned()]) {
         let key = key![list, month_of(&recall.date), day_of(&recall.date), recall.id.as_str(), since];

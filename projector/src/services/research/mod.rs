@@ -1,4 +1,4 @@
-//! Research funding: grants and clinical trials, one record a fact. What a record is about is decided here, once, by the lexicon of
+//! Research funding: grants and clinical trials, one record per fact. The topics of a record are decided here, once, by the lexicon of
 //! [`topics`].
 
 pub mod topics;
@@ -15,17 +15,17 @@ use self::topics::LEXICON;
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
 
-/// The research service's two folds.
+/// The research service.
 pub type Research = Records<ResearchRules>;
 
-/// What the research service states.
+/// The rules of the research service.
 pub struct ResearchRules;
 
-/// A fact of one of its two topics.
+/// A fact of one of the service's two topics.
 pub enum ResearchFact {
-    /// Of `grants`.
+    /// A fact of the topic `grants`.
     Grant(Box<GrantFact>),
-    /// Of `trials`.
+    /// A fact of the topic `trials`.
     Trial(Box<TrialFact>),
 }
 
@@ -53,8 +53,8 @@ impl Rules for ResearchRules {
     fn decide(state: &mut State<'_, Self>, fact: &Fact<ResearchFact>) -> Result<(), Undecided> {
         let id = id_of(&fact.key);
         let record = match (fact.kind, &fact.data) {
-            (FactKind::Observed, Some(ResearchFact::Grant(grant))) => of_grant(id, grant),
-            (FactKind::Observed, Some(ResearchFact::Trial(trial))) => of_trial(id, trial),
+            (FactKind::Observed, Some(ResearchFact::Grant(grant))) => grant_record(id, grant),
+            (FactKind::Observed, Some(ResearchFact::Trial(trial))) => trial_record(id, trial),
             (FactKind::Withdrawn | FactKind::Superseded, _) => {
                 let Some(before) = state.record(&id)? else { return Ok(()) };
                 Funding { withdrawn: true, ..before }
@@ -66,7 +66,7 @@ impl Rules for ResearchRules {
     }
 }
 
-/// The record's id: the kind instead of the stream, so that it stays what it is should another stream show it.
+/// Returns the id of a record. It starts with the kind instead of the stream, so that a record from another stream gets the same id.
 fn id_of(key: &str) -> String {
     match key.split_once('/') {
         Some(("nih_reporter", number)) => format!("grant/{number}"),
@@ -75,7 +75,7 @@ fn id_of(key: &str) -> String {
     }
 }
 
-fn of_grant(id: String, grant: &GrantFact) -> Funding {
+fn grant_record(id: String, grant: &GrantFact) -> Funding {
     let terms = grant.terms.join("; ");
     let texts = [("title", grant.title.as_str()), ("terms", &terms), ("abstract", &grant.summary)];
     Funding {
@@ -83,7 +83,7 @@ fn of_grant(id: String, grant: &GrantFact) -> Funding {
         kind: "grant".to_owned(),
         title: grant.title.clone(),
         url: grant.url.clone(),
-        published: first_of(&[&grant.added, &grant.notice_date]),
+        published: first_non_empty(&[&grant.added, &grant.notice_date]),
         sponsor_class: grant_class(&grant.ic).to_owned(),
         states: Some(grant.state.clone()).filter(|state| !state.is_empty()).into_iter().collect(),
         topics: LEXICON.topics(&texts),
@@ -103,7 +103,7 @@ fn of_grant(id: String, grant: &GrantFact) -> Funding {
     }
 }
 
-fn of_trial(id: String, trial: &TrialFact) -> Funding {
+fn trial_record(id: String, trial: &TrialFact) -> Funding {
     let (conditions, keywords) = (trial.conditions.join("; "), trial.keywords.join("; "));
     let texts = [
         ("title", trial.title.as_str()),
@@ -137,8 +137,8 @@ fn of_trial(id: String, trial: &TrialFact) -> Funding {
     }
 }
 
-/// The first text that says something.
-fn first_of(texts: &[&String]) -> String {
+/// Returns the first text that is not empty.
+fn first_non_empty(texts: &[&String]) -> String {
     texts.iter().find(|text| !text.is_empty()).map(|text| (*text).clone()).unwrap_or_default()
 }
 
@@ -146,7 +146,7 @@ fn first_of(texts: &[&String]) -> String {
 mod tests {
     use super::*;
 
-    /// Proves how a grant and a trial become records, with the registry's classes in the contract's four.
+    /// Proves how a grant and a trial become records, with the registry's classes mapped to the contract's four.
     #[test]
     fn records() {
         let grant = GrantFact {
@@ -157,13 +157,13 @@ mod tests {
             amount: Some(5),
             ..Default::default()
         };
-        let record = of_grant(id_of("nih_reporter/1"), &grant);
+        let record = grant_record(id_of("nih_reporter/1"), &grant);
         assert_eq!((record.id.as_str(), record.published.as_str(), record.amount), ("grant/1", "2026-01-02", Some(5)));
         assert_eq!(record.topics.iter().map(|topic| topic.slug.as_str()).collect::<Vec<_>>(), ["cardiology"]);
         let trial = TrialFact { sponsor_class: "FED".into(), first_posted: "2026-01-03".into(), ..Default::default() };
-        let record = of_trial(id_of("clinical_trials/NCT1"), &trial);
+        let record = trial_record(id_of("clinical_trials/NCT1"), &trial);
         assert_eq!((record.id.as_str(), record.sponsor_class.as_str()), ("trial/NCT1", "OTHER_GOV"));
         assert_eq!((sponsor_class("AMBIG"), grant_class("VA"), grant_class("NCI")), ("OTHER", "OTHER_GOV", "NIH"));
-        assert!(record.states.is_empty() && of_grant(String::new(), &GrantFact::default()).states.is_empty());
+        assert!(record.states.is_empty() && grant_record(String::new(), &GrantFact::default()).states.is_empty());
     }
 }

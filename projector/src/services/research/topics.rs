@@ -1,4 +1,4 @@
-//! What a grant or a trial is about: topics by the phrases of a data file (`topics.json`), each with the words that say so.
+//! Decides the topics of a grant or trial by the phrases of a data file (`topics.json`), each with the phrases that decided it.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -8,32 +8,32 @@ use serde::Deserialize;
 
 use crate::services::phrases::{Phrases, words};
 
-/// Phrases that are named as evidence of one topic.
+/// How many phrases the evidence of one topic names.
 const EVIDENCE_MAX: usize = 5;
 
-/// The rules as they are written down.
+/// The rules, as the data file contains them.
 #[derive(Default, Deserialize)]
 struct Rules {
     version: u32,
     topics: BTreeMap<String, Vec<String>>,
 }
 
-/// The rules, ready to be looked up.
+/// The rules in a form that is fast to look up.
 pub struct Lexicon {
-    /// Raised with every change of the rules.
+    /// The version of the rules; each change of the rules increases it.
     pub version: u32,
     topics: Vec<(String, Phrases)>,
 }
 
-/// The lexicon of this version.
+/// The lexicon of this version of the program.
 pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
-    // A file that does not parse is a bug in this crate; a test reads it, so that it cannot ship.
+    // A file that does not parse is a bug in this crate. A test parses it, so that it is found before a release.
     let Rules { version, topics } = serde_json::from_str(include_str!("topics.json")).unwrap_or_default();
     Lexicon { version, topics: topics.into_iter().map(|(slug, phrases)| (slug, phrases.into())).collect() }
 });
 
 impl Lexicon {
-    /// The topics of texts, by slug; each text has the name under which evidence gives it.
+    /// Returns the topics of named texts, sorted by slug. The evidence of a topic gives the names of the texts.
     #[must_use]
     pub fn topics(&self, texts: &[(&str, &str)]) -> Vec<Topic> {
         let texts: Vec<(&str, String)> = texts.iter().map(|(name, text)| (*name, words(text))).collect();
@@ -64,7 +64,7 @@ impl Lexicon {
 mod tests {
     use super::*;
 
-    /// Proves that the lexicon is readable and has at least the slugs that readers are promised.
+    /// Proves that the lexicon parses and has the slugs that the contract promises.
     #[test]
     fn slugs() {
         assert!(LEXICON.version > 0);
@@ -88,7 +88,7 @@ mod tests {
         );
     }
 
-    /// Proves that whole words decide, whatever their case, and that the evidence names them and where they stand.
+    /// Proves that whole words match, in any letter case, and that the evidence names them and the field in which they occur.
     #[test]
     fn evidence() {
         let found = LEXICON.topics(&[("title", "A Phase 2 Study in Heart Failure"), ("terms", "Hearten; TUMOR Microenvironment; tumors")]);

@@ -1,4 +1,4 @@
-//! Rebuild, swap, and waiting for progress.
+//! Checks of rebuilds, swaps, and waiting for commits.
 
 use std::future::Future;
 use std::pin::pin;
@@ -31,22 +31,22 @@ fn all_rows() -> Range {
     Range { prefix: key!["p"], after: None, from: None, limit: 1_000, reverse: false }
 }
 
-/// A rebuild is apart until the swap; then `live` answers it, and a reader of the old generation finishes on the old rows.
+/// A rebuild is invisible until the swap. Then `live` returns it, and a reader of the old generation finishes on the old rows.
 ///
 /// # Errors
-/// What was promised and not kept.
+/// The violated guarantee.
 pub async fn swap_under_readers(store: &dyn ViewStore) -> Result<(), Failure> {
     let old = fresh(store, &SWAPPED).await?;
     old.commit((0..10).map(|num| put(&TABLE, key!["p", num], "old")).collect(), &at_seq(10)).await?;
     let rebuilt = store.begin_rebuild(&SWAPPED).await?;
     promise!(rebuilt.generation() != old.generation(), "a rebuild has a generation of its own");
-    promise!(rebuilt.checkpoint().await? == Checkpoint::default(), "a rebuild begins at the default checkpoint");
-    promise!(rebuilt.range(&TABLE, all_rows()).await?.is_empty(), "a rebuild begins empty");
+    promise!(rebuilt.checkpoint().await? == Checkpoint::default(), "a rebuild starts at the default checkpoint");
+    promise!(rebuilt.range(&TABLE, all_rows()).await?.is_empty(), "a rebuild is empty at first");
     rebuilt.commit((0..4).map(|num| put(&TABLE, key!["p", num], "new")).collect(), &at_seq(12)).await?;
     old.commit(vec![put(&TABLE, key!["p", 10], "old")], &at_seq(11)).await?;
     let live = store.live(&SWAPPED).await?;
     promise!(live.generation() == old.generation(), "the old generation is live until the swap");
-    promise!(live.range(&TABLE, all_rows()).await?.len() == 11, "the live generation takes commits beside a rebuild");
+    promise!(live.range(&TABLE, all_rows()).await?.len() == 11, "the live generation accepts commits during a rebuild");
     drop(live);
     store.swap(&rebuilt).await?;
     store.swap(&rebuilt).await?;
@@ -54,55 +54,55 @@ pub async fn swap_under_readers(store: &dyn ViewStore) -> Result<(), Failure> {
     promise!(live.generation() == rebuilt.generation(), "the rebuilt generation is live after the swap");
     promise!(live.checkpoint().await? == at_seq(12), "the swap brings the rebuilt checkpoint");
     let rows = live.range(&TABLE, all_rows()).await?;
-    promise!(rows.len() == 4 && rows.iter().all(|(_, value)| &value[..] == b"new"), "the swap brings the rebuilt rows alone");
+    promise!(rows.len() == 4 && rows.iter().all(|(_, value)| &value[..] == b"new"), "the swap shows only the rebuilt rows");
     let rows = old.range(&TABLE, all_rows()).await?;
     promise!(rows.len() == 11 && rows.iter().all(|(_, value)| &value[..] == b"old"), "a reader of the old generation finishes on it");
     let late = old.commit(vec![put(&TABLE, key!["p", 99], "late")], &at_seq(13)).await;
-    promise!(matches!(late, Err(Error::Gone { .. })), "a replaced generation takes no commits");
+    promise!(matches!(late, Err(Error::Gone { .. })), "a replaced generation accepts no commits");
     promise!(matches!(store.swap(&old).await, Err(Error::Gone { .. })), "a replaced generation cannot come back");
     drop(old);
     live.commit(vec![put(&TABLE, key!["p", 4], "new")], &at_seq(13)).await?;
-    promise!(live.range(&TABLE, all_rows()).await?.len() == 5, "the live generation goes on after the old one is dropped");
+    promise!(live.range(&TABLE, all_rows()).await?.len() == 5, "the live generation continues after the old one is dropped");
     Ok(())
 }
 
-/// A rebuild that was left is dropped by the next one: its holder reads `Gone`, and the new one begins empty.
+/// An abandoned rebuild is dropped by the next one: its holder gets `Gone`, and the new one is empty at first.
 ///
 /// # Errors
-/// What was promised and not kept.
+/// The violated guarantee.
 pub async fn leftover_rebuild(store: &dyn ViewStore) -> Result<(), Failure> {
     let live = fresh(store, &SWAPPED).await?;
     live.commit(vec![put(&TABLE, key!["p", 1], "live")], &at_seq(1)).await?;
     let left = store.begin_rebuild(&SWAPPED).await?;
     left.commit(vec![put(&TABLE, key!["p", 2], "left")], &at_seq(2)).await?;
     let next = store.begin_rebuild(&SWAPPED).await?;
-    promise!(next.generation() != left.generation(), "a generation's number is not given twice");
-    promise!(next.range(&TABLE, all_rows()).await?.is_empty(), "a rebuild begins empty after one that was left");
-    promise!(matches!(left.get(&TABLE, &key!["p", 2]).await, Err(Error::Gone { .. })), "reading a dropped generation answers Gone");
-    promise!(matches!(left.range(&TABLE, all_rows()).await, Err(Error::Gone { .. })), "a range of a dropped generation answers Gone");
-    promise!(matches!(left.commit(Vec::new(), &at_seq(3)).await, Err(Error::Gone { .. })), "a dropped generation takes no commits");
+    promise!(next.generation() != left.generation(), "a generation's number is not assigned twice");
+    promise!(next.range(&TABLE, all_rows()).await?.is_empty(), "a rebuild after an abandoned one is empty");
+    promise!(matches!(left.get(&TABLE, &key!["p", 2]).await, Err(Error::Gone { .. })), "reading a dropped generation returns Gone");
+    promise!(matches!(left.range(&TABLE, all_rows()).await, Err(Error::Gone { .. })), "a range of a dropped generation returns Gone");
+    promise!(matches!(left.commit(Vec::new(), &at_seq(3)).await, Err(Error::Gone { .. })), "a dropped generation accepts no commits");
     promise!(matches!(store.swap(&left).await, Err(Error::Gone { .. })), "a dropped generation cannot be swapped in");
     promise!(live.get(&TABLE, &key!["p", 1]).await?.is_some(), "the live generation is untouched");
     Ok(())
 }
 
-/// Waiting answers at once when progress was made before, when a commit follows, and with `Gone` when none can; a wait that is
-/// dropped loses nothing.
+/// A wait returns at once if the view has advanced, when a commit follows, and with `Gone` if none can follow; cancelling a wait loses
+/// nothing.
 ///
 /// # Errors
-/// What was promised and not kept.
+/// The violated guarantee.
 pub async fn wait_past(store: &dyn ViewStore) -> Result<(), Failure> {
     let view = fresh(store, &WAITED).await?;
     let nothing = Checkpoint::default();
     {
-        // A commit after the first look and before the waiter runs again must not be missed.
+        // A commit between the first check and the next run of the waiter must not be missed.
         let mut wait = pin!(view.wait_past(&nothing));
         let mut context = Context::from_waker(Waker::noop());
-        promise!(wait.as_mut().poll(&mut context).is_pending(), "without progress a wait waits");
+        promise!(wait.as_mut().poll(&mut context).is_pending(), "a wait continues without progress");
         view.commit(Vec::new(), &at_seq(1)).await?;
         promise!(wait.await? == at_seq(1), "a commit wakes the wait with its checkpoint");
     }
-    promise!(view.wait_past(&nothing).await? == at_seq(1), "progress made before the call answers at once");
+    promise!(view.wait_past(&nothing).await? == at_seq(1), "a wait returns at once after earlier progress");
     {
         let seen = at_seq(1);
         let mut dropped = pin!(view.wait_past(&seen));
@@ -120,6 +120,6 @@ pub async fn wait_past(store: &dyn ViewStore) -> Result<(), Failure> {
     let rebuilt = store.begin_rebuild(&WAITED).await?;
     let (woken, swapped) = tokio::join!(view.wait_past(&last), store.swap(&rebuilt));
     swapped?;
-    promise!(matches!(woken, Err(Error::Gone { .. })), "a swap wakes those that wait on the old generation with Gone");
+    promise!(matches!(woken, Err(Error::Gone { .. })), "a swap wakes waiters on the old generation with Gone");
     Ok(())
 }

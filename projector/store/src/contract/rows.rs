@@ -1,4 +1,4 @@
-//! Commits, points, ranges and keys.
+//! Checks of commits, point reads, ranges and keys.
 
 use std::cmp::Ordering;
 
@@ -20,10 +20,10 @@ static LISTS: Table = Table {
 };
 static ROWS: ViewDef = ViewDef { name: "contract_rows", tables: &[&POINTS, &LISTS] };
 
-/// A commit shows all its rows and its checkpoint; of several writes to one row the last one counts; a wrong key changes nothing.
+/// A commit shows all its rows and its checkpoint; of several writes to one row the last one counts; an invalid key changes nothing.
 ///
 /// # Errors
-/// What was promised and not kept.
+/// The violated guarantee.
 pub async fn commit_and_checkpoint(store: &dyn ViewStore) -> Result<(), Failure> {
     let view = fresh(store, &ROWS).await?;
     promise!(view.checkpoint().await? == Checkpoint::default(), "the checkpoint is the default before the first commit");
@@ -39,9 +39,9 @@ pub async fn commit_and_checkpoint(store: &dyn ViewStore) -> Result<(), Failure>
     ];
     view.commit(writes.clone(), &first).await?;
     promise!(view.checkpoint().await? == first, "the checkpoint reads back as committed");
-    promise!(view.get(&POINTS, &key!["a"]).await?.as_deref() == Some(b"one"), "a row of the first table is there");
-    promise!(view.get(&LISTS, &key!["p", 1, "x"]).await?.as_deref() == Some(b"two"), "a row of the second table is there");
-    promise!(view.get(&POINTS, &key!["b"]).await?.is_none(), "a row written and then deleted in one commit is not there");
+    promise!(view.get(&POINTS, &key!["a"]).await?.as_deref() == Some(b"one"), "the row of the first table exists");
+    promise!(view.get(&LISTS, &key!["p", 1, "x"]).await?.as_deref() == Some(b"two"), "the row of the second table exists");
+    promise!(view.get(&POINTS, &key!["b"]).await?.is_none(), "a row written and then deleted in one commit does not exist");
     promise!(view.get(&POINTS, &key!["c"]).await?.as_deref() == Some(b"five"), "the last write to a row in a commit counts");
     view.commit(writes, &first).await?;
     promise!(view.get(&POINTS, &key!["b"]).await?.is_none(), "the same commit again changes nothing");
@@ -51,7 +51,7 @@ pub async fn commit_and_checkpoint(store: &dyn ViewStore) -> Result<(), Failure>
     let late = vec![put(&POINTS, key!["a"], "late")];
     promise!(matches!(view.commit(late.clone(), &first).await, Err(Error::Behind { .. })), "a lower seq is refused");
     promise!(matches!(view.commit(late, &at_seq(3)).await, Err(Error::Behind { .. })), "a lower position is refused");
-    promise!(view.get(&POINTS, &key!["a"]).await?.as_deref() == Some(b"one"), "a writer that was overtaken writes no row");
+    promise!(view.get(&POINTS, &key!["a"]).await?.as_deref() == Some(b"one"), "an overtaken writer writes no row");
     let wrong = vec![put(&POINTS, key!["d"], "x"), put(&LISTS, key!["p", "text for int", "x"], "x")];
     let third = Checkpoint { seq: 3, ..first };
     promise!(view.commit(wrong, &third).await.is_err(), "a key of the wrong type is refused");
@@ -62,10 +62,10 @@ pub async fn commit_and_checkpoint(store: &dyn ViewStore) -> Result<(), Failure>
     Ok(())
 }
 
-/// Points read one by one and together, missing ones and repeats included, large values and empty ones too.
+/// Rows read one by one and together, including missing rows, duplicates, large values and empty ones.
 ///
 /// # Errors
-/// What was promised and not kept.
+/// The violated guarantee.
 pub async fn points(store: &dyn ViewStore) -> Result<(), Failure> {
     let view = fresh(store, &ROWS).await?;
     let large = "x".repeat(100_000);
@@ -78,17 +78,17 @@ pub async fn points(store: &dyn ViewStore) -> Result<(), Failure> {
     let keys = [key!["id7"], key!["none"], key!["id499"], key!["id7"]];
     let found: Vec<_> = view.get_many(&POINTS, &keys).await?;
     let expected = [Some(Bytes::from_static(b"7")), None, Some(Bytes::from_static(b"499")), Some(Bytes::from_static(b"7"))];
-    promise!(found == expected, "get_many answers in the order of the keys, with gaps and repeats: {found:?}");
+    promise!(found == expected, "get_many answers in the order of the keys, with missing rows and duplicates: {found:?}");
     let all: Vec<Key> = (0..500_i64).map(|num| key![format!("id{num}")]).collect();
     promise!(view.get_many(&POINTS, &all).await?.iter().all(Option::is_some), "get_many answers 500 keys");
     promise!(view.get_many(&POINTS, &[]).await?.is_empty(), "get_many of no keys is empty");
     Ok(())
 }
 
-/// A deleted row is gone from points and ranges, and may come back.
+/// A deleted row is missing from point reads and ranges, and may be written again.
 ///
 /// # Errors
-/// What was promised and not kept.
+/// The violated guarantee.
 pub async fn deletes(store: &dyn ViewStore) -> Result<(), Failure> {
     let view = fresh(store, &ROWS).await?;
     let row = |num: i64| key!["p", num, "n"];
@@ -102,11 +102,11 @@ pub async fn deletes(store: &dyn ViewStore) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Ranges agree with a model: any prefix, direction, start and limit, over mixed column orders, negative numbers and odd texts; and
-/// a scan pages through the whole table in key order.
+/// Ranges agree with a model: any prefix, direction, start and limit, with mixed column orders, negative numbers and unusual texts; and a
+/// scan pages through the whole table in key order.
 ///
 /// # Errors
-/// What was promised and not kept.
+/// The violated guarantee.
 pub async fn ranges(store: &dyn ViewStore) -> Result<(), Failure> {
     const TEXTS: [&str; 7] = ["", "\0", "\0a", "a", "a\0", "ab", "é\u{10FFFF}"];
     const INTS: [i64; 7] = [i64::MIN, -256, -1, 0, 1, 255, i64::MAX];
@@ -133,12 +133,12 @@ pub async fn ranges(store: &dyn ViewStore) -> Result<(), Failure> {
             }
             _ => {}
         }
-        let asked = Range { prefix, after, from, limit: lcg.below(12), reverse: lcg.below(2) == 1 };
-        let found = view.range(&LISTS, asked.clone()).await?;
+        let requested = Range { prefix, after, from, limit: lcg.below(12), reverse: lcg.below(2) == 1 };
+        let found = view.range(&LISTS, requested.clone()).await?;
         promise!(found.iter().all(|(key, value)| *value == format!("{key:?}").as_bytes()), "each key comes with its own value");
         let found: Vec<Key> = found.into_iter().map(|(key, _)| key).collect();
-        let expected = expected(&model, &asked);
-        promise!(found == expected, "{asked:?} answers {expected:?}, not {found:?}");
+        let expected = expected(&model, &requested);
+        promise!(found == expected, "{requested:?} returns {expected:?}, not {found:?}");
     }
     promise!(scanned(view.as_ref(), Span::default()).await? == model, "a scan in pages gives the whole table in key order");
     for _ in 0..20 {
@@ -154,17 +154,17 @@ pub async fn ranges(store: &dyn ViewStore) -> Result<(), Failure> {
         };
         let expected: Vec<Key> = model.iter().filter(inside).cloned().collect();
         let found = scanned(view.as_ref(), span.clone()).await?;
-        promise!(found == expected, "a scan of {span:?} answers {expected:?}, not {found:?}");
+        promise!(found == expected, "a scan of {span:?} returns {expected:?}, not {found:?}");
     }
     Ok(())
 }
 
-/// The keys of a stretch of the lists, read a few at a time.
+/// Returns the keys of a section of the lists, read a few at a time.
 async fn scanned(view: &dyn View, span: Span) -> Result<Vec<Key>, Failure> {
     let (mut scan, mut keys) = (view.scan(&LISTS, span), Vec::new());
     loop {
         let rows = scan.next(7).await?;
-        promise!(rows.len() <= 7, "a page of a scan holds no more than was asked for");
+        promise!(rows.len() <= 7, "a page of a scan has no more rows than requested");
         promise!(rows.iter().all(|(key, value)| *value == format!("{key:?}").as_bytes()), "a scan gives each key with its own value");
         if rows.is_empty() {
             return Ok(keys);
@@ -173,10 +173,10 @@ async fn scanned(view: &dyn View, span: Span) -> Result<Vec<Key>, Failure> {
     }
 }
 
-/// Texts with NUL and beyond ASCII are keys like any other, also where the table has one column.
+/// Texts with NUL and beyond ASCII are valid keys, also in a table with one column.
 ///
 /// # Errors
-/// What was promised and not kept.
+/// The violated guarantee.
 pub async fn wide_keys(store: &dyn ViewStore) -> Result<(), Failure> {
     let view = fresh(store, &ROWS).await?;
     let names = ["a", "a\0", "a\0\u{1}", "a\u{1}", "ä", "日本語", "\u{10FFFF}", "a b/c.d"];
@@ -197,7 +197,7 @@ async fn page(view: &dyn View, table: &'static Table, range: Range) -> Result<Ve
     Ok(view.range(table, range).await?.into_iter().map(|(key, _)| key).collect())
 }
 
-/// The rows of a sorted model that a range covers.
+/// Returns the rows of a sorted model that a range covers.
 fn expected(model: &[Key], range: &Range) -> Vec<Key> {
     let in_direction = |key: &Key, start: &Key| {
         let order = by_columns(LISTS.key, key, start);
@@ -219,7 +219,7 @@ fn expected(model: &[Key], range: &Range) -> Vec<Key> {
     rows
 }
 
-/// Compares keys, or a key with a shorter start (equal if it begins with it), in the table's order.
+/// Compares keys, or a key with a prefix (equal if it has the prefix), in the order of the table.
 fn by_columns(columns: &[Column], left: &[Datum], right: &[Datum]) -> Ordering {
     let orders = columns.iter().zip(left.iter().zip(right)).map(|(column, (left, right))| match column.order {
         Order::Asc => left.cmp(right),

@@ -1,8 +1,8 @@
-//! Leases, counters and kept values, changed one at a time.
+//! Leases, counters and stored values, changed one at a time.
 //!
-//! One process owns the data directory, so a mutex makes the calls linearizable. Leases are of this process's tasks and lie in memory: when
-//! it dies, so did all who held them. Counters are rows in a keyspace of their own; every change is handed to the operating system before
-//! the call answers, so that it survives a kill of the process. Kept values are rows there, too, synced; reading one takes no turn.
+//! One process owns the data directory, so that a mutex makes the calls linearizable. Leases belong to tasks of this process and are held
+//! in memory: they end with the process. Counters are rows in a keyspace of their own; every change is handed to the operating system
+//! before the call returns, so that it survives a kill of the process. Values are rows there, too, and synced; reading one takes no lock.
 
 use std::collections::HashMap;
 use std::ops::Bound;
@@ -13,17 +13,17 @@ use async_trait::async_trait;
 use fjall::{Keyspace, PersistMode};
 
 use super::database::Core;
-use super::failure::{closed, engine, held, lost_task};
+use super::failure::{closed, engine, lost_task, unpoisoned};
 use crate::counter::{self, Counter};
 use crate::store::{Coordination, Error};
 
-/// Counters looked at, and forgotten if expired, on each `take`.
+/// How many counters each `add_to_counter` examines, to delete expired ones.
 const SWEEP_ROWS: usize = 16;
-const PLACE: &str = "coordination";
+const TABLE: &str = "coordination";
 const COUNTER: u8 = b'c';
-const KEPT: u8 = b'k';
+const VALUE: u8 = b'k';
 
-/// Who holds a lease, and until when.
+/// The holder of a lease, and when it expires.
 struct Lease {
     holder: String,
     until: Instant,
@@ -34,21 +34,21 @@ struct Lease {
 pub(super) struct Rows {
     core: Arc<RwLock<Option<Arc<Core>>>>,
     leases: Arc<Mutex<HashMap<String, Lease>>>,
-    /// Held over every read and write of a counter; keeps where the sweep goes on.
-    turn: Arc<Mutex<Vec<u8>>>,
+    /// Held during every read and write of a counter; contains the key after which the next sweep continues.
+    sweep: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Rows {
     pub(super) fn new(core: Arc<RwLock<Option<Arc<Core>>>>) -> Self {
-        Self { core, leases: Arc::default(), turn: Arc::new(Mutex::new(vec![COUNTER])) }
+        Self { core, leases: Arc::default(), sweep: Arc::new(Mutex::new(vec![COUNTER])) }
     }
 
-    /// The open store: nobody holds anything of a closed one.
+    /// Returns the open store. A closed store has no holders.
     fn open(&self) -> Result<Arc<Core>, Error> {
-        held(self.core.read()).clone().ok_or_else(closed)
+        unpoisoned(self.core.read()).clone().ok_or_else(closed)
     }
 
-    /// Runs a change on a thread that may wait for the disk; it ends even if the caller goes away.
+    /// Runs a change on a thread that may block on the disk. The change completes even if the caller is cancelled.
     async fn run<T, F>(&self, change: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -57,7 +57,7 @@ impl Rows {
         let rows = self.clone();
         tokio::task::spawn_blocking(move || {
             let core = rows.open()?;
-            let mut sweep = held(rows.turn.lock());
+            let mut sweep = unpoisoned(rows.sweep.lock());
             change(&core, &mut sweep)
         })
         .await
@@ -69,7 +69,7 @@ impl Rows {
 impl Coordination for Rows {
     async fn lease(&self, name: &str, holder: &str, ttl: Duration) -> Result<bool, Error> {
         self.open()?;
-        let (mut leases, now) = (held(self.leases.lock()), Instant::now());
+        let (mut leases, now) = (unpoisoned(self.leases.lock()), Instant::now());
         if leases.get(name).is_some_and(|lease| lease.until > now && lease.holder != holder) {
             return Ok(false);
         }
@@ -79,20 +79,20 @@ impl Coordination for Rows {
 
     async fn holder(&self, name: &str) -> Result<Option<String>, Error> {
         self.open()?;
-        let leases = held(self.leases.lock());
+        let leases = unpoisoned(self.leases.lock());
         Ok(leases.get(name).filter(|lease| lease.until > Instant::now()).map(|lease| lease.holder.clone()))
     }
 
     async fn release(&self, name: &str, holder: &str) -> Result<(), Error> {
         self.open()?;
-        let mut leases = held(self.leases.lock());
+        let mut leases = unpoisoned(self.leases.lock());
         if leases.get(name).is_some_and(|lease| lease.holder == holder) {
             leases.remove(name);
         }
         Ok(())
     }
 
-    async fn take(&self, name: &str, amount: i64, max: i64, now_ms: i64, expires_ms: i64) -> Result<i64, Error> {
+    async fn add_to_counter(&self, name: &str, amount: i64, max: i64, now_ms: i64, expires_ms: i64) -> Result<i64, Error> {
         let key = row_key(COUNTER, name)?;
         self.run(move |core, sweep| {
             let (added, next) = counter::take(read_counter(&core.coordination, &key)?, amount, max, now_ms, expires_ms);
@@ -119,19 +119,19 @@ impl Coordination for Rows {
         .await
     }
 
-    async fn kept(&self, name: &str) -> Result<Option<String>, Error> {
-        // Read here, beside any change under way: what is seen of one is synced, and for each message to a webhook one is read.
-        read_kept(&self.open()?.coordination, &row_key(KEPT, name)?)
+    async fn value(&self, name: &str) -> Result<Option<String>, Error> {
+        // Reads without the lock, concurrently with changes: a visible value is synced, and every webhook message reads one.
+        read_value(&self.open()?.coordination, &row_key(VALUE, name)?)
     }
 
-    async fn keep(&self, name: &str, value: &str) -> Result<String, Error> {
-        if let Some(kept) = self.kept(name).await? {
-            return Ok(kept);
+    async fn store_if_absent(&self, name: &str, value: &str) -> Result<String, Error> {
+        if let Some(stored) = self.value(name).await? {
+            return Ok(stored);
         }
-        let (key, value) = (row_key(KEPT, name)?, value.to_owned());
+        let (key, value) = (row_key(VALUE, name)?, value.to_owned());
         self.run(move |core, _| {
-            if let Some(kept) = read_kept(&core.coordination, &key)? {
-                return Ok(kept);
+            if let Some(stored) = read_value(&core.coordination, &key)? {
+                return Ok(stored);
             }
             write(core, PersistMode::SyncAll, |batch| batch.insert(&core.coordination, key, value.as_str()))?;
             Ok(value)
@@ -139,15 +139,15 @@ impl Coordination for Rows {
         .await
     }
 
-    async fn replace(&self, name: &str, value: &str) -> Result<(), Error> {
-        let (key, value) = (row_key(KEPT, name)?, value.to_owned());
+    async fn store(&self, name: &str, value: &str) -> Result<(), Error> {
+        let (key, value) = (row_key(VALUE, name)?, value.to_owned());
         self.run(move |core, _| write(core, PersistMode::SyncAll, |batch| batch.insert(&core.coordination, key, value))).await
     }
 
-    async fn replace_if(&self, name: &str, current: Option<&str>, value: &str) -> Result<bool, Error> {
-        let (key, current, value) = (row_key(KEPT, name)?, current.map(str::to_owned), value.to_owned());
+    async fn compare_and_store(&self, name: &str, current: Option<&str>, value: &str) -> Result<bool, Error> {
+        let (key, current, value) = (row_key(VALUE, name)?, current.map(str::to_owned), value.to_owned());
         self.run(move |core, _| {
-            if read_kept(&core.coordination, &key)? != current {
+            if read_value(&core.coordination, &key)? != current {
                 return Ok(false);
             }
             write(core, PersistMode::SyncAll, |batch| batch.insert(&core.coordination, key, value))?;
@@ -156,10 +156,10 @@ impl Coordination for Rows {
         .await
     }
 
-    async fn all_kept(&self) -> Result<Vec<(String, String)>, Error> {
+    async fn values(&self) -> Result<Vec<(String, String)>, Error> {
         self.run(|core, _| {
-            let rows = core.coordination.prefix([KEPT]).map(|row| {
-                let (key, value) = row.into_inner().map_err(|error| engine("read", PLACE, error))?;
+            let rows = core.coordination.prefix([VALUE]).map(|row| {
+                let (key, value) = row.into_inner().map_err(|error| engine("read", TABLE, error))?;
                 Ok((text(key.get(1..).unwrap_or_default())?, text(&value)?))
             });
             rows.collect()
@@ -168,23 +168,23 @@ impl Coordination for Rows {
     }
 }
 
-fn read_kept(keyspace: &Keyspace, key: &[u8]) -> Result<Option<String>, Error> {
-    keyspace.get(key).map_err(|error| engine("read", PLACE, error))?.map(|value| text(&value)).transpose()
+fn read_value(keyspace: &Keyspace, key: &[u8]) -> Result<Option<String>, Error> {
+    keyspace.get(key).map_err(|error| engine("read", TABLE, error))?.map(|value| text(&value)).transpose()
 }
 
 fn text(bytes: &[u8]) -> Result<String, Error> {
-    let reason = "a row is no text".to_owned();
-    std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| Error::Damaged { table: PLACE.to_owned(), reason })
+    let reason = "a row is not valid UTF-8".to_owned();
+    std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| Error::Damaged { table: TABLE.to_owned(), reason })
 }
 
-/// Looks at the next few counters from where the last sweep stopped; answers the expired ones except `but`.
+/// Examines the next few counters after the last sweep, and returns the expired ones except `but`.
 fn expired(keyspace: &Keyspace, sweep: &mut Vec<u8>, now_ms: i64, but: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
     let mut out = Vec::new();
     let mut last = None;
     let bounds: (Bound<&[u8]>, Bound<&[u8]>) = (Bound::Excluded(sweep.as_slice()), Bound::Excluded(&[COUNTER + 1]));
     let mut seen = 0;
     for row in keyspace.range::<&[u8], _>(bounds).take(SWEEP_ROWS) {
-        let (key, value) = row.into_inner().map_err(|error| engine("sweep", PLACE, error))?;
+        let (key, value) = row.into_inner().map_err(|error| engine("sweep", TABLE, error))?;
         seen += 1;
         if split_time(&value).is_none_or(|(expires_ms, _)| expires_ms < now_ms) && &*key != but {
             out.push(key.to_vec());
@@ -195,16 +195,16 @@ fn expired(keyspace: &Keyspace, sweep: &mut Vec<u8>, now_ms: i64, but: &[u8]) ->
     Ok(out)
 }
 
-/// Writes one batch: handed to the operating system, or synced.
+/// Writes one batch, which is handed to the operating system or synced.
 fn write(core: &Core, mode: PersistMode, fill: impl FnOnce(&mut fjall::OwnedWriteBatch)) -> Result<(), Error> {
     let mut batch = core.db.batch().durability(Some(mode));
     fill(&mut batch);
-    batch.commit().map_err(|error| engine("write", PLACE, error))
+    batch.commit().map_err(|error| engine("write", TABLE, error))
 }
 
-/// A row: its time, and what follows.
+/// Reads a row: its time, and the remaining bytes.
 fn read(keyspace: &Keyspace, key: &[u8]) -> Result<Option<(i64, Vec<u8>)>, Error> {
-    let Some(value) = keyspace.get(key).map_err(|error| engine("read", PLACE, error))? else { return Ok(None) };
+    let Some(value) = keyspace.get(key).map_err(|error| engine("read", TABLE, error))? else { return Ok(None) };
     let (at, rest) = split_time(&value).ok_or_else(damaged)?;
     Ok(Some((at, rest.to_vec())))
 }
@@ -221,7 +221,7 @@ fn split_time(value: &[u8]) -> Option<(i64, &[u8])> {
 }
 
 fn damaged() -> Error {
-    Error::Damaged { table: PLACE.to_owned(), reason: "a row is too short".to_owned() }
+    Error::Damaged { table: TABLE.to_owned(), reason: "a row is too short".to_owned() }
 }
 
 fn row_key(kind: u8, name: &str) -> Result<Vec<u8>, Error> {

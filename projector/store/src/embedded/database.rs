@@ -1,7 +1,7 @@
-//! The opened data directory: the engine, its small keyspaces, and what `meta` says of each view.
+//! The opened data directory: the storage engine, its internal keyspaces, and the content of `meta`.
 //!
-//! `meta` holds `format`, `live/VIEW` (the live generation) and `checkpoint/VIEW/GENERATION`. A keyspace `VIEW.gN.TABLE` holds one
-//! table of one generation; what belongs to no live generation is left over by a crash and deleted when the directory is opened.
+//! `meta` contains `format`, `live/VIEW` (the live generation) and `checkpoint/VIEW/GENERATION`. A keyspace `VIEW.gN.TABLE` contains one
+//! table of one generation. Keyspaces that belong to no live generation were left by a crash and are deleted when the directory is opened.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -13,57 +13,57 @@ use std::time::Duration;
 use fjall::{AbstractTree, CompressionType, Database, Keyspace, PersistMode};
 use schemas::tables::Table;
 
-use super::failure::{engine, held, opening};
+use super::failure::{engine, opening, unpoisoned};
 use super::tuning::Options;
 use crate::store::{Checkpoint, Error};
 
 const FORMAT: &[u8] = b"1";
 const META: &str = "meta";
-/// How often the engine's worker is looked at while it is waited for: it has no signal to wait on.
-const POLL: Duration = Duration::from_millis(1);
-/// And how often at most.
-const POLLS_MAX: u32 = 60_000;
-/// What is flushed, or let go of, is at least this: less is not worth a file.
+/// How often the engine's worker is polled while waiting for it: it has no signal to wait for.
+const WORKER_POLL_INTERVAL: Duration = Duration::from_millis(1);
+/// The most polls while waiting.
+const WORKER_POLLS_MAX: u32 = 60_000;
+/// The least memory that is worth flushing or releasing.
 const FLUSHED_BYTES_MIN: u64 = 256 * 1024;
 
-/// The engine and the store's own keyspaces.
+/// The storage engine and the store's own keyspaces.
 pub(super) struct Core {
     pub(super) db: Database,
     pub(super) meta: Keyspace,
     pub(super) coordination: Keyspace,
-    /// Holds a row that means nothing, see [`Self::let_go`].
-    spare: Keyspace,
+    /// Contains a row without a meaning, see [`Self::release_memory`].
+    rotated: Keyspace,
     pub(super) options: Options,
-    /// The tables opened and not deleted since, by keyspace name.
+    /// The open tables, by keyspace name.
     tables: Mutex<HashMap<String, Keyspace>>,
-    /// The most that all tables together have held in memory, in bytes, since memory was last let go of.
-    gathered: AtomicU64,
+    /// The most memory of all tables together, in bytes, since memory was last released.
+    memory_peak: AtomicU64,
 }
 
 impl Core {
-    /// Opens or makes the directory, and deletes what a crash left over.
+    /// Opens or creates the directory, and deletes what a crash left.
     pub(super) fn open(dir: &Path, options: Options) -> Result<Self, Error> {
         std::fs::create_dir_all(dir).map_err(|error| opening(dir, error.into()))?;
         check_names(dir)?;
         let builder = Database::builder(dir)
             .cache_size(options.cache_bytes)
             .max_journaling_size(options.max_journaling_bytes)
-            // With several, the engine's first worker passes compactions on without pause while the others are busy: it spins.
+            // With several workers, the engine's first one passes compactions on without pause while the others are busy, which spins.
             .worker_threads(1)
-            // Large values are feed blocks; packing them costs more time than the journal's bytes are worth.
+            // Large values are feed blocks; compressing them costs more time than the smaller journal saves.
             .journal_compression(CompressionType::None);
-        // The engine asserts some of what it reads from files: to a caller that is damage like any other.
+        // The engine asserts parts of what it reads from files. For a caller such a panic is damage like any other.
         let opened = std::panic::catch_unwind(AssertUnwindSafe(|| {
             let db = builder.open()?;
             let meta = db.keyspace(META, Options::own_layout)?;
             let coordination = db.keyspace("coordination", Options::own_layout)?;
-            let spare = db.keyspace("spare", Options::own_layout)?;
-            Ok(Self { db, meta, coordination, spare, options, tables: Mutex::default(), gathered: AtomicU64::default() })
+            let rotated = db.keyspace("spare", Options::own_layout)?;
+            Ok(Self { db, meta, coordination, rotated, options, tables: Mutex::default(), memory_peak: AtomicU64::default() })
         }));
         let core = match opened {
             Ok(result) => result.map_err(|error| opening(dir, error))?,
             Err(_) => {
-                let reason = "its files do not fit together; the engine's message is on standard error".to_owned();
+                let reason = "its files are inconsistent; the engine's message is on standard error".to_owned();
                 return Err(Error::Damaged { table: format!("the view store at {}", dir.display()), reason });
             }
         };
@@ -81,62 +81,62 @@ impl Core {
         Ok(core)
     }
 
-    /// The live generation of a view, if it has one.
+    /// Returns the live generation of a view, if it has one.
     pub(super) fn live_generation(&self, view: &str) -> Result<Option<u64>, Error> {
         self.read_meta(&format!("live/{view}"))?.map(|value| generation_of(&value)).transpose()
     }
 
-    /// Makes a generation the live one; synced, and with it everything written before.
+    /// Makes a generation the live one. Synced, together with everything written before.
     pub(super) fn set_live_generation(&self, view: &str, generation: u64) -> Result<(), Error> {
         self.write_meta(&format!("live/{view}"), &generation.to_be_bytes())
     }
 
-    /// The checkpoint stored with a generation's rows.
+    /// Returns the checkpoint stored with a generation's rows.
     pub(super) fn checkpoint(&self, view: &str, generation: u64) -> Result<Checkpoint, Error> {
         let Some(value) = self.read_meta(&checkpoint_key(view, generation))? else { return Ok(Checkpoint::default()) };
-        serde_json::from_slice(&value).map_err(|error| damaged(format!("the checkpoint of {view} does not read back: {error}")))
+        serde_json::from_slice(&value).map_err(|error| damaged(format!("the checkpoint of {view} cannot be decoded: {error}")))
     }
 
-    /// Opens a table's keyspace, making it if there is none.
+    /// Opens the keyspace of a table; creates it if there is none.
     pub(super) fn open_table(&self, name: &str, table: &Table) -> Result<Keyspace, Error> {
         let keyspace = self.db.keyspace(name, || self.options.layout(table)).map_err(|error| engine("open", name, error))?;
-        held(self.tables.lock()).insert(name.to_owned(), keyspace.clone());
+        unpoisoned(self.tables.lock()).insert(name.to_owned(), keyspace.clone());
         Ok(keyspace)
     }
 
-    /// Flushes the table that holds most memory when all together hold too much, and lets go of what was flushed. Called after commits, so
-    /// that many small tables stay within the bound too, which the engine applies to each table alone. Where the engine's worker does not
-    /// keep up (it flushes and compacts), the writer waits for it: rows that only wait to be flushed would fill the memory.
-    pub(super) fn relieve(&self) {
+    /// Flushes the table with the most memory when all tables together use too much, and releases flushed memory. Called after commits, so
+    /// that many small tables remain within the bound, too, which the engine applies to each table alone. If the engine's worker is too
+    /// slow with flushes and compactions, the writer waits for it: otherwise unflushed rows would fill the memory.
+    pub(super) fn limit_memory(&self) {
         self.flush_largest();
         let mut polls = 0;
-        while polls < POLLS_MAX
+        while polls < WORKER_POLLS_MAX
             && self.db.write_buffer_size() > self.options.write_buffer_total_bytes * 3 / 2
             && self.db.outstanding_flushes() > 0
         {
-            std::thread::sleep(POLL);
+            std::thread::sleep(WORKER_POLL_INTERVAL);
             polls += 1;
         }
-        self.let_go();
+        self.release_memory();
     }
 
-    /// Lets go of memory that has been flushed since that was last done. The engine keeps it until some table is next set aside to be flushed, and
-    /// something has been written since the flush; so a row is written to a table of its own, and that is set aside. Not `meta`: a checkpoint must not
-    /// get to disk before its rows.
-    fn let_go(&self) {
-        let (before, now) = (self.gathered.load(Ordering::Acquire), self.db.write_buffer_size());
+    /// Releases memory that was flushed since the last release. The engine keeps it until a table is rotated for flushing and something was
+    /// written after the flush; therefore a row is written to a table of its own, which is then rotated. `meta` cannot serve for this: a
+    /// checkpoint must not reach the disk before its rows.
+    fn release_memory(&self) {
+        let (before, now) = (self.memory_peak.load(Ordering::Acquire), self.db.write_buffer_size());
         if before.saturating_sub(now) < FLUSHED_BYTES_MIN {
-            self.gathered.fetch_max(now, Ordering::AcqRel);
+            self.memory_peak.fetch_max(now, Ordering::AcqRel);
             return;
         }
-        // One at a time; what the last one set aside is flushed first.
-        if self.spare.sealed_memtable_count() > 0
-            || self.gathered.compare_exchange(before, now, Ordering::AcqRel, Ordering::Relaxed).is_err()
+        // One rotation at a time: the previous one is flushed first.
+        if self.rotated.sealed_memtable_count() > 0
+            || self.memory_peak.compare_exchange(before, now, Ordering::AcqRel, Ordering::Relaxed).is_err()
         {
             return;
         }
-        if let Err(error) = self.spare.insert("at", []).and_then(|()| self.spare.rotate_memtable()) {
-            tracing::warn!(%error, "could not let go of memory that was flushed");
+        if let Err(error) = self.rotated.insert("at", []).and_then(|()| self.rotated.rotate_memtable()) {
+            tracing::warn!(%error, "cannot release flushed memory");
         }
     }
 
@@ -145,25 +145,25 @@ impl Core {
             return;
         }
         let size = |keyspace: &Keyspace| keyspace.tree.active_memtable().size();
-        let largest = held(self.tables.lock()).values().max_by_key(|keyspace| size(keyspace)).cloned();
+        let largest = unpoisoned(self.tables.lock()).values().max_by_key(|keyspace| size(keyspace)).cloned();
         if let Some(largest) = largest.filter(|largest| size(largest) >= FLUSHED_BYTES_MIN)
             && let Err(error) = largest.rotate_memtable()
         {
-            tracing::warn!(table = %&**largest.name(), %error, "could not flush a table early");
+            tracing::warn!(table = %&**largest.name(), %error, "cannot flush a table early");
         }
     }
 
-    /// Deletes a generation's keyspaces and its checkpoint. Files go once the last reader of them is done.
+    /// Deletes the keyspaces and the checkpoint of a generation. Files are removed when their last reader is done.
     pub(super) fn delete_generation(&self, view: &str, generation: u64, keyspaces: Vec<Keyspace>) -> Result<(), Error> {
         for keyspace in keyspaces {
             let name = keyspace.name().to_string();
-            held(self.tables.lock()).remove(&name);
+            unpoisoned(self.tables.lock()).remove(&name);
             self.db.delete_keyspace(keyspace).map_err(|error| engine("delete", &name, error))?;
         }
         self.meta.remove(checkpoint_key(view, generation)).map_err(|error| engine("write", META, error))
     }
 
-    /// Writes every table's memory to its file, so that opening again has little to replay.
+    /// Writes the memory of every table to its file, so that the next opening has little to replay.
     pub(super) fn flush(&self) -> Result<(), Error> {
         let mut flushing = Vec::new();
         for name in self.db.list_keyspace_names() {
@@ -171,10 +171,10 @@ impl Core {
             keyspace.rotate_memtable().map_err(|error| engine("flush", &name, error))?;
             flushing.push(keyspace);
         }
-        // Were its worker to die, closing must not wait for ever: the journal has the rows.
+        // If the engine's worker has died, closing must not wait forever: the journal contains the rows.
         let mut polls = 0;
-        while polls < POLLS_MAX && flushing.iter().any(|keyspace| keyspace.sealed_memtable_count() > 0) {
-            std::thread::sleep(POLL);
+        while polls < WORKER_POLLS_MAX && flushing.iter().any(|keyspace| keyspace.sealed_memtable_count() > 0) {
+            std::thread::sleep(WORKER_POLL_INTERVAL);
             polls += 1;
         }
         self.db.persist(PersistMode::SyncAll).map_err(|error| engine("sync", "the view store", error))
@@ -190,7 +190,7 @@ impl Core {
             }
         }
         for ((view, generation), keyspaces) in leftovers {
-            tracing::info!(view, generation, "deleting a generation that was left over");
+            tracing::info!(view, generation, "deleting a generation that a crash left");
             self.delete_generation(&view, generation, keyspaces)?;
         }
         Ok(())
@@ -207,7 +207,7 @@ impl Core {
     }
 }
 
-/// Refuses a directory among the engine's whose name it did not give: the engine would end the process.
+/// Refuses a directory with files whose names the engine did not assign: the engine would abort the process.
 fn check_names(dir: &Path) -> Result<(), Error> {
     let keyspaces = dir.join("keyspaces");
     if !keyspaces.is_dir() {
@@ -217,19 +217,19 @@ fn check_names(dir: &Path) -> Result<(), Error> {
         let entry = entry.map_err(|error| opening(dir, error.into()))?;
         let name = entry.file_name();
         if entry.path().is_dir() && name.to_str().is_none_or(|name| name.parse::<u64>().is_err()) {
-            let reason = format!("{} is not of the store", entry.path().display());
+            let reason = format!("{} does not belong to the store", entry.path().display());
             return Err(Error::Damaged { table: format!("the view store at {}", dir.display()), reason });
         }
     }
     Ok(())
 }
 
-/// Where a generation's checkpoint is in `meta`.
+/// Returns the key of a generation's checkpoint in `meta`.
 pub(super) fn checkpoint_key(view: &str, generation: u64) -> String {
     format!("checkpoint/{view}/{generation}")
 }
 
-/// The keyspace of one table of one generation.
+/// Returns the name of the keyspace for one table of one generation.
 pub(super) fn keyspace_name(view: &str, generation: u64, table: &str) -> Result<String, Error> {
     const NAME_BYTES_MAX: usize = 255;
     let name = format!("{view}.g{generation}.{table}");
@@ -242,7 +242,7 @@ pub(super) fn keyspace_name(view: &str, generation: u64, table: &str) -> Result<
     Ok(name)
 }
 
-/// View and generation of a keyspace's name; `None` for the store's own.
+/// Splits the name of a keyspace into view and generation; `None` for the store's own keyspaces.
 fn split_name(name: &str) -> Option<(&str, u64)> {
     let (rest, _table) = name.rsplit_once('.')?;
     let (view, generation) = rest.rsplit_once(".g")?;

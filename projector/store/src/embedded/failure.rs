@@ -1,4 +1,4 @@
-//! What the engine's errors mean to a caller: stored bytes are wrong (damaged), or the store cannot be used now (unavailable).
+//! Converts errors of the storage engine: stored bytes are wrong (damaged), or the store cannot be used now (unavailable).
 
 use std::path::Path;
 use std::sync::{LockResult, PoisonError};
@@ -7,7 +7,7 @@ use fjall::LsmError;
 
 use crate::store::Error;
 
-/// Turns an engine error into ours; `place` is the table or the path it happened at, `act` what was tried.
+/// Converts an engine error. `place` is the table or path where it occurred, `act` is what was attempted.
 pub(super) fn engine(act: &str, place: &str, error: fjall::Error) -> Error {
     let damaged = matches!(
         error,
@@ -39,22 +39,22 @@ pub(super) fn engine(act: &str, place: &str, error: fjall::Error) -> Error {
     Error::Unavailable { what: format!("cannot {act} {place}{why}"), source: Some(Box::new(error)) }
 }
 
-/// The same for opening the directory.
+/// Converts an engine error that occurred while opening the directory.
 pub(super) fn opening(dir: &Path, error: fjall::Error) -> Error {
     engine("open the view store at", &dir.display().to_string(), error)
 }
 
-/// What calls answer after `close`.
+/// Returns the error of calls after `close`.
 pub(super) fn closed() -> Error {
     Error::Unavailable { what: "the view store is closed".to_owned(), source: None }
 }
 
-/// A blocking task that did not end: it panicked, or the runtime is shutting down.
+/// Converts the error of a blocking task that did not complete: it panicked, or the runtime is shutting down.
 pub(super) fn lost_task(error: tokio::task::JoinError) -> Error {
     Error::Unavailable { what: "a task of the view store did not end".to_owned(), source: Some(Box::new(error)) }
 }
 
-/// The value under a lock, also after a panic of another holder: nothing here is left half changed between two statements.
-pub(super) fn held<T>(lock: LockResult<T>) -> T {
+/// Returns the value under a lock, also after a panic of another holder: no code here panics between two related changes.
+pub(super) fn unpoisoned<T>(lock: LockResult<T>) -> T {
     lock.unwrap_or_else(PoisonError::into_inner)
 }

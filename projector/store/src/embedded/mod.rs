@@ -1,7 +1,7 @@
-//! The view store in the data directory, on an LSM engine: no set-up, one process.
+//! The view store in the data directory, on an LSM storage engine: no set-up, one process.
 //!
-//! Promises: what a commit answered for survives a kill of the process (it is handed to the operating system, not synced: a power cut may
-//! take the newest commits, whole, and the log gives them again); a swap is synced. README.md tells one row's whole way.
+//! An acknowledged commit survives a kill of the process. It is handed to the operating system but not synced: a power cut may lose the
+//! newest commits, each as a whole, and they are applied again from the log. A swap is synced. README.md describes the path of one row.
 
 mod coordination;
 mod database;
@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use schemas::tables::ViewDef;
 
 use self::database::Core;
-use self::failure::{closed, held, lost_task};
+use self::failure::{closed, lost_task, unpoisoned};
 pub use self::tuning::Options;
 use self::view::EmbeddedView;
 use crate::store::{Coordination, Error, View, ViewStore};
@@ -27,34 +27,34 @@ use crate::store::{Coordination, Error, View, ViewStore};
 struct Slot {
     live: Option<Arc<EmbeddedView>>,
     rebuilt: Option<Arc<EmbeddedView>>,
-    /// The highest generation ever opened here; a number is not given twice in one process.
+    /// The highest generation that was opened; a process never assigns a number twice.
     last: u64,
 }
 
-/// What outlives a call: work on threads that may block holds it.
+/// The state that threads for blocking work share.
 struct Shared {
     core: Arc<RwLock<Option<Arc<Core>>>>,
     slots: RwLock<HashMap<&'static str, Slot>>,
-    /// Every generation handed out, so that closing reaches those that readers still hold.
+    /// Every generation that was returned to a caller, so that closing reaches those that readers still hold.
     handed_out: Mutex<Vec<Weak<EmbeddedView>>>,
-    /// Held while generations are made, swapped or closed. Readers of `slots` do not wait for it.
+    /// Held while generations are created, swapped or closed. Readers of `slots` do not wait for it.
     changing: Mutex<()>,
 }
 
-/// The view store in a data directory. Only one may be open on a directory at a time.
+/// The view store in a data directory. Only one can be open on a directory at a time.
 pub struct EmbeddedStore {
     shared: Arc<Shared>,
     coordination: coordination::Rows,
 }
 
 impl EmbeddedStore {
-    /// Opens the store in a directory, making it if there is none. What unfinished rebuilds left over is deleted.
+    /// Opens the store in a directory; creates it if there is none. Unfinished rebuilds are deleted.
     ///
-    /// Blocks on the disk: after a crash the journal is replayed, up to [`Options::max_journaling_bytes`].
+    /// Blocks on the disk: after a crash, up to [`Options::max_journaling_bytes`] of the journal are replayed.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if the directory cannot be used or another process has it open; [`Error::Damaged`] if its files are not
-    /// what was written. Both name the directory. Nothing but the log is lost by deleting it and rebuilding.
+    /// [`Error::Unavailable`] if the directory cannot be used or another process has it open; [`Error::Damaged`] if its files differ from
+    /// what was written. Both name the directory. Deleting it loses nothing but the coordination rows: views are rebuilt from the log.
     pub fn open(dir: &Path, options: Options) -> Result<Arc<Self>, Error> {
         let core = Arc::new(RwLock::new(Some(Arc::new(Core::open(dir, options.clamped())?))));
         let coordination = coordination::Rows::new(Arc::clone(&core));
@@ -74,22 +74,22 @@ impl EmbeddedStore {
 
 impl Shared {
     fn core(&self) -> Result<Arc<Core>, Error> {
-        held(self.core.read()).clone().ok_or_else(closed)
+        unpoisoned(self.core.read()).clone().ok_or_else(closed)
     }
 
     fn cached_live(&self, def: &'static ViewDef) -> Option<Arc<EmbeddedView>> {
-        held(self.slots.read()).get(def.name)?.live.clone()
+        unpoisoned(self.slots.read()).get(def.name)?.live.clone()
     }
 
     fn open_generation(&self, core: &Arc<Core>, def: &'static ViewDef, generation: u64) -> Result<Arc<EmbeddedView>, Error> {
         let view = Arc::new(EmbeddedView::open(core, def, generation)?);
-        let mut handed_out = held(self.handed_out.lock());
+        let mut handed_out = unpoisoned(self.handed_out.lock());
         handed_out.retain(|view| view.strong_count() > 0);
         handed_out.push(Arc::downgrade(&view));
         Ok(view)
     }
 
-    /// The live generation; the caller holds `changing`.
+    /// Returns the live generation; the caller holds `changing`.
     fn live(&self, core: &Arc<Core>, def: &'static ViewDef) -> Result<Arc<EmbeddedView>, Error> {
         if let Some(view) = self.cached_live(def) {
             return Ok(view);
@@ -102,7 +102,7 @@ impl Shared {
             }
         };
         let view = self.open_generation(core, def, generation)?;
-        let mut slots = held(self.slots.write());
+        let mut slots = unpoisoned(self.slots.write());
         let slot = slots.entry(def.name).or_default();
         slot.last = slot.last.max(generation);
         slot.live = Some(Arc::clone(&view));
@@ -110,11 +110,11 @@ impl Shared {
     }
 
     fn begin_rebuild(&self, def: &'static ViewDef) -> Result<Arc<EmbeddedView>, Error> {
-        let _changing = held(self.changing.lock());
+        let _changing = unpoisoned(self.changing.lock());
         let core = self.core()?;
         self.live(&core, def)?;
         let (leftover, generation) = {
-            let mut slots = held(self.slots.write());
+            let mut slots = unpoisoned(self.slots.write());
             let slot = slots.entry(def.name).or_default();
             slot.last += 1;
             (slot.rebuilt.take(), slot.last)
@@ -123,15 +123,15 @@ impl Shared {
             leftover.drop_rows();
         }
         let view = self.open_generation(&core, def, generation)?;
-        held(self.slots.write()).entry(def.name).or_default().rebuilt = Some(Arc::clone(&view));
+        unpoisoned(self.slots.write()).entry(def.name).or_default().rebuilt = Some(Arc::clone(&view));
         Ok(view)
     }
 
     fn swap(&self, def: &'static ViewDef, generation: u64, is_it: impl Fn(&Arc<EmbeddedView>) -> bool) -> Result<(), Error> {
-        let _changing = held(self.changing.lock());
+        let _changing = unpoisoned(self.changing.lock());
         let core = self.core()?;
         {
-            let slots = held(self.slots.read());
+            let slots = unpoisoned(self.slots.read());
             let slot = slots.get(def.name);
             if slot.and_then(|slot| slot.live.as_ref()).is_some_and(&is_it) {
                 return Ok(());
@@ -142,7 +142,7 @@ impl Shared {
         }
         core.set_live_generation(def.name, generation)?;
         let old = {
-            let mut slots = held(self.slots.write());
+            let mut slots = unpoisoned(self.slots.write());
             let slot = slots.entry(def.name).or_default();
             let rebuilt = slot.rebuilt.take();
             std::mem::replace(&mut slot.live, rebuilt)
@@ -154,11 +154,11 @@ impl Shared {
     }
 
     fn close(&self) -> Result<(), Error> {
-        let _changing = held(self.changing.lock());
-        let Some(core) = held(self.core.write()).take() else { return Ok(()) };
+        let _changing = unpoisoned(self.changing.lock());
+        let Some(core) = unpoisoned(self.core.write()).take() else { return Ok(()) };
         let flushed = core.flush();
-        held(self.slots.write()).clear();
-        for view in held(self.handed_out.lock()).drain(..).filter_map(|view| view.upgrade()) {
+        unpoisoned(self.slots.write()).clear();
+        for view in unpoisoned(self.handed_out.lock()).drain(..).filter_map(|view| view.upgrade()) {
             view.close();
         }
         flushed
@@ -172,7 +172,7 @@ impl ViewStore for EmbeddedStore {
             return Ok(view);
         }
         let make = move |shared: &Shared| {
-            let _changing = held(shared.changing.lock());
+            let _changing = unpoisoned(shared.changing.lock());
             shared.live(&shared.core()?, def)
         };
         Ok(self.run(make).await?)

@@ -1,4 +1,4 @@
-//! What only the embedded store promises: files, crashes, deletion of old generations.
+//! What only the embedded store guarantees: files, crashes, deletion of old generations.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ fn all_rows() -> crate::store::Range {
     crate::store::Range { prefix: Key::new(), after: None, from: None, limit: 10_000, reverse: false }
 }
 
-/// Names of the keyspaces of views.
+/// Returns the names of the keyspaces of views.
 fn generations(store: &EmbeddedStore) -> Vec<String> {
     let mut names: Vec<String> = store.shared.core().unwrap().db.list_keyspace_names().iter().map(ToString::to_string).collect();
     names.retain(|name| name.contains('.'));
@@ -58,9 +58,9 @@ fn copy_dir(from: &Path, to: &Path) {
     }
 }
 
-/// Proves that the embedded store keeps every promise of the contract, and still does on the data it left behind.
+/// Proves that the embedded store fulfils the contract, also when it is run again on the data that it left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keeps_the_contract() {
+async fn fulfils_the_contract() {
     let dir = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         let store: Arc<dyn ViewStore> = open(dir.path());
@@ -69,9 +69,9 @@ async fn keeps_the_contract() {
     }
 }
 
-/// Proves that what was committed is in the files the moment the commit answers, as a kill of the process would find them.
+/// Proves that an acknowledged commit is in the files, as a kill of the process would find them.
 #[tokio::test]
-async fn a_kill_keeps_commits() {
+async fn commits_survive_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir.path().join("a"));
     let view = store.live(&DEF).await.unwrap();
@@ -79,20 +79,20 @@ async fn a_kill_keeps_commits() {
         view.commit(vec![row(num), block(num % 3)], &at_seq(u64::try_from(num).unwrap() + 1)).await.unwrap();
     }
     assert!(store.coordination().lease("l", "me", std::time::Duration::from_secs(3_600)).await.unwrap());
-    assert_eq!(store.coordination().take("c", 3, 5, 0, 9_000).await.unwrap(), 3);
+    assert_eq!(store.coordination().add_to_counter("c", 3, 5, 0, 9_000).await.unwrap(), 3);
     copy_dir(&dir.path().join("a"), &dir.path().join("b"));
     let killed = open(&dir.path().join("b"));
     let view = killed.live(&DEF).await.unwrap();
     assert_eq!(view.checkpoint().await.unwrap(), at_seq(50));
     assert_eq!(view.range(&ROWS, all_rows()).await.unwrap().len(), 50);
     assert_eq!(view.get(&BLOCKS, &key![2]).await.unwrap().unwrap().len(), 60_000);
-    assert!(killed.coordination().lease("l", "you", std::time::Duration::from_secs(9)).await.unwrap(), "the dead hold nothing");
-    assert_eq!(killed.coordination().take("c", 3, 5, 0, 9_000).await.unwrap(), 2);
+    assert!(killed.coordination().lease("l", "you", std::time::Duration::from_secs(9)).await.unwrap(), "leases end with the process");
+    assert_eq!(killed.coordination().add_to_counter("c", 3, 5, 0, 9_000).await.unwrap(), 2);
 }
 
-/// Proves that memory whose rows have been flushed is let go of by the next commit, not kept until another table is full.
+/// Proves that the next commit releases the memory of flushed rows, without waiting until another table is full.
 #[tokio::test]
-async fn flushed_memory_is_let_go_of() {
+async fn flushed_memory_is_released() {
     const MIB: u64 = 1024 * 1024;
     let dir = tempfile::tempdir().unwrap();
     let options = Options { write_buffer_bytes: MIB, write_buffer_total_bytes: 2 * MIB, ..Options::default() };
@@ -110,11 +110,11 @@ async fn flushed_memory_is_let_go_of() {
     };
     tokio::time::timeout(std::time::Duration::from_secs(60), flushed).await.expect("the blocks are not flushed");
     view.commit(vec![row(1)], &at_seq(1)).await.unwrap();
-    let kept = blocks.tree.get_version_history_lock().memtable_size_sum();
-    assert!(kept < MIB, "{kept} bytes are kept, of which at most two blocks came since");
+    let memory = blocks.tree.get_version_history_lock().memtable_size_sum();
+    assert!(memory < MIB, "{memory} bytes are held, of which at most two blocks are unflushed");
 }
 
-/// Proves that rows are there after dropping the store without closing it, and after closing it while views are still held.
+/// Proves that rows exist after dropping the store without closing it, and after closing it while views are still held.
 #[tokio::test]
 async fn reopening_keeps_commits() {
     let dir = tempfile::tempdir().unwrap();
@@ -122,22 +122,22 @@ async fn reopening_keeps_commits() {
     store.live(&DEF).await.unwrap().commit(vec![row(1)], &at_seq(1)).await.unwrap();
     drop(store);
     let store = open(dir.path());
-    let kept = store.live(&DEF).await.unwrap();
-    assert_eq!(kept.checkpoint().await.unwrap(), at_seq(1));
-    kept.commit(vec![row(2)], &at_seq(2)).await.unwrap();
+    let view_before = store.live(&DEF).await.unwrap();
+    assert_eq!(view_before.checkpoint().await.unwrap(), at_seq(1));
+    view_before.commit(vec![row(2)], &at_seq(2)).await.unwrap();
     store.close().await.unwrap();
     store.close().await.unwrap();
-    assert!(matches!(kept.get(&ROWS, &key!["p", 1]).await, Err(Error::Unavailable { .. })));
-    assert!(matches!(kept.wait_past(&at_seq(2)).await, Err(Error::Unavailable { .. })));
+    assert!(matches!(view_before.get(&ROWS, &key!["p", 1]).await, Err(Error::Unavailable { .. })));
+    assert!(matches!(view_before.wait_past(&at_seq(2)).await, Err(Error::Unavailable { .. })));
     assert!(matches!(store.live(&DEF).await, Err(Error::Unavailable { .. })));
-    assert!(matches!(store.coordination().take("c", 1, 1, 0, 1).await, Err(Error::Unavailable { .. })));
+    assert!(matches!(store.coordination().add_to_counter("c", 1, 1, 0, 1).await, Err(Error::Unavailable { .. })));
     let again = open(dir.path());
     let view = again.live(&DEF).await.unwrap();
     assert_eq!(view.range(&ROWS, all_rows()).await.unwrap().len(), 2);
-    assert_eq!(view.generation(), kept.generation());
+    assert_eq!(view.generation(), view_before.generation());
 }
 
-/// Proves that a replaced generation is deleted when its last reader lets go, not before, and its checkpoint with it.
+/// Proves that a replaced generation is deleted with its checkpoint when its last reader drops it, and not before.
 #[tokio::test]
 async fn old_generations_are_deleted() {
     let dir = tempfile::tempdir().unwrap();
@@ -153,7 +153,7 @@ async fn old_generations_are_deleted() {
     assert_eq!(store.shared.core().unwrap().checkpoint("tested", 1).unwrap(), Checkpoint::default());
 }
 
-/// Proves that opening deletes an unfinished rebuild and keeps the live generation, and that a swap outlives a kill.
+/// Proves that opening deletes an unfinished rebuild and not the live generation, and that a swap survives a kill.
 #[tokio::test]
 async fn opening_deletes_leftovers() {
     let dir = tempfile::tempdir().unwrap();
@@ -172,10 +172,9 @@ async fn opening_deletes_leftovers() {
     assert_eq!((live.generation(), live.checkpoint().await.unwrap()), (2, at_seq(2)));
 }
 
-/// Proves that a directory that cannot be opened is an error that names it, never a panic, and that no damage to a file changes what is read
-/// without an error.
+/// Proves that a directory that cannot be opened gives an error with its name, never a panic, and that damage to a file is always detected.
 #[tokio::test]
-async fn opening_names_what_is_wrong() {
+async fn damage_is_detected_when_opening() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     std::fs::write(&file, "x").unwrap();
@@ -206,17 +205,17 @@ async fn opening_names_what_is_wrong() {
             match read_all(copy.path()).await {
                 Err(Error::Damaged { .. } | Error::Unavailable { .. }) => refused += 1,
                 Err(error) => panic!("{error}"),
-                Ok(read) => assert_eq!(read, (1, 1_000), "{} was damaged unseen", path.display()),
+                Ok(read) => assert_eq!(read, (1, 1_000), "damage to {} was not detected", path.display()),
             }
         }
     }
-    assert!(refused > 10, "{refused} damages were seen");
+    assert!(refused > 10, "{refused} cases of damage were detected");
     std::fs::create_dir(good.join("keyspaces").join("stray")).unwrap();
     let error = read_all(&good).await.err().unwrap();
     assert!(matches!(error, Error::Damaged { .. }) && error.to_string().contains("good"), "{error}");
 }
 
-/// The checkpoint's seq and how many rows there are.
+/// Returns the seq of the checkpoint and the number of rows.
 async fn read_all(dir: &Path) -> Result<(u64, usize), Error> {
     let store = EmbeddedStore::open(dir, Options::default())?;
     let view = store.live(&DEF).await?;

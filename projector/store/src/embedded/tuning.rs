@@ -1,4 +1,4 @@
-//! How keyspaces are laid out, by what their table is for.
+//! Options of the embedded store, and the layout of keyspaces by the purpose of their table.
 
 use fjall::config::{BlockSizePolicy, CompressionPolicy};
 use fjall::{CompressionType, KeyspaceCreateOptions, KvSeparationOptions};
@@ -6,16 +6,16 @@ use schemas::tables::Table;
 
 const MIB: u64 = 1024 * 1024;
 
-/// Sizes of the embedded store. All are soft: the store stays near them.
+/// Sizes of the embedded store. All are soft limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Memory for blocks read from files, shared by all tables.
+    /// The cache for blocks read from files, shared by all tables.
     pub cache_bytes: u64,
-    /// Journal kept on disk before tables are flushed to shorten it; it bounds the time to open after a crash. At least 64 MiB.
+    /// The size of the journal above which tables are flushed. It bounds the time to open after a crash. At least 64 MiB.
     pub max_journaling_bytes: u64,
-    /// Rows one table gathers in memory before they are written to a file. At least 1 MiB.
+    /// The memory that one table uses before its rows are written to a file. At least 1 MiB.
     pub write_buffer_bytes: u64,
-    /// Rows all tables together gather in memory before the largest is flushed early. At least `write_buffer_bytes`.
+    /// The memory that all tables together use before the largest is flushed early. At least `write_buffer_bytes`.
     pub write_buffer_total_bytes: u64,
 }
 
@@ -26,7 +26,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same, with what the engine would refuse raised to what it takes.
+    /// Returns these options with values that the engine would refuse raised to its minimum.
     pub(super) fn clamped(self) -> Self {
         let write_buffer_bytes = self.write_buffer_bytes.max(MIB);
         Self {
@@ -37,31 +37,31 @@ impl Options {
         }
     }
 
-    /// The layout of one table's keyspace. Bloom filters are the engine's default.
+    /// Returns the layout of a table's keyspace. Bloom filters are the engine's default.
     pub(super) fn layout(&self, table: &Table) -> KeyspaceCreateOptions {
         let options = KeyspaceCreateOptions::default().max_memtable_size(self.write_buffer_bytes);
         if is_feed(table) {
-            // Blocks of some 35 KB are stored beside the tree, so that compactions do not copy them, and unpacked, so that a page
-            // costs one read. The tail is written again and again: blobs are rewritten once a third of a file is stale.
+            // Blocks of about 35 KB are stored outside the tree, so that compactions do not copy them, and uncompressed, so that a page
+            // costs one read. The last block is rewritten often: blob files are rewritten when a third of one is stale.
             let blobs = KvSeparationOptions::default().compression(CompressionType::None).separation_threshold(4 * 1024);
             return options
                 .data_block_compression_policy(CompressionPolicy::all(CompressionType::None))
                 .with_kv_separation(Some(blobs.file_target_size(64 * MIB).staleness_threshold(0.33)));
         }
-        // A table whose whole key is its partition is read by points only: small blocks. Others are scanned.
+        // A table whose whole key is its partition key is only read by points: small blocks. Others are scanned.
         let scanned = table.partition_columns < table.key.len();
         options
             .data_block_size_policy(BlockSizePolicy::all(if scanned { 16 * 1024 } else { 4 * 1024 }))
             .data_block_compression_policy(CompressionPolicy::new([CompressionType::None, CompressionType::Lz4]))
     }
 
-    /// The layout of the store's own small keyspaces.
+    /// Returns the layout of the store's own small keyspaces.
     pub(super) fn own_layout() -> KeyspaceCreateOptions {
         KeyspaceCreateOptions::default().max_memtable_size(MIB)
     }
 }
 
-/// Whether a table holds packed blocks of changes.
+/// Whether a table contains packed blocks of changes.
 fn is_feed(table: &Table) -> bool {
     table.name.starts_with("feed") || table.name.ends_with("feed")
 }

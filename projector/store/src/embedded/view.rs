@@ -1,8 +1,8 @@
-//! One generation of one view on the embedded engine.
+//! One generation of one view on the embedded storage engine.
 //!
-//! Reads take a snapshot, so a call sees whole commits only. A commit is one engine batch on a thread that may wait for the disk; once
-//! begun it ends, even if the caller goes away. When a generation was replaced or dropped, its tables are deleted by whoever lets go
-//! of them last.
+//! Reads take a snapshot, so that a call sees whole commits only. A commit is one engine batch on a thread that may block on the disk; once
+//! started it completes, even if the caller is cancelled. When a generation was replaced or dropped, its tables are deleted when the last
+//! holder drops them.
 
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,33 +15,33 @@ use schemas::tables::{Key, Table, ViewDef, Write};
 use tokio::sync::watch;
 
 use super::database::{Core, checkpoint_key, keyspace_name};
-use super::failure::{closed, engine, held, lost_task};
+use super::failure::{closed, engine, lost_task, unpoisoned};
 use crate::key::{append_whole, decode, encode_prefix, encode_whole, end_of};
 use crate::store::{Checkpoint, Error, Range, Scan, Span, View};
 
-/// Reads of more rows than this go to a thread that may block.
+/// The most rows that are read on the caller's thread; larger reads run on a thread that may block.
 const ROWS_INLINE_MAX: usize = 256;
-/// Scanned rows that a point read counts as.
+/// How many scanned rows a point read counts as.
 const POINT_READ_ROWS: usize = 16;
-/// Values up to this size are copied out of the engine's blocks, so that a kept row does not keep a block.
+/// The largest value that is copied out of the engine's blocks, so that a held row does not keep a block in memory.
 const COPIED_BYTES_MAX: usize = 1_024;
 
-/// What waiters watch.
+/// The state that waiters watch.
 #[derive(Clone)]
 struct Progress {
     checkpoint: Arc<Checkpoint>,
-    /// No commit can follow: replaced, dropped or closed.
+    /// Whether no commit can follow: the generation was replaced, dropped or closed.
     ended: bool,
 }
 
-/// The opened tables of a generation. Deletes them when let go, if the generation was retired.
+/// The open tables of a generation. They are deleted when dropped, if the generation was retired.
 struct Tables {
     core: Arc<Core>,
     def: &'static ViewDef,
     generation: u64,
     tables: Vec<(&'static Table, Keyspace)>,
     retired: AtomicBool,
-    /// Held over a commit and over retiring: one writer at a time, none after the end.
+    /// Held during a commit and while the generation is retired: one writer at a time, none afterwards.
     writing: Mutex<()>,
 }
 
@@ -52,13 +52,13 @@ impl Drop for Tables {
         }
         let keyspaces = self.tables.drain(..).map(|(_, keyspace)| keyspace).collect();
         if let Err(error) = self.core.delete_generation(self.def.name, self.generation, keyspaces) {
-            // Opening the directory again tries once more.
-            tracing::warn!(view = self.def.name, generation = self.generation, %error, "could not delete an old generation");
+            // The next opening of the directory tries again.
+            tracing::warn!(view = self.def.name, generation = self.generation, %error, "cannot delete an old generation, will retry when the store is opened");
         }
     }
 }
 
-/// Whether the tables can be reached.
+/// Whether the tables are accessible.
 enum State {
     Open(Arc<Tables>),
     Gone,
@@ -74,7 +74,7 @@ pub(super) struct EmbeddedView {
 }
 
 impl EmbeddedView {
-    /// Opens a generation's tables, making those that are missing.
+    /// Opens the tables of a generation; creates missing ones.
     pub(super) fn open(core: &Arc<Core>, def: &'static ViewDef, generation: u64) -> Result<Self, Error> {
         let mut tables = Vec::with_capacity(def.tables.len());
         for table in def.tables {
@@ -87,22 +87,22 @@ impl EmbeddedView {
         Ok(Self { def, generation, state: RwLock::new(State::Open(Arc::new(tables))), progress })
     }
 
-    /// No more commits; readers go on, and the tables are deleted after the last of them.
+    /// Refuses further commits. Readers continue, and the tables are deleted after the last of them.
     pub(super) fn retire(&self) {
-        if let State::Open(tables) = &*held(self.state.read()) {
-            let _writing = held(tables.writing.lock());
+        if let State::Open(tables) = &*unpoisoned(self.state.read()) {
+            let _writing = unpoisoned(tables.writing.lock());
             tables.retired.store(true, Ordering::Release);
         }
         self.end();
     }
 
-    /// Retires, and lets readers go on no longer than the call they are in.
+    /// Retires the generation and ends access after the calls in progress.
     pub(super) fn drop_rows(&self) {
         self.retire();
         self.leave(State::Gone);
     }
 
-    /// Lets go of the files.
+    /// Releases the files.
     pub(super) fn close(&self) {
         self.leave(State::Closed);
         self.end();
@@ -110,13 +110,13 @@ impl EmbeddedView {
 
     fn leave(&self, next: State) {
         let previous = {
-            let mut state = held(self.state.write());
+            let mut state = unpoisoned(self.state.write());
             if !matches!(*state, State::Open(_)) {
                 return;
             }
             std::mem::replace(&mut *state, next)
         };
-        // Deleting files takes time: not under the lock.
+        // Deleting files takes time and must not happen under the lock.
         drop(previous);
     }
 
@@ -125,7 +125,7 @@ impl EmbeddedView {
     }
 
     fn tables(&self) -> Result<Arc<Tables>, Error> {
-        match &*held(self.state.read()) {
+        match &*unpoisoned(self.state.read()) {
             State::Open(tables) => Ok(Arc::clone(tables)),
             State::Gone => Err(self.gone()),
             State::Closed => Err(closed()),
@@ -136,7 +136,7 @@ impl EmbeddedView {
         Error::Gone { view: self.def.name.to_owned(), generation: self.generation }
     }
 
-    /// Runs a read here if it is small, else on a thread that may block.
+    /// Runs a read on this thread if it is small, otherwise on a thread that may block.
     async fn read<T, F>(&self, rows: usize, read: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -155,7 +155,7 @@ impl Tables {
         Ok(&self.tables[self.place(table)?].1)
     }
 
-    /// Where in `tables` a table is.
+    /// Returns the index of a table in `tables`.
     fn place(&self, table: &Table) -> Result<usize, Error> {
         let found = self.tables.iter().position(|(own, _)| std::ptr::eq(*own, table) || own.name == table.name);
         found.ok_or_else(|| Error::Unavailable { what: format!("view {} has no table {}", self.def.name, table.name), source: None })
@@ -189,7 +189,7 @@ impl Tables {
     }
 
     fn commit(&self, writes: Vec<Write>, checkpoint: &Checkpoint) -> Result<(), Error> {
-        // The keys of all rows behind one another; each row knows its table, its stretch of them and its turn.
+        // The keys of all rows in one buffer; each row stores its table, its range in the buffer and its position among the writes.
         let mut keys = Vec::new();
         let mut rows = Vec::with_capacity(writes.len());
         for (turn, write) in writes.into_iter().enumerate() {
@@ -197,12 +197,14 @@ impl Tables {
             append_whole(write.table, &write.key, &mut keys)?;
             rows.push((self.place(write.table)?, begin..keys.len(), turn, write.value));
         }
-        // In the order of the tables' keys, in which the engine finds its place fastest; of one row the last write first.
+        // Sorted by table and key, which is fastest for the engine; among writes to one row the last one first.
         rows.sort_unstable_by(|(table, key, turn, _), (other, other_key, other_turn, _)| {
             (table, &keys[key.clone()], other_turn).cmp(&(other, &keys[other_key.clone()], turn))
         });
-        // All writes of a batch carry one number in the engine, so of several to one row only the last may be in it.
-        rows.dedup_by(|(table, key, ..), (kept, kept_key, ..)| table == kept && keys[key.clone()] == keys[kept_key.clone()]);
+        // All writes of a batch have one sequence number in the engine, so that it may contain only the last of several writes to a row.
+        rows.dedup_by(|(table, key, ..), (previous, previous_key, ..)| {
+            table == previous && keys[key.clone()] == keys[previous_key.clone()]
+        });
         let mut batch = OwnedWriteBatch::with_capacity(self.core.db.clone(), rows.len() + 1).durability(Some(PersistMode::Buffer));
         for (table, key, _, value) in rows {
             let (_, keyspace) = &self.tables[table];
@@ -221,13 +223,13 @@ impl Tables {
     }
 }
 
-/// Encoded ends of a range.
+/// The encoded ends of a range.
 type Bounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// A stretch of a table that is read a page at a time, each from a snapshot of its own.
+/// A section of a table that is read page by page, each page from a snapshot of its own.
 struct EmbeddedScan {
     table: &'static Table,
-    /// What is still to be read, from where; `None` at the end. An error is told once.
+    /// The remaining section; `None` at the end. An error is returned once.
     rest: Result<Option<(Weak<Tables>, Bounds)>, Error>,
 }
 
@@ -251,7 +253,7 @@ fn span_bounds(table: &Table, span: &Span) -> Result<Bounds, Error> {
     Ok((encoded(&span.from)?.map_or(Bound::Unbounded, Bound::Included), encoded(&span.to)?.map_or(Bound::Unbounded, Bound::Excluded)))
 }
 
-/// What a caller's range covers, in bytes.
+/// Encodes the bounds of a range.
 fn bounds_of(table: &Table, range: &Range) -> Result<Bounds, Error> {
     let prefix = encode_prefix(table, &range.prefix)?;
     let mut upper = end_of(&prefix).map_or(Bound::Unbounded, Bound::Excluded);
@@ -268,7 +270,7 @@ fn bounds_of(table: &Table, range: &Range) -> Result<Bounds, Error> {
     } else if let Some(from) = &range.from {
         let from = encode_prefix(table, from)?;
         if range.reverse {
-            // Everything that begins with `from` is at it, not beyond it.
+            // Keys with the prefix `from` are part of the range when reading backwards.
             if let Some(end) = end_of(&from)
                 && below(&end, &upper)
             {
@@ -295,12 +297,12 @@ fn bounds_are_empty(bounds: &Bounds) -> bool {
     }
 }
 
-/// The engine's bytes as ours: small ones copied, large ones (feed blocks) shared.
+/// Converts the engine's bytes: small values are copied, large ones (feed blocks) are shared.
 fn to_bytes(value: fjall::UserValue) -> Bytes {
     if value.len() <= COPIED_BYTES_MAX { Bytes::copy_from_slice(&value) } else { Bytes::from_owner(value) }
 }
 
-/// Whether a checkpoint is further than one seen before, in seq or in any position.
+/// Whether a checkpoint is ahead of another, in seq or in any position.
 fn is_past(now: &Checkpoint, seen: &Checkpoint) -> bool {
     now.seq > seen.seq || now.positions.iter().any(|(partition, offset)| seen.positions.get(partition).is_none_or(|before| offset > before))
 }
@@ -326,7 +328,7 @@ impl View for EmbeddedView {
         let progress = Arc::clone(&self.progress);
         let checkpoint = checkpoint.clone();
         let committed = tokio::task::spawn_blocking(move || {
-            let writing = held(tables.writing.lock());
+            let writing = unpoisoned(tables.writing.lock());
             if tables.retired.load(Ordering::Acquire) {
                 return Ok(false);
             }
@@ -335,9 +337,9 @@ impl View for EmbeddedView {
             }
             tables.commit(writes, &checkpoint)?;
             progress.send_modify(|progress| progress.checkpoint = Arc::new(checkpoint));
-            // Readers have the rows; only the writer waits for the engine's worker.
+            // Readers have the rows now; only the writer waits for the engine's worker.
             drop(writing);
-            tables.core.relieve();
+            tables.core.limit_memory();
             Ok(true)
         });
         if committed.await.map_err(lost_task)?? { Ok(()) } else { Err(self.gone()) }
@@ -352,7 +354,7 @@ impl View for EmbeddedView {
 
     async fn get_many(&self, table: &'static Table, keys: &[Key]) -> Result<Vec<Option<Bytes>>, Error> {
         let keys = keys.iter().map(|key| encode_whole(table, key)).collect::<Result<Vec<_>, _>>()?;
-        // A point read costs several times a scanned row, and a look at the disk if it is of old.
+        // A point read costs several times a scanned row, and a disk access if the row is old.
         self.read(keys.len() * POINT_READ_ROWS, move |tables| tables.get_many(table, &keys)).await
     }
 
@@ -377,10 +379,10 @@ impl View for EmbeddedView {
                 }
                 if now.ended {
                     drop(now);
-                    return Err(if matches!(*held(self.state.read()), State::Closed) { closed() } else { self.gone() });
+                    return Err(if matches!(*unpoisoned(self.state.read()), State::Closed) { closed() } else { self.gone() });
                 }
             }
-            // The sender lives in `self`, so this cannot fail while we wait.
+            // The sender lives in `self`, so that this cannot fail during the wait.
             if progress.changed().await.is_err() {
                 return Err(self.gone());
             }

@@ -1,36 +1,36 @@
-//! One packed block.
+//! One packed block of a feed.
 //!
-//! Layout, integers big endian: version u8, count u16, first seq u64; then for each entry the end of its element in the body u32 and
-//! its recorded time in milliseconds since 1970 i64; then the body; then a CRC-32 over all before it.
+//! Layout, integers big endian: version u8, count u16, first seq u64; then for each entry the end of its element in the body u32 and its
+//! recorded time in milliseconds since 1970 i64; then the body; then a CRC-32 of everything before it.
 
 use bytes::Bytes;
 
 use super::FEED_BLOCK_LEN;
 use crate::store::Error;
 
-/// Stands for the layout and for how many changes make a block full.
+/// The version of the layout and of the number of changes in a full block.
 const VERSION: u8 = 2;
 const HEAD_BYTES: usize = 11;
 const ENTRY_BYTES: usize = 12;
 const CRC_BYTES: usize = 4;
 
-/// A block read back and checked. Cheap to clone: the bytes are shared.
+/// A decoded and checked block. Cheap to clone: the bytes are shared.
 #[derive(Clone, Debug)]
 pub struct FeedBlock {
     bytes: Bytes,
     first_seq: u64,
     count: usize,
-    /// A bit for each entry that readers see, so that a page need not look at every entry again.
+    /// One bit per entry that readers see, so that a page need not examine every entry again.
     shown: u64,
 }
 
 const _: () = assert!(FEED_BLOCK_LEN <= u64::BITS as usize, "a block has a bit for each entry");
 
 impl FeedBlock {
-    /// Checks a block's bytes once; what the other calls answer needs no more checks.
+    /// Decodes and checks a block. The other calls need no further checks.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if they are not what was written.
+    /// [`Error::Damaged`] if the bytes differ from what was written.
     pub fn decode(bytes: Bytes) -> Result<Self, Error> {
         match Self::read(&bytes) {
             Ok((first_seq, count, shown)) => Ok(Self { bytes, first_seq, count, shown }),
@@ -38,7 +38,7 @@ impl FeedBlock {
         }
     }
 
-    /// First seq, count and which entries are shown, or what is wrong.
+    /// Returns first seq, count and the bits of shown entries, or what is damaged.
     fn read(bytes: &[u8]) -> Result<(u64, usize, u64), String> {
         let short = || "it is cut short".to_owned();
         let (content, crc) = bytes.split_last_chunk::<CRC_BYTES>().ok_or_else(short)?;
@@ -70,20 +70,20 @@ impl FeedBlock {
         if begin == body.len() { Ok((u64::from_be_bytes(*first_seq), count, shown)) } else { Err("its body has another length".to_owned()) }
     }
 
-    /// The seq of the first entry.
+    /// Returns the seq of the first entry.
     #[must_use]
     pub fn first_seq(&self) -> u64 {
         self.first_seq
     }
 
-    /// How many entries there are: at least 1.
+    /// Returns the number of entries: at least 1.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a block is never empty")]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// When entry `i` was recorded, in milliseconds since 1970; 0 beyond the end.
+    /// Returns when entry `i` was recorded, in milliseconds since 1970; 0 beyond the end.
     #[must_use]
     pub fn recorded_at(&self, i: usize) -> i64 {
         self.entry(i).and_then(|entry| entry.last_chunk::<8>()).map_or(0, |time| i64::from_be_bytes(*time))
@@ -95,7 +95,7 @@ impl FeedBlock {
         i < self.count && self.shown >> i & 1 == 1
     }
 
-    /// The elements of the entries from `from` to before `to`, joined with commas: a slice of the block. Empty if none is shown.
+    /// Returns the elements of the entries from `from` to before `to`, joined with commas: a slice of the block. Empty if none is shown.
     #[must_use]
     pub fn elements(&self, from: usize, to: usize) -> Bytes {
         let body = HEAD_BYTES + self.count * ENTRY_BYTES;
@@ -104,13 +104,13 @@ impl FeedBlock {
         if begin < end { self.bytes.slice(body + begin + 1..body + end) } else { Bytes::new() }
     }
 
-    /// The block's size in bytes.
+    /// Returns the size of the block in bytes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Where in the body entry `i` begins; beyond the end, where the body ends.
+    /// Returns where entry `i` starts in the body; beyond the end, where the body ends.
     fn begin(&self, i: usize) -> usize {
         let before = i.min(self.count).checked_sub(1).and_then(|before| self.entry(before));
         before.and_then(|entry| entry.first_chunk::<4>()).map_or(0, |end| u32::from_be_bytes(*end) as usize)
@@ -122,7 +122,7 @@ impl FeedBlock {
     }
 }
 
-/// A block that is being filled.
+/// A block that is not full yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Building {
     /// For each entry, the end of its element in the body, and its recorded time.
@@ -131,7 +131,7 @@ pub(super) struct Building {
 }
 
 impl Building {
-    /// Takes a stored block up, to go on filling it.
+    /// Decodes a stored block to continue filling it.
     pub(super) fn from_block(block: &FeedBlock) -> Self {
         let entries = (0..block.len()).map(|i| (u32::try_from(block.begin(i + 1)).unwrap_or(u32::MAX), block.recorded_at(i))).collect();
         let at = HEAD_BYTES + block.len() * ENTRY_BYTES;
@@ -139,13 +139,13 @@ impl Building {
         Self { entries, body }
     }
 
-    /// Forgets the entries from `len` on.
+    /// Removes the entries from `len` on.
     pub(super) fn truncate(&mut self, len: usize) {
         self.entries.truncate(len);
         self.body.truncate(self.entries.last().map_or(0, |(end, _)| *end as usize));
     }
 
-    /// The block's bytes.
+    /// Encodes the block.
     pub(super) fn encode(&self, first_seq: u64) -> Bytes {
         let count = self.entries.len();
         let mut out = Vec::with_capacity(HEAD_BYTES + count * ENTRY_BYTES + self.body.len() + CRC_BYTES);

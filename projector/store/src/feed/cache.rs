@@ -1,4 +1,4 @@
-//! Full blocks, read and checked, kept in memory up to a number of bytes.
+//! A cache of full blocks, decoded and checked, of a limited size in bytes.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use quick_cache::sync::Cache;
 
 use super::FeedBlock;
 
-/// The default size: enough for the newest hundred thousand changes of some 700 bytes.
+/// The default size: enough for the newest hundred thousand changes of about 700 bytes.
 const DEFAULT_BYTES: usize = 96 * 1024 * 1024;
-/// What a block is taken to weigh when room for the number of them is made.
+/// The assumed size of a block when the number of cache entries is estimated.
 const BLOCK_BYTES_USUAL: usize = 32 * 1024;
 
-/// Feed table, generation, block number.
+/// Feed table, generation and block number.
 pub(super) type BlockId = (&'static str, u64, u64);
 
-/// A cache of full blocks. Full blocks never change, so nothing in it grows stale.
+/// A cache of full blocks. Full blocks never change, so that an entry never becomes stale.
 ///
-/// Whoever reads a whole feed once does not push out what others read again and again.
+/// A reader of a whole feed does not evict blocks that others read repeatedly.
 #[derive(Debug)]
 pub struct FeedCache {
     blocks: Cache<BlockId, Arc<FeedBlock>, Bytes>,
 }
 
-/// A block weighs its bytes.
+/// Weighs a block by its bytes.
 #[derive(Clone, Debug)]
 struct Bytes;
 
@@ -40,13 +40,13 @@ impl Default for FeedCache {
 }
 
 impl FeedCache {
-    /// A cache of at most this many bytes of blocks.
+    /// Creates a cache for at most this many bytes of blocks.
     #[must_use]
     pub fn new(bytes_max: usize) -> Self {
         Self { blocks: Cache::with_weighter(bytes_max / BLOCK_BYTES_USUAL, bytes_max as u64, Bytes) }
     }
 
-    /// The bytes of the blocks held.
+    /// Returns the bytes of the cached blocks.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         usize::try_from(self.blocks.weight()).unwrap_or(usize::MAX)

@@ -1,4 +1,4 @@
-//! The writer's end of a feed.
+//! The end of a feed, where its writer appends.
 
 use bytes::Bytes;
 use schemas::position::Seq;
@@ -10,44 +10,44 @@ use crate::store::{Error, View};
 
 /// The open last block of a feed, and the blocks filled since the last [`take_writes`](Self::take_writes).
 ///
-/// Pushing a change again that is still in the open block gives the same bytes: a writer that repeats what it did before a crash
-/// changes nothing.
+/// Pushing a change again that is still in the open block gives the same bytes: a writer that repeats its work after a crash changes
+/// nothing.
 #[derive(Clone, Debug, Default)]
 pub struct FeedTail {
-    /// The open block's number.
+    /// The number of the open block.
     block: u64,
     building: Building,
-    /// Whether the open block differs from what was last taken.
+    /// Whether the open block differs from what was last written.
     changed: bool,
-    /// Their numbers, their last seqs and their bytes.
+    /// The number, last seq and bytes of each block filled since the last write.
     filled: Vec<(u64, u64, Bytes)>,
 }
 
 impl FeedTail {
-    /// The tail of a feed that has no changes.
+    /// Creates the tail of a feed without changes.
     #[must_use]
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// The tail that goes on after a stored block; `None` if the feed has none.
+    /// Creates the tail that continues after a stored block; `None` if the feed has none.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if the block is broken.
+    /// [`Error::Damaged`] if the block is damaged.
     pub fn from_block(block: Option<Bytes>) -> Result<Self, Error> {
         let Some(bytes) = block else { return Ok(Self::empty()) };
         let block = FeedBlock::decode(bytes)?;
         let number = block_of(Seq(block.first_seq()));
         if block.first_seq() != first_seq_of(number) {
-            return Err(broken(format!("a block begins with seq {}", block.first_seq())));
+            return Err(broken(format!("a block starts with seq {}", block.first_seq())));
         }
         Ok(Self { block: number, building: Building::from_block(&block), ..Self::default() })
     }
 
-    /// The tail after change `upto` (the view's checkpoint), read from a feed. What a crash left behind it is forgotten.
+    /// Loads the tail after change `upto` (the view's checkpoint) from a feed. Entries that a crash left after it are dropped.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if the block that holds `upto` is missing, broken or ends before it; and what reading rows fails with.
+    /// [`Error::Damaged`] if the block that contains `upto` is missing, damaged or ends before it; and any error of reading rows.
     pub async fn load(view: &dyn View, table: &'static Table, upto: Seq) -> Result<Self, Error> {
         if upto.0 == 0 {
             return Ok(Self::empty());
@@ -61,22 +61,26 @@ impl FeedTail {
         Ok(tail)
     }
 
-    /// The seq that goes on after what is here.
+    /// Returns the seq of the next change.
     #[must_use]
     pub fn next_seq(&self) -> Seq {
         Seq(first_seq_of(self.block) + self.building.entries.len() as u64)
     }
 
-    /// Adds a change: its seq, when it was recorded (milliseconds since 1970), and its JSON as readers get it (`None` or empty: not shown).
+    /// Appends a change: its seq, when it was recorded (milliseconds since 1970), and its JSON as readers get it (`None` or empty: not
+    /// shown).
     ///
-    /// A seq that is already in the open block takes the place of that entry and of all after it.
+    /// A seq that is already in the open block replaces that entry and all after it.
     ///
     /// # Errors
-    /// [`Error::Damaged`] if the seq leaves a gap or lies before the open block, if the time goes back, or if the block would hold
-    /// more than 4 GiB; nothing is changed then.
+    /// [`Error::Damaged`] if the seq leaves a gap or is before the open block, if the time goes back, or if the block would exceed 4 GiB.
+    /// Nothing is changed then.
     pub fn push(&mut self, seq: Seq, recorded_at_ms: i64, element: Option<&[u8]>) -> Result<(), Error> {
-        // Nothing to show is not shown: an empty element would leave two commas side by side.
+        // An empty element is not shown: it would leave two commas next to each other.
         let element = element.filter(|element| !element.is_empty());
+        if i64::try_from(seq).is_err() {
+            return Err(broken(format!("seq {} is too large", seq.0)));
+        }
         let next = self.next_seq();
         if seq > next || seq.0 < first_seq_of(self.block) {
             return Err(broken(format!("seq {} does not follow: the next one is {}", seq.0, next.0)));
@@ -106,7 +110,7 @@ impl FeedTail {
         Ok(())
     }
 
-    /// Sets the full block aside and opens the next.
+    /// Moves the full block to `filled` and opens the next one.
     fn fill(&mut self) {
         if self.changed {
             self.filled.push(self.encoded());
@@ -116,7 +120,7 @@ impl FeedTail {
         self.changed = false;
     }
 
-    /// The blocks changed since the last call, each once, for the commit that holds their changes.
+    /// Returns the writes for all blocks changed since the last call, for the commit that contains their changes.
     #[must_use]
     pub fn take_writes(&mut self, table: &'static Table) -> Vec<Write> {
         let mut blocks = std::mem::take(&mut self.filled);
@@ -124,7 +128,8 @@ impl FeedTail {
             blocks.push(self.encoded());
             self.changed = false;
         }
-        // A block that holds more wins over one that holds less, whoever writes it and when.
+        // A block with more entries wins over one with fewer, whichever process writes it and when.
+        // `push` accepts no seq beyond `i64::MAX`, so that the fallback is never used.
         let stamp = |last: u64| i64::try_from(last).unwrap_or(i64::MAX);
         blocks.into_iter().map(|(block, last, bytes)| Write::put(table, block_key(block), bytes).at(stamp(last))).collect()
     }

@@ -76,7 +76,7 @@ fn other_versions_are_refused() {
     assert!(error.contains("version 1"), "{error}");
 }
 
-/// Proves that a block gives back what was packed, run by run, without copying, and that any broken byte is seen.
+/// Proves that a block returns what was packed, for any run, without copying, and that damage to any byte is detected.
 #[test]
 fn blocks_read_back() {
     let mut tail = FeedTail::empty();
@@ -181,24 +181,24 @@ async fn seq_at_every_time() {
     }
 }
 
-/// Proves that the cache keeps full blocks alone, within its size, those that are asked for again before others.
+/// Proves that the cache holds only full blocks, within its size, and evicts rarely used ones first.
 #[tokio::test]
-async fn cache_keeps_to_its_size() {
+async fn cache_respects_its_size() {
     let dir = tempfile::tempdir().unwrap();
     let (_store, view) = filled(dir.path()).await;
     let cache = Arc::new(FeedCache::default());
     let reader = FeedReader::new(Arc::clone(&view), &FEED, Arc::clone(&cache));
     reader.page(Seq(CHANGES - 10), Seq(CHANGES), 10).await.unwrap();
-    assert_eq!(cache.size_bytes(), 0, "the open block is not kept");
+    assert_eq!(cache.size_bytes(), 0, "the open block is not cached");
     let first = reader.block(Seq(1)).await.unwrap();
     let again = reader.block(Seq(BLOCK)).await.unwrap();
-    assert!(Arc::ptr_eq(&first, &again), "a full block is kept");
+    assert!(Arc::ptr_eq(&first, &again), "a full block is cached");
 
     let size = first.size_bytes();
     let small = FeedCache::new(size * 5 / 2);
     for number in 0..10 {
         small.put(("t", 1, number), Arc::clone(&first));
-        assert!(small.get(&("t", 1, 0)).is_some(), "it is asked for again and again");
+        assert!(small.get(&("t", 1, 0)).is_some(), "it is used repeatedly");
         assert!(small.size_bytes() <= size * 2);
     }
     assert_eq!((1..10).filter(|number| small.get(&("t", 1, *number)).is_some()).count(), 1);

@@ -1,7 +1,7 @@
-//! Checkpoints as rows: one for the changes, one for each position, all of a generation in one partition.
+//! Checkpoints as rows: one for the changes, and one for each position, all of a generation in one partition.
 //!
-//! Each row is written with what it stands for as its timestamp (the seq, the offset), so that a writer that comes late, or twice, leaves
-//! the further one standing: a checkpoint never goes back, and no lock is needed for that.
+//! Each row is written with its seq or offset as its timestamp. A write that is late or repeated thus does not overwrite a later one: a
+//! checkpoint never goes back, and this needs no lock.
 
 use ::scylla::statement::batch::{Batch, BatchType};
 use serde::{Deserialize, Serialize};
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::session::{Cell, Cql, Failure, text_of};
 use crate::store::{Checkpoint, Error};
 
-/// The name of the row that stands for the changes. No position has it: theirs hold a `/`.
+/// The name of the row for the changes. Names of positions contain a `/`, so that none is equal.
 const CHANGES: &str = "changes";
 
-/// What the row of the changes holds, as JSON.
+/// The content of the row for the changes, as JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Changes {
@@ -22,11 +22,11 @@ struct Changes {
     recorded_at_ms: i64,
 }
 
-/// The checkpoint of a generation as stored; the default where there is none.
+/// Returns the stored checkpoint of a generation; the default if there is none.
 pub(super) async fn read(cql: &Cql, view: &str, generation: u64) -> Result<Checkpoint, Error> {
     let select = format!("SELECT name, value FROM {}.checkpoints WHERE view_name = ? AND generation = ?", cql.keyspace());
     let mut checkpoint = Checkpoint::default();
-    for row in cql.rows(&select, &[Cell::Text(view), number(generation)], usize::MAX).await? {
+    for row in cql.rows(&select, &[Cell::Text(view), number(generation)?], usize::MAX).await? {
         let mut columns = row.columns.into_iter();
         let (name, value) = (columns.next().and_then(text_of), columns.next().and_then(text_of));
         let (Some(name), Some(value)) = (name, value) else { return Err(damaged("a row is incomplete")) };
@@ -42,17 +42,17 @@ pub(super) async fn read(cql: &Cql, view: &str, generation: u64) -> Result<Check
     Ok(checkpoint)
 }
 
-/// Writes what differs from the checkpoint known to be stored.
+/// Writes the differences from the checkpoint that is known to be stored.
 pub(super) async fn write(cql: &Cql, view: &str, generation: u64, known: &Checkpoint, new: &Checkpoint) -> Result<(), Failure> {
     let mut rows: Vec<(&str, String, i64)> = Vec::new();
     let Checkpoint { seq, hash, offset, recorded_at_ms, positions } = new;
     if (seq, hash, offset, recorded_at_ms) != (&known.seq, &known.hash, &known.offset, &known.recorded_at_ms) {
         let changes = Changes { seq: *seq, hash: hash.clone(), offset: *offset, recorded_at_ms: *recorded_at_ms };
         let json = serde_json::to_string(&changes).map_err(|error| Failure::Other(damaged(&error.to_string())))?;
-        rows.push((CHANGES, json, stamp(signed(*seq))));
+        rows.push((CHANGES, json, stamp(signed(*seq).map_err(Failure::Other)?)));
     }
     for (name, next) in positions.iter().filter(|(name, next)| known.positions.get(*name) != Some(next)) {
-        rows.push((name, next.to_string(), stamp(signed(*next))));
+        rows.push((name, next.to_string(), stamp(signed(*next).map_err(Failure::Other)?)));
     }
     if rows.is_empty() {
         return Ok(());
@@ -65,23 +65,29 @@ pub(super) async fn write(cql: &Cql, view: &str, generation: u64, known: &Checkp
     let mut values = Vec::with_capacity(rows.len());
     for (name, value, at) in &rows {
         batch.append_statement(prepared.clone());
-        values.push(vec![Cell::Text(view), number(generation), Cell::Text(name), Cell::Text(value), Cell::Int(*at)]);
+        values.push(vec![
+            Cell::Text(view),
+            number(generation).map_err(Failure::Other)?,
+            Cell::Text(name),
+            Cell::Text(value),
+            Cell::Int(*at),
+        ]);
     }
     cql.batch(&batch, values).await
 }
 
-/// Forgets the checkpoint of a generation that was dropped.
+/// Deletes the checkpoint of a dropped generation.
 pub(super) async fn forget(cql: &Cql, view: &str, generation: u64) -> Result<(), Failure> {
     let delete = format!("DELETE FROM {}.checkpoints WHERE view_name = ? AND generation = ?", cql.keyspace());
-    cql.execute(&delete, &[Cell::Text(view), number(generation)]).await.map(|_| ())
+    cql.execute(&delete, &[Cell::Text(view), number(generation).map_err(Failure::Other)?]).await.map(|_| ())
 }
 
-/// Whether a checkpoint is further than one seen before, in seq or in any position.
+/// Whether a checkpoint is ahead of another, in seq or in any position.
 pub(super) fn is_past(now: &Checkpoint, seen: &Checkpoint) -> bool {
     now.seq > seen.seq || now.positions.iter().any(|(partition, offset)| seen.positions.get(partition).is_none_or(|before| offset > before))
 }
 
-/// Takes over what is further; answers whether anything was.
+/// Raises `known` to what is higher in `stored`, and returns whether anything was.
 pub(super) fn raise(known: &mut Checkpoint, stored: &Checkpoint) -> bool {
     let before = known.clone();
     let mut positions = std::mem::take(&mut known.positions);
@@ -96,17 +102,19 @@ pub(super) fn raise(known: &mut Checkpoint, stored: &Checkpoint) -> bool {
     *known != before
 }
 
-/// A write timestamp: CQL wants more than 0.
+/// Returns a write timestamp: CQL requires more than 0.
 pub(super) fn stamp(at: i64) -> i64 {
     at.max(1)
 }
 
-pub(super) fn number(generation: u64) -> Cell<'static> {
-    Cell::Int(signed(generation))
+/// Returns a generation as a bound value.
+pub(super) fn number(generation: u64) -> Result<Cell<'static>, Error> {
+    signed(generation).map(Cell::Int)
 }
 
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
+/// Converts a number to the type of CQL columns; an error if it is too large.
+fn signed(number: u64) -> Result<i64, Error> {
+    i64::try_from(number).map_err(|_| damaged(&format!("{number} is too large for a column")))
 }
 
 fn damaged(reason: &str) -> Error {

@@ -1,5 +1,5 @@
-//! Leases, counters and kept values by lightweight transactions: read, decide, write if nothing changed meanwhile, else again. A lease ends by the
-//! database's time to live: no clock of ours has a say.
+//! Leases, counters and stored values by lightweight transactions: read, decide, write if the row is unchanged, otherwise try again. A
+//! lease expires by the database's time to live and does not depend on this node's clock.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use super::session::{Cell, Cql, Failure, int_of, text_of};
 use crate::counter::{self, Counter};
 use crate::store::{Coordination, Error};
 
-/// Tries before a call gives up: each means that somebody else got through.
-const TRIES_MAX: u32 = 60;
-/// The longest pause between two tries.
-const PAUSE_MAX: Duration = Duration::from_millis(60);
-/// How long the database keeps a counter beyond its end: clocks of nodes differ, and a clock may stand still in tests.
-const KEPT_BEYOND_S: i64 = 3_600;
-/// The longest time to live that CQL takes: twenty years.
+/// The most attempts of a call. Each failed attempt means that another caller succeeded.
+const ATTEMPTS_MAX: u32 = 60;
+/// The longest pause between two attempts.
+const RETRY_PAUSE_MAX: Duration = Duration::from_millis(60);
+/// How long the database stores a counter after its expiry: clocks of nodes differ, and tests may stop a clock.
+const COUNTER_TTL_MARGIN_S: i64 = 3_600;
+/// The longest time to live that CQL accepts: twenty years.
 const TTL_MAX_S: i64 = 630_000_000;
-/// Callers of one process take turns by name, so that they do not lose to each other.
-const TURNS: usize = 64;
+/// The number of locks by name that serialize the callers of one process, so that they do not conflict with each other.
+const LOCKS: usize = 64;
 
-/// Leases and counters of one keyspace.
+/// Leases, counters and values of one keyspace.
 pub(super) struct Rows {
     cql: Arc<Cql>,
-    turns: [tokio::sync::Mutex<()>; TURNS],
+    turns: [tokio::sync::Mutex<()>; LOCKS],
 }
 
 impl Rows {
@@ -34,10 +34,10 @@ impl Rows {
         Self { cql, turns: std::array::from_fn(|_| tokio::sync::Mutex::default()) }
     }
 
-    async fn turn(&self, name: &str) -> tokio::sync::MutexGuard<'_, ()> {
+    async fn lock(&self, name: &str) -> tokio::sync::MutexGuard<'_, ()> {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);
-        let turn = usize::try_from(hasher.finish() % TURNS as u64).unwrap_or_default();
+        let turn = usize::try_from(hasher.finish() % LOCKS as u64).unwrap_or_default();
         self.turns[turn].lock().await
     }
 
@@ -48,17 +48,17 @@ impl Rows {
 
     async fn counter(&self, name: &str) -> Result<Option<Counter>, Error> {
         let Some(row) = self.read("counters", "used, expires_ms", name).await? else { return Ok(None) };
-        let [used, expires_ms]: [Option<CqlValue>; 2] = row.columns.try_into().map_err(|_| odd())?;
+        let [used, expires_ms]: [Option<CqlValue>; 2] = row.columns.try_into().map_err(|_| unexpected_columns())?;
         Ok(int_of(used).zip(int_of(expires_ms)).map(|(used, expires_ms)| Counter { expires_ms, used }))
     }
 }
 
-fn odd() -> Error {
+fn unexpected_columns() -> Error {
     Error::Damaged { table: "coordination".to_owned(), reason: "a row has other columns".to_owned() }
 }
 
-/// Whether a conditional write took effect; `None` if nobody knows.
-fn took(applied: Result<bool, Failure>) -> Result<Option<bool>, Error> {
+/// Whether a conditional write took effect; `None` if that is unknown.
+fn is_applied(applied: Result<bool, Failure>) -> Result<Option<bool>, Error> {
     match applied {
         Ok(applied) => Ok(Some(applied)),
         Err(Failure::Unknown(_)) => Ok(None),
@@ -67,19 +67,19 @@ fn took(applied: Result<bool, Failure>) -> Result<Option<bool>, Error> {
 }
 
 async fn pause(tries: u32) {
-    tokio::time::sleep(PAUSE_MAX.min(Duration::from_millis(u64::from(tries) * 2))).await;
+    tokio::time::sleep(RETRY_PAUSE_MAX.min(Duration::from_millis(u64::from(tries) * 2))).await;
 }
 
 fn contended(name: &str) -> Error {
-    Error::Unavailable { what: format!("coordination row {name} is changed by others without end"), source: None }
+    Error::Unavailable { what: format!("coordination row {name} is changed by others all the time"), source: None }
 }
 
 #[async_trait]
 impl Coordination for Rows {
     async fn lease(&self, name: &str, holder: &str, ttl: Duration) -> Result<bool, Error> {
-        let (keyspace, ttl) = (self.cql.keyspace(), lasting(ttl));
-        let _turn = self.turn(name).await;
-        for tries in 0..TRIES_MAX {
+        let (keyspace, ttl) = (self.cql.keyspace(), lease_ttl(ttl));
+        let _turn = self.lock(name).await;
+        for tries in 0..ATTEMPTS_MAX {
             let applied = match self.holder(name).await? {
                 Some(by) if by != holder => return Ok(false),
                 Some(_) => {
@@ -87,12 +87,12 @@ impl Coordination for Rows {
                     self.cql.applied(&update, &[ttl, Cell::Text(holder), Cell::Text(name), Cell::Text(holder)]).await
                 }
                 None => {
-                    // No INSERT: that would keep the row itself, with a time to live of its own, which renewals do not change.
+                    // An INSERT would create a row marker with a time to live of its own, which renewals do not change.
                     let update = format!("UPDATE {keyspace}.leases USING TTL ? SET holder = ? WHERE name = ? IF holder = null");
                     self.cql.applied(&update, &[ttl, Cell::Text(holder), Cell::Text(name)]).await
                 }
             };
-            if took(applied)? == Some(true) {
+            if is_applied(applied)? == Some(true) {
                 return Ok(true);
             }
             pause(tries).await;
@@ -102,21 +102,21 @@ impl Coordination for Rows {
 
     async fn holder(&self, name: &str) -> Result<Option<String>, Error> {
         let Some(row) = self.read("leases", "holder", name).await? else { return Ok(None) };
-        let [holder]: [Option<CqlValue>; 1] = row.columns.try_into().map_err(|_| odd())?;
+        let [holder]: [Option<CqlValue>; 1] = row.columns.try_into().map_err(|_| unexpected_columns())?;
         Ok(text_of(holder))
     }
 
     async fn release(&self, name: &str, holder: &str) -> Result<(), Error> {
         let delete = format!("DELETE FROM {}.leases WHERE name = ? IF holder = ?", self.cql.keyspace());
-        // Held by another, or not at all: nothing to give back.
+        // If another process holds the lease, or none does, there is nothing to release.
         self.cql.applied(&delete, &[Cell::Text(name), Cell::Text(holder)]).await?;
         Ok(())
     }
 
-    async fn take(&self, name: &str, amount: i64, max: i64, now_ms: i64, expires_ms: i64) -> Result<i64, Error> {
+    async fn add_to_counter(&self, name: &str, amount: i64, max: i64, now_ms: i64, expires_ms: i64) -> Result<i64, Error> {
         let keyspace = self.cql.keyspace();
-        let _turn = self.turn(name).await;
-        for tries in 0..TRIES_MAX {
+        let _turn = self.lock(name).await;
+        for tries in 0..ATTEMPTS_MAX {
             let current = self.counter(name).await?;
             let (added, next) = counter::take(current, amount, max, now_ms, expires_ms);
             if added == 0 {
@@ -127,7 +127,7 @@ impl Coordination for Rows {
                 (None, Some(next)) => {
                     let insert =
                         format!("INSERT INTO {keyspace}.counters (name, used, expires_ms) VALUES (?, ?, ?) IF NOT EXISTS USING TTL ?");
-                    let values = [Cell::Text(name), Cell::Int(next.used), Cell::Int(next.expires_ms), kept(next, now_ms)];
+                    let values = [Cell::Text(name), Cell::Int(next.used), Cell::Int(next.expires_ms), counter_ttl(next, now_ms)];
                     self.cql.applied(&insert, &values).await
                 }
                 (Some(current), Some(next)) => {
@@ -135,7 +135,8 @@ impl Coordination for Rows {
                         "UPDATE {keyspace}.counters USING TTL ? SET used = ?, expires_ms = ? WHERE name = ? IF used = ? AND expires_ms = ?"
                     );
                     let (used, expires_ms) = (Cell::Int(current.used), Cell::Int(current.expires_ms));
-                    let values = [kept(next, now_ms), Cell::Int(next.used), Cell::Int(next.expires_ms), Cell::Text(name), used, expires_ms];
+                    let values =
+                        [counter_ttl(next, now_ms), Cell::Int(next.used), Cell::Int(next.expires_ms), Cell::Text(name), used, expires_ms];
                     self.cql.applied(&update, &values).await
                 }
                 (Some(current), None) => {
@@ -145,7 +146,7 @@ impl Coordination for Rows {
             };
             match applied {
                 Ok(true) => return Ok(added),
-                // To take twice grants too little; to give back twice would grant too much.
+                // Adding twice grants too little, but giving back twice would grant too much.
                 Err(failure @ Failure::Unknown(_)) if amount < 0 => return Err(failure.into()),
                 Ok(false) | Err(Failure::Unknown(_)) => pause(tries).await,
                 Err(failure) => return Err(failure.into()),
@@ -154,20 +155,20 @@ impl Coordination for Rows {
         Err(contended(name))
     }
 
-    async fn kept(&self, name: &str) -> Result<Option<String>, Error> {
+    async fn value(&self, name: &str) -> Result<Option<String>, Error> {
         let Some(row) = self.read("kept", "value", name).await? else { return Ok(None) };
-        let [value]: [Option<CqlValue>; 1] = row.columns.try_into().map_err(|_| odd())?;
+        let [value]: [Option<CqlValue>; 1] = row.columns.try_into().map_err(|_| unexpected_columns())?;
         Ok(text_of(value))
     }
 
-    async fn keep(&self, name: &str, value: &str) -> Result<String, Error> {
+    async fn store_if_absent(&self, name: &str, value: &str) -> Result<String, Error> {
         let insert = format!("INSERT INTO {}.kept (name, value) VALUES (?, ?) IF NOT EXISTS", self.cql.keyspace());
-        let _turn = self.turn(name).await;
-        for tries in 0..TRIES_MAX {
-            if let Some(kept) = self.kept(name).await? {
-                return Ok(kept);
+        let _turn = self.lock(name).await;
+        for tries in 0..ATTEMPTS_MAX {
+            if let Some(stored) = self.value(name).await? {
+                return Ok(stored);
             }
-            if took(self.cql.applied(&insert, &[Cell::Text(name), Cell::Text(value)]).await)? == Some(true) {
+            if is_applied(self.cql.applied(&insert, &[Cell::Text(name), Cell::Text(value)]).await)? == Some(true) {
                 return Ok(value.to_owned());
             }
             pause(tries).await;
@@ -175,13 +176,13 @@ impl Coordination for Rows {
         Err(contended(name))
     }
 
-    async fn replace(&self, name: &str, value: &str) -> Result<(), Error> {
+    async fn store(&self, name: &str, value: &str) -> Result<(), Error> {
         let keyspace = self.cql.keyspace();
         let update = format!("UPDATE {keyspace}.kept SET value = ? WHERE name = ? IF value = ?");
-        for tries in 0..TRIES_MAX {
-            let current = self.keep(name, value).await?;
+        for tries in 0..ATTEMPTS_MAX {
+            let current = self.store_if_absent(name, value).await?;
             let values = [Cell::Text(value), Cell::Text(name), Cell::Text(&current)];
-            if current == value || took(self.cql.applied(&update, &values).await)? == Some(true) {
+            if current == value || is_applied(self.cql.applied(&update, &values).await)? == Some(true) {
                 return Ok(());
             }
             pause(tries).await;
@@ -189,46 +190,46 @@ impl Coordination for Rows {
         Err(contended(name))
     }
 
-    async fn replace_if(&self, name: &str, current: Option<&str>, value: &str) -> Result<bool, Error> {
+    async fn compare_and_store(&self, name: &str, current: Option<&str>, value: &str) -> Result<bool, Error> {
         let keyspace = self.cql.keyspace();
         let (insert, update) = (
             format!("INSERT INTO {keyspace}.kept (name, value) VALUES (?, ?) IF NOT EXISTS"),
             format!("UPDATE {keyspace}.kept SET value = ? WHERE name = ? IF value = ?"),
         );
-        let _turn = self.turn(name).await;
-        for tries in 0..TRIES_MAX {
+        let _turn = self.lock(name).await;
+        for tries in 0..ATTEMPTS_MAX {
             let applied = match current {
                 None => self.cql.applied(&insert, &[Cell::Text(name), Cell::Text(value)]).await,
                 Some(current) => self.cql.applied(&update, &[Cell::Text(value), Cell::Text(name), Cell::Text(current)]).await,
             };
-            if let Some(applied) = took(applied)? {
-                // An earlier try, of which nobody knew whether it took effect, may have done it.
-                return Ok(applied || tries > 0 && self.kept(name).await?.as_deref() == Some(value));
+            if let Some(applied) = is_applied(applied)? {
+                // An earlier attempt whose result is unknown may have stored it.
+                return Ok(applied || tries > 0 && self.value(name).await?.as_deref() == Some(value));
             }
             pause(tries).await;
         }
         Err(contended(name))
     }
 
-    async fn all_kept(&self) -> Result<Vec<(String, String)>, Error> {
+    async fn values(&self) -> Result<Vec<(String, String)>, Error> {
         let select = format!("SELECT name, value FROM {}.kept ", self.cql.keyspace());
         let pair = |row: Row| {
-            let [name, value]: [Option<CqlValue>; 2] = row.columns.try_into().map_err(|_| odd())?;
-            text_of(name).zip(text_of(value)).ok_or_else(odd)
+            let [name, value]: [Option<CqlValue>; 2] = row.columns.try_into().map_err(|_| unexpected_columns())?;
+            text_of(name).zip(text_of(value)).ok_or_else(unexpected_columns)
         };
         self.cql.rows(&select, &[], usize::MAX).await?.into_iter().map(pair).collect()
     }
 }
 
-/// A lease's time to live. The database counts in whole seconds, and the one that has begun counts.
-fn lasting(ttl: Duration) -> Cell<'static> {
+/// Returns the time to live of a lease. The database counts whole seconds, including the current one.
+fn lease_ttl(ttl: Duration) -> Cell<'static> {
     let ttl_s = i64::try_from(ttl.as_secs()).unwrap_or(TTL_MAX_S).saturating_add(2).min(TTL_MAX_S);
     Cell::Small(i32::try_from(ttl_s).unwrap_or(i32::MAX))
 }
 
-/// How long the database keeps a counter.
-fn kept(counter: Counter, now_ms: i64) -> Cell<'static> {
+/// Returns the time to live of a counter.
+fn counter_ttl(counter: Counter, now_ms: i64) -> Cell<'static> {
     let rest_s = counter.expires_ms.saturating_sub(now_ms) / 1_000;
-    let ttl_s = rest_s.saturating_add(KEPT_BEYOND_S).clamp(1, TTL_MAX_S);
+    let ttl_s = rest_s.saturating_add(COUNTER_TTL_MARGIN_S).clamp(1, TTL_MAX_S);
     Cell::Small(i32::try_from(ttl_s).unwrap_or(i32::MAX))
 }

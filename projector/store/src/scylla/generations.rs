@@ -1,5 +1,5 @@
-//! Which generation of a view is live, and the tables of each. Changed by lightweight transactions alone: of two processes that swap
-//! or rebuild at once, one wins and the other is told.
+//! Which generation of a view is live, and the tables of each. Changed only by lightweight transactions: of two processes that swap or
+//! rebuild at the same time, one succeeds and the other gets an error.
 
 use std::collections::BTreeSet;
 
@@ -10,25 +10,25 @@ use super::session::{Cell, Cql, Failure, int_of, text_of};
 use super::tables;
 use crate::store::Error;
 
-/// A view's row.
+/// The row of a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Generations {
-    /// The one that readers get.
+    /// The generation that readers get.
     pub(super) live: u64,
-    /// The one that is being filled; 0 for none.
+    /// The generation that is being rebuilt; 0 for none.
     pub(super) rebuilt: u64,
-    /// The last number given.
+    /// The highest number that was assigned.
     pub(super) last: u64,
 }
 
 impl Generations {
-    /// Whether a generation may still take commits.
+    /// Whether a generation may still get commits.
     pub(super) fn holds(&self, generation: u64) -> bool {
         self.live == generation || self.rebuilt == generation
     }
 }
 
-/// A view's row; `None` before its first generation.
+/// Reads the row of a view; `None` before its first generation.
 pub(super) async fn read(cql: &Cql, view: &str) -> Result<Option<Generations>, Error> {
     let select = format!("SELECT live, rebuilt, last FROM {}.generations WHERE view_name = ?", cql.keyspace());
     let Some(row) = cql.rows(&select, &[Cell::Text(view)], 1).await?.into_iter().next() else { return Ok(None) };
@@ -39,31 +39,32 @@ pub(super) async fn read(cql: &Cql, view: &str) -> Result<Option<Generations>, E
     }
 }
 
-/// Makes a view's row with generation 1, unless there is one.
+/// Creates the row of a view with generation 1, unless there is one.
 pub(super) async fn begin(cql: &Cql, view: &str) -> Result<(), Failure> {
     let insert = format!("INSERT INTO {}.generations (view_name, live, rebuilt, last) VALUES (?, 1, 0, 1) IF NOT EXISTS", cql.keyspace());
     cql.applied(&insert, &[Cell::Text(view)]).await.map(|_| ())
 }
 
-/// Changes a view's row if it is still as read; answers whether it was.
+/// Changes the row of a view if it is unchanged since it was read, and returns whether it was.
 pub(super) async fn change(cql: &Cql, view: &str, from: Generations, to: Generations) -> Result<bool, Failure> {
     let update = format!(
         "UPDATE {}.generations SET live = ?, rebuilt = ?, last = ? WHERE view_name = ? IF live = ? AND rebuilt = ? AND last = ?",
         cql.keyspace()
     );
-    let [to_live, to_rebuilt, to_last] = [to.live, to.rebuilt, to.last].map(number);
-    let [live, rebuilt, last] = [from.live, from.rebuilt, from.last].map(number);
+    let column = |generation| number(generation).map_err(Failure::Other);
+    let (to_live, to_rebuilt, to_last) = (column(to.live)?, column(to.rebuilt)?, column(to.last)?);
+    let (live, rebuilt, last) = (column(from.live)?, column(from.rebuilt)?, column(from.last)?);
     cql.applied(&update, &[to_live, to_rebuilt, to_last, Cell::Text(view), live, rebuilt, last]).await
 }
 
-/// Names of all tables in the keyspace.
+/// Returns the names of all tables in the keyspace.
 pub(super) async fn table_names(cql: &Cql) -> Result<BTreeSet<String>, Error> {
     let select = "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?";
     let rows = cql.rows(select, &[Cell::Text(cql.keyspace())], usize::MAX).await?;
     Ok(rows.into_iter().filter_map(|row| text_of(row.columns.into_iter().next().flatten())).collect())
 }
 
-/// Makes the tables of a generation that are missing.
+/// Creates the missing tables of a generation.
 pub(super) async fn make_tables(cql: &Cql, def: &ViewDef, generation: u64) -> Result<(), Error> {
     let there = table_names(cql).await?;
     let keyspace = format!("{}.", cql.keyspace());
@@ -73,7 +74,7 @@ pub(super) async fn make_tables(cql: &Cql, def: &ViewDef, generation: u64) -> Re
     Ok(())
 }
 
-/// The generations of a view that have tables.
+/// Returns the generations of a view that have tables.
 pub(super) async fn with_tables(cql: &Cql, def: &ViewDef) -> Result<BTreeSet<u64>, Error> {
     let there = table_names(cql).await?;
     let of_table = |name: &String| def.tables.iter().find_map(|table| tables::generation_of(table, name));

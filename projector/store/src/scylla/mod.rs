@@ -1,13 +1,13 @@
-//! The view store on a CQL database: ScyllaDB, or any that has lightweight transactions. Any number of processes share a keyspace.
+//! The view store on a CQL database: ScyllaDB, or any other with lightweight transactions. Any number of processes share a keyspace.
 //!
-//! Promises: what a commit answered for is on a quorum of replicas, rows first, checkpoint after; whoever writes late or twice changes
-//! nothing, since every write carries what it follows from as its timestamp; generations, leases and counters change by lightweight
-//! transactions alone. README.md tells one row's whole way.
+//! An acknowledged commit is on a quorum of replicas, rows before the checkpoint. Late or repeated writes change nothing, because every
+//! write has the position of its cause as its timestamp. Generations, leases and counters change only by lightweight transactions.
+//! README.md describes the path of one row.
 
 mod checkpoint;
 mod coordination;
 mod generations;
-mod pace;
+mod poll_schedule;
 mod scan;
 mod session;
 mod tables;
@@ -23,7 +23,7 @@ use async_trait::async_trait;
 use schemas::tables::ViewDef;
 
 use self::generations::Generations;
-use self::session::{Cell, Cql, Failure, held, int_of, text_of};
+use self::session::{Cell, Cql, Failure, int_of, text_of, unpoisoned};
 pub use self::tables::{definition, own_definitions};
 use self::view::ScyllaView;
 use crate::store::{Coordination, Error, View, ViewStore};
@@ -31,22 +31,22 @@ use crate::store::{Coordination, Error, View, ViewStore};
 /// The version of everything in a keyspace.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Where and how to connect. Not printable: it may hold a password.
+/// Where and how to connect. Implements no `Debug`, because it may contain a password.
 #[derive(Clone)]
 pub struct Options {
-    /// `host:port` of some nodes; the others are learnt from them.
+    /// `host:port` of some nodes; the others are discovered.
     pub contact_points: Vec<String>,
-    /// The keyspace, made if there is none: a lower-case letter, then letters, digits and underscores, 48 characters at most.
+    /// The keyspace, created if there is none: a lower-case letter, then letters, digits and underscores, 48 characters at most.
     pub keyspace: String,
-    /// Copies of each row in every data centre, if the keyspace is made here.
+    /// The number of replicas in every data centre, if the keyspace is created.
     pub replication_factor: u32,
     /// User name and password.
     pub credentials: Option<(String, String)>,
-    /// The file of the certificates that sign the nodes', in PEM; `None` speaks to them in the clear.
+    /// The PEM file with the certificates that sign those of the nodes; `None` for connections without TLS.
     pub ca_file: Option<PathBuf>,
-    /// How long the tables of a replaced generation stay for those that still read them.
+    /// How long the tables of a replaced generation remain for its readers.
     pub drop_after: Duration,
-    /// Milliseconds added to what time the database says it is: 0, but in tests of clocks that differ.
+    /// Milliseconds added to the database's time. 0, except in tests of clocks that differ.
     pub clock_offset_ms: i64,
 }
 
@@ -64,7 +64,7 @@ impl Default for Options {
     }
 }
 
-/// How long the question whether the database answers at all waits.
+/// The timeout of the readiness check.
 const READY_MAX: Duration = Duration::from_secs(2);
 
 /// The generations of one view that this process holds.
@@ -80,19 +80,19 @@ pub struct ScyllaStore {
     drop_after: Duration,
     clock_offset_ms: i64,
     slots: RwLock<HashMap<&'static str, Slot>>,
-    /// Replaced here a short while ago: (view, generation). Their tables are dropped when that while is over.
+    /// Recently replaced generations: (view, generation). Their tables are dropped after [`Options::drop_after`].
     in_grace: Arc<RwLock<HashSet<(&'static str, u64)>>>,
-    /// Held while generations are opened, made or swapped.
+    /// Held while generations are opened, created or swapped.
     changing: tokio::sync::Mutex<()>,
     coordination: coordination::Rows,
 }
 
 impl ScyllaStore {
-    /// Connects, and makes the keyspace and the tables that no view owns where they are missing.
+    /// Connects, and creates the keyspace and the tables outside of views where they are missing.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if no contact point answers within some seconds, the credentials are refused, an option is wrong, or the
-    /// keyspace was made by a newer program.
+    /// [`Error::Unavailable`] if no contact point answers within some seconds, the credentials are refused, an option is invalid, or the
+    /// keyspace was created by a newer program.
     pub async fn open(options: Options) -> Result<Arc<Self>, Error> {
         check(&options)?;
         let cql = Arc::new(Cql::connect(&options).await?);
@@ -114,50 +114,51 @@ impl ScyllaStore {
     }
 
     fn cached_live(&self, def: &'static ViewDef) -> Option<Arc<ScyllaView>> {
-        held(self.slots.read()).get(def.name)?.live.clone().filter(|view| !view.is_ended())
+        unpoisoned(self.slots.read()).get(def.name)?.live.clone().filter(|view| !view.is_ended())
     }
 
-    /// The view's row and its live generation; the caller holds `changing`.
+    /// Returns the row of a view and its live generation; the caller holds `changing`.
     async fn open_live(&self, def: &'static ViewDef) -> Result<(Generations, Arc<ScyllaView>), Error> {
         let row = loop {
             if let Some(row) = generations::read(&self.cql, def.name).await? {
                 break row;
             }
-            // Tables first: whoever reads the row finds them.
+            // The tables are created before the row, so that readers of the row find them.
             generations::make_tables(&self.cql, def, 1).await?;
             generations::begin(&self.cql, def.name).await?;
         };
         if let Some(view) = self.cached_live(def).filter(|view| view.generation() == row.live) {
             return Ok((row, view));
         }
-        // A newer program may know a table that the generation does not have yet.
+        // A newer program may have a table that this generation does not have yet.
         generations::make_tables(&self.cql, def, row.live).await?;
         let view = ScyllaView::new(&self.cql, def, row.live);
-        let replaced = held(self.slots.write()).entry(def.name).or_default().live.replace(Arc::clone(&view));
+        let replaced = unpoisoned(self.slots.write()).entry(def.name).or_default().live.replace(Arc::clone(&view));
         if let Some(replaced) = replaced {
             replaced.retire();
         }
         Ok((row, view))
     }
 
-    /// Drops what no row names and no reader of this process may still hold.
+    /// Drops generations that no row names and that no reader of this process may still hold.
     async fn drop_leftovers(&self, def: &'static ViewDef, row: Generations) -> Result<(), Error> {
         for generation in generations::with_tables(&self.cql, def).await? {
-            let is_kept = row.holds(generation) || generation > row.last || held(self.in_grace.read()).contains(&(def.name, generation));
-            if !is_kept {
+            let is_needed =
+                row.holds(generation) || generation > row.last || unpoisoned(self.in_grace.read()).contains(&(def.name, generation));
+            if !is_needed {
                 generations::drop_tables(&self.cql, def, generation).await?;
             }
         }
         Ok(())
     }
 
-    /// Drops a replaced generation when its while is over. If the process ends before, the next rebuild does it.
+    /// Drops a replaced generation after [`Options::drop_after`]. If the process ends before, the next rebuild does it.
     fn drop_later(&self, def: &'static ViewDef, generation: u64, view: Option<Arc<ScyllaView>>) {
-        held(self.in_grace.write()).insert((def.name, generation));
+        unpoisoned(self.in_grace.write()).insert((def.name, generation));
         let (cql, in_grace, after) = (Arc::clone(&self.cql), Arc::clone(&self.in_grace), self.drop_after);
         tokio::spawn(async move {
             tokio::time::sleep(after).await;
-            held(in_grace.write()).remove(&(def.name, generation));
+            unpoisoned(in_grace.write()).remove(&(def.name, generation));
             if cql.is_closed() {
                 return;
             }
@@ -166,13 +167,13 @@ impl ScyllaStore {
             }
             if let Err(error) = generations::drop_tables(&cql, def, generation).await {
                 let error = schemas::reason::reason(&error);
-                tracing::warn!(view = def.name, generation, error, "could not drop an old generation; the next rebuild will");
+                tracing::warn!(view = def.name, generation, error, "cannot drop an old generation, the next rebuild will");
             }
         });
     }
 }
 
-/// Refuses options that no database would take, in words of ours.
+/// Refuses options that no database would accept, with a clear message.
 fn check(options: &Options) -> Result<(), Error> {
     let name = options.keyspace.as_bytes();
     let fits = name.len() <= 48
@@ -180,13 +181,13 @@ fn check(options: &Options) -> Result<(), Error> {
         && name.iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_');
     let refused = |what: String| Err(Error::Unavailable { what, source: None });
     if !fits {
-        return refused(format!("\"{}\" is no name for a keyspace: a lower-case letter, then letters, digits, _", options.keyspace));
+        return refused(format!("\"{}\" is not a valid keyspace: a lower-case letter, then letters, digits, _", options.keyspace));
     }
     if options.contact_points.is_empty() {
         return refused("no contact point of the CQL database is given".to_owned());
     }
     if options.replication_factor == 0 {
-        return refused("a replication factor of 0 keeps nothing".to_owned());
+        return refused("a replication factor of 0 stores nothing".to_owned());
     }
     Ok(())
 }
@@ -199,7 +200,7 @@ async fn make_keyspace(cql: &Cql, options: &Options) -> Result<(), Error> {
             "CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {{'class': 'NetworkTopologyStrategy', 'replication_factor': {}}}",
             options.replication_factor
         );
-        // ScyllaDB's tablets have lightweight transactions in its newest releases only, and other databases do not know the word.
+        // ScyllaDB's tablets support lightweight transactions only in its newest releases, and other databases do not know the option.
         match cql.define(&format!("{create} AND tablets = {{'enabled': false}}")).await {
             Ok(()) => {}
             Err(Failure::Other(error)) if cql.is_closed() => return Err(error),
@@ -208,7 +209,7 @@ async fn make_keyspace(cql: &Cql, options: &Options) -> Result<(), Error> {
     }
     let there = generations::table_names(cql).await?;
     let prefix = format!("{keyspace}.");
-    // `meta` comes first: nothing else is touched in a keyspace of a newer program.
+    // `meta` is created and checked first, so that nothing is changed in a keyspace of a newer program.
     for (name, columns, _) in &tables::OWN {
         if !there.contains(*name) {
             cql.define(&tables::create_own(&prefix, name, columns)).await?;
@@ -263,14 +264,14 @@ impl ViewStore for ScyllaStore {
                 break next;
             }
         };
-        let leftover = held(self.slots.write()).entry(def.name).or_default().rebuilt.take();
+        let leftover = unpoisoned(self.slots.write()).entry(def.name).or_default().rebuilt.take();
         if let Some(leftover) = leftover {
             leftover.set_dropped();
         }
         self.drop_leftovers(def, row).await?;
         generations::make_tables(&self.cql, def, row.rebuilt).await?;
         let view = ScyllaView::new(&self.cql, def, row.rebuilt);
-        held(self.slots.write()).entry(def.name).or_default().rebuilt = Some(Arc::clone(&view));
+        unpoisoned(self.slots.write()).entry(def.name).or_default().rebuilt = Some(Arc::clone(&view));
         Ok(view)
     }
 
@@ -291,7 +292,7 @@ impl ViewStore for ScyllaStore {
             }
         };
         let replaced = {
-            let mut slots = held(self.slots.write());
+            let mut slots = unpoisoned(self.slots.write());
             let slot = slots.entry(def.name).or_default();
             let rebuilt = slot.rebuilt.take().filter(|view| view.generation() == generation);
             std::mem::replace(&mut slot.live, rebuilt)
@@ -308,15 +309,15 @@ impl ViewStore for ScyllaStore {
     }
 
     async fn ready(&self) -> Result<(), Error> {
-        // Any row will do; this one is small and at hand.
-        let asked = generations::read(&self.cql, "any");
-        tokio::time::timeout(READY_MAX, asked).await.map_err(|_| self.late())?.map(|_| ())
+        // Any row will do; this one is small and local.
+        let query = generations::read(&self.cql, "any");
+        tokio::time::timeout(READY_MAX, query).await.map_err(|_| self.late())?.map(|_| ())
     }
 
     async fn now_ms(&self) -> Result<Option<i64>, Error> {
         let select = "SELECT toUnixTimestamp(now()) FROM system.local";
-        let asked = self.cql.rows(select, &[], 1);
-        let row = tokio::time::timeout(READY_MAX, asked).await.map_err(|_| self.late())??.into_iter().next();
+        let query = self.cql.rows(select, &[], 1);
+        let row = tokio::time::timeout(READY_MAX, query).await.map_err(|_| self.late())??.into_iter().next();
         let now_ms = row.and_then(|row| int_of(row.columns.into_iter().next().flatten()));
         let none =
             || Error::Unavailable { what: format!("the CQL database at {} does not say what time it is", self.cql.place()), source: None };
@@ -329,7 +330,7 @@ impl ViewStore for ScyllaStore {
         }
         let _changing = self.changing.lock().await;
         self.cql.close();
-        let slots: Vec<Slot> = held(self.slots.write()).drain().map(|(_, slot)| slot).collect();
+        let slots: Vec<Slot> = unpoisoned(self.slots.write()).drain().map(|(_, slot)| slot).collect();
         for view in slots.iter().flat_map(|slot| [&slot.live, &slot.rebuilt]).flatten() {
             view.retire();
         }

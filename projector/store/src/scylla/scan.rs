@@ -1,7 +1,7 @@
-//! A whole table in key order, out of a database that keeps its partitions in the order of their hashes.
+//! Reads a whole table in key order from a database that stores partitions in the order of their hashes.
 //!
-//! Rows are read by ranges of tokens, a few at once, sorted in memory and, beyond a bound, in runs on disk that are merged while they are
-//! read. The files have no name and go with the scan.
+//! Rows are read by ranges of tokens, a few at once, and sorted in memory. Above a limit they are sorted in runs on disk, which are merged
+//! while they are read. The files have no name and disappear with the scan.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,48 +16,57 @@ use futures_util::stream::{self, StreamExt};
 use schemas::tables::{Key, Table};
 
 use super::session::{Cell, unavailable};
-use super::view::ScyllaView;
 use crate::key::{decode, encode_prefix, encode_whole};
 use crate::store::{Error, Scan, Span};
 
-/// Ranges of tokens a table that does not fit one answer is read by.
+/// The number of token ranges by which a table is read that does not fit one answer.
 const RANGES: i64 = 64;
-/// How many of them at once.
+/// How many token ranges are read at once.
 const RANGES_AT_ONCE: usize = 4;
-/// Keys and values held in memory.
+/// The most bytes of keys and values that are held in memory.
 const SORTED_BYTES_MAX: usize = 64 << 20;
 
-/// One stretch of one table.
+/// A page of rows, unordered, and where the next page starts; `None` after the last page.
+pub(super) type ScanPage = (Vec<(Key, Bytes)>, Option<PagingState>);
+
+/// The source of the pages that a scan reads.
+#[async_trait]
+pub(super) trait PageSource: Send + Sync {
+    /// Returns a page of the whole table, or of the partitions between two tokens, unordered.
+    async fn scan_page(&self, table: &'static Table, tokens: Option<[Cell<'static>; 2]>, at: PagingState) -> Result<ScanPage, Error>;
+}
+
+/// One section of one table.
 pub(super) struct ScyllaScan {
-    view: Arc<ScyllaView>,
+    source: Arc<dyn PageSource>,
     table: &'static Table,
-    /// What is to be read, until it is.
+    /// The section to read, until it was read.
     span: Option<Span>,
     sorted: Sorted,
 }
 
 impl ScyllaScan {
-    pub(super) fn new(view: Arc<ScyllaView>, table: &'static Table, span: Span) -> Self {
-        Self { view, table, span: Some(span), sorted: Sorted::new(SORTED_BYTES_MAX) }
+    pub(super) fn new(source: Arc<dyn PageSource>, table: &'static Table, span: Span) -> Self {
+        Self { source, table, span: Some(span), sorted: Sorted::new(SORTED_BYTES_MAX) }
     }
 
     async fn read(&mut self, span: Span) -> Result<(), Error> {
         let encoded = |key: &Option<Key>| key.as_ref().map(|key| encode_prefix(self.table, key)).transpose();
         let (from, to) = (encoded(&span.from)?, encoded(&span.to)?);
         let inside = |key: &[u8]| from.as_deref().is_none_or(|from| key >= from) && to.as_deref().is_none_or(|to| key < to);
-        let (first, more) = self.view.scan_page(self.table, None, PagingState::start()).await?;
+        let (first, more) = self.source.scan_page(self.table, None, PagingState::start()).await?;
         if more.is_none() {
             return self.take(first, &inside).await;
         }
         drop(first);
-        // Each begins where the one before it ends; no row has the smallest number as its token.
+        // Each range starts where the previous one ends; no row has the lowest number as its token.
         let bound = |n: i64| if n == RANGES { i64::MAX } else { i64::MIN.wrapping_add(n.wrapping_mul(i64::MAX / RANGES * 2)) };
         let bounds = (0..RANGES).map(|n| (bound(n), bound(n + 1)));
-        let view = Arc::clone(&self.view);
+        let source = Arc::clone(&self.source);
         let table = self.table;
         let (pages, mut arrived) = tokio::sync::mpsc::channel(RANGES_AT_ONCE);
         let reading = async move {
-            let mut ranges = stream::iter(bounds.map(|bounds| read_range(Arc::clone(&view), table, bounds, pages.clone())))
+            let mut ranges = stream::iter(bounds.map(|bounds| read_range(Arc::clone(&source), table, bounds, pages.clone())))
                 .buffer_unordered(RANGES_AT_ONCE);
             while let Some(read) = ranges.next().await {
                 read?;
@@ -87,7 +96,7 @@ impl ScyllaScan {
         Ok(())
     }
 
-    /// Does what may wait for the disk on a thread that may.
+    /// Runs work that may block on the disk on a thread for blocking work.
     async fn on_disk<T: Send + 'static>(&mut self, act: impl FnOnce(&mut Sorted) -> io::Result<T> + Send + 'static) -> Result<T, Error> {
         let mut sorted = std::mem::replace(&mut self.sorted, Sorted::new(SORTED_BYTES_MAX));
         let done = tokio::task::spawn_blocking(move || {
@@ -104,14 +113,14 @@ impl ScyllaScan {
 type Page = Vec<(Key, Bytes)>;
 
 async fn read_range(
-    view: Arc<ScyllaView>,
+    source: Arc<dyn PageSource>,
     table: &'static Table,
     (begin, end): (i64, i64),
     pages: tokio::sync::mpsc::Sender<Page>,
 ) -> Result<(), Error> {
     let mut at = PagingState::start();
     loop {
-        let (rows, more) = view.scan_page(table, Some([Cell::Int(begin), Cell::Int(end)]), at).await?;
+        let (rows, more) = source.scan_page(table, Some([Cell::Int(begin), Cell::Int(end)]), at).await?;
         if pages.send(rows).await.is_err() {
             return Ok(());
         }
@@ -127,7 +136,7 @@ impl Scan for ScyllaScan {
     async fn next(&mut self, rows_max: usize) -> Result<Vec<(Key, Bytes)>, Error> {
         if let Some(span) = self.span.take() {
             if let Err(error) = self.read(span).await {
-                // Who asks again gets nothing, not a part.
+                // After an error, further calls return nothing rather than a part.
                 self.sorted = Sorted::new(SORTED_BYTES_MAX);
                 return Err(error);
             }
@@ -142,18 +151,18 @@ impl Scan for ScyllaScan {
     }
 }
 
-/// Rows sorted by their encoded keys: pushed, then finished, then taken.
+/// Rows sorted by their encoded keys: first pushed, then finished, then taken.
 struct Sorted {
     bytes_max: usize,
     bytes: usize,
-    /// While pushing: in no order. After that: backwards, so that the first is taken from the end.
+    /// While pushing: unordered. Afterwards: in reverse order, so that the first is taken from the end.
     rows: Vec<(Vec<u8>, Bytes)>,
     runs: Vec<BufReader<File>>,
-    /// The first row of each run, and of memory (numbered behind the runs).
+    /// The first row of each run, and of memory (numbered after the runs).
     heads: BinaryHeap<Reverse<Head>>,
 }
 
-/// Key, place it came from, value; compared by the first two, as no key is there twice.
+/// Key, source, value; compared by the first two, because keys are unique.
 type Head = (Vec<u8>, usize, Bytes);
 
 impl Sorted {
@@ -170,7 +179,7 @@ impl Sorted {
         self.bytes > self.bytes_max
     }
 
-    /// Writes what is in memory as a sorted run.
+    /// Writes the rows in memory as a sorted run.
     fn spill(&mut self) -> io::Result<()> {
         self.rows.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let mut out = BufWriter::new(tempfile::tempfile()?);
@@ -188,7 +197,7 @@ impl Sorted {
         Ok(())
     }
 
-    /// All rows are there.
+    /// Ends pushing and starts taking.
     fn finish(&mut self) -> io::Result<()> {
         self.rows.sort_unstable_by(|(a, _), (b, _)| b.cmp(a));
         if !self.runs.is_empty() {
@@ -200,8 +209,8 @@ impl Sorted {
     }
 
     fn take_from_memory(&mut self, rows_max: usize) -> Vec<(Vec<u8>, Bytes)> {
-        let kept = self.rows.len().saturating_sub(rows_max);
-        self.rows.drain(kept..).rev().collect()
+        let remaining = self.rows.len().saturating_sub(rows_max);
+        self.rows.drain(remaining..).rev().collect()
     }
 
     fn take(&mut self, rows_max: usize) -> io::Result<Vec<(Vec<u8>, Bytes)>> {
@@ -214,7 +223,7 @@ impl Sorted {
         Ok(out)
     }
 
-    /// Takes the next row of a run, or of memory, among the heads.
+    /// Adds the next row of a run, or of memory, to the heads.
     fn refill(&mut self, from: usize) -> io::Result<()> {
         let next = match self.runs.get_mut(from) {
             Some(run) => read_row(run)?,
@@ -246,7 +255,7 @@ mod tests {
     use super::*;
     use crate::contract::Lcg;
 
-    /// Proves that rows come out in key order with their own values, whether they fitted memory or went to runs on disk.
+    /// Proves that rows come out in key order with their own values, whether they fit in memory or were written to runs on disk.
     #[test]
     fn sorts_in_memory_and_on_disk() {
         for bytes_max in [usize::MAX, 2_000, 10] {

@@ -1,4 +1,4 @@
-//! The connection: statements prepared once, what goes wrong told in the store's words, cells in and out.
+//! The connection: prepared statements, conversion of errors, values in and out.
 
 use std::collections::HashMap;
 use std::error::Error as StdError;
@@ -23,29 +23,29 @@ use ::scylla::value::{CqlValue, Row};
 use super::{Options, tls};
 use crate::store::Error;
 
-/// How long one request may take, with its retries.
+/// The timeout of one request, including its retries.
 const REQUEST_MAX: Duration = Duration::from_secs(8);
-/// How long making or dropping a table may take.
+/// The timeout of creating or dropping a table.
 const SCHEMA_MAX: Duration = Duration::from_secs(30);
-/// How often a statement that the server refuses is offered again, and after which pause.
+/// How often a statement that the server refuses is prepared, and the pause between attempts.
 const PREPARE_TRIES: u32 = 10;
 const PREPARE_PAUSE: Duration = Duration::from_millis(100);
-/// How long a connection may take to stand.
+/// The timeout of establishing a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
-/// How long opening may take over all contact points.
+/// The timeout of opening over all contact points.
 const OPEN_MAX: Duration = Duration::from_secs(10);
-/// A connection that answers nothing for this long, asked this often, is given up.
+/// The interval and timeout of keep-alive requests; a connection that does not answer one is closed.
 const KEEPALIVE: Duration = Duration::from_secs(4);
-/// Rows in one answer.
+/// The number of rows in one answer.
 pub(super) const PAGE_ROWS: i32 = 500;
 
-/// One value to bind.
+/// One bound value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Cell<'a> {
     Text(&'a str),
     Int(i64),
     Blob(&'a [u8]),
-    /// For `LIMIT` and `TTL`.
+    /// The argument of `LIMIT` or `TTL`.
     Small(i32),
 }
 
@@ -67,9 +67,9 @@ impl SerializeValue for Cell<'_> {
 /// Why a request failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The server says that the statement makes no sense; as a rule its table has been dropped.
+    /// The server considers the statement invalid; usually its table was dropped.
     Invalid(Error),
-    /// A conditional write may have been made, or not.
+    /// A conditional write may or may not have taken effect.
     Unknown(Error),
     /// Anything else.
     Other(Error),
@@ -87,14 +87,14 @@ impl From<Failure> for Error {
 pub(super) struct Cql {
     session: Session,
     keyspace: String,
-    /// Where it is connected to, for errors.
+    /// The address of the database, for errors.
     place: String,
     prepared: RwLock<HashMap<String, PreparedStatement>>,
     closed: AtomicBool,
 }
 
 impl Cql {
-    /// Connects; neither makes the keyspace nor needs it.
+    /// Connects. The keyspace need not exist.
     pub(super) async fn connect(options: &Options) -> Result<Self, Error> {
         let place = options.contact_points.join(",");
         let profile = ExecutionProfile::builder().request_timeout(Some(REQUEST_MAX)).consistency(Consistency::LocalQuorum).build();
@@ -118,8 +118,8 @@ impl Cql {
             Ok(Err(error)) => {
                 let why = match (&options.credentials, &options.ca_file) {
                     (Some(_), _) if says(&error, &REFUSALS) => ": it refuses the user name or the password ([scylla] username, password)",
-                    (None, _) if says(&error, &REFUSALS) => ": it wants a user name and a password ([scylla] username, password)",
-                    (_, Some(_)) if says(&error, &UNTRUSTED) => ": its certificate is not by the authority given ([scylla] ca_file)",
+                    (None, _) if says(&error, &REFUSALS) => ": it requires a user name and a password ([scylla] username, password)",
+                    (_, Some(_)) if says(&error, &UNTRUSTED) => ": its certificate is not signed by the given authority ([scylla] ca_file)",
                     _ => "",
                 };
                 return Err(unavailable(format!("cannot connect to the CQL database at {place}{why}"), error));
@@ -129,17 +129,17 @@ impl Cql {
         Ok(Self { session, keyspace: options.keyspace.clone(), place, prepared: RwLock::default(), closed: AtomicBool::new(false) })
     }
 
-    /// The keyspace everything lies in.
+    /// Returns the keyspace of the store.
     pub(super) fn keyspace(&self) -> &str {
         &self.keyspace
     }
 
-    /// Where it is connected to.
+    /// Returns the address of the database.
     pub(super) fn place(&self) -> &str {
         &self.place
     }
 
-    /// No more requests.
+    /// Refuses further requests.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Release);
     }
@@ -152,13 +152,13 @@ impl Cql {
         if self.is_closed() { Err(Failure::Other(closed())) } else { Ok(&self.session) }
     }
 
-    /// The prepared form of a statement. Those with conditions are not repeated by the driver: a repeat might read its own write.
+    /// Returns the prepared form of a statement. The driver does not retry conditional statements: a retry might read its own write.
     pub(super) async fn prepared(&self, cql: &str) -> Result<PreparedStatement, Failure> {
-        if let Some(prepared) = held(self.prepared.read()).get(cql) {
+        if let Some(prepared) = unpoisoned(self.prepared.read()).get(cql) {
             return Ok(prepared.clone());
         }
         let mut tries = 0;
-        // A table that another process has just made is listed before statements on it are taken.
+        // A table that another process has just created is listed before the server accepts statements on it.
         let mut prepared = loop {
             match self.open()?.prepare(cql).await.map_err(|error| self.unprepared(error)) {
                 Err(Failure::Invalid(_)) if tries < PREPARE_TRIES => tries += 1,
@@ -168,17 +168,17 @@ impl Cql {
         };
         prepared.set_is_idempotent(!cql.contains(" IF "));
         prepared.set_page_size(PAGE_ROWS);
-        held(self.prepared.write()).insert(cql.to_owned(), prepared.clone());
+        unpoisoned(self.prepared.write()).insert(cql.to_owned(), prepared.clone());
         Ok(prepared)
     }
 
-    /// Forgets the statements on a table that was dropped.
+    /// Drops the prepared statements on a dropped table.
     pub(super) fn forget(&self, table: &str) {
         let name = format!("{}.{table} ", self.keyspace);
-        held(self.prepared.write()).retain(|cql, _| !cql.contains(&name));
+        unpoisoned(self.prepared.write()).retain(|cql, _| !cql.contains(&name));
     }
 
-    /// Runs a statement that answers at most one row, or none.
+    /// Runs a statement that returns at most one row, or none.
     pub(super) async fn execute(&self, cql: &str, values: &[Cell<'_>]) -> Result<QueryResult, Failure> {
         let prepared = self.prepared(cql).await?;
         self.open()?.execute_unpaged(&prepared, values).await.map_err(|error| self.failed(error))
@@ -199,7 +199,7 @@ impl Cql {
         Ok(rows)
     }
 
-    /// One page of rows, and where the next begins.
+    /// Returns one page of rows, and where the next one starts.
     pub(super) async fn page(&self, cql: &str, values: &[Cell<'_>], at: PagingState) -> Result<(Vec<Row>, Option<PagingState>), Failure> {
         let prepared = self.prepared(cql).await?;
         let (result, next) = self.open()?.execute_single_page(&prepared, values, at).await.map_err(|error| self.failed(error))?;
@@ -213,14 +213,14 @@ impl Cql {
         ))
     }
 
-    /// What a statement that answers rows answered.
+    /// Returns the rows of a statement's answer.
     pub(super) fn result(&self, result: QueryResult) -> Result<QueryRowsResult, Failure> {
-        result.into_rows_result().map_err(|error| Failure::Other(unavailable(format!("{} answered no rows", self.place), error)))
+        result.into_rows_result().map_err(|error| Failure::Other(unavailable(format!("{} returned no rows", self.place), error)))
     }
 
     fn read_rows(&self, result: &QueryRowsResult) -> Result<Vec<Row>, Failure> {
         let unreadable = |error: Box<dyn StdError + Send + Sync>| {
-            Failure::Other(Error::Unavailable { what: format!("{} answered rows of another shape", self.place), source: Some(error) })
+            Failure::Other(Error::Unavailable { what: format!("{} returned rows of another type", self.place), source: Some(error) })
         };
         let rows = result.rows::<Row>().map_err(|error| unreadable(Box::new(error)))?;
         rows.map(|row| row.map_err(|error| unreadable(Box::new(error)))).collect()
@@ -231,14 +231,14 @@ impl Cql {
         self.open()?.batch(batch, values).await.map(|_| ()).map_err(|error| self.failed(error))
     }
 
-    /// Runs a conditional write; answers whether its condition held.
+    /// Runs a conditional write, and returns whether its condition held.
     pub(super) async fn applied(&self, cql: &str, values: &[Cell<'_>]) -> Result<bool, Failure> {
         let result = self.result(self.execute(cql, values).await?)?;
         let row = self.read_rows(&result)?.into_iter().next();
         Ok(matches!(row.and_then(|row| row.columns.into_iter().next()), Some(Some(CqlValue::Boolean(true)))))
     }
 
-    /// Makes, changes or drops a table or the keyspace.
+    /// Creates, changes or drops a table or the keyspace.
     pub(super) async fn define(&self, cql: &str) -> Result<(), Failure> {
         let mut statement = Statement::new(cql);
         statement.set_request_timeout(Some(SCHEMA_MAX));
@@ -260,16 +260,16 @@ impl Cql {
     }
 
     fn failure(&self, kind: Option<&DbError>, error: impl StdError + Send + Sync + 'static) -> Failure {
-        let told = unavailable(format!("a request to the CQL database at {} failed", self.place), error);
+        let error = unavailable(format!("a request to the CQL database at {} failed", self.place), error);
         match kind {
-            Some(DbError::Invalid) => Failure::Invalid(told),
-            Some(DbError::WriteTimeout { write_type: WriteType::Cas, .. }) => Failure::Unknown(told),
-            _ => Failure::Other(told),
+            Some(DbError::Invalid) => Failure::Invalid(error),
+            Some(DbError::WriteTimeout { write_type: WriteType::Cas, .. }) => Failure::Unknown(error),
+            _ => Failure::Other(error),
         }
     }
 }
 
-/// What the server said to a statement it would not prepare.
+/// Returns the server's answer to a statement that it refused to prepare.
 fn refused(error: &PrepareError) -> Option<DbError> {
     match error {
         PrepareError::AllAttemptsFailed { first_attempt: RequestAttemptError::DbError(kind, _) } => Some(kind.clone()),
@@ -277,17 +277,17 @@ fn refused(error: &PrepareError) -> Option<DbError> {
     }
 }
 
-/// Words of errors by which a server refuses who we are.
+/// Texts in errors by which a server refuses our credentials.
 const REFUSALS: [&str; 3] = ["Authentication", "authentication", "credentials"];
-/// Words of errors by which we refuse who it is.
+/// Texts in errors by which we refuse the server's certificate.
 const UNTRUSTED: [&str; 2] = ["certificate verify failed", "certificate"];
 
-/// Whether an error or a cause of it holds one of some words: the driver keeps causes in words only.
+/// Whether an error or one of its causes contains one of some texts: the driver reports causes as texts only.
 fn says(error: &dyn StdError, words: &[&str]) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
-        let told = error.to_string();
-        if words.iter().any(|word| told.contains(word)) {
+        let text = error.to_string();
+        if words.iter().any(|word| text.contains(word)) {
             return true;
         }
         next = error.source();
@@ -295,22 +295,22 @@ fn says(error: &dyn StdError, words: &[&str]) -> bool {
     false
 }
 
-/// An error of ours around one of the driver's.
+/// Wraps an error of the driver.
 pub(super) fn unavailable(what: String, source: impl StdError + Send + Sync + 'static) -> Error {
     Error::Unavailable { what, source: Some(Box::new(source)) }
 }
 
-/// What a call after closing gets.
+/// Returns the error of calls after closing.
 pub(super) fn closed() -> Error {
     Error::Unavailable { what: "the view store is closed".to_owned(), source: None }
 }
 
-/// A lock that a panic left is as good as any: what is under these is whole between statements.
-pub(super) fn held<G>(lock: LockResult<G>) -> G {
+/// Returns the value under a lock, also after a panic of another holder: no code here panics between two related changes.
+pub(super) fn unpoisoned<G>(lock: LockResult<G>) -> G {
     lock.unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A text column of a row; `None` where it is null or something else.
+/// Returns a text column of a row; `None` if it is null or of another type.
 pub(super) fn text_of(value: Option<CqlValue>) -> Option<String> {
     match value {
         Some(CqlValue::Text(text) | CqlValue::Ascii(text)) => Some(text),
@@ -318,7 +318,7 @@ pub(super) fn text_of(value: Option<CqlValue>) -> Option<String> {
     }
 }
 
-/// An integer column of a row.
+/// Returns an integer column of a row.
 pub(super) fn int_of(value: Option<CqlValue>) -> Option<i64> {
     match value {
         Some(CqlValue::BigInt(int)) => Some(int),

@@ -1,7 +1,7 @@
-//! Tables as CQL: definitions, statements, and ranges as queries.
+//! Tables in CQL: definitions, statements, and ranges as queries.
 //!
-//! A table of generation N is `<table>_gN`, with the key's columns under their names and one column `value`. The definitions of
-//! generation 1 are checked in under `schemas/cql/`, for people; a test holds them against what is made here.
+//! A table of generation N is `<table>_gN`, with the key columns under their names and one column `value`. The definitions of generation 1
+//! are checked in under `schemas/cql/`, for people; a test compares them with what is generated here.
 
 use std::cmp::Ordering;
 
@@ -11,56 +11,56 @@ use super::session::Cell;
 use crate::key::{bad_key, encode_prefix, encode_whole};
 use crate::store::{Error, Range};
 
-/// What is beside the views: its name, its definition, and what it is for.
+/// The tables outside of views: name, definition and purpose.
 pub(super) const OWN: [(&str, &str, &str); 6] = [
     (
         "meta",
         "name text,\n    value text,\n    PRIMARY KEY (name)",
-        "What this keyspace is: `schema_version`, the version of everything in it.",
+        "The version of this keyspace: `schema_version` covers everything in it.",
     ),
     (
         "generations",
         "view_name text,\n    live bigint,\n    rebuilt bigint,\n    last bigint,\n    PRIMARY KEY (view_name)",
-        "Which generation of a view is live, which one is being rebuilt (0: none), and the last number given. Changed by IF alone.",
+        "The live generation of each view, the one that is being rebuilt (0: none), and the highest number assigned. Changed by IF alone.",
     ),
     (
         "checkpoints",
         "view_name text,\n    generation bigint,\n    name text,\n    value text,\n    PRIMARY KEY ((view_name, generation), name)",
-        "How far each generation has come: `changes` (JSON) and the next offset of each `topic/partition`. Written after the rows.",
+        "The checkpoint of each generation: `changes` (JSON) and the next offset of each `topic/partition`. Written after the rows.",
     ),
     (
         "leases",
         "name text,\n    holder text,\n    PRIMARY KEY (name)",
-        "Who may do what, while the row lives: written with a time to live, changed by IF alone.",
+        "The holder of each lease, while the row exists: written with a time to live, changed by IF alone.",
     ),
     (
         "counters",
         "name text,\n    used bigint,\n    expires_ms bigint,\n    PRIMARY KEY (name)",
-        "How much of a limit is taken, until when it counts (milliseconds since 1970). Changed by IF alone; rows expire.",
+        "How much of each limit is used, and when that expires (milliseconds since 1970). Changed by IF alone; rows expire.",
     ),
     (
         "kept",
         "name text,\n    value text,\n    PRIMARY KEY (name)",
-        "Small values that no log holds and that no rebuild brings back: what accounts' addresses are sealed with. Changed by IF alone.",
+        "Small values that are in no log and that no rebuild restores: the keys that encrypt accounts' addresses. Changed by IF alone.",
     ),
 ];
 
-/// The definition of a table beside the views. `keyspace` ends with a point, or is empty.
+/// Returns the definition of a table outside of views. `keyspace` ends with a dot, or is empty.
 pub(super) fn create_own(keyspace: &str, name: &str, columns: &str) -> String {
     format!("CREATE TABLE IF NOT EXISTS {keyspace}{name} (\n    {columns}\n)")
 }
 
-/// A table's name in one generation.
+/// Returns the name of a table in one generation.
 pub(super) fn name(table: &Table, generation: u64) -> String {
     format!("{}_g{generation}", table.name)
 }
 
-/// The generation that a table's name speaks of.
+/// Returns the generation in a table's name.
 pub(super) fn generation_of(table: &Table, name: &str) -> Option<u64> {
     name.strip_prefix(table.name)?.strip_prefix("_g")?.parse().ok()
 }
 
-/// A table's definition. `keyspace` ends with a point, or is empty.
+/// Returns the definition of a table. `keyspace` ends with a dot, or is empty.
 pub(super) fn create(keyspace: &str, table: &Table, generation: u64) -> String {
     let mut out = format!("CREATE TABLE IF NOT EXISTS {keyspace}{} (\n", name(table, generation));
     for column in table.key {
@@ -83,39 +83,39 @@ pub(super) fn create(keyspace: &str, table: &Table, generation: u64) -> String {
     out
 }
 
-/// A definition as it is checked in: of generation 1, in no keyspace, with a line for people.
+/// Returns a definition as it is checked in: of generation 1, without a keyspace, with a comment for people.
 #[must_use]
 pub fn definition(view: &ViewDef, table: &Table) -> String {
     let what = match table.kind {
-        TableKind::Current => "rows as they stand",
-        TableKind::History => "rows as they stood before",
-        TableKind::Derived => "derived from the others, or of the engine alone",
+        TableKind::Current => "current rows",
+        TableKind::History => "earlier versions of rows",
+        TableKind::Derived => "derived from other tables, or internal to the engine",
     };
     let value = match table.value {
-        ValueKind::Text => "`value` is text, JSON as a rule",
+        ValueKind::Text => "`value` is text, usually JSON",
         ValueKind::Bytes => "`value` is packed bytes",
     };
-    format!("-- View {}: {what}; {value}. Made by the program, here for people.\n{};\n", view.name, create("", table, 1))
+    format!("-- View {}: {what}; {value}. Generated by the program, for people.\n{};\n", view.name, create("", table, 1))
 }
 
-/// The definitions of all tables beside the views, as they are checked in, by name.
+/// Returns the definitions of all tables outside of views, as they are checked in, by name.
 #[must_use]
 pub fn own_definitions() -> Vec<(&'static str, String)> {
-    let text = |name, columns, what| format!("-- {what} Made by the program, here for people.\n{};\n", create_own("", name, columns));
+    let text = |name, columns, what| format!("-- {what} Generated by the program, for people.\n{};\n", create_own("", name, columns));
     OWN.iter().map(|(name, columns, what)| (*name, text(name, columns, what))).collect()
 }
 
 /// The statements on one table of one generation.
 pub(super) struct Statements {
     table: &'static Table,
-    /// Keyspace and name.
+    /// Keyspace and name of the table.
     full_name: String,
     pub(super) insert: String,
     pub(super) delete: String,
     pub(super) get: String,
-    /// The whole table.
+    /// Reads the whole table.
     pub(super) all: String,
-    /// The partitions whose token is above one bound and not above another.
+    /// Reads the partitions whose token is above one bound and not above another.
     pub(super) tokens: String,
 }
 
@@ -137,7 +137,7 @@ impl Statements {
         }
     }
 
-    /// The query of one step of a range, ending in `LIMIT ?`.
+    /// Returns the query of one step of a range, which ends with `LIMIT ?`.
     pub(super) fn step(&self, step: &Step, reverse: bool) -> String {
         let columns = self.table.key;
         let mut out = format!("SELECT {}, value FROM {} WHERE {}", names(columns), self.full_name, equal(&columns[..step.equal.len()]));
@@ -166,7 +166,7 @@ fn orders(columns: &[Column], reverse: bool) -> String {
     columns.iter().map(|column| format!("{} {}", column.name, order(column))).collect::<Vec<_>>().join(", ")
 }
 
-/// One query of a range: rows that share the leading columns and lie beyond a value in the next one.
+/// One query of a range: rows that share the leading columns and are beyond a value in the next column.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) equal: Key,
@@ -174,15 +174,15 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// What its query binds, without the limit.
+    /// Returns the bound values of the query, without the limit.
     pub(super) fn cells(&self) -> Vec<Cell<'_>> {
         self.equal.iter().chain(self.beyond.as_ref().map(|(_, datum)| datum)).map(cell).collect()
     }
 }
 
-/// A range as queries, in the order of reading. The columns after the prefix may run in different directions, which no one
-/// comparison of CQL follows; so first come the rows that share all but the last column of where it starts, then all but the last
-/// two, and so on.
+/// Returns a range as queries, in the order of reading. The columns after the prefix may have different orders, which no single comparison
+/// of CQL can express. The first query therefore reads the rows that share all but the last column of the start key, the next one those
+/// that share all but the last two, and so on.
 pub(super) fn steps(table: &Table, range: &Range) -> Result<Vec<Step>, Error> {
     encode_prefix(table, &range.prefix)?;
     if range.prefix.len() < table.partition_columns {
@@ -231,12 +231,12 @@ pub(super) fn steps(table: &Table, range: &Range) -> Result<Vec<Step>, Error> {
     Ok(steps.collect())
 }
 
-/// Whether no row can have this key: CQL takes no empty text for the whole of a partition key.
+/// Whether no row can have this key: CQL accepts no empty text as a whole partition key.
 pub(super) fn unkeyed(table: &Table, key: &[Datum]) -> bool {
     table.partition_columns == 1 && matches!(key.first(), Some(Datum::Text(text)) if text.is_empty())
 }
 
-/// A key's value to bind.
+/// Returns the bound value of a key column.
 pub(super) fn cell(datum: &Datum) -> Cell<'_> {
     match datum {
         Datum::Text(text) => Cell::Text(text),
@@ -251,7 +251,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that the checked-in definitions are what the program makes; where they are not, they are written anew and the test fails.
+    /// Proves that the checked-in definitions match what the program generates. Where they do not, they are rewritten and the test fails.
     #[test]
     fn definitions_are_checked_in() {
         let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/cql");
@@ -263,7 +263,7 @@ mod tests {
             let path = dir.join(format!("{name}.cql"));
             if fs::read_to_string(&path).ok().as_ref() != Some(text) {
                 fs::write(&path, text).unwrap();
-                stale.push(format!("{name}.cql is written anew"));
+                stale.push(format!("{name}.cql was rewritten"));
             }
         }
         for entry in fs::read_dir(&dir).unwrap() {
@@ -275,7 +275,7 @@ mod tests {
         assert!(stale.is_empty(), "{stale:?}");
     }
 
-    /// Proves that every table's name fits the 48 characters that all databases take, up to generation 9,999, and is unique.
+    /// Proves that the name of every table is unique and fits the 48 characters that all databases accept, up to generation 9,999.
     #[test]
     fn names_fit() {
         let mut names: Vec<&str> = OWN.iter().map(|(name, ..)| *name).collect();

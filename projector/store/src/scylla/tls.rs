@@ -1,4 +1,4 @@
-//! TLS to the nodes, by OpenSSL, which librdkafka brings along (ops/docs/decisions/2026-11-21-cql-tls.md).
+//! TLS to the nodes with OpenSSL, which librdkafka already uses (ops/docs/decisions/2026-11-21-cql-tls.md).
 
 use std::error::Error as StdError;
 use std::fs;
@@ -11,8 +11,8 @@ use openssl::x509::store::X509StoreBuilder;
 
 use crate::store::Error;
 
-/// A context that takes nodes whose certificate one of those in a PEM file has signed. The system's authorities are left out: the driver
-/// checks no names, so anybody whom one of those has signed would be taken.
+/// Creates a context that accepts nodes whose certificate is signed by one in a PEM file. The system's authorities are not used: the driver
+/// does not check host names, so that any holder of a certificate from one of those would be accepted.
 pub(super) fn context(ca_file: &Path) -> Result<TlsContext, Error> {
     read(ca_file).map_err(|source| {
         let what = format!("the certificates in {} cannot be used ([scylla] ca_file)", ca_file.display());
@@ -23,7 +23,7 @@ pub(super) fn context(ca_file: &Path) -> Result<TlsContext, Error> {
 fn read(ca_file: &Path) -> Result<TlsContext, Box<dyn StdError + Send + Sync>> {
     let certificates = X509::stack_from_pem(&fs::read(ca_file)?)?;
     if certificates.is_empty() {
-        return Err("there is no certificate in it: it takes PEM, with lines BEGIN CERTIFICATE".into());
+        return Err("the file contains no certificate: PEM is expected, with lines BEGIN CERTIFICATE".into());
     }
     let mut store = X509StoreBuilder::new()?;
     for certificate in certificates {

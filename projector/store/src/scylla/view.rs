@@ -1,7 +1,7 @@
 //! One generation of one view on CQL.
 //!
-//! Writes carry what they follow from as their timestamp, so that a later one wins whenever it arrives; the checkpoint is written after
-//! the rows. What other processes commit is seen by asking: one task a view asks while anybody waits.
+//! Every write has the position of its cause as its timestamp, so that a later one wins whenever it arrives; the checkpoint is written
+//! after the rows. Commits of other processes are noticed by polling: one task per view polls while there are waiters.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,32 +19,32 @@ use tokio::sync::{Notify, watch};
 
 use super::checkpoint::{self, is_past, raise, stamp};
 use super::generations;
-use super::pace::{Look, Pace};
-use super::scan::ScyllaScan;
-use super::session::{Cell, Cql, Failure, closed, held, int_of, text_of};
+use super::poll_schedule::{Poll, PollSchedule};
+use super::scan::{PageSource, ScanPage, ScyllaScan};
+use super::session::{Cell, Cql, Failure, closed, int_of, text_of, unpoisoned};
 use super::tables::{self, Statements, Step, cell, unkeyed};
 use crate::key::encode_whole;
 use crate::store::{Checkpoint, Error, Range, Scan, Span, View};
 
-/// Requests of one call under way at once.
+/// The most concurrent requests of one call.
 const REQUESTS_AT_ONCE: usize = 128;
-/// Rows in a batch. Servers refuse batches of more than 50 KB as a rule, and warn far below that.
+/// The most rows in a batch. Servers usually refuse batches of more than 50 KB, and warn far below that.
 const BATCH_ROWS_MAX: usize = 50;
-/// Bytes of values in a batch.
+/// The most bytes of values in a batch.
 const BATCH_BYTES_MAX: usize = 40_000;
-/// What waiters watch.
+/// The state that waiters watch.
 #[derive(Clone, Default)]
 struct Progress {
     checkpoint: Arc<Checkpoint>,
-    /// No commit can follow: replaced, dropped or closed.
+    /// Whether no commit can follow: the generation was replaced, dropped or closed.
     ended: bool,
 }
 
-/// Who waits, and whether a task asks for them.
+/// The number of waiters, and whether a task polls for them.
 #[derive(Default)]
 struct Waiting {
     count: usize,
-    is_asking: bool,
+    is_polling: bool,
 }
 
 /// One generation of a view.
@@ -56,13 +56,13 @@ pub(super) struct ScyllaView {
     statements: HashMap<&'static str, Statements>,
     progress: watch::Sender<Progress>,
     waiting: Mutex<Waiting>,
-    /// Somebody has begun to wait, or something comes.
-    hurry: Arc<Notify>,
-    /// The tables are no more.
+    /// Notified when a wait starts or a commit is announced.
+    announced: Arc<Notify>,
+    /// Whether the tables were dropped.
     dropped: AtomicBool,
-    /// One commit at a time.
+    /// Permits one commit at a time.
     committing: tokio::sync::Mutex<()>,
-    /// When this process last committed, and was not told that another had.
+    /// When this process last committed without another process having advanced the view.
     committed: Mutex<Option<Instant>>,
 }
 
@@ -77,19 +77,19 @@ impl ScyllaView {
             statements,
             progress: watch::Sender::default(),
             waiting: Mutex::default(),
-            hurry: Arc::default(),
+            announced: Arc::default(),
             dropped: AtomicBool::new(false),
             committing: tokio::sync::Mutex::default(),
             committed: Mutex::default(),
         })
     }
 
-    /// No more commits; reads go on while the tables are there.
+    /// Refuses further commits. Reads continue as long as the tables exist.
     pub(super) fn retire(&self) {
         self.progress.send_if_modified(|progress| !std::mem::replace(&mut progress.ended, true));
     }
 
-    /// The tables are no more.
+    /// Marks the tables as dropped.
     pub(super) fn set_dropped(&self) {
         self.dropped.store(true, Ordering::Release);
         self.retire();
@@ -103,8 +103,8 @@ impl ScyllaView {
         Error::Gone { view: self.def.name.to_owned(), generation: self.generation }
     }
 
-    /// Refuses what cannot be answered any more.
-    fn there(&self) -> Result<(), Error> {
+    /// Fails if the store is closed or the tables were dropped.
+    fn ensure_available(&self) -> Result<(), Error> {
         if self.cql.is_closed() {
             return Err(closed());
         }
@@ -117,8 +117,8 @@ impl ScyllaView {
             .ok_or_else(|| Error::Unavailable { what: format!("view {} has no table {}", self.def.name, table.name), source: None })
     }
 
-    /// A request's answer; where the server finds no sense in it, perhaps because another process dropped the tables.
-    async fn told<T>(&self, answer: Result<T, Failure>) -> Result<T, Error> {
+    /// Converts the result of a request. If the server considers the statement invalid, another process may have dropped the tables.
+    async fn convert_result<T>(&self, answer: Result<T, Failure>) -> Result<T, Error> {
         match answer {
             Ok(answer) => Ok(answer),
             Err(Failure::Invalid(error)) => {
@@ -133,8 +133,8 @@ impl ScyllaView {
         }
     }
 
-    /// Reads the stored checkpoint and whether this generation still takes commits; tells those that wait. Answers the furthest
-    /// checkpoint known.
+    /// Reads the stored checkpoint and whether this generation still accepts commits, and notifies waiters. Returns the highest checkpoint
+    /// known.
     async fn refresh(&self) -> Result<Arc<Checkpoint>, Error> {
         let name = self.def.name;
         let (stored, row) = tokio::try_join!(checkpoint::read(&self.cql, name, self.generation), generations::read(&self.cql, name))?;
@@ -156,32 +156,15 @@ impl ScyllaView {
         });
     }
 
-    /// Counts one that waits, and sees to it that somebody asks.
+    /// Registers a waiter, and starts a polling task if there is none.
     fn wait(&self) -> Waiter<'_> {
-        let mut waiting = held(self.waiting.lock());
+        let mut waiting = unpoisoned(self.waiting.lock());
         waiting.count += 1;
-        if !std::mem::replace(&mut waiting.is_asking, true) {
-            tokio::spawn(ask(Asking { view: Weak::clone(&self.me), is_over: false }, Arc::clone(&self.hurry)));
+        if !std::mem::replace(&mut waiting.is_polling, true) {
+            tokio::spawn(poll_checkpoint(PollTask { view: Weak::clone(&self.me), is_over: false }, Arc::clone(&self.announced)));
         }
-        self.hurry.notify_one();
+        self.announced.notify_one();
         Waiter(self)
-    }
-
-    /// A page of the whole table, or of the partitions between two tokens, in no order.
-    pub(super) async fn scan_page(
-        &self,
-        table: &'static Table,
-        tokens: Option<[Cell<'static>; 2]>,
-        at: PagingState,
-    ) -> Result<(Vec<(Key, Bytes)>, Option<PagingState>), Error> {
-        self.there()?;
-        let statements = self.statements(table)?;
-        let page = match &tokens {
-            None => self.cql.page(&statements.all, &[], at).await,
-            Some(tokens) => self.cql.page(&statements.tokens, tokens, at).await,
-        };
-        let (rows, more) = self.told(page).await?;
-        Ok((rows.into_iter().map(|row| read_row(table, row)).collect::<Result<_, _>>()?, more))
     }
 
     async fn get_one(&self, table: &'static Table, key: &Key) -> Result<Option<Bytes>, Error> {
@@ -191,7 +174,7 @@ impl ScyllaView {
         }
         let cells: Vec<Cell<'_>> = key.iter().map(cell).collect();
         let answer = self.cql.execute(&self.statements(table)?.get, &cells).await.and_then(|answer| self.cql.result(answer));
-        let answer = self.told(answer).await?;
+        let answer = self.convert_result(answer).await?;
         let unreadable = || unreadable(table);
         match table.value {
             ValueKind::Bytes => Ok(answer.maybe_first_row::<(Bytes,)>().map_err(|_| unreadable())?.map(|(value,)| value)),
@@ -204,7 +187,7 @@ impl ScyllaView {
         cells.push(Cell::Small(i32::try_from(range.limit).unwrap_or(i32::MAX)));
         let cql = self.statements(table)?.step(step, range.reverse);
         let rows = self.cql.rows(&cql, &cells, range.limit).await;
-        self.told(rows).await?.into_iter().map(|row| read_row(table, row)).collect()
+        self.convert_result(rows).await?.into_iter().map(|row| read_row(table, row)).collect()
     }
 
     /// Writes rows of one partition.
@@ -227,73 +210,73 @@ impl ScyllaView {
         for write in writes {
             partitions.entry(&write.key[..table.partition_columns]).or_default().push(write);
         }
-        let pieces: Vec<Vec<&Write>> = partitions.into_values().flat_map(pieces).collect();
-        let puts: Vec<_> = pieces.iter().map(|piece| self.put(table, piece)).collect();
+        let batches: Vec<Vec<&Write>> = partitions.into_values().flat_map(split_batches).collect();
+        let puts: Vec<_> = batches.iter().map(|piece| self.put(table, piece)).collect();
         let put = stream::iter(puts).buffer_unordered(REQUESTS_AT_ONCE).try_collect::<()>().await;
-        self.told(put).await
+        self.convert_result(put).await
     }
 }
 
-/// The task that asks: should it end before its time, the next that waits begins another.
-struct Asking {
+/// The polling task. If it ends early, the next waiter starts another one.
+struct PollTask {
     view: Weak<ScyllaView>,
     is_over: bool,
 }
 
-impl Drop for Asking {
+impl Drop for PollTask {
     fn drop(&mut self) {
         if let (false, Some(view)) = (self.is_over, self.view.upgrade()) {
-            held(view.waiting.lock()).is_asking = false;
+            unpoisoned(view.waiting.lock()).is_polling = false;
         }
     }
 }
 
-/// Asks for the checkpoint while anybody waits and the view is there.
-async fn ask(mut asking: Asking, hurry: Arc<Notify>) {
-    let mut pace = Pace::new(Instant::now());
+/// Polls the checkpoint while there are waiters and the view exists.
+async fn poll_checkpoint(mut task: PollTask, announced: Arc<Notify>) {
+    let mut schedule = PollSchedule::new(Instant::now());
     loop {
         tokio::select! {
-            () = tokio::time::sleep_until(pace.next().into()) => {}
-            () = hurry.notified() => {
-                pace.hurry(Instant::now());
+            () = tokio::time::sleep_until(schedule.next().into()) => {}
+            () = announced.notified() => {
+                schedule.announce(Instant::now());
                 continue;
             }
         }
-        let Some(view) = asking.view.upgrade() else { return };
+        let Some(view) = task.view.upgrade() else { return };
         {
-            let mut waiting = held(view.waiting.lock());
+            let mut waiting = unpoisoned(view.waiting.lock());
             if waiting.count == 0 || view.cql.is_closed() {
-                waiting.is_asking = false;
-                asking.is_over = true;
+                waiting.is_polling = false;
+                task.is_over = true;
                 return;
             }
         }
-        let committed = *held(view.committed.lock());
-        let looked = match pace.look(Instant::now(), committed) {
-            Look::Nothing => Ok(()),
-            Look::Checkpoint => {
+        let committed = *unpoisoned(view.committed.lock());
+        let looked = match schedule.poll(Instant::now(), committed) {
+            Poll::Nothing => Ok(()),
+            Poll::Checkpoint => {
                 checkpoint::read(&view.cql, view.def.name, view.generation).await.map(|stored| view.publish(&stored, false))
             }
-            Look::Generation => view.refresh().await.map(|_| ()),
+            Poll::Generation => view.refresh().await.map(|_| ()),
         };
         if let Err(error) = looked {
-            // Those that wait have a time limit of their own; the database may come back before it.
-            tracing::debug!(view = view.def.name, error = schemas::reason::reason(&error), "the checkpoint could not be read");
+            // Waiters have timeouts of their own; the database may be available again before they expire.
+            tracing::debug!(view = view.def.name, error = schemas::reason::reason(&error), "cannot read the checkpoint, will retry");
         }
     }
 }
 
-/// One that waits.
+/// A registered waiter.
 struct Waiter<'a>(&'a ScyllaView);
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        held(self.0.waiting.lock()).count -= 1;
+        unpoisoned(self.0.waiting.lock()).count -= 1;
     }
 }
 
-/// Cuts the writes to one partition into batches.
-fn pieces(writes: Vec<&Write>) -> Vec<Vec<&Write>> {
+/// Splits the writes to one partition into batches.
+fn split_batches(writes: Vec<&Write>) -> Vec<Vec<&Write>> {
     let mut out: Vec<Vec<&Write>> = Vec::new();
     let mut bytes = 0;
     for write in writes {
@@ -310,7 +293,7 @@ fn pieces(writes: Vec<&Write>) -> Vec<Vec<&Write>> {
     out
 }
 
-/// What a write binds.
+/// Returns the bound values of a write.
 fn cells<'a>(table: &Table, write: &'a Write) -> Vec<Cell<'a>> {
     let key = write.key.iter().map(cell);
     let at = Cell::Int(stamp(write.at));
@@ -322,7 +305,7 @@ fn cells<'a>(table: &Table, write: &'a Write) -> Vec<Cell<'a>> {
     }
 }
 
-/// A caller's mistake, told before anything is written.
+/// Refuses a write that CQL cannot store, before anything is written.
 fn check(write: &Write) -> Result<(), Error> {
     let Write { table, key, value, .. } = write;
     encode_whole(table, key)?;
@@ -331,7 +314,7 @@ fn check(write: &Write) -> Result<(), Error> {
     }
     match value {
         Some(value) if table.value == ValueKind::Text && std::str::from_utf8(value).is_err() => {
-            Err(Error::Unavailable { what: format!("a value for table {} is no text", table.name), source: None })
+            Err(Error::Unavailable { what: format!("a value for table {} is not valid UTF-8", table.name), source: None })
         }
         _ => Ok(()),
     }
@@ -360,6 +343,20 @@ fn unreadable(table: &Table) -> Error {
 }
 
 #[async_trait]
+impl PageSource for ScyllaView {
+    async fn scan_page(&self, table: &'static Table, tokens: Option<[Cell<'static>; 2]>, at: PagingState) -> Result<ScanPage, Error> {
+        self.ensure_available()?;
+        let statements = self.statements(table)?;
+        let page = match &tokens {
+            None => self.cql.page(&statements.all, &[], at).await,
+            Some(tokens) => self.cql.page(&statements.tokens, tokens, at).await,
+        };
+        let (rows, more) = self.convert_result(page).await?;
+        Ok((rows.into_iter().map(|row| read_row(table, row)).collect::<Result<_, _>>()?, more))
+    }
+}
+
+#[async_trait]
 impl View for ScyllaView {
     fn def(&self) -> &'static ViewDef {
         self.def
@@ -370,12 +367,12 @@ impl View for ScyllaView {
     }
 
     async fn checkpoint(&self) -> Result<Checkpoint, Error> {
-        self.there()?;
+        self.ensure_available()?;
         Ok(Checkpoint::clone(&*self.refresh().await?))
     }
 
     async fn commit(&self, writes: Vec<Write>, checkpoint: &Checkpoint) -> Result<(), Error> {
-        self.there()?;
+        self.ensure_available()?;
         let mut last: HashMap<(&str, &Key), usize> = HashMap::with_capacity(writes.len());
         for (turn, write) in writes.iter().enumerate() {
             check(write)?;
@@ -388,7 +385,7 @@ impl View for ScyllaView {
             return Err(self.gone());
         }
         if is_past(&known, checkpoint) {
-            *held(self.committed.lock()) = None;
+            *unpoisoned(self.committed.lock()) = None;
             return Err(Error::Behind { view: self.def.name.to_owned() });
         }
         let mut by_table: Vec<(&'static Table, Vec<&Write>)> = Vec::new();
@@ -404,25 +401,25 @@ impl View for ScyllaView {
             self.write_table(table, writes).await?;
         }
         let written = checkpoint::write(&self.cql, self.def.name, self.generation, &known, checkpoint).await;
-        self.told(written).await?;
+        self.convert_result(written).await?;
         self.publish(checkpoint, false);
-        *held(self.committed.lock()) = Some(Instant::now());
+        *unpoisoned(self.committed.lock()) = Some(Instant::now());
         Ok(())
     }
 
     async fn get(&self, table: &'static Table, key: &Key) -> Result<Option<Bytes>, Error> {
-        self.there()?;
+        self.ensure_available()?;
         self.get_one(table, key).await
     }
 
     async fn get_many(&self, table: &'static Table, keys: &[Key]) -> Result<Vec<Option<Bytes>>, Error> {
-        self.there()?;
+        self.ensure_available()?;
         let gets: Vec<_> = keys.iter().map(|key| self.get_one(table, key)).collect();
         stream::iter(gets).buffered(REQUESTS_AT_ONCE).try_collect().await
     }
 
     async fn range(&self, table: &'static Table, range: Range) -> Result<Vec<(Key, Bytes)>, Error> {
-        self.there()?;
+        self.ensure_available()?;
         let steps = tables::steps(table, &range)?;
         if range.limit == 0 {
             return Ok(Vec::new());
@@ -435,7 +432,7 @@ impl View for ScyllaView {
     fn scan(&self, table: &'static Table, span: Span) -> Box<dyn Scan> {
         match self.me.upgrade() {
             Some(view) => Box::new(ScyllaScan::new(view, table, span)),
-            None => Box::new(Ended),
+            None => Box::new(EndedScan),
         }
     }
 
@@ -452,23 +449,23 @@ impl View for ScyllaView {
                     return Err(if self.cql.is_closed() { closed() } else { self.gone() });
                 }
             }
-            // The sender lives in `self`, so this cannot fail while we wait.
+            // The sender lives in `self`, so that this cannot fail during the wait.
             if progress.changed().await.is_err() {
                 return Err(self.gone());
             }
         }
     }
 
-    fn stir(&self) {
-        self.hurry.notify_one();
+    fn wake(&self) {
+        self.announced.notify_one();
     }
 }
 
-/// A scan of a view that nobody holds: there is none, since a call holds its view.
-struct Ended;
+/// A scan of a view that nobody holds. It never occurs, because a call holds its view.
+struct EndedScan;
 
 #[async_trait]
-impl Scan for Ended {
+impl Scan for EndedScan {
     async fn next(&mut self, _: usize) -> Result<Vec<(Key, Bytes)>, Error> {
         Err(closed())
     }

@@ -7,7 +7,7 @@ pub mod save;
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
-use schemas::views::watches::Kept;
+use schemas::views::watches::SavedItem;
 use serde::Serialize;
 
 use access::kept::Shelf;
@@ -32,7 +32,7 @@ pub struct Saved<F> {
 }
 
 impl<F: Filter> Saved<F> {
-    fn of(kept: Kept) -> Result<Self, Problem> {
+    fn of(kept: SavedItem) -> Result<Self, Problem> {
         let filter = read(&kept)?;
         Ok(Self { filter, made_at: rfc3339(kept.made_at), changed_at: rfc3339(kept.changed_at), name: kept.name })
     }
@@ -53,7 +53,7 @@ pub async fn merged<S: Followed>(call: &Call, name: Option<&str>, given: S::Filt
     given.over(&read(&kept)?)
 }
 
-fn read<F: Filter>(kept: &Kept) -> Result<F, Problem> {
+fn read<F: Filter>(kept: &SavedItem) -> Result<F, Problem> {
     F::of_canonical(&kept.filter).ok_or_else(|| {
         tracing::error!(id = kept.id, "a saved filter cannot be read");
         Problem::new(ErrorCode::Internal, format!("the saved filter {:?} cannot be read; save it anew", kept.name))

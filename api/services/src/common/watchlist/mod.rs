@@ -9,7 +9,7 @@ pub mod matches;
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
-use schemas::views::watches::Kept;
+use schemas::views::watches::SavedItem;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -38,7 +38,7 @@ pub struct Watch<N> {
 }
 
 impl<N: DeserializeOwned> Watch<N> {
-    fn of(kept: &Kept, sealing: Option<&Sealing>) -> Result<Self, Problem> {
+    fn of(kept: &SavedItem, sealing: Option<&Sealing>) -> Result<Self, Problem> {
         let named = serde_json::from_str(&kept.entity).map_err(|error| {
             tracing::error!(%error, id = kept.id, "a watch cannot be read");
             Problem::new(ErrorCode::Internal, "a stored watch cannot be read")
@@ -51,6 +51,6 @@ impl<N: DeserializeOwned> Watch<N> {
 }
 
 /// The service's last change that a watch does not count.
-fn after(kept: &Kept) -> u64 {
+fn after(kept: &SavedItem) -> u64 {
     u64::try_from(kept.after).unwrap_or(0)
 }

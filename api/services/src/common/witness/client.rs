@@ -11,7 +11,7 @@ use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Url};
 use schemas::note::{KeyError, KeyType, Note, Signed, VerifierKey, decimal};
 use schemas::reason::reason;
-use schemas::views::receipts::Sealed;
+use schemas::views::receipts::SignedCheckpoint;
 use tokio::sync::watch;
 use view_store::lease::{LEASE, Lease};
 
@@ -148,7 +148,7 @@ impl Witness {
     ///
     /// # Errors
     /// Why it did not, in words for the operator.
-    async fn cosign(&self, ctx: &Context, tree: OwnTree, sealed: &Sealed, known: u64) -> Result<Cosignature, String> {
+    async fn cosign(&self, ctx: &Context, tree: OwnTree, sealed: &SignedCheckpoint, known: u64) -> Result<Cosignature, String> {
         let size = u64::try_from(sealed.size).unwrap_or(0);
         // A witness that cosigned more than there is says so itself.
         let mut old = if known <= size { known } else { 0 };
@@ -180,7 +180,7 @@ fn pause(failures: u32, chance: f64) -> Duration {
 }
 
 /// Has a witness cosign a checkpoint unless it did so lately; answers how long its cosignature is good for.
-async fn ask(ctx: &Context, witness: &Witness, tree: OwnTree, sealed: &Sealed) -> Result<Duration, String> {
+async fn ask(ctx: &Context, witness: &Witness, tree: OwnTree, sealed: &SignedCheckpoint) -> Result<Duration, String> {
     let failed = |problem: Problem| problem.detail;
     let now_s = u64::try_from(ctx.clock.now_ms() / 1_000).unwrap_or(0);
     let known = cosignatures::read(ctx, tree.service()).await.map_err(failed)?.0.remove(&witness.key.to_string());
@@ -197,7 +197,7 @@ async fn ask(ctx: &Context, witness: &Witness, tree: OwnTree, sealed: &Sealed) -
 }
 
 /// Asks one witness about one tree, whenever there is a new checkpoint. Never returns.
-async fn follow(ctx: &Context, witness: &Witness, tree: OwnTree, mut newest: watch::Receiver<Option<Sealed>>) {
+async fn follow(ctx: &Context, witness: &Witness, tree: OwnTree, mut newest: watch::Receiver<Option<SignedCheckpoint>>) {
     let pair: Pair = (tree.service(), witness.name().to_owned());
     let mut failures = 0_u32;
     loop {
@@ -232,7 +232,7 @@ async fn follow(ctx: &Context, witness: &Witness, tree: OwnTree, mut newest: wat
 }
 
 /// Looks for new checkpoints of all trees, and shows which witness is behind. Never returns.
-async fn look(ctx: &Context, trees: &[(OwnTree, watch::Sender<Option<Sealed>>)]) {
+async fn look(ctx: &Context, trees: &[(OwnTree, watch::Sender<Option<SignedCheckpoint>>)]) {
     let mut is_failing = false;
     loop {
         let began = tokio::time::Instant::now();
@@ -251,7 +251,7 @@ async fn look(ctx: &Context, trees: &[(OwnTree, watch::Sender<Option<Sealed>>)])
 }
 
 /// Hands on the newest checkpoint of a tree, and shows for how long it has lacked the cosignature of each witness.
-async fn look_at(ctx: &Context, tree: OwnTree, newest: &watch::Sender<Option<Sealed>>) -> Result<(), Problem> {
+async fn look_at(ctx: &Context, tree: OwnTree, newest: &watch::Sender<Option<SignedCheckpoint>>) -> Result<(), Problem> {
     let sealed = tree.sealed(ctx).await?;
     newest.send_if_modified(|current| {
         let is_new = *current != sealed;

@@ -6,7 +6,7 @@ use operation::context::Part;
 use std::collections::BTreeMap;
 
 use schemas::note::{Note, Signed};
-use schemas::views::receipts::Sealed;
+use schemas::views::receipts::SignedCheckpoint;
 use serde::{Deserialize, Serialize};
 
 use super::{OwnTree, Witness};
@@ -42,7 +42,7 @@ fn row_name(service: &str) -> String {
 /// # Errors
 /// When the store fails.
 pub(super) async fn read(ctx: &Context, service: &str) -> Result<(Row, Option<String>), Problem> {
-    let text = ctx.store.coordination().kept(&row_name(service)).await.map_err(store_problem)?;
+    let text = ctx.store.coordination().value(&row_name(service)).await.map_err(store_problem)?;
     // One that cannot be read is as good as lost.
     let row = text.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     Ok((row, text))
@@ -58,7 +58,7 @@ pub(super) async fn store(ctx: &Context, service: &str, witness: &Witness, cosig
         row.retain(|key, _| Witnessing::of(ctx).asked.iter().any(|asked| asked.key.to_string() == *key));
         row.insert(witness.key.to_string(), cosignature.clone());
         let next = serde_json::to_string(&row).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;
-        if ctx.store.coordination().replace_if(&row_name(service), text.as_deref(), &next).await.map_err(store_problem)? {
+        if ctx.store.coordination().compare_and_store(&row_name(service), text.as_deref(), &next).await.map_err(store_problem)? {
             return Ok(());
         }
     }
@@ -133,7 +133,7 @@ pub async fn status(ctx: &Context) -> Result<Vec<CosignatureStatus>, Problem> {
         return Ok(all);
     }
     for tree in OwnTree::all(ctx) {
-        let Some(Sealed { size, note, .. }) = tree.sealed(ctx).await? else { continue };
+        let Some(SignedCheckpoint { size, note, .. }) = tree.sealed(ctx).await? else { continue };
         let service = tree.service();
         let (row, _) = read(ctx, service).await?;
         for witness in &Witnessing::of(ctx).asked {

@@ -2,7 +2,7 @@
 
 use schemas::hash::Hash32;
 use schemas::note::{KeyType, Note, VerifierKey};
-use schemas::views::receipts::Sealed;
+use schemas::views::receipts::SignedCheckpoint;
 
 use super::{newest_cosigned, with_cosignatures};
 use operation::File;
@@ -35,7 +35,7 @@ impl CheckpointFile {
     ///
     /// # Errors
     /// When the store fails.
-    pub(crate) async fn file(self, ctx: &Context, service: &str, sealed: Option<Sealed>) -> Result<Option<File>, Problem> {
+    pub(crate) async fn file(self, ctx: &Context, service: &str, sealed: Option<SignedCheckpoint>) -> Result<Option<File>, Problem> {
         let Some(sealed) = sealed else { return Ok(None) };
         let text = match self {
             Self::Newest => Some(with_cosignatures(ctx, service, sealed.note).await?),
@@ -47,7 +47,7 @@ impl CheckpointFile {
 }
 
 /// The key that signed a checkpoint: its name is the origin. `None` if the checkpoint is damaged.
-fn log_key(sealed: &Sealed) -> Option<VerifierKey> {
+fn log_key(sealed: &SignedCheckpoint) -> Option<VerifierKey> {
     let origin = Note::parse(&sealed.note)?.checkpoint()?.origin;
     VerifierKey::new(&origin, KeyType::Ed25519, &Hash32::from_hex(&sealed.public_key_hex)?.0).ok()
 }

@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use schemas::hash::Hash32;
 use schemas::note::VerifierKey;
-use schemas::views::receipts::Sealed;
+use schemas::views::receipts::SignedCheckpoint;
 
 pub use client::{Witness, WitnessError, run};
 pub use cosignatures::{CosignatureStatus, status};
@@ -120,7 +120,7 @@ impl OwnTree {
     }
 
     /// The newest signed checkpoint; `None` before the first.
-    async fn sealed(self, ctx: &Context) -> Result<Option<Sealed>, Problem> {
+    async fn sealed(self, ctx: &Context) -> Result<Option<SignedCheckpoint>, Problem> {
         match self {
             Self::Receipts => Receipts::now(ctx).await?.sealed().await,
             Self::Changes(service) => Tree::now(ctx, service).await?.sealed().await,

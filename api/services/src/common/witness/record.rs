@@ -84,7 +84,7 @@ impl Record {
     /// # Errors
     /// When the record cannot be read, is damaged, or is gone although there was one.
     pub(super) async fn find(&self, ctx: &Context, log: &str) -> Result<Found, Problem> {
-        let row = ctx.store.coordination().kept(&self.row(log)).await.map_err(store_problem)?;
+        let row = ctx.store.coordination().value(&self.row(log)).await.map_err(store_problem)?;
         let text = match &self.place {
             RecordPlace::Store => row,
             RecordPlace::Directory(path) => {
@@ -116,14 +116,14 @@ impl Record {
         let text = serde_json::to_string(next).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;
         let rows = ctx.store.coordination();
         match &self.place {
-            RecordPlace::Store => rows.replace_if(&self.row(&log), found.text.as_deref(), &text).await.map_err(store_problem),
+            RecordPlace::Store => rows.compare_and_store(&self.row(&log), found.text.as_deref(), &text).await.map_err(store_problem),
             RecordPlace::Directory(path) => {
                 let (dir, name, current) = (self.directory(path), log.clone(), found.text.clone());
                 let is_replaced = blocking(move || replace_file(&dir, &name, current.as_deref(), &text)).await;
                 let is_replaced = is_replaced.map_err(|error| unusable(&error))?;
                 if is_replaced {
                     // From now on a record that is gone is not one that never was.
-                    rows.keep(&self.row(&log), "recorded").await.map_err(store_problem)?;
+                    rows.store_if_absent(&self.row(&log), "recorded").await.map_err(store_problem)?;
                 }
                 Ok(is_replaced)
             }
