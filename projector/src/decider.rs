@@ -254,14 +254,14 @@ impl<S: Service> Decider<S> {
                 while let Some((offset, fact)) = queue.front() {
                     if let Some(fact) = fact
                         && fact.kind == FactKind::RunFinished
-                        && !run_is_covered(fact, *topic, *partition, &positions)?
+                        && !run_is_covered(fact, topic, *partition, &positions)?
                     {
                         break;
                     }
                     positions.raise_position(topic, *partition, offset.next());
                     moved = true;
                     if let Some((offset, Some(fact))) = queue.pop_front() {
-                        facts.push((input_at(*topic, *partition, offset)?, fact));
+                        facts.push((input_at(topic, *partition, offset)?, fact));
                     }
                 }
             }

@@ -266,10 +266,10 @@ async fn a_run_that_ends_during_a_look_is_not_gone_on_with() {
     story.end().await;
 }
 
-/// Proves that a view is woken when the log gets what it follows (the heads by facts, a service by its changes), and none that has nothing to
-/// come.
+/// Proves that the readers of a view are woken when the log gets inputs of that view (facts for the heads, changes for a service), and that
+/// readers of other views are not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn views_are_stirred_by_what_comes_for_them() {
+async fn views_are_woken_by_their_inputs() {
     let story = Ingesting::begin(56, 150, "openfda", "openfda.food").await;
     let gate = Gate::new(false);
     let parts = gate.parts(&story.engine.parts);

@@ -2,11 +2,11 @@
 //! function of the set of facts.
 //!
 //! 1. Facts of one agency with one number are one recall, in any stream or language. Each field comes from the first fact that has it, by
-//! rank of stream (and English before Spanish).
+//!    rank of stream (and English before Spanish).
 //! 2. Recalls of different agencies are one if brand and title are equal except for case, punctuation and white space, if no two neighbours
-//! by date are more than [`LIKE_DAYS_MAX`] days apart, and if the group has at most one recall of each agency (otherwise the match is too
-//! weak, and none is merged). The record has the smallest identity and that recall's fields; empty fields are filled from the others in
-//! order of identity.
+//!    by date are more than [`LIKE_DAYS_MAX`] days apart, and if the group has at most one recall of each agency (otherwise the match is too
+//!    weak, and none is merged). The record has the smallest identity and that recall's fields; empty fields are filled from the others in
+//!    order of identity.
 
 use std::borrow::Cow;
 
