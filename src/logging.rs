@@ -331,7 +331,7 @@ mod tests {
                 assert_eq!((&value["fields"]["count"], &value["fields"]["is_new"]), (&7.into(), &true.into()));
                 assert!(value["timestamp"].as_str().unwrap().ends_with('Z'));
             } else {
-                assert!(line.contains(" ERROR api: said a\\n2026"), "{line}");
+                assert!(line.contains(" ERROR surfaces: said a\\n2026"), "{line}");
                 assert!(line.contains(" count=7 is_new=true"), "{line}");
                 assert!(line.contains(" text=\"a\\n2026"), "{line}");
             }
