@@ -112,7 +112,7 @@ async fn asyncapi_official() {
     let fixture = Fixture::new(|_| {});
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), get(&fixture, "/asyncapi.json").await.body).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ops/checks/asyncapi");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ops/checks/asyncapi");
     let output = Command::new(script).arg(file.path()).output().unwrap();
     assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
 }
