@@ -10,14 +10,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use schemars::JsonSchema;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::Key;
 use schemas::views::records::{Record, RecordTables, Row};
 use serde::Serialize;
 use serde::de::IgnoredAny;
-use tokio::time::Instant;
 use view_store::{Range, View};
 
 use super::etag::{etag, has_it};

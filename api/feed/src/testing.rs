@@ -230,6 +230,7 @@ impl World {
         self.log.append(vec![append]).await.unwrap();
     }
 
+    /// Commits the changes to the view, and not to the log.
     pub async fn view_only(&mut self) {
         self.writes.extend(self.tail.take_writes(&recalls::FEED));
         let writes = std::mem::take(&mut self.writes);

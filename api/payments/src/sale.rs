@@ -33,7 +33,6 @@ use super::terms::{NETWORKS, Offer, Till, Version};
 use super::verifications::Slot;
 use access::Refundable;
 use access::append::{Once, command};
-use access::keys;
 use operation::context::{Context, store_problem, stored};
 use operation::metrics::{self, Paid};
 use operation::problem::{Challenge, Problem};

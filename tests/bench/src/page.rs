@@ -24,7 +24,6 @@ use schemas::position::Seq;
 use schemas::views::accounts::Tier;
 use schemas::views::recalls;
 use serde_json::{Value, json};
-use services::recalls::search::Search;
 use surfaces::server::{Server, listen};
 use warp::Filter;
 
