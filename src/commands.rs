@@ -1,5 +1,7 @@
 //! The commands that work beside a running process and by themselves: the same code, whoever runs it.
 
+mod receipts;
+
 use operation::signing_state::SigningState;
 use std::fmt;
 use std::sync::Arc;
@@ -8,24 +10,20 @@ use access::{Access, Erased, unused_until, webhook};
 use clap::Subcommand;
 use event_log::transfer;
 use operation::context::Part;
-use operation::secrets;
 use projector::export::{self, Format};
 use projector::rebuild::Progress;
 use schemas::clock::rfc3339;
 use schemas::names;
-use schemas::receipt::Refusal;
 use schemas::topics::{self, Topic, TopicKind};
 use schemas::views;
 use schemas::views::accounts::Tier;
 use schemas::views::engine::{RUNS, RunRow, VIEW as ENGINE_VIEW};
-use schemas::views::receipts::TABLES;
 use serde::{Deserialize, Serialize};
-use services::receipts::{chain, pubkey};
 use upstreams::Upstream;
 use webhooks::operate;
 use webhooks::operations::Standing;
 
-use crate::engine::{Engine, read_receipt_keys, receipt_keys_dir};
+use crate::engine::Engine;
 use crate::output::Output;
 use crate::waiting::telling;
 use crate::witnesses;
@@ -293,9 +291,13 @@ impl Command {
             Self::Webhooks(command) => webhooks(engine, command, output).await,
             Self::Receipts(ReceiptsCommand::AssignOwner { agent_id, owner, all_paid }) => {
                 wait_caught_up(engine, output).await?;
-                if all_paid { assign_all_paid(engine, output).await } else { assign_owner(engine, agent_id, owner, output).await }
+                if all_paid {
+                    receipts::assign_all_paid(engine, output).await
+                } else {
+                    receipts::assign_owner(engine, agent_id, owner, output).await
+                }
             }
-            Self::ReceiptKeys(command) => receipt_keys(engine, command, output).await,
+            Self::ReceiptKeys(command) => receipts::receipt_keys(engine, command, output).await,
             Self::Export { topic, format, .. } if format == RECORDS => {
                 // What is not decided yet would be decided anew where it arrives.
                 wait_caught_up(engine, output).await?;
@@ -324,27 +326,6 @@ impl Command {
             Self::Status => status(engine, output).await,
         }
     }
-}
-
-async fn assign_owner(engine: &Engine, agent_id: Option<String>, owner: Option<String>, output: &dyn Output) -> Result<(), Failure> {
-    let agent_id = agent_id.ok_or_else(|| Failure::new("name the agent, or use --all-paid"))?;
-    let assigned = chain::assign_owner(&engine.context, &agent_id, owner.as_deref()).await;
-    output.line(assigned.map_err(|problem| Failure(problem.detail))?.as_bytes());
-    Ok(())
-}
-
-async fn assign_all_paid(engine: &Engine, output: &dyn Output) -> Result<(), Failure> {
-    let chains = chain::assign_all_paid(&engine.context).await.map_err(|problem| Failure(problem.detail))?;
-    let assigned = chains.iter().filter(|(_, owner)| owner.is_ok()).count();
-    for (agent_id, owner) in &chains {
-        let line = match owner {
-            Ok(owner) => format!("assigned\t{agent_id}\t{owner}"),
-            Err(reason) => format!("not assigned\t{agent_id}\t{reason}"),
-        };
-        output.line(line.as_bytes());
-    }
-    output.note(&format!("{assigned} of {} chains without an owner assigned", chains.len()));
-    Ok(())
 }
 
 /// Waits until what is in the log is projected.
@@ -431,74 +412,6 @@ async fn replay_rejected(engine: &Arc<Engine>, output: &dyn Output) -> Result<()
         output.note(&format!("{name}: {kept} kept, {taken} taken now"));
     }
     Ok(())
-}
-
-/// Why nothing is signed, as it is now: right after the start the log may not be compared with the signer's memory yet.
-async fn signing_refusal(engine: &Engine) -> Option<Refusal> {
-    let state = &SigningState::of(&engine.context);
-    if engine.is_signer
-        && state.refusal().is_some()
-        && let Err(problem) = engine.signer.compare_again().await
-    {
-        tracing::warn!(reason = problem.detail, "the log cannot be compared with what was signed before");
-    }
-    state.refusal()
-}
-
-async fn receipt_keys(engine: &Engine, command: ReceiptKeysCommand, output: &dyn Output) -> Result<(), Failure> {
-    let (ctx, keys, dir) = (&engine.context, &engine.parts.keys, receipt_keys_dir(&engine.config));
-    let refused = |problem: operation::problem::Problem| Failure(problem.detail);
-    let path = dir.join(format!("{}.key", ctx.clock.now_ms()));
-    let make_key = || Ok::<_, Failure>(keys.add(&secrets::seed(&path).map_err(failure)?));
-    match command {
-        ReceiptKeysCommand::New => {
-            output.line(make_key()?.as_bytes());
-            output.note(&format!(
-                "copy {} to receipt_keys_dir of every node that decides, then `highwater receipt-keys use`",
-                path.display()
-            ));
-            Ok(())
-        }
-        ReceiptKeysCommand::Use { public_key } => {
-            read_receipt_keys(&dir, keys).map_err(|error| Failure(ingest::reason(&*error)))?;
-            if !keys.public().contains(&public_key) {
-                return Err(Failure(format!("no file of {} holds the key {public_key}", dir.display())));
-            }
-            if let Some(refusal) = signing_refusal(engine).await {
-                return Err(Failure(format!("another key changes nothing: {}", refusal.reason())));
-            }
-            let named = pubkey::named(ctx).await.map_err(refused)?;
-            let before_restore = named.keys.len() - named.since_restore().len();
-            if named.keys.iter().take(before_restore).any(|key| key.public_key_hex == public_key) {
-                return Err(Failure(format!(
-                    "{public_key} signed before a declared restore: make another one with `highwater receipt-keys new`"
-                )));
-            }
-            pubkey::name_next(ctx, &public_key, "").await.map_err(refused)
-        }
-        ReceiptKeysCommand::List => {
-            for key in pubkey::named(ctx).await.map_err(refused)?.keys {
-                let restored = if key.reason.is_empty() { String::new() } else { format!(", after a declared restore: {}", key.reason) };
-                output.line(format!("{} since {}{restored}", key.public_key_hex, rfc3339(key.since)).as_bytes());
-            }
-            Ok(())
-        }
-        ReceiptKeysCommand::Restore { reason } => {
-            let make_key =
-                || make_key().map_err(|Failure(detail)| operation::problem::Problem::new(schemas::error_code::ErrorCode::Internal, detail));
-            let next = engine.signer.begin_restore(&reason, make_key).await.map_err(refused)?;
-            pubkey::name_next(ctx, &next, &reason).await.map_err(refused)?;
-            engine.signer.compare_again().await.map_err(refused)?;
-            if let Some(refusal) = SigningState::of(ctx).refusal() {
-                return Err(Failure(refusal.reason().to_owned()));
-            }
-            // Requests made before the restore were parked: the next key signs what they asked for.
-            let taken = engine.projector.service(TABLES.view.name).map_err(failure)?.retry_parked().await.map_err(failure)?;
-            output.line(next.as_bytes());
-            output.note(&format!("the key {next} signs from now on; {taken} parked requests are taken again"));
-            Ok(())
-        }
-    }
 }
 
 async fn keys(engine: &Arc<Engine>, command: KeysCommand, output: &dyn Output) -> Result<(), Failure> {
@@ -647,7 +560,7 @@ async fn status(engine: &Arc<Engine>, output: &dyn Output) -> Result<(), Failure
     }
     // What the processes that sign the trees refuse, if this is none of them.
     engine.participant().exchange(&engine.context).await.map_err(|problem| Failure(problem.detail))?;
-    if let Some(refusal) = signing_refusal(engine).await {
+    if let Some(refusal) = receipts::signing_refusal(engine).await {
         output.line(format!("signing of receipts and checkpoints\trefused: {}", refusal.reason()).as_bytes());
     }
     for (service, reason) in SigningState::of(&engine.context).refused_trees().0 {

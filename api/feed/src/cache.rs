@@ -1,25 +1,27 @@
 //! What is cached of the feeds of all services.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use operation::context::Part;
-use schemas::views::records::{Record, RecordTables};
 use view_store::View;
 use view_store::feed::{FeedCache, FeedReader};
 
 use crate::Source;
-use crate::names::Names;
-use crate::through::Completeness;
 
-/// What is cached of all services' feeds.
+/// A value that follows one generation of a service's view.
+struct Followed {
+    generation: u64,
+    value: Arc<dyn Any + Send + Sync>,
+}
+
+/// What is cached of the feeds of all services: blocks of changes, and values that follow a view.
 #[derive(Default)]
 pub struct Feeds {
     blocks: Arc<FeedCache>,
-    completeness: Mutex<HashMap<&'static str, Arc<Completeness>>>,
-    /// [`Names`] of each service's records.
-    names: Mutex<HashMap<&'static str, Arc<dyn Any + Send + Sync>>>,
+    /// One value of each type for each service.
+    followed: Mutex<HashMap<(&'static str, TypeId), Followed>>,
 }
 
 impl Part for Feeds {}
@@ -31,27 +33,16 @@ impl Feeds {
         FeedReader::new(view, source.feed, Arc::clone(&self.blocks))
     }
 
-    /// How complete a service's data is, followed through one generation of its view.
-    pub(crate) fn completeness(&self, source: &Source, generation: u64) -> Arc<Completeness> {
-        let mut all = self.completeness.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = all.entry(source.service).or_insert_with(|| Arc::new(Completeness::new(*source, generation)));
-        if known.generation() != generation {
-            *known = Arc::new(Completeness::new(*source, generation));
+    /// The value of a type that follows one generation of a service's view. One of another generation is replaced.
+    pub(crate) fn following<T: Send + Sync + 'static>(&self, source: &Source, generation: u64, make: impl FnOnce() -> T) -> Arc<T> {
+        let mut all = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (source.service, TypeId::of::<T>());
+        let known = all.get(&key).filter(|known| known.generation == generation);
+        if let Some(value) = known.and_then(|known| Arc::clone(&known.value).downcast::<T>().ok()) {
+            return value;
         }
-        Arc::clone(known)
-    }
-}
-
-impl Feeds {
-    /// The names that a service's records have, followed through one generation of its view.
-    pub fn names<R: Record>(&self, source: &Source, tables: &'static RecordTables, generation: u64) -> Arc<Names<R>> {
-        let mut all = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = all.get(source.service).and_then(|known| Arc::clone(known).downcast::<Names<R>>().ok());
-        if let Some(known) = known.filter(|known| known.generation() == generation) {
-            return known;
-        }
-        let fresh = Arc::new(Names::new(tables, generation));
-        all.insert(source.service, Arc::clone(&fresh) as Arc<dyn Any + Send + Sync>);
-        fresh
+        let value = Arc::new(make());
+        all.insert(key, Followed { generation, value: Arc::clone(&value) as Arc<dyn Any + Send + Sync> });
+        value
     }
 }

@@ -17,6 +17,7 @@ use view_store::feed::FeedReader;
 use view_store::{Range, View};
 
 use super::filter::Element;
+use super::{Feeds, Source};
 use operation::context::store_problem;
 use operation::problem::Problem;
 
@@ -27,7 +28,6 @@ const FOLLOWED_MAX: u64 = 50_000;
 /// The values of one generation of a service's view.
 pub struct Names<R> {
     tables: &'static RecordTables,
-    generation: u64,
     known: RwLock<Known>,
     /// Held while rows are read, so that they are read once.
     turn: Turn<()>,
@@ -41,13 +41,16 @@ struct Known {
     values: HashMap<&'static str, Arc<BTreeSet<String>>>,
 }
 
-impl<R: Record> Names<R> {
-    pub(super) fn new(tables: &'static RecordTables, generation: u64) -> Self {
-        Self { tables, generation, known: RwLock::default(), turn: Turn::default(), records: PhantomData }
+impl Feeds {
+    /// The names that a service's records have, followed through one generation of its view.
+    pub fn names<R: Record>(&self, source: &Source, tables: &'static RecordTables, generation: u64) -> Arc<Names<R>> {
+        self.following(source, generation, || Names::new(tables))
     }
+}
 
-    pub(super) fn generation(&self) -> u64 {
-        self.generation
+impl<R: Record> Names<R> {
+    fn new(tables: &'static RecordTables) -> Self {
+        Self { tables, known: RwLock::default(), turn: Turn::default(), records: PhantomData }
     }
 
     /// The values of a dimension that changes up to a position have, and perhaps some of later ones.

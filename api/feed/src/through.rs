@@ -2,7 +2,7 @@
 //!
 //! The `through` rows of a view are read once for each generation and then followed, so that a request reads none of them.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use schemas::change::Through;
 use schemas::key;
@@ -12,8 +12,8 @@ use schemas::views::recalls::day_of;
 use tokio::sync::Mutex as Turn;
 use view_store::{Range, View};
 
-use super::Source;
 use super::position::{DAY_MS, day_text};
+use super::{Feeds, Source};
 use operation::context::store_problem;
 use operation::problem::Problem;
 
@@ -53,7 +53,6 @@ struct Followed {
 #[derive(Debug)]
 pub struct Completeness {
     source: Source,
-    generation: u64,
     /// Names under which runs are recorded: the upstreams' and their streams'.
     upstreams: Vec<&'static str>,
     followed: Mutex<Followed>,
@@ -64,7 +63,7 @@ pub struct Completeness {
 }
 
 impl Completeness {
-    pub(super) fn new(source: Source, generation: u64) -> Self {
+    fn new(source: Source) -> Self {
         let mut upstreams = Vec::new();
         for upstream in upstreams::ALL.iter().map(|upstream| upstream.manifest()) {
             let streams = upstream
@@ -81,11 +80,7 @@ impl Completeness {
         upstreams.sort_unstable();
         upstreams.dedup();
         let followed = Followed { days: vec![None; upstreams.len()], ..Followed::default() };
-        Self { source, generation, upstreams, followed: Mutex::new(followed), turn: Turn::default(), first_ms: OnceLock::new() }
-    }
-
-    pub(super) fn generation(&self) -> u64 {
-        self.generation
+        Self { source, upstreams, followed: Mutex::new(followed), turn: Turn::default(), first_ms: OnceLock::new() }
     }
 
     /// How complete the data is at a position, `last` being what the view holds.
@@ -160,7 +155,12 @@ impl Completeness {
     }
 }
 
-impl super::Feeds {
+impl Feeds {
+    /// How complete a service's data is, followed through one generation of its view.
+    pub(crate) fn completeness(&self, source: &Source, generation: u64) -> Arc<Completeness> {
+        self.following(source, generation, || Completeness::new(*source))
+    }
+
     /// How complete a service's data is at a position.
     ///
     /// # Errors

@@ -67,8 +67,8 @@ const CRATES: &[(&str, &str, &[&str])] = &[
     ("tests/simulator/", "simulator", &["schemas"]),
     ("xtask/", "xtask", &[]),
 ];
-/// Crates that the tests of every crate may use in addition.
-const OF_TESTS: &[&str] = &["engines"];
+/// Crates that the tests of every crate may use in addition: the servers, and a view that is filled change by change (`feed::testing`).
+const OF_TESTS: &[&str] = &["engines", "feed"];
 
 pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();

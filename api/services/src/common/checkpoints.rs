@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use bytes::Bytes;
 use event_log::Stored;
 use futures_util::future::select_all;
@@ -19,22 +18,23 @@ use schemas::hash::Hash32;
 use schemas::key;
 use schemas::position::LogOffset;
 use schemas::reason::reason;
-use schemas::tables::{Key, Table, Write};
-use schemas::tree::{self, Checkpoint, Edge, Question, TilePlace, parse_tile_path, tile_holding};
+use schemas::tables::Write;
+use schemas::tree::{self, Checkpoint, Edge, Question, TilePlace, parse_tile_path};
 use schemas::views::receipts::SignedCheckpoint;
 use schemas::views::trees::{ENTRIES_LEVEL, SIGNED_CHECKPOINTS, SIZES, TILES, TreeSize, VIEW};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use view_store::lease::{LEASE, Lease};
 use view_store::{Checkpoint as ViewCheckpoint, View};
 
-use crate::common::consistency::{self, Prover};
+use crate::common::change_tree::{Tree, damaged, tile_key};
+use crate::common::consistency;
+use crate::common::prover::Prover;
 use crate::common::witness::CheckpointFile;
 use crate::receipts::Receipts;
 use crate::receipts::signer::Signer;
 use feed::Source;
-use operation::context::{Context, store_problem, stored};
+use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 use operation::{File, Operation};
 
@@ -57,71 +57,8 @@ struct Link {
     prev_hash: Hash32,
 }
 
-/// The tree over the changes of a service, as it is stored.
-pub(crate) struct Tree {
-    view: Arc<dyn View>,
-    service: &'static str,
-}
-
-impl Tree {
-    pub(crate) async fn now(ctx: &Context, service: &'static str) -> Result<Self, Problem> {
-        Ok(Self { view: ctx.live(&VIEW).await?, service })
-    }
-
-    async fn row<T: DeserializeOwned>(&self, table: &'static Table) -> Result<Option<T>, Problem> {
-        let row = self.view.get(table, &key![self.service]).await.map_err(store_problem)?;
-        row.map(|bytes| stored(table, &bytes)).transpose()
-    }
-
-    /// The newest signed checkpoint.
-    pub(crate) async fn sealed(&self) -> Result<Option<SignedCheckpoint>, Problem> {
-        self.row(&SIGNED_CHECKPOINTS).await
-    }
-
-    /// Tiles by their level (that of the leaves is [`ENTRIES_LEVEL`]) and number, in that order.
-    async fn tiles(&self, places: &[(i64, u64)]) -> Result<Vec<Option<Bytes>>, Problem> {
-        let keys: Vec<Key> = places.iter().map(|(level, number)| tile_key(self.service, *level, *number)).collect();
-        self.view.get_many(&TILES, &keys).await.map_err(store_problem)
-    }
-
-    /// What the tree answers; `None` where it has nothing of the kind.
-    async fn ask(&self, question: Question) -> Result<Option<Vec<Hash32>>, Problem> {
-        let places = question.places();
-        let mut tiles: Vec<TilePlace> = places.iter().map(|place| tile_holding(*place)).collect();
-        tiles.sort_unstable();
-        tiles.dedup();
-        let wanted: Vec<(i64, u64)> = tiles.iter().map(|(level, number)| (i64::from(*level), *number)).collect();
-        let rows: HashMap<TilePlace, Option<Bytes>> = tiles.into_iter().zip(self.tiles(&wanted).await?).collect();
-        let hash = |place: &u64| {
-            let tile = tile_holding(*place);
-            Some((*place, tree::hash_in_tile(tile, rows.get(&tile)?.as_ref()?, *place)?))
-        };
-        let hashes: HashMap<u64, Hash32> = places.iter().filter_map(hash).collect();
-        Ok(question.answer(&hashes))
-    }
-}
-
-#[async_trait]
-impl Prover for Tree {
-    async fn consistency(&self, size: u64, old: u64) -> Result<Option<Vec<Hash32>>, Problem> {
-        self.ask(Question::Consistency { size, old }).await
-    }
-
-    async fn sealed(&self) -> Result<Option<SignedCheckpoint>, Problem> {
-        Tree::sealed(self).await
-    }
-}
-
-fn tile_key(service: &str, level: i64, number: u64) -> Key {
-    key![service, level, i64::try_from(number).unwrap_or(i64::MAX)]
-}
-
 fn unreadable(error: &(dyn std::error::Error + 'static)) -> Problem {
     Problem::new(ErrorCode::Unavailable, reason(error))
-}
-
-fn damaged() -> Problem {
-    Problem::new(ErrorCode::Internal, "the tree over changes lacks a hash")
 }
 
 /// What is served at a path of a service's tree: `checkpoint`, and the tiles; `None` for what is not there.

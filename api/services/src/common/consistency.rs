@@ -4,28 +4,17 @@ use operation::context::Part;
 use operation::signing_state::SigningState;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
-use schemas::views::receipts::SignedCheckpoint;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::prover::Prover;
 use super::witness::with_cosignatures;
 use operation::context::Context;
 use operation::problem::Problem;
 use operation::{Answer, Call, Method, Operation, Price, Words};
-
-/// A tree that proves that it holds an earlier one.
-#[async_trait]
-pub(crate) trait Prover: Send + Sync {
-    /// The consistency proof from `old` leaves to `size`; `None` if the tree has not that many.
-    async fn consistency(&self, size: u64, old: u64) -> Result<Option<Vec<Hash32>>, Problem>;
-
-    /// The newest signed checkpoint, once there is one.
-    async fn sealed(&self) -> Result<Option<SignedCheckpoint>, Problem>;
-}
 
 /// Arguments of `prove_consistency`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

@@ -6,7 +6,8 @@ use schemas::tree::Question;
 use schemas::views::receipts::SignedCheckpoint;
 
 use super::{Receipts, SOURCE};
-use crate::common::consistency::{self, Prover};
+use crate::common::consistency;
+use crate::common::prover::Prover;
 use operation::Operation;
 use operation::problem::Problem;
 

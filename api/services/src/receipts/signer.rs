@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 
 use super::Receipts;
 use super::memory::{self, Found, Memory, Remembered, SignedTree, Successor, conflict, new_memory};
-use crate::common::consistency::Prover;
+use crate::common::prover::Prover;
 use access::append::{self, Once};
 use operation::context::Context;
 use operation::metrics;

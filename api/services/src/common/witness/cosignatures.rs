@@ -7,28 +7,15 @@ use std::collections::BTreeMap;
 
 use schemas::note::{Note, Signed};
 use schemas::views::receipts::SignedCheckpoint;
-use serde::{Deserialize, Serialize};
 
-use super::{OwnTree, Witness};
+use super::OwnTree;
+use super::remote::{Cosignature, Witness};
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 
 /// How often a row is changed again when another process changes it at the same time.
 const TRIES: usize = 5;
-
-/// The newest cosignature of a witness over a checkpoint of one tree.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Cosignature {
-    /// The checkpoint as the log signed it.
-    pub(super) note: String,
-    /// Leaves of its tree.
-    pub(super) size: u64,
-    /// The witness's signature line, without a newline at its end.
-    pub(super) line: String,
-    /// The time that the witness signed, seconds since 1970.
-    pub(super) time_s: u64,
-}
 
 /// The cosignatures of a tree, by the witness's verifier key.
 pub(super) type Row = BTreeMap<String, Cosignature>;

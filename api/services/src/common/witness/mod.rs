@@ -11,6 +11,7 @@ mod cosignatures;
 mod files;
 mod own;
 mod record;
+mod remote;
 mod request;
 
 use std::collections::BTreeMap;
@@ -21,15 +22,16 @@ use schemas::hash::Hash32;
 use schemas::note::VerifierKey;
 use schemas::views::receipts::SignedCheckpoint;
 
-pub use client::{Witness, WitnessError, run};
+pub use client::run;
 pub use cosignatures::{CosignatureStatus, status};
 pub(crate) use cosignatures::{newest_cosigned, with_cosignatures};
 pub(crate) use files::CheckpointFile;
 pub use own::{KnownLog, OwnWitness, Refusal};
 pub use record::RecordPlace;
+pub use remote::{Witness, WitnessError};
 
-use crate::common::checkpoints::Tree;
-use crate::common::consistency::Prover;
+use crate::common::change_tree::Tree;
+use crate::common::prover::Prover;
 use crate::receipts::Receipts;
 use operation::context::{Context, Part};
 use operation::problem::Problem;

@@ -1,4 +1,4 @@
-//! What is made of a witness's answers, and how soon it is asked again.
+//! What is made of a witness's answers.
 
 use schemas::note::Cosigner;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -73,14 +73,4 @@ async fn answers() {
     }
     let broken = made_of("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n".to_owned()).await;
     assert!(broken.contains("error") && !broken.contains("127.0.0.1"), "{broken}");
-}
-
-/// Proves that the pause doubles with each failure, ends at five minutes, and is spread over half of itself.
-#[test]
-fn pauses() {
-    let seconds = |failures: u32| (pause(failures, 0.0).as_secs_f64(), pause(failures, 1.0).as_secs_f64());
-    assert_eq!(seconds(1), (0.5, 1.0));
-    assert_eq!(seconds(4), (4.0, 8.0));
-    assert_eq!(seconds(10), (150.0, 300.0));
-    assert_eq!(seconds(u32::MAX), (150.0, 300.0));
 }
