@@ -13,7 +13,7 @@ use schemas::topics::ACCOUNTS;
 use schemas::views::accounts::LAST_USED_PRECISION_MS;
 use schemas::views::engine::{self, HeadRow};
 use serde_json::{Value, json};
-use view_store::{View, ViewStore};
+use view_store::ViewStore;
 
 use super::*;
 use feed::testing::START_MS;
@@ -44,7 +44,7 @@ fn operation(price: Price, counted: bool) -> Operation {
 
 async fn admit(ctx: &Context, key: &str, operation: &Operation) -> Result<Admission, Problem> {
     let key = Some(key.to_owned()).filter(|key| !key.is_empty());
-    Access::of(&ctx).admit(ctx, Credentials { key }, address(1), operation, false).await
+    Access::of(ctx).admit(ctx, Credentials { key }, address(1), operation, false).await
 }
 
 /// Proves the life of a key: minted it works and is hashed at rest, rotated both work for a day, revoked it stops at once.

@@ -1,5 +1,7 @@
 //! For tests: a recalls view filled change by change, a log beside it, and a plain model that says what every answer must be.
 
+#![expect(clippy::unwrap_used, reason = "a test that meets an error here fails by panicking")]
+
 pub mod accounts;
 
 use std::collections::BTreeMap;

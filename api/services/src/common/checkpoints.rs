@@ -29,7 +29,6 @@ use view_store::{Checkpoint as ViewCheckpoint, View};
 
 use crate::common::change_tree::{Tree, damaged, tile_key};
 use crate::common::consistency;
-use crate::common::prover::Prover;
 use crate::common::witness::CheckpointFile;
 use crate::receipts::Receipts;
 use crate::receipts::signer::Signer;
@@ -210,7 +209,7 @@ impl Growing {
             if batch.is_empty() {
                 return Ok(true);
             }
-            let (mut leaves, source) = (self.leaves.clone(), source.clone());
+            let (mut leaves, source) = (self.leaves.clone(), *source);
             let topic = source.topic;
             let hashing = tokio::task::spawn_blocking(move || leaves.take_in(&source, &batch).map(|writes| (leaves, writes)));
             let (leaves, writes) = hashing.await.map_err(|error| Problem::new(ErrorCode::Internal, reason(&error)))??;
