@@ -113,11 +113,11 @@ mod tests {
     /// Proves that a forbidden dependency is found, in tests too, and that crates from elsewhere are ignored.
     #[test]
     fn forbidden_dependencies() {
-        let text = "[dependencies]\nschemas.workspace = true\nserde.workspace = true\napi = { path = \"x\" }\n\n\
-            [dev-dependencies]\nengines.workspace = true\nprojector.workspace = true\n\n[workspace.dependencies]\napi = { path = \"api\" }\n";
+        let text = "[dependencies]\nschemas.workspace = true\nserde.workspace = true\nfeed = { path = \"x\" }\n\n\
+            [dev-dependencies]\nengines.workspace = true\nprojector.workspace = true\n\n[workspace.dependencies]\nfeed = { path = \"api\" }\n";
         let found = of_one("ingest/log/Cargo.toml", text, "event-log", &["schemas"]);
         assert_eq!(found.iter().map(|finding| finding.line).collect::<Vec<_>>(), [4, 8]);
-        assert!(found[0].message.contains("must not depend on api"));
+        assert!(found[0].message.contains("must not depend on feed"));
     }
 
     /// Proves that the list has no circle of dependencies.

@@ -65,7 +65,7 @@ const PHRASES: &[(&str, &str)] = &[
 ];
 
 /// Folders and files that are not yet rewritten. Take a line from this list when its files pass; add none.
-const NOT_REWRITTEN: &[&str] = &["README.md", "api/", "ops/docs/", "projector/", "schemas/", "src/", "tests/bench/", "tests/scenarios/"];
+const NOT_REWRITTEN: &[&str] = &["api/", "ops/docs/", "projector/", "schemas/", "src/", "tests/bench/", "tests/scenarios/"];
 
 /// Files in which any word may occur: texts of upstreams, the names of stored fields, licences and generated files, and this table.
 const EXEMPT: &[&str] = &["Cargo.lock", "LICENSE", "ops/engine-files/", "tests/fixtures/", "xtask/src/tidy/words.rs"];

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::arguments::Checker;
-use services;
 
 /// Proves that each definition is whole: its check compiles, its example passes it, and its names and lists are real.
 #[test]
