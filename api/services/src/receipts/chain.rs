@@ -18,6 +18,7 @@ use feed::filter::Element;
 use feed::private::read_on;
 use operation::context::Context;
 use operation::problem::Problem;
+use operation::redaction::PREFIX;
 use operation::{Answer, Call};
 
 /// Who may append to a chain, as its owner is shown it.
@@ -94,13 +95,16 @@ pub(super) fn forbidden(agent_id: &str, refused: AppendRefusal) -> Problem {
     Problem::new(ErrorCode::ChainForbidden, words).about("agent_id")
 }
 
-/// Refuses a name that is blank or holds control characters.
+/// Refuses a name that is blank, holds control characters, or contains an API key, which would be published with the receipt.
 ///
 /// # Errors
 /// `parameter-invalid` with the parameter.
 pub(super) fn check_name(parameter: &str, text: &str) -> Result<(), Problem> {
     if text.trim().is_empty() || text.chars().any(char::is_control) {
         return Err(Problem::parameter(parameter, format!("{parameter}: is empty, or holds control characters")));
+    }
+    if text.contains(PREFIX) {
+        return Err(Problem::parameter(parameter, format!("{parameter}: contains an API key; receipts are public, so revoke that key")));
     }
     Ok(())
 }
