@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use schemas::avro;
 use schemas::change::{Change, ChangeKind};
+use schemas::details::ChangeRecord;
 use schemas::event::Fact;
 use schemas::tables::{Key, Table, ViewDef, Write};
 use schemas::topics::Topic;
@@ -53,7 +54,7 @@ pub trait Service: Sized + Send + Sync + 'static {
     /// The records of the input facts.
     type Fact: Send + Sync;
     /// The record that readers see.
-    type Record: Serialize + DeserializeOwned + Clone + PartialEq + Send + Sync;
+    type Record: ChangeRecord + Serialize + DeserializeOwned + Clone + PartialEq + Send + Sync;
     /// The decision state that changes carry.
     type Note: Serialize + DeserializeOwned + Clone + PartialEq + Send + Sync;
 
@@ -103,11 +104,10 @@ pub trait Service: Sized + Send + Sync + 'static {
     /// rows and feed.
     fn apply(change: &Change<Self::Record, Self::Note>, record: &[u8]) -> Vec<Write>;
 
-    /// Returns the change details: fields that the feed shows in addition to the record. The text holds members of a JSON object, each
-    /// followed by a comma.
+    /// Returns the change details: fields that the feed shows in addition to `record`, the record after the change.
     #[must_use]
-    fn change_details(_change: &Change<Self::Record, Self::Note>) -> Option<String> {
-        None
+    fn change_details(_record: &Self::Record, _change: &Change<Self::Record, Self::Note>) -> <Self::Record as ChangeRecord>::Details {
+        <Self::Record as ChangeRecord>::Details::default()
     }
 
     /// Returns the part of a current row that the digest covers: the record alone. `None` for a row that is not a record of its own.

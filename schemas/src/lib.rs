@@ -6,6 +6,7 @@
 pub mod avro;
 pub mod change;
 pub mod clock;
+pub mod details;
 pub mod error_code;
 pub mod event;
 pub mod facts;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use schemars::JsonSchema;
+use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use serde::Serialize;
@@ -34,13 +35,17 @@ const RENDERING: &str = "1";
 /// One change.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Change<R> {
+#[schemars(bound = "R: JsonSchema + ChangeRecord")]
+pub struct Change<R: ChangeRecord> {
     /// What happened: `new`, or `modified`.
     pub event: String,
     /// Number of the change within the service: rises by 1 or more from change to change.
     pub seq: u64,
     /// When it was recorded, RFC 3339 in UTC. Never goes back.
     pub recorded_at: String,
+    /// What the change shows in addition to the record.
+    #[serde(flatten)]
+    pub details: R::Details,
     /// The record after the change.
     pub record: R,
 }
@@ -48,7 +53,8 @@ pub struct Change<R> {
 /// A page of changes.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Changes<R> {
+#[schemars(bound = "R: JsonSchema + ChangeRecord")]
+pub struct Changes<R: ChangeRecord> {
     /// The changes, oldest first.
     pub changes: Vec<Change<R>>,
     /// Where the page stands.
@@ -57,7 +63,7 @@ pub struct Changes<R> {
 }
 
 /// The operation for one service, whose records are `R`.
-pub fn operation<R: JsonSchema + 'static>(source: Source, example: Value) -> Operation {
+pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example: Value) -> Operation {
     let words = Words {
         name: "changes",
         method: Method::Get,

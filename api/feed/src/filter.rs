@@ -1,5 +1,6 @@
 //! What a filtered feed shows: a filter of one service's changes, and how its changes are found without reading all.
 
+use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
 use schemas::views::records::{Record, normal};
 use serde::de::DeserializeOwned;
@@ -13,44 +14,26 @@ use operation::problem::Problem;
 
 /// One change as the feed has it.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Element<R> {
+#[serde(rename_all = "camelCase", bound(deserialize = "R: DeserializeOwned"))]
+pub struct Element<R: ChangeRecord> {
     /// `new` or `modified`.
     pub event: String,
     /// Number of the change within the service.
     pub seq: u64,
     /// When it was recorded, RFC 3339 in UTC.
     pub recorded_at: String,
-    /// By how much an amount moved, in the services that tell it.
-    #[serde(default)]
-    pub amount_delta: Option<f64>,
-    /// The action that the change was decided from, in the services that tell it.
-    #[serde(default)]
-    pub action: Option<Action>,
+    /// What the change shows in addition to the record.
+    #[serde(flatten)]
+    pub details: R::Details,
     /// The record after it.
     pub record: R,
-}
-
-/// An action on a record.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Action {
-    /// Its day, YYYY-MM-DD.
-    pub date: String,
-    /// Its number.
-    pub modification: String,
-    /// What it does, one letter.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// What it says it does.
-    pub description: String,
 }
 
 /// The changes of a page.
 ///
 /// # Errors
 /// `internal` for what cannot be read.
-pub fn elements<R: DeserializeOwned>(page: &Page) -> Result<Vec<Element<R>>, Problem> {
+pub fn elements<R: ChangeRecord + DeserializeOwned>(page: &Page) -> Result<Vec<Element<R>>, Problem> {
     let parts: Vec<&[u8]> = page.parts.iter().map(AsRef::as_ref).collect();
     let list = [b"[", parts.join(b",".as_slice()).as_slice(), b"]"].concat();
     serde_json::from_slice(&list).map_err(|error| {
@@ -146,7 +129,7 @@ pub fn has_words(texts: &[&str], wanted: &str) -> bool {
 }
 
 /// Reads an element of the feed.
-pub(crate) fn read<R: DeserializeOwned>(element: &[u8]) -> Result<Element<R>, Problem> {
+pub(crate) fn read<R: ChangeRecord + DeserializeOwned>(element: &[u8]) -> Result<Element<R>, Problem> {
     serde_json::from_slice(element).map_err(|error| {
         tracing::error!(%error, "a change in the feed cannot be read");
         Problem::new(ErrorCode::Internal, "a stored change cannot be read")

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use schemas::details::ChangeRecord;
 use schemas::position::Seq;
 use schemas::views::records::RecordTables;
 use serde::de::DeserializeOwned;
@@ -30,7 +31,7 @@ pub async fn end(ctx: &Context, tables: &RecordTables) -> Result<(Arc<dyn View>,
 ///
 /// # Errors
 /// When the view, or a change in it, cannot be read.
-pub async fn read_on<R: DeserializeOwned>(
+pub async fn read_on<R: ChangeRecord + DeserializeOwned>(
     ctx: &Context,
     tables: &RecordTables,
     after: Seq,

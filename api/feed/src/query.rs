@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use schemas::details::ChangeRecord;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::Key;
@@ -53,7 +54,7 @@ pub struct Query<F> {
 
 /// One item of a page: a change, or what a new filter adds or removes.
 #[derive(Clone, Debug)]
-pub struct Item<R> {
+pub struct Item<R: ChangeRecord> {
     /// The change; its event is `added` or `removed` where the filter did it.
     pub change: Element<R>,
     /// The record before it, where that was asked for.
@@ -297,7 +298,7 @@ impl Feed {
 }
 
 /// Items and the stretch that they cover.
-struct Page<R> {
+struct Page<R: ChangeRecord> {
     items: Vec<Item<R>>,
     from: u64,
     to: u64,
@@ -365,7 +366,7 @@ pub async fn since_days(ctx: &Context, source: &Source, at: &Position, days: i64
 
 /// The newest changes that fit a filter.
 #[derive(Clone, Debug)]
-pub struct Newest<R> {
+pub struct Newest<R: ChangeRecord> {
     /// The changes, the last first.
     pub changes: Vec<Element<R>>,
     /// Where reading stopped, if it did before the end.
@@ -381,7 +382,7 @@ enum Cut {
     Tired(u64),
 }
 
-impl<R> Newest<R> {
+impl<R: ChangeRecord> Newest<R> {
     /// What to know of a list: that it may lack some that would have fitted into it.
     #[must_use]
     pub fn of_list(&self) -> Option<String> {

@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
+use schemas::details::ChangeRecord;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::Datum;
@@ -42,7 +43,7 @@ const BUCKETS_GROW: i64 = 4;
 
 /// What was found.
 #[derive(Clone, Debug)]
-pub struct Found<R> {
+pub struct Found<R: ChangeRecord> {
     /// The changes that fit, in the order of reading.
     pub changes: Vec<Element<R>>,
     /// How far it has come: the last seq covered (forwards), or the first one (backwards).
@@ -215,7 +216,7 @@ impl<'a, F: Filter> Selection<'a, F> {
 }
 
 /// The change of a seq, if readers see it.
-fn change_in<R: DeserializeOwned>(block: &FeedBlock, seq: u64) -> Result<Option<Element<R>>, Problem> {
+fn change_in<R: ChangeRecord + DeserializeOwned>(block: &FeedBlock, seq: u64) -> Result<Option<Element<R>>, Problem> {
     let at = usize::try_from(seq.saturating_sub(block.first_seq())).unwrap_or(usize::MAX);
     if block.shown(at) { super::filter::read(&block.elements(at, at + 1)).map(Some) } else { Ok(None) }
 }

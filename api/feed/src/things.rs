@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use schemas::clock::rfc3339;
+use schemas::details::{ChangeRecord, NoDetails};
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::{Key, Table, Write};
@@ -43,6 +44,10 @@ pub(crate) struct Thing {
     pub(crate) kind: String,
     pub(crate) name: String,
     pub(crate) size: i64,
+}
+
+impl ChangeRecord for Thing {
+    type Details = NoDetails;
 }
 
 impl Record for Thing {

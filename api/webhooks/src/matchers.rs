@@ -16,6 +16,7 @@ use feed::select::{Selection, Way};
 use feed::{Feeds, Source};
 use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;
+use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use schemas::views::deliveries::Delivery;
@@ -111,7 +112,7 @@ pub trait Subscribed: Send + Sync + 'static {
     /// Which changes a watch selects.
     type Subscription: Send + Sync;
     /// The record of a change.
-    type Record: DeserializeOwned + Send + Sync;
+    type Record: ChangeRecord + DeserializeOwned + Send + Sync;
 
     /// Where the changes are.
     const SOURCE: Source;
@@ -240,7 +241,13 @@ pub(crate) fn seq(number: i64) -> Seq {
 ///
 /// # Errors
 /// When the feed cannot be read.
-pub async fn page<R: DeserializeOwned>(ctx: &Context, source: &Source, view: Arc<dyn View>, after: Seq, upto: Seq) -> Found<R> {
+pub async fn page<R: ChangeRecord + DeserializeOwned>(
+    ctx: &Context,
+    source: &Source,
+    view: Arc<dyn View>,
+    after: Seq,
+    upto: Seq,
+) -> Found<R> {
     let page = Feeds::of(ctx).reader(source, view).page(after, upto, PAGE).await.map_err(store_problem)?;
     Ok((elements(&page)?, Seq(page.to)))
 }

@@ -123,7 +123,7 @@ impl<S: Service> Decider<S> {
         next: LogOffset,
         writes: &mut Vec<Write>,
     ) -> Result<(), Error> {
-        let element = change.event.is_shown().then(|| element::<S>(change, record));
+        let element = change.event.is_shown().then(|| element::<S>(change, record)).transpose()?;
         let seq = Seq::try_from(change.seq).map_err(|source| Error::Position { of: S::CHANGES.name, source })?;
         // Another decider's clock may have been behind; the feed's times never decrease.
         let recorded_at = change.recorded_at.max(self.checkpoint.recorded_at_ms);

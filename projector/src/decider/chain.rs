@@ -149,15 +149,26 @@ pub(super) fn record_json<S: Service>(change: &ChangeOf<S>) -> Result<Vec<u8>, E
     }
 }
 
-/// Returns the feed element of a change: the JSON that readers see.
-pub(super) fn element<S: Service>(change: &ChangeOf<S>, record: &[u8]) -> Vec<u8> {
+/// Returns the feed element of a change, the JSON that readers see: event, seq, time, change details and record.
+pub(super) fn element<S: Service>(change: &ChangeOf<S>, record: &[u8]) -> Result<Vec<u8>, Error> {
     let mut out = Vec::with_capacity(record.len() + 96);
-    let (event, recorded_at, details) = (change.event.as_str(), rfc3339(change.recorded_at), S::change_details(change).unwrap_or_default());
-    let head = format!(r#"{{"event":"{event}","seq":{},"recordedAt":"{recorded_at}",{details}"record":"#, change.seq);
+    let (event, recorded_at) = (change.event.as_str(), rfc3339(change.recorded_at));
+    let head = format!(r#"{{"event":"{event}","seq":{},"recordedAt":"{recorded_at}""#, change.seq);
     out.extend_from_slice(head.as_bytes());
+    if let Some(after) = &change.after {
+        let details = serde_json::to_vec(&S::change_details(after, change)).map_err(|source| Error::Row { table: S::FEED.name, source })?;
+        // The details are an object, whose members become members of the element.
+        if let [b'{', members @ .., b'}'] = details.as_slice()
+            && !members.is_empty()
+        {
+            out.push(b',');
+            out.extend_from_slice(members);
+        }
+    }
+    out.extend_from_slice(br#","record":"#);
     out.extend_from_slice(record);
     out.push(b'}');
-    out
+    Ok(out)
 }
 
 /// Decodes a log record and returns its change if it extends the chain after change `seq` with that hash.
@@ -171,5 +182,44 @@ pub(super) fn last_hash<S: Service>(checkpoint: &Checkpoint) -> Result<Hash32, E
     match checkpoint.hash.as_str() {
         "" => Ok(Hash32::ZERO),
         hash => Hash32::from_hex(hash).ok_or_else(|| Error::CheckpointHash { view: S::VIEW.name, hash: hash.to_owned() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::change::{Change, ChangeKind, Input};
+    use schemas::views::recalls::{Recall, RecallChange};
+
+    use super::*;
+    use crate::services::recalls::Recalls;
+
+    fn element_of(url: &str) -> String {
+        let record = Recall { id: "FDA:1".to_owned(), url: url.to_owned(), ..Recall::default() };
+        let change: RecallChange = Change {
+            seq: 7,
+            prev_hash: Hash32::ZERO,
+            event: ChangeKind::New,
+            id: record.id.clone(),
+            recorded_at: 0,
+            input: Input::default(),
+            following: 0,
+            before_seq: 0,
+            before_since: 0,
+            after: Some(record),
+            before: None,
+            note: None,
+            through: None,
+            reason: String::new(),
+        };
+        String::from_utf8(element::<Recalls>(&change, br#"{"id":"FDA:1"}"#).unwrap()).unwrap()
+    }
+
+    /// Proves that a change tells when its record's link leads to another site, and has no more members if it does not.
+    #[test]
+    fn changes_mark_links_to_other_sites() {
+        let head = r#"{"event":"new","seq":7,"recordedAt":"1970-01-01T00:00:00.000Z""#;
+        let record = r#""record":{"id":"FDA:1"}}"#;
+        assert_eq!(element_of("https://www.fda.gov/1"), format!("{head},{record}"));
+        assert_eq!(element_of("https://fda.gov.evil.example/1"), format!(r#"{head},"urlNote":"not on the agency's own site",{record}"#));
     }
 }

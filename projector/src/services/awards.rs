@@ -7,7 +7,7 @@ use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::facts::awards::{AwardFact, kind};
 use schemas::topics::{AWARDS, CHANGES_AWARDS, Topic};
-use schemas::views::awards::{Award, TABLES};
+use schemas::views::awards::{ActionDetails, Award, AwardDetails, Dollars, TABLES};
 use schemas::views::records::{RecordChange, RecordTables};
 use serde::{Deserialize, Serialize};
 
@@ -51,18 +51,7 @@ struct ActionState {
     cents: BTreeMap<String, Option<i64>>,
     /// The fields of the action that change details contain.
     #[serde(rename = "told")]
-    details: ActionFields,
-}
-
-/// The fields of an action that the change details of its changes contain.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct ActionFields {
-    date: String,
-    modification: String,
-    #[serde(rename = "type")]
-    kind: String,
-    description: String,
+    details: ActionDetails,
 }
 
 impl Rules for AwardsRules {
@@ -101,7 +90,7 @@ impl Rules for AwardsRules {
             let mut action: ActionState = state.source(&action_key)?.unwrap_or_default();
             let before = amount_of(&action);
             action.cents.insert(award.stream.clone(), award.action_cents);
-            action.details = ActionFields {
+            action.details = ActionDetails {
                 date: award.action_date.clone(),
                 modification: award.modification.clone(),
                 kind: award.action_type.clone(),
@@ -131,14 +120,12 @@ impl Rules for AwardsRules {
     }
 
     /// The change of the obligation, and the action that caused it, which need not be the latest one of the award.
-    fn change_details(change: &RecordChange<Award>) -> Option<String> {
-        let after = change.after.as_ref()?;
+    fn change_details(after: &Award, change: &RecordChange<Award>) -> AwardDetails {
         let before = change.before.as_ref().map_or(0, |before| before.actions_cents);
-        let delta = dollars(after.actions_cents.saturating_sub(before));
+        let amount_delta = Dollars { cents: after.actions_cents.saturating_sub(before) };
         let rows = change.note.iter().flat_map(|note| &note.rows);
         let action = rows.filter(|row| row.key.starts_with(ACTION)).find_map(|row| serde_json::from_str::<ActionState>(&row.value).ok());
-        let action = action.and_then(|action| serde_json::to_string(&action.details).ok()).map(|action| format!(r#""action":{action},"#));
-        Some(format!(r#""amountDelta":{delta},{}"#, action.unwrap_or_default()))
+        AwardDetails { amount_delta, action: action.map(|action| action.details) }
     }
 }
 
@@ -174,11 +161,6 @@ fn amount_of(action: &ActionState) -> Option<i64> {
 }
 
 /// Formats cents as dollars: a JSON number without trailing zeros.
-fn dollars(cents: i64) -> String {
-    let (sign, whole, rest) = (if cents < 0 { "-" } else { "" }, cents.unsigned_abs() / 100, cents.unsigned_abs() % 100);
-    if rest == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{rest:02}") }
-}
-
 /// Builds the record from the decision state.
 fn record_of(id: &str, known: &AwardState) -> Award {
     let last = known.actions.last();
@@ -278,7 +260,6 @@ mod tests {
         assert_eq!(amount_of(&action_known), Some(5));
         action_known.cents.insert(DETAILS.into(), Some(7));
         assert_eq!(amount_of(&action_known), Some(7));
-        assert_eq!([-5, 0, 120, -1_250_000].map(dollars), ["-0.05", "0", "1.20", "-12500"]);
         assert_eq!(action_key(&action("t", "0", "", 0)), "action/CONT_AWD_1_8000_-NONE-_-NONE-/0/0");
     }
 

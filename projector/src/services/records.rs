@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use bytes::Bytes;
 use schemas::avro;
 use schemas::change::ChangeKind;
+use schemas::details::ChangeRecord;
 use schemas::event::Fact;
 use schemas::key;
 use schemas::receipt::SigningKeys;
@@ -50,8 +51,8 @@ pub trait Rules: Send + Sync + 'static {
 
     /// See [`Service::change_details`].
     #[must_use]
-    fn change_details(_change: &RecordChange<Self::Record>) -> Option<String> {
-        None
+    fn change_details(_record: &Self::Record, _change: &RecordChange<Self::Record>) -> <Self::Record as ChangeRecord>::Details {
+        <Self::Record as ChangeRecord>::Details::default()
     }
 
     /// See [`Service::signs`].
@@ -232,8 +233,8 @@ impl<T: Rules> Service for Records<T> {
         writes
     }
 
-    fn change_details(change: &RecordChange<T::Record>) -> Option<String> {
-        T::change_details(change)
+    fn change_details(record: &T::Record, change: &RecordChange<T::Record>) -> <T::Record as ChangeRecord>::Details {
+        T::change_details(record, change)
     }
 
     fn digest_row(value: &Bytes) -> Option<Bytes> {

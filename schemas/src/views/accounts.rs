@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
+use crate::details::{ChangeRecord, NoDetails};
 use crate::event::Command;
 use crate::facts::canonical::Canonical;
 use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
@@ -159,6 +160,10 @@ pub struct ApiKey {
     pub ends_at: i64,
     /// Start of the hour in which the key was last used: milliseconds since 1970; 0 for never.
     pub last_used_at: i64,
+}
+
+impl ChangeRecord for ApiKey {
+    type Details = NoDetails;
 }
 
 /// The precision of [`ApiKey::last_used_at`]: one hour, in milliseconds.

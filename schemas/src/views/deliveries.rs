@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::records::Record;
+use crate::details::{ChangeRecord, NoDetails};
 use crate::event::Command;
 use crate::facts::canonical::Canonical;
 use crate::hash::{Hash32, hex};
@@ -163,6 +164,10 @@ impl Delivery {
         let is_new = self.failing_since == 0 || now_ms.saturating_sub(self.attempted_at) > FAILURES_FORGOTTEN_AFTER_MS;
         if is_new { now_ms } else { self.failing_since }
     }
+}
+
+impl ChangeRecord for Delivery {
+    type Details = NoDetails;
 }
 
 impl Record for Delivery {

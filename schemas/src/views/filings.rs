@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Term};
+use crate::details::{ChangeRecord, NoDetails};
 use crate::facts::insider_trades::Owner;
 
 /// A filing of one filer, or one trade of an insider, as readers see it. `""` and empty lists mean unknown.
@@ -66,6 +67,10 @@ pub struct Filing {
     pub ownership: String,
     /// Trade: whether it was made under a trading plan.
     pub planned: bool,
+}
+
+impl ChangeRecord for Filing {
+    type Details = NoDetails;
 }
 
 impl Record for Filing {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::records::Record;
+use crate::details::{ChangeRecord, NoDetails};
 use crate::event::Command;
 use crate::facts::canonical::Canonical;
 use crate::hash::{Hash32, hex};
@@ -230,6 +231,10 @@ pub fn transfer_keys(command: &PaymentCommand) -> Option<TransferKeys> {
         Some(key) => Some(TransferKeys { key, older_key: in_block.unwrap_or_default() }),
         None => in_block.map(|key| TransferKeys { key, older_key: String::new() }),
     }
+}
+
+impl ChangeRecord for Payment {
+    type Details = NoDetails;
 }
 
 impl Record for Payment {

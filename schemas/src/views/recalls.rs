@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
+use crate::details::{ChangeRecord, LinkDetails};
 use crate::facts::recalls::RecallFact;
 use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
 
@@ -49,6 +50,10 @@ pub struct Recall {
     pub withdrawn: bool,
     /// The id of the record into which this one was merged. A merged record is no longer a record of its own.
     pub merged_into: String,
+}
+
+impl ChangeRecord for Recall {
+    type Details = LinkDetails;
 }
 
 impl Recall {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::payments::TransferKeys;
 use super::records::Record;
+use crate::details::{ChangeRecord, NoDetails};
 use crate::event::Command;
 use crate::facts::canonical::Canonical;
 use crate::receipt::Receipt;
@@ -98,6 +99,10 @@ impl Command for ReceiptCommand {
             .text("memory", memory)
             .bytes()
     }
+}
+
+impl ChangeRecord for Receipt {
+    type Details = NoDetails;
 }
 
 impl Record for Receipt {

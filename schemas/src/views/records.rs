@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
+use crate::details::ChangeRecord;
 use crate::tables::{Table, ViewDef};
 
 /// The number of consecutive changes whose terms share a partition. It bounds the partition of a term that every change has.
@@ -15,7 +16,7 @@ pub const NAME_SHARDS: i64 = 16;
 const VALUE_CHARS_MAX: usize = 200;
 
 /// A record that readers see.
-pub trait Record: Serialize + DeserializeOwned + Clone + PartialEq + Send + Sync + 'static {
+pub trait Record: ChangeRecord + Serialize + DeserializeOwned + Clone + PartialEq + Send + Sync + 'static {
     /// The term dimensions in which readers search for a part of a value, not for the whole value.
     const SEARCHED: &'static [&'static str] = &[];
 

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Term};
+use crate::details::{ChangeRecord, LinkDetails};
 
 /// The most institutions of a trial that are indexed. A trial with more is also indexed under [`MORE_INSTITUTIONS`].
 const INSTITUTIONS_MAX: usize = 50;
@@ -92,6 +93,10 @@ pub struct Topic {
     pub slug: String,
     /// The phrases that decided the topic, with the field in which they occur: `title: tumour`.
     pub evidence: String,
+}
+
+impl ChangeRecord for Funding {
+    type Details = LinkDetails;
 }
 
 impl Record for Funding {

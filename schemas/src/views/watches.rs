@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Term};
+use crate::details::{ChangeRecord, NoDetails};
 
 /// Saves a filter under a name, and replaces the one with that name.
 pub const SAVE_FILTER: &str = "save_filter";
@@ -69,6 +70,10 @@ pub struct OldSecret {
     pub secret: String,
     /// When the secret expires, milliseconds since 1970.
     pub until: i64,
+}
+
+impl ChangeRecord for SavedItem {
+    type Details = NoDetails;
 }
 
 impl Record for SavedItem {

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
-use schemas::views::awards::Award;
+use schemas::views::awards::{Award, Dollars};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use upstreams::live::AwardOrder;
@@ -156,11 +156,12 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     // What was done long ago and is only now known here is no news of these days.
     let (oldest, _) = since_days(ctx, &SOURCE, &at, arguments.days - 1 + LATE_DAYS).await?;
     let changes: Vec<Change> = found.changes.into_iter().filter(|change| day_told(change) >= oldest.as_str()).collect();
-    let amount_delta = changes.iter().filter_map(|change| change.amount_delta).sum();
+    let cents = changes.iter().fold(0_i64, |sum, change| sum.saturating_add(change.details.amount_delta.cents));
+    let amount_delta = Dollars { cents }.as_f64();
     let (mut new, mut modified): (Vec<Change>, Vec<Change>) = changes.into_iter().partition(|change| event_of(change) == "new");
-    let largest = |change: &Change| change.amount_delta.unwrap_or(0.0).abs();
+    let largest = |change: &Change| change.details.amount_delta.cents.unsigned_abs();
     for changes in [&mut new, &mut modified] {
-        changes.sort_by(|a, b| largest(b).total_cmp(&largest(a)).then_with(|| a.seq.cmp(&b.seq)));
+        changes.sort_by(|a, b| largest(b).cmp(&largest(a)).then_with(|| a.seq.cmp(&b.seq)));
     }
     let today = at.now.to_zoned(TimeZone::UTC).date();
     let last = today.checked_add(arguments.expiring_days.days()).unwrap_or(Date::MAX);

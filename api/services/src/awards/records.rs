@@ -127,7 +127,7 @@ pub(super) fn date_of(award: &Award) -> &str {
 /// What a change is to readers: an award first seen by a later action, or long after it was signed, is no new one.
 pub(super) fn event_of(change: &Change) -> &'static str {
     let is_new = change.event == "new"
-        && match &change.action {
+        && match &change.details.action {
             Some(action) => matches!(action.modification.as_str(), "" | "0"),
             None => {
                 let (recorded, signed) = (change.recorded_at.get(..10).unwrap_or_default(), change.record.signed.as_str());
@@ -139,7 +139,13 @@ pub(super) fn event_of(change: &Change) -> &'static str {
 
 /// The day of what a change tells.
 pub(super) fn day_told(change: &Change) -> &str {
-    change.action.as_ref().map(|action| action.date.as_str()).filter(|date| !date.is_empty()).unwrap_or_else(|| date_of(&change.record))
+    change
+        .details
+        .action
+        .as_ref()
+        .map(|action| action.date.as_str())
+        .filter(|date| !date.is_empty())
+        .unwrap_or_else(|| date_of(&change.record))
 }
 
 impl From<Award> for Shown {
@@ -215,7 +221,7 @@ impl From<Item<Award>> for Changed {
     fn from(item: Item<Award>) -> Self {
         let Item { change, before } = item;
         let event = if matches!(change.event.as_str(), "added" | "removed") { change.event.clone() } else { event_of(&change).to_owned() };
-        let (date, action) = (day_told(&change).to_owned(), change.action);
+        let (date, action) = (day_told(&change).to_owned(), change.details.action);
         let Shown { id, recipient, agency, naics, amount, end, url, mut more, .. } = change.record.into();
         if let Some(action) = action {
             (more.modification, more.action_type, more.action_description) = (action.modification, action.kind, action.description);
@@ -228,7 +234,7 @@ impl From<Item<Award>> for Changed {
             agency,
             naics,
             amount,
-            amount_delta: change.amount_delta.unwrap_or(0.0),
+            amount_delta: change.details.amount_delta.as_f64(),
             end,
             url,
             seq: change.seq,

@@ -1,6 +1,5 @@
 //! Operations that every service has in the same form, and those of every service whose feed is filtered.
 
-pub mod agency_url;
 mod change_tree;
 pub mod checkpoints;
 pub mod consistency;

@@ -15,11 +15,11 @@ use serde_json::json;
 use super::SOURCE;
 use super::rows::{Filter, listed};
 use super::search::words::query_words;
-use crate::common::agency_url::{RECALL_SITES, url_note};
 use feed::etag::{etag, has_it};
 use feed::position::{day_text, parse_date, position};
 use operation::problem::Problem;
 use operation::{Answer, Body, Call, Form, Method, Operation, Price, Words};
+use schemas::details::{RECALL_SITES, url_note};
 
 const LIMIT_MAX: usize = 300;
 /// Changes whenever the same position is answered with other bytes.

@@ -6,8 +6,8 @@ use schemas::facts::trials::{TrialFact, sponsor_class};
 use schemas::views::research::{Funding, Topic};
 use serde::Serialize;
 
-use crate::common::agency_url::{GRANT_SITES, url_note};
 use feed::query::Item;
+use schemas::details::{GRANT_SITES, url_note};
 
 /// A grant: one award of one fiscal year.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use schemas::avro;
 use schemas::change::ChangeKind;
+use schemas::details::{LinkDetails, RECALL_SITES};
 use schemas::event::{Fact, FactKind};
 use schemas::facts::recalls::RecallFact;
 use schemas::key;
@@ -97,6 +98,10 @@ impl Service for Recalls {
             writes.push(Write::put(&HISTORY, key![after.id.as_str(), change.before_seq], value));
         }
         writes
+    }
+
+    fn change_details(record: &Recall, _change: &RecallChange) -> LinkDetails {
+        LinkDetails::new(&record.url, &RECALL_SITES)
     }
 
     fn digest_row(value: &Bytes) -> Option<Bytes> {

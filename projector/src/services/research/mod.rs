@@ -4,11 +4,12 @@
 pub mod topics;
 
 use schemas::avro;
+use schemas::details::{GRANT_SITES, LinkDetails};
 use schemas::event::{Fact, FactKind};
 use schemas::facts::grants::{GrantFact, grant_class};
 use schemas::facts::trials::{TrialFact, sponsor_class};
 use schemas::topics::{CHANGES_RESEARCH, GRANTS, TRIALS, Topic};
-use schemas::views::records::RecordTables;
+use schemas::views::records::{RecordChange, RecordTables};
 use schemas::views::research::{Funding, TABLES};
 
 use self::topics::LEXICON;
@@ -48,6 +49,11 @@ impl Rules for ResearchRules {
 
     fn reads(fact: &Fact<ResearchFact>) -> Vec<Read> {
         vec![Read::Record(id_of(&fact.key))]
+    }
+
+    fn change_details(record: &Funding, _change: &RecordChange<Funding>) -> LinkDetails {
+        // A trial's link is made from its number.
+        if record.kind == "grant" { LinkDetails::new(&record.url, &GRANT_SITES) } else { LinkDetails::default() }
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<ResearchFact>) -> Result<(), Undecided> {
