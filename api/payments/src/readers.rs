@@ -52,29 +52,36 @@ mod tests {
     use super::*;
     use crate::terms::{NETWORKS, Version};
 
-    /// Proves that payments are read on no thread that serves connections, and that so many are read at a time and no more: a further one waits until
-    /// one is done.
-    #[tokio::test]
-    async fn a_few_payments_are_read_at_a_time() {
-        let readers = Readers::default();
-        let till = Till { network: NETWORKS[0], asset: String::new(), pay_to: String::new(), versions: Version::ALL.to_vec() };
-        let offer = Offer { resource: String::new(), description: String::new(), micros: 1 };
-        let read = || readers.read(&till, &offer, json!({}), 0);
-        // On the only thread of this test it would be done at the first look.
-        let mut first = Box::pin(read());
-        assert!(first.as_mut().now_or_never().is_none());
-        assert!(first.await.unwrap().is_err());
-        let mut held = Vec::new();
-        for _ in 0..READ_AT_ONCE_MAX {
-            held.push(Arc::clone(&readers.0).acquire_owned().await.unwrap());
-        }
-        let mut waiting = Box::pin(read());
-        for _ in 0..100 {
-            assert!(waiting.as_mut().now_or_never().is_none());
-            tokio::task::yield_now().await;
-        }
-        held.pop();
-        assert!(waiting.await.unwrap().is_err());
-        assert_eq!(readers.0.available_permits(), 1, "the place is free again");
+    /// Proves that payments are read on a thread for blocking work, and that no more than the limit are read at a time.
+    #[test]
+    fn a_few_payments_are_read_at_a_time() {
+        let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            let readers = Readers::default();
+            let till = Till { network: NETWORKS[0], asset: String::new(), pay_to: String::new(), versions: Version::ALL.to_vec() };
+            let offer = Offer { resource: String::new(), description: String::new(), micros: 1 };
+            let read = || readers.read(&till, &offer, json!({}), 0);
+            // The only thread for blocking work is busy until `release` is dropped, so that a reading there cannot be done before.
+            let (release, released) = std::sync::mpsc::channel::<()>();
+            let busy = tokio::task::spawn_blocking(move || released.recv());
+            let mut first = Box::pin(read());
+            assert!(first.as_mut().now_or_never().is_none());
+            drop(release);
+            assert!(busy.await.unwrap().is_err());
+            assert!(first.await.unwrap().is_err());
+
+            let mut held = Vec::new();
+            for _ in 0..READ_AT_ONCE_MAX {
+                held.push(Arc::clone(&readers.0).acquire_owned().await.unwrap());
+            }
+            let mut waiting = Box::pin(read());
+            for _ in 0..100 {
+                assert!(waiting.as_mut().now_or_never().is_none());
+                tokio::task::yield_now().await;
+            }
+            held.pop();
+            assert!(waiting.await.unwrap().is_err());
+            assert_eq!(readers.0.available_permits(), 1, "the permit is released");
+        });
     }
 }
