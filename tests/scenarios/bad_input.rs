@@ -1,4 +1,4 @@
-//! Bad input, from whatever side it comes: each is refused with an error that names what is wrong, and nothing is lost by it.
+//! Bad input from clients, operators and damaged files is refused with an error that names the cause, and no data is lost.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::commands::NOWHERE;
-use crate::engine::{Played, fixed_clock};
-use crate::process::{Answer, Server, highwater, refusal, run, stdout};
+use crate::engine::{SimulatedUpstreams, fixed_clock};
+use crate::process::{Answer, Server, highwater, run, stderr_of_failure, stdout};
 
-/// Asserts that an answer is a problem document whole in its shape; answers its `detail`.
+/// Asserts that an answer is a complete problem document; returns its `detail`.
 pub(crate) fn problem(answer: &Answer, status: u16, code: &str, parameter: &str) -> String {
     let document: Value = serde_json::from_slice(&answer.body).unwrap();
     assert_eq!((answer.status, answer.header("content-type")), (status, "application/problem+json"), "{document}");
@@ -23,19 +23,20 @@ pub(crate) fn problem(answer: &Answer, status: u16, code: &str, parameter: &str)
 }
 
 /// Proves that bad parameters and bodies are refused over REST and MCP with the right status and a problem document that names the field,
-/// that a second process is refused beside the server, and that records, keys and log are afterwards what they were before.
+/// that a second process on the same data directory is refused while the server runs, and that records, keys and log are unchanged
+/// afterwards.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bad_requests_are_refused_and_nothing_is_lost() {
+async fn bad_requests_are_refused_without_data_loss() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let played = Played::start(42, 300, fixed_clock()).await;
-    let ask = |arguments: &[&str]| stdout(highwater(&data, &played.base_url, arguments));
+    let simulated = SimulatedUpstreams::start(42, 300, fixed_clock()).await;
+    let ask = |arguments: &[&str]| stdout(highwater(&data, &simulated.base_url, arguments));
     for name in crate::engine::upstream_names() {
         ask(&["ingest", name, "--once"]);
     }
     let key = ask(&["keys", "mint", "--tier", "pro"]).trim().to_owned();
-    let held = |name: &str| lines_of_records(&ask(&["export", name]));
-    let (facts, changes) = (held("recalls"), held("changes.recalls"));
+    let exported = |name: &str| lines_of_records(&ask(&["export", name]));
+    let (facts, changes) = (exported("recalls"), exported("changes.recalls"));
     let server = Server::ready(highwater(&data, NOWHERE, &["serve"]));
     let (list, feed) = ("/recalls/api/recalls?limit=300", "/recalls/v1/changes?start=earliest&limit=200");
     let before = (server.json(list, &key)["recalls"].take(), server.json(feed, &key)["changes"].take());
@@ -54,10 +55,10 @@ async fn bad_requests_are_refused_and_nothing_is_lost() {
         ("category=food&category=drugs", "category", "given twice"),
         ("keyword=", "keyword", "empty"),
     ];
-    for (query, parameter, words) in queries {
+    for (query, parameter, message) in queries {
         let detail = problem(&server.send("GET", &format!("/recalls/api/recalls?{query}"), &key, ""), 400, "parameter-invalid", parameter);
-        assert!(detail.contains(words), "{query}: {detail}");
-        // The same over MCP: a result that says so, with the same document.
+        assert!(detail.contains(message), "{query}: {detail}");
+        // MCP returns the same document in a result that is marked as an error.
         let given = form(query);
         if given.as_object().unwrap().len() == query.split('&').count() {
             let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_recalls", "arguments": given}});
@@ -85,72 +86,72 @@ async fn bad_requests_are_refused_and_nothing_is_lost() {
         ("{\"emial\": \"a@example.org\"}", "emial", "did you mean \"email\"?"),
         ("[]", "", "a JSON object"),
     ];
-    for (body, parameter, words) in bodies {
+    for (body, parameter, message) in bodies {
         let detail = problem(&server.send("POST", "/recalls/api/keys", "", body), 400, "body-invalid", parameter);
-        assert!(detail.contains(words), "{body}: {detail}");
+        assert!(detail.contains(message), "{body}: {detail}");
     }
     let large = format!("{{\"email\": \"{}\"}}", "a".repeat(2 << 20));
     for path in ["/recalls/api/keys", "/recalls/mcp"] {
         let detail = problem(&server.send("POST", path, "", &large), 413, "body-too-large", "");
         assert!(detail.contains("bytes"), "{detail}");
     }
-    let error = refusal(highwater(&data, NOWHERE, &["serve"]));
+    let error = stderr_of_failure(highwater(&data, NOWHERE, &["serve"]));
     assert!(error.contains("in use by another process") && error.contains(data.to_str().unwrap()), "{error}");
 
     let after = (server.json(list, &key)["recalls"].take(), server.json(feed, &key)["changes"].take());
-    assert!(before == after, "what is served is what was served");
+    assert!(before == after, "the answers changed");
     assert_eq!(server.terminate().code(), Some(0));
-    assert!((held("recalls"), held("changes.recalls")) == (facts, changes), "the log holds what it held");
+    assert!((exported("recalls"), exported("changes.recalls")) == (facts, changes), "the log changed");
     let keys = ask(&["keys", "list"]);
-    assert!(keys.contains("pro") && !keys.contains("free"), "no key came of it: {keys}");
+    assert!(keys.contains("pro") && !keys.contains("free"), "a refused request created a key: {keys}");
 }
 
-/// The lines of an export.
+/// Returns the lines of an export that hold records.
 fn lines_of_records(export: &str) -> Vec<String> {
     export.lines().map(str::to_owned).collect()
 }
 
-/// A query as the arguments that it means.
+/// Converts a query to the equivalent MCP arguments.
 fn form(query: &str) -> Value {
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs.map(|(name, text)| (name.to_owned(), text.parse::<i64>().map_or_else(|_| json!(text), |number| json!(number)))).collect()
 }
 
-/// Proves that what keeps a process from starting is said in one line that names it, with exit code 1.
+/// Proves that each cause that prevents a start is named in one line, with exit code 1.
 #[test]
-fn what_keeps_it_from_starting_is_named() {
+fn startup_errors_name_their_cause() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let serve = || highwater(&data, NOWHERE, &["serve"]);
 
     let mut command = serve();
     command.env("HIGHWATER_LISTN", "127.0.0.1:0");
-    let error = refusal(command);
+    let error = stderr_of_failure(command);
     assert!(error.contains("listn") && error.contains("did you mean \"listen\"?"), "{error}");
     let file = dir.path().join("own.toml");
     fs::write(&file, "[upstreams.cpsc]\nwindow_day = 3\n").unwrap();
-    let error = refusal(highwater(&data, NOWHERE, &["serve", "--config", file.to_str().unwrap()]));
+    let error = stderr_of_failure(highwater(&data, NOWHERE, &["serve", "--config", file.to_str().unwrap()]));
     assert!(error.contains("upstreams.cpsc.window_day") && error.contains("own.toml") && error.contains("\"window_days\""), "{error}");
 
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let mut command = serve();
     command.env("HIGHWATER_LISTEN", &address);
-    let error = refusal(command);
+    let error = stderr_of_failure(command);
     assert!(error.contains(&address) && error.to_lowercase().contains("in use"), "{error}");
 
-    // Not even the superuser can make a directory below a file.
+    // Even the superuser cannot create a directory below a file.
     let below = file.join("data");
     let mut command = highwater(&data, NOWHERE, &["serve"]);
     command.env("HIGHWATER_DATA_DIR", &below);
-    let error = refusal(command);
+    let error = stderr_of_failure(command);
     assert!(error.contains("cannot be written") && error.contains(below.to_str().unwrap()), "{error}");
 
-    // Nor below what the system makes up by itself.
+    // Directories cannot be created in /proc either.
     if Path::new("/proc/self").exists() {
         let mut command = highwater(&data, NOWHERE, &["serve"]);
         command.env("HIGHWATER_DATA_DIR", "/proc/highwater");
-        let error = refusal(command);
+        let error = stderr_of_failure(command);
         assert!(error.contains("cannot be written") && error.contains("/proc/highwater"), "{error}");
     }
 
@@ -158,16 +159,16 @@ fn what_keeps_it_from_starting_is_named() {
     let lock = File::create(data.join("lock")).unwrap();
     lock.try_lock().unwrap();
     for arguments in [&["serve"][..], &["status"], &["export", "recalls"]] {
-        let error = refusal(highwater(&data, NOWHERE, arguments));
+        let error = stderr_of_failure(highwater(&data, NOWHERE, arguments));
         assert!(error.contains("in use by another process") && error.contains(data.to_str().unwrap()), "{error}");
     }
     drop(lock);
 
-    let error = refusal(highwater(&data, NOWHERE, &["serve", "--role", "ingest"]));
+    let error = stderr_of_failure(highwater(&data, NOWHERE, &["serve", "--role", "ingest"]));
     assert!(error.contains("embedded"), "{error}");
     let mut command = serve();
     command.env("HIGHWATER_UPSTREAMS__CPSC__SCHEDULE", "now and then");
-    let error = refusal(command);
+    let error = stderr_of_failure(command);
     assert!(error.contains("upstreams.cpsc.schedule") && error.contains("now and then"), "{error}");
 }
 
@@ -196,19 +197,19 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     out
 }
 
-/// Proves that a run says how it ended by its exit code, and that a log with a flipped byte or a cut file is either read as it was or
-/// refused with an error that names the damage: never read as something else.
+/// Proves that a log with a flipped byte or a truncated file is either read unchanged or refused with an error that names the damage, and
+/// that the exit code says which.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_damaged_log_is_never_read_as_something_else() {
+async fn damaged_log_is_read_unchanged_or_refused() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let played = Played::start(41, 400, fixed_clock()).await;
-    let ask = |data: &Path, arguments: &[&str]| highwater(data, &played.base_url, arguments);
+    let simulated = SimulatedUpstreams::start(41, 400, fixed_clock()).await;
+    let ask = |data: &Path, arguments: &[&str]| highwater(data, &simulated.base_url, arguments);
     for name in ["fsis", "cpsc"] {
         assert_eq!(stdout(ask(&data, &["ingest", name, "--once"])), "");
     }
-    played.faults(&[("schema_missing", 1.0)], "cpsc");
-    let error = refusal(ask(&data, &["ingest", "cpsc", "--once"]));
+    simulated.faults(&[("schema_missing", 1.0)], "cpsc");
+    let error = stderr_of_failure(ask(&data, &["ingest", "cpsc", "--once"]));
     assert!(error.contains("RecallDate"), "{error}");
     let whole = stdout(ask(&data, &["export", "recalls", "--all"]));
     assert!(whole.lines().count() > 100);
@@ -227,20 +228,20 @@ async fn a_damaged_log_is_never_read_as_something_else() {
             let what = format!("harm {harm} of {}", target.display());
             fs::write(&target, bytes).unwrap();
             let output = run(ask(&copy, &["export", "recalls", "--all"]));
-            let words = String::from_utf8_lossy(&output.stderr).into_owned();
+            let message = String::from_utf8_lossy(&output.stderr).into_owned();
             let read = String::from_utf8(output.stdout).unwrap();
             if output.status.success() {
                 assert_eq!(read, whole, "{what}");
                 continue;
             }
             refused[usize::from(harm >= 2)] += 1;
-            assert_eq!(output.status.code(), Some(1), "{what}: {words}");
+            assert_eq!(output.status.code(), Some(1), "{what}: {message}");
             assert!(whole.starts_with(&read), "{what}");
-            assert!(words.contains("log") && !words.contains("panicked"), "{what}: {words}");
+            assert!(message.contains("log") && !message.contains("panicked"), "{what}: {message}");
             fs::write(&target, &found).unwrap();
-            assert_eq!(stdout(ask(&copy, &["export", "recalls", "--all"])), whole, "{what}: mended, nothing was lost by looking");
+            assert_eq!(stdout(ask(&copy, &["export", "recalls", "--all"])), whole, "{what}: after the repair the records must be complete");
         }
     }
     println!("{refused:?} of {} files refused", log_files.len());
-    assert!(refused.iter().all(|times| *times > 0), "a harm in the middle cannot be healed: {refused:?}");
+    assert!(refused.iter().all(|times| *times > 0), "damage in the middle of a file must be refused: {refused:?}");
 }

@@ -1,4 +1,4 @@
-//! Signed checkpoints of the changes of every service: what a consumer of the topic computes is what is signed.
+//! Signed checkpoints of the changes of every service: the signed tree is the one that a consumer of the topic computes.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use schemas::hash::Hash32;
 use schemas::tree::{Checkpoint, is_consistent, leaf};
 use serde_json::Value;
 
-use crate::engine::{Played, fixed_clock};
+use crate::engine::{SimulatedUpstreams, fixed_clock};
 use crate::process::{Server, highwater, stdout, wait_for};
 
 fn checkpoint(server: &Server, service: &str, pubkey: &str) -> Option<Checkpoint> {
@@ -15,15 +15,15 @@ fn checkpoint(server: &Server, service: &str, pubkey: &str) -> Option<Checkpoint
     (status == 200).then(|| Checkpoint::read(&String::from_utf8(note).unwrap(), [pubkey]))?
 }
 
-/// Proves that the tree over a service's changes is signed with the key of the receipts, that its leaves are the hashes by which the exported changes
-/// chain, that tiles are served, that a later checkpoint is proven to continue an earlier one, and that the tree goes on where it was after a
-/// restart.
+/// Proves that the tree over a service's changes is signed with the key of the receipts, that its leaves are the hashes that chain the
+/// exported changes, that tiles are served, that a proof shows that a later checkpoint continues an earlier one, and that the tree is
+/// continued after a restart.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_changes_of_a_service_are_signed() {
+async fn changes_of_a_service_are_signed() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let played = Played::start(7, 300, fixed_clock()).await;
-    let command = |arguments: &[&str]| highwater(&data, &played.base_url, arguments);
+    let simulated = SimulatedUpstreams::start(7, 300, fixed_clock()).await;
+    let command = |arguments: &[&str]| highwater(&data, &simulated.base_url, arguments);
     let server = Server::ready(command(&["serve"]));
     stdout(command(&["ingest", "cpsc", "--once"]));
     let pubkey = server.json("/receipts/pubkey", "")["publicKeyHex"].as_str().unwrap().to_owned();
@@ -35,7 +35,7 @@ async fn the_changes_of_a_service_are_signed() {
     let first = signed(&server);
     assert!(first.size > 20 && first.origin.ends_with("/recalls"), "{first:?}");
 
-    // Each leaf is the hash that the next change names.
+    // Each leaf is the hash that the next change carries.
     let exported = stdout(command(&["export", "changes.recalls", "--all"]));
     let lines: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (width, next) = (first.size.min(255), "prevHash");
@@ -48,30 +48,30 @@ async fn the_changes_of_a_service_are_signed() {
         assert_eq!(after[next].as_str().unwrap(), schemas::hash::hex(&entry[2..]));
         assert_eq!(leaf(&entry[2..]).0, hash);
     }
-    assert_eq!(server.get("/filings/checkpoint", "").unwrap().0, 404, "nothing is signed where nothing changed");
+    assert_eq!(server.get("/filings/checkpoint", "").unwrap().0, 404, "a service without changes has no checkpoint");
     assert!(server.terminate().success());
 
     let server = Server::ready(command(&["serve"]));
-    played.sim.advance(40);
+    simulated.sim.advance(40);
     stdout(command(&["ingest", "cpsc", "--once"]));
     let later = signed(&server);
     assert!(later.size > first.size, "{later:?}");
-    let told = server.json(&format!("/recalls/v1/consistency?from={}&to={}", first.size, later.size), "");
+    let answer = server.json(&format!("/recalls/v1/consistency?from={}&to={}", first.size, later.size), "");
     let proof: Vec<Hash32> =
-        told["proof"].as_array().unwrap().iter().map(|hash| Hash32::from_hex(hash.as_str().unwrap()).unwrap()).collect();
-    // The listener has another port after the restart, which the origin names.
+        answer["proof"].as_array().unwrap().iter().map(|hash| Hash32::from_hex(hash.as_str().unwrap()).unwrap()).collect();
+    // After the restart the listener has another port, and the origin names the port.
     let first = Checkpoint { origin: later.origin.clone(), ..first };
     assert!(is_consistent(&proof, &later, &first));
 }
 
-/// Proves that a copy of a data directory whose key was rotated signs no other history of a service's changes: its tree is compared with what the key
-/// before signed. Its checkpoint is withheld, and it is said why; receipts and other services go on.
+/// Proves that a copy of a data directory whose key was rotated does not sign a second history of a service's changes: its tree is compared
+/// with what the previous key signed. Its checkpoint is withheld and the reason is shown; receipts and other services are still signed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rotated_key_signs_no_second_history_of_changes() {
+async fn rotated_key_signs_no_second_history() {
     let dir = tempfile::tempdir().unwrap();
     let (data, copied) = (dir.path().join("data"), dir.path().join("copy"));
-    let played = Played::start(7, 300, fixed_clock()).await;
-    let command = |data: &Path, arguments: &[&str]| highwater(data, &played.base_url, arguments);
+    let simulated = SimulatedUpstreams::start(7, 300, fixed_clock()).await;
+    let command = |data: &Path, arguments: &[&str]| highwater(data, &simulated.base_url, arguments);
     let signed = |server: &Server, pubkey: &str| {
         let all = server.json("/recalls/health", "")["changes"].as_u64().unwrap();
         wait_for("a checkpoint of all changes", || checkpoint(server, "recalls", pubkey).filter(|checkpoint| checkpoint.size == all))
@@ -82,7 +82,7 @@ async fn a_rotated_key_signs_no_second_history_of_changes() {
     signed(&server, &first);
     assert!(server.terminate().success());
     assert!(Command::new("cp").arg("-a").arg(&data).arg(&copied).status().unwrap().success());
-    played.sim.advance(40);
+    simulated.sim.advance(40);
     let server = Server::ready(command(&data, &["serve"]));
     stdout(command(&data, &["ingest", "cpsc", "--once"]));
     signed(&server, &first);
@@ -91,7 +91,7 @@ async fn a_rotated_key_signs_no_second_history_of_changes() {
     let server = Server::ready(command(&copied, &["serve"]));
     let second = stdout(command(&copied, &["receipt-keys", "new"])).trim().to_owned();
     stdout(command(&copied, &["receipt-keys", "use", &second]));
-    played.sim.advance(40);
+    simulated.sim.advance(40);
     stdout(command(&copied, &["ingest", "cpsc", "--once"]));
     let status = || stdout(command(&copied, &["status"]));
     wait_for("the refusal", || status().contains("signing of checkpoints of recalls\trefused").then_some(()));

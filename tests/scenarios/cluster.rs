@@ -1,4 +1,4 @@
-//! The roles as processes of their own, on a real Kafka broker and a real CQL node.
+//! The roles as separate processes, on a real Kafka broker and a real CQL node.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -12,35 +12,35 @@ use tempfile::TempDir;
 use view_store::ScyllaStore;
 use view_store::scylla::Options as ScyllaOptions;
 
-use crate::engine::{Engine, Played, upstream_names};
+use crate::concurrent_processes::start_holding_proxy;
+use crate::engine::{Engine, SimulatedUpstreams, upstream_names};
 use crate::process::{Server, get, highwater, stdout, wait_for};
 use crate::reader::Reader;
-use crate::rivals::holding;
 
-/// Names of its own on servers, and where its processes keep what little they keep.
+/// A cluster with its own names on shared servers, and the directory of its processes' local files.
 pub(crate) struct Cluster {
     dir: TempDir,
     kafka: String,
     cql: String,
-    /// What the topics' names begin with, and the keyspace.
+    /// The prefix of the topics' names, which is also the keyspace.
     pub(crate) name: String,
     base_url: String,
-    /// When it is, for all of them; the system's clock if empty.
+    /// The fixed time of all processes; if empty, they use the system's clock.
     fixed: &'static str,
-    /// Whether others use the servers, too: what was made there is removed in the end.
+    /// Whether other tests use the servers too, so that topics and keyspace are removed at the end.
     shared: bool,
 }
 
 impl Cluster {
     pub(crate) fn new(test: &str, base_url: &str, fixed: &'static str) -> Option<Self> {
         let (kafka, cql) = (engines::or_skip(engines::kafka(), test)?, engines::or_skip(engines::cql(), test)?);
-        let mut this = Self::on(kafka, cql, base_url, fixed);
+        let mut this = Self::on_servers(kafka, cql, base_url, fixed);
         this.shared = true;
         Some(this)
     }
 
-    /// On servers of the test's own, by their addresses.
-    pub(crate) fn on(kafka: String, cql: String, base_url: &str, fixed: &'static str) -> Self {
+    /// A cluster on servers of the test's own, given by their addresses.
+    pub(crate) fn on_servers(kafka: String, cql: String, base_url: &str, fixed: &'static str) -> Self {
         let (dir, name) = (tempfile::tempdir().unwrap(), engines::unique("t"));
         Self { dir, kafka, cql, name, base_url: base_url.to_owned(), fixed, shared: false }
     }
@@ -49,7 +49,7 @@ impl Cluster {
         self.dir.path().join(node)
     }
 
-    /// A command of one node.
+    /// Returns a command that runs at a node.
     pub(crate) fn command(&self, node: &str, arguments: &[&str]) -> Command {
         let mut command = highwater(&self.data(node), &self.base_url, arguments);
         command
@@ -61,34 +61,34 @@ impl Cluster {
             .env("HIGHWATER_SCYLLA__KEYSPACE", &self.name)
             .env("HIGHWATER_SCYLLA__REPLICATION", "1")
             .env("HIGHWATER_MASTER_KEY_FILE", self.data("master.key"))
-            // In the store, as it is by default there.
+            // Signer memory in the store, which is the default there.
             .env("HIGHWATER_CHECKPOINTS__MEMORY", "")
             .env("HIGHWATER_CLOCK__FIXED", self.fixed);
         command
     }
 
-    /// Its brokers.
+    /// Returns the address of the broker.
     pub(crate) fn kafka(&self) -> &str {
         &self.kafka
     }
 
-    /// What its topics' names on the broker begin with.
+    /// Returns the prefix of the topics' names on the broker.
     pub(crate) fn prefix(&self) -> String {
         format!("{}.", self.name)
     }
 
-    /// Its log, past the engine.
+    /// Opens the cluster's log directly.
     pub(crate) async fn log(&self) -> Arc<KafkaLog> {
         KafkaLog::open(Options { prefix: self.prefix(), ..Options::new(&self.kafka) }).await.unwrap()
     }
 
-    /// An engine on it in this process.
+    /// Opens an engine on the cluster in this process.
     pub(crate) async fn engine(&self, clock: Clock) -> Engine {
         let store = ScyllaOptions { contact_points: vec![self.cql.clone()], keyspace: self.name.clone(), ..ScyllaOptions::default() };
-        Engine::over(self.log().await, ScyllaStore::open(store).await.unwrap(), clock).await
+        Engine::with_backends(self.log().await, ScyllaStore::open(store).await.unwrap(), clock).await
     }
 
-    /// Starts nodes, named by role and number, all at once: whichever comes first makes the topics and tables.
+    /// Starts nodes, given by role and number, at the same time: whichever is first creates the topics and tables.
     pub(crate) fn start(&self, nodes: &[(&str, &str)]) -> Vec<Server> {
         std::thread::scope(|scope| {
             let starting: Vec<_> =
@@ -97,7 +97,7 @@ impl Cluster {
         })
     }
 
-    /// Runs all upstreams at a node; returns when what they appended is projected.
+    /// Syncs all upstreams at a node; returns when the appended facts are projected.
     pub(crate) fn ingest(&self, node: &str) {
         for upstream in upstream_names() {
             stdout(self.command(node, &["ingest", upstream, "--once"]));
@@ -110,7 +110,7 @@ impl Drop for Cluster {
         if !self.shared {
             return;
         }
-        // A runtime of its own: a test may be on one.
+        // A separate runtime: the test may run on one already.
         let removed = std::thread::scope(|scope| {
             let removing = scope.spawn(|| {
                 tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
@@ -124,22 +124,22 @@ impl Drop for Cluster {
     }
 }
 
-/// Proves that the roles, any number of each and started at once, make of the same facts what the embedded pair makes of them, byte for byte,
-/// and that a cursor goes from node to node.
+/// Proves that any number of processes of each role, started at the same time, produce from the same facts the same rows as the embedded
+/// log and store, byte for byte, and that a cursor is valid at every node.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn roles_equal_the_embedded_pair() {
+async fn roles_equal_the_embedded_engine() {
     const FIXED: &str = "2026-11-20T12:00:00Z";
-    let played = Played::start(11, 300, Clock::Fixed(FIXED.parse().unwrap())).await;
-    let Some(cluster) = Cluster::new("the roles on Kafka and CQL", &played.base_url, FIXED) else { return };
+    let simulated = SimulatedUpstreams::start(11, 300, Clock::Fixed(FIXED.parse().unwrap())).await;
+    let Some(cluster) = Cluster::new("the roles on Kafka and CQL", &simulated.base_url, FIXED) else { return };
     let nodes = [("p1", "project"), ("p2", "project"), ("i1", "ingest"), ("i2", "ingest"), ("a1", "api"), ("a2", "api"), ("a3", "api")];
     let servers = cluster.start(&nodes);
     let readers = &servers[4..];
     cluster.ingest("i1");
-    // Another ingestor finds nothing new.
+    // A second ingestor finds nothing new.
     cluster.ingest("i2");
 
     let embedded = |arguments: &[&str]| {
-        let mut command = highwater(&cluster.data("embedded"), &played.base_url, arguments);
+        let mut command = highwater(&cluster.data("embedded"), &simulated.base_url, arguments);
         command.env("HIGHWATER_CLOCK__FIXED", FIXED);
         command
     };
@@ -155,7 +155,7 @@ async fn roles_equal_the_embedded_pair() {
         let wanted = alone.get(path, "").unwrap();
         assert_eq!(wanted.0, 200);
         for server in readers {
-            assert!(get(server.address, path, "").unwrap() == wanted, "{path} reads otherwise");
+            assert!(get(server.address, path, "").unwrap() == wanted, "{path} has another answer");
         }
     }
 
@@ -170,12 +170,12 @@ async fn roles_equal_the_embedded_pair() {
     assert!(reader.read.len() >= 300, "one cursor over three nodes read {} changes", reader.read.len());
 }
 
-/// Proves that the work of a dead projector and of a paused one is taken over, that the paused one does no harm when it goes on, and
-/// that a reader by cursor sees one feed without a gap; and that what stands in the log twice changes nothing.
+/// Proves that a dead projector and a paused one are replaced, that the paused one does no harm when it continues, that a reader by cursor
+/// sees one feed without a gap, and that duplicates in the log change nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_dead_and_the_paused_are_taken_over() {
-    let played = Played::start(12, 200, Clock::System).await;
-    let Some(cluster) = Cluster::new("taking over on Kafka and CQL", &played.base_url, "") else { return };
+async fn dead_and_paused_projectors_are_replaced() {
+    let simulated = SimulatedUpstreams::start(12, 200, Clock::System).await;
+    let Some(cluster) = Cluster::new("replaced projectors on Kafka and CQL", &simulated.base_url, "") else { return };
     let mut first = cluster.start(&[("p1", "project"), ("i1", "ingest"), ("a1", "api")]);
     let (api, ingest, project) = (first.pop().unwrap(), first.pop().unwrap(), first.pop().unwrap());
     let mut reader = Reader::default();
@@ -186,29 +186,29 @@ async fn the_dead_and_the_paused_are_taken_over() {
 
     project.kill();
     let second = cluster.start(&[("p2", "project")]).pop().unwrap();
-    played.sim.advance(20);
+    simulated.sim.advance(20);
     cluster.ingest("i1");
     reader.read_on(&api, "");
-    assert!(reader.read.len() > before, "the second projector goes on");
+    assert!(reader.read.len() > before, "the second projector adds no changes");
 
     second.signal("STOP");
     let third = cluster.start(&[("p3", "project")]).pop().unwrap();
-    played.sim.advance(20);
+    simulated.sim.advance(20);
     cluster.ingest("i1");
     second.signal("CONT");
-    played.sim.advance(20);
+    simulated.sim.advance(20);
     cluster.ingest("i1");
     reader.read_on(&api, "");
 
     ingest.kill();
     let other = cluster.start(&[("i2", "ingest")]).pop().unwrap();
-    played.sim.advance(20);
+    simulated.sim.advance(20);
     cluster.ingest("i2");
     reader.read_on(&api, "");
     let seqs: Vec<u64> = reader.read.iter().map(|change| change["seq"].as_u64().unwrap()).collect();
-    assert!(seqs.windows(2).all(|pair| pair[0] < pair[1]), "each change once, in order");
+    assert!(seqs.windows(2).all(|pair| pair[0] < pair[1]), "changes must be unique and in order");
 
-    // What the changes say, applied again, is what stands there.
+    // Applying the changes again gives the stored rows.
     let digest = stdout(cluster.command("p3", &["digest", "recalls", "--history"]));
     stdout(cluster.command("p3", &["replay", "recalls"]));
     assert_eq!(stdout(cluster.command("p3", &["digest", "recalls", "--history"])), digest);
@@ -218,38 +218,39 @@ async fn the_dead_and_the_paused_are_taken_over() {
     }
 }
 
-/// Proves that a run whose process died is gone on with by another, unasked, and so are the streams that the dead one had not come to.
+/// Proves that a sync run whose process died is resumed by another process without a command, and that the streams that the dead process
+/// had not started are synced.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_cut_by_death_is_gone_on_with() {
-    let played = Played::start(13, 600, Clock::System).await;
-    let Some(cluster) = Cluster::new("a cut run on Kafka and CQL", &played.base_url, "") else { return };
+async fn orphaned_run_is_resumed() {
+    let simulated = SimulatedUpstreams::start(13, 600, Clock::System).await;
+    let Some(cluster) = Cluster::new("an orphaned run on Kafka and CQL", &simulated.base_url, "") else { return };
     let _others = cluster.start(&[("p1", "project"), ("i2", "ingest")]);
-    let (address, held, release) = holding(&played.base_url, "/food/", 1).await;
+    let (address, held, release) = start_holding_proxy(&simulated.base_url, "/food/", 1).await;
     let mut command = cluster.command("i1", &["serve", "--role", "ingest"]);
     command.env("HIGHWATER_UPSTREAMS__OPENFDA__BASE_URL", &address);
     let dying = Server::start(command);
-    let mut asked = cluster.command("i1", &["ingest", "openfda", "--once"]).spawn().unwrap();
+    let mut killed = cluster.command("i1", &["ingest", "openfda", "--once"]).spawn().unwrap();
     held.await.unwrap();
     dying.kill();
-    assert!(!asked.wait().unwrap().success(), "what it was asked for it has not done");
+    assert!(!killed.wait().unwrap().success(), "a killed command must not succeed");
     drop(release);
-    let begun = Instant::now();
-    wait_for("the end of what the dead one began", || {
+    let started = Instant::now();
+    wait_for("the end of the orphaned run", || {
         let status = stdout(cluster.command("i2", &["status"]));
         let streams: Vec<&str> = status.lines().filter(|line| line.starts_with("upstream openfda.")).collect();
         assert!(!streams.is_empty(), "{status}");
         streams.iter().all(|stream| stream.contains("\trun_finished ")).then_some(())
     });
-    println!("gone on with and finished {:.1} s after the death", begun.elapsed().as_secs_f64());
+    println!("resumed and finished {:.1} s after the death", started.elapsed().as_secs_f64());
 }
 
-/// Proves that projectors whose clocks are hours apart, one after another and side by side, make one feed whose recorded times never go
-/// back and in which nothing is missing.
+/// Proves that projectors whose clocks differ by hours, one after another and at the same time, make one feed without gaps whose recorded
+/// times never go back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clocks_hours_apart_make_one_feed() {
+async fn feed_stays_ordered_under_clock_skew() {
     const ON_TIME: &str = "2026-11-20T12:00:00Z";
-    let played = Played::start(13, 120, Clock::Fixed(ON_TIME.parse().unwrap())).await;
-    let Some(cluster) = Cluster::new("clocks hours apart on Kafka and CQL", &played.base_url, ON_TIME) else { return };
+    let simulated = SimulatedUpstreams::start(13, 120, Clock::Fixed(ON_TIME.parse().unwrap())).await;
+    let Some(cluster) = Cluster::new("clocks hours apart on Kafka and CQL", &simulated.base_url, ON_TIME) else { return };
     let projector = |node: &str, fixed: &str| {
         let mut command = cluster.command(node, &["serve", "--role", "project"]);
         command.env("HIGHWATER_CLOCK__FIXED", fixed);
@@ -259,28 +260,32 @@ async fn clocks_hours_apart_make_one_feed() {
     let on_time = projector("on time", ON_TIME);
     cluster.ingest("i1");
     let ahead = projector("ahead", "2026-11-20T17:00:00Z");
-    // Each decides in turn; whoever comes later is hours before or behind.
+    // The projectors take turns; each new one is hours ahead or behind.
     assert_eq!(on_time.terminate().code(), Some(0));
-    played.sim.advance(20);
+    simulated.sim.advance(20);
     cluster.ingest("i1");
     let behind = projector("behind", "2026-11-20T07:00:00Z");
     assert_eq!(ahead.terminate().code(), Some(0));
-    played.sim.advance(20);
+    simulated.sim.advance(20);
     cluster.ingest("i1");
     let again = projector("again", ON_TIME);
     assert_eq!(behind.terminate().code(), Some(0));
-    played.sim.advance(20);
+    simulated.sim.advance(20);
     cluster.ingest("i1");
 
     let exported = stdout(cluster.command("i1", &["export", "changes.recalls", "--all"]));
     let changes: Vec<serde_json::Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let seqs: Vec<u64> = changes.iter().map(|change| change["seq"].as_u64().unwrap()).collect();
-    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "nothing is missing");
+    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "the feed has a gap");
     let times: Vec<&str> = changes.iter().map(|change| change["recordedAt"].as_str().unwrap()).collect();
     assert!(times.is_sorted(), "a recorded time goes back");
     let mut distinct = times.clone();
     distinct.dedup();
-    assert_eq!(distinct, ["2026-11-20T12:00:00.000Z", "2026-11-20T17:00:00.000Z"], "who is behind goes on at the latest time");
+    assert_eq!(
+        distinct,
+        ["2026-11-20T12:00:00.000Z", "2026-11-20T17:00:00.000Z"],
+        "a projector with a slow clock must continue at the latest recorded time"
+    );
 
     let digest = stdout(cluster.command("again", &["digest", "recalls", "--history"]));
     stdout(cluster.command("again", &["replay", "recalls"]));
@@ -291,18 +296,18 @@ async fn clocks_hours_apart_make_one_feed() {
     assert_eq!(again.terminate().code(), Some(0));
 }
 
-/// Proves that a command which waits for projection where no process projects says what it waits for, and ends well when one comes.
+/// Proves that a command that needs a projection says what it waits for while no projector runs, and succeeds when one starts.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_command_says_that_nobody_projects() {
-    let played = Played::start(14, 20, Clock::System).await;
-    let Some(cluster) = Cluster::new("waiting for a projector on Kafka and CQL", &played.base_url, "") else { return };
+async fn command_reports_a_missing_projector() {
+    let simulated = SimulatedUpstreams::start(14, 20, Clock::System).await;
+    let Some(cluster) = Cluster::new("waiting for a projector on Kafka and CQL", &simulated.base_url, "") else { return };
     let _ingest = cluster.start(&[("i1", "ingest")]);
     let mut waiting = cluster.command("i1", &["ingest", "cpsc", "--once"]).spawn().unwrap();
-    let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let first = said.next().unwrap();
+    let mut lines = BufReader::new(waiting.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let first = lines.next().unwrap();
     assert!(first.starts_with("waiting for a projector: view engine is "), "{first}");
     let _project = cluster.start(&[("p1", "project")]);
-    let rest: Vec<String> = said.collect();
+    let rest: Vec<String> = lines.collect();
     assert!(rest.last().unwrap().starts_with("cpsc: "), "{rest:?}");
     assert!(waiting.wait().unwrap().success());
 }

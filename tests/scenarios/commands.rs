@@ -1,20 +1,20 @@
-//! The command line as scripts see it: names, exit codes, standard output, beside a running process and alone.
+//! The command line as scripts see it: names, exit codes and standard output, with and without a running process.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::process::{Server, highwater, refusal, stdout, wait_for};
+use crate::process::{Server, highwater, stderr_of_failure, stdout, wait_for};
 
-/// An address at which nothing is.
+/// An address where nothing listens.
 pub(crate) const NOWHERE: &str = "http://127.0.0.1:9";
 
 fn assert_key(printed: &str) -> String {
     let key = printed.strip_suffix('\n').unwrap();
     let (prefix, rest) = key.split_at("hw_live_".len());
     assert_eq!(prefix, "hw_live_");
-    assert!(rest.len() == 36 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()), "the key alone: {printed:?}");
+    assert!(rest.len() == 36 && rest.bytes().all(|byte| byte.is_ascii_alphanumeric()), "not just a key: {printed:?}");
     key.to_owned()
 }
 
@@ -22,10 +22,10 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Proves that a still demo shows all agencies and categories, that commands work beside it and by themselves with the same results, that
-/// a key minted beside it works, and that it stops in order when told to.
+/// Proves that a still demo shows all agencies and categories, that commands give the same results while it runs and without it, that a key
+/// minted while it runs is accepted, and that it stops cleanly on request.
 #[test]
-fn a_demo_and_the_commands_beside_it() {
+fn commands_work_with_and_without_a_running_demo() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let demo = || highwater(&data, NOWHERE, &["demo", "--still", "--records", "900"]);
@@ -33,7 +33,7 @@ fn a_demo_and_the_commands_beside_it() {
     let server = Server::ready(demo());
 
     let key = assert_key(&ask(&["keys", "mint", "--tier", "fleet_plus"]));
-    // As anyone sees it, without a key.
+    // Without a key.
     let feed = server.json("/recalls/api/recalls?limit=300", "");
     let of = |name: &str| -> BTreeSet<&str> {
         feed["recalls"].as_array().unwrap().iter().map(|recall| recall[name].as_str().unwrap()).collect()
@@ -42,7 +42,7 @@ fn a_demo_and_the_commands_beside_it() {
     assert_eq!(of("category"), ["baby", "drugs", "food", "products", "vehicles"].into());
     assert_eq!(server.get("/recalls/api/recalls", "hw_live_000000000000000000000000000000000000").unwrap().0, 401);
 
-    // Beside the running demo.
+    // While the demo runs.
     assert!(ask(&["keys", "list"]).contains("fleet_plus"));
     let exported = ask(&["export", "recalls", "--format", "ndjson"]);
     let facts = lines(&exported);
@@ -56,7 +56,7 @@ fn a_demo_and_the_commands_beside_it() {
     }
     let with_runs = lines(&ask(&["export", "recalls", "--all"]));
     let runs = with_runs.iter().filter(|fact| fact["kind"] == "run_finished").count();
-    assert_eq!(runs, 8 * 29, "one a stream and day");
+    assert_eq!(runs, 8 * 29, "there is one run for each stream and day");
     assert_eq!(with_runs.iter().filter(|fact| !fact["kind"].as_str().unwrap().starts_with("run_")).count(), facts.len());
     assert_eq!(ask(&["export", "recalls", "--format", "csv"]).lines().next().unwrap().split(',').next(), Some("topic"));
     let status = ask(&["status"]);
@@ -81,23 +81,23 @@ fn a_demo_and_the_commands_beside_it() {
     assert_eq!(server.json("/recalls/api/recalls?limit=300", &key)["recalls"], feed["recalls"], "a replay changes nothing");
     let changes = server.get("/recalls/v1/changes?start=earliest&limit=100", &key).unwrap();
 
-    // A second process does not get in.
-    let error = refusal(highwater(&data, NOWHERE, &["serve"]));
+    // A second process is refused.
+    let error = stderr_of_failure(highwater(&data, NOWHERE, &["serve"]));
     assert!(error.contains("in use by another process") && error.contains(data.to_str().unwrap()), "{error}");
     assert_eq!(server.terminate().code(), Some(0), "a clean stop");
     assert!(!data.join("control.sock").exists());
 
-    // By themselves.
+    // Without a running process.
     assert_eq!((ask(&["digest", "recalls"]), ask(&["digest", "recalls", "--history"])), (digest.clone(), history));
     assert_eq!(ask(&["export", "recalls"]), exported);
     assert!(ask(&["status"]).contains("service recalls"));
     ask(&["replay", "all"]);
     assert_eq!(ask(&["digest", "recalls"]), digest);
     let other = assert_key(&ask(&["keys", "mint", "--tier", "pro"]));
-    let error = refusal(highwater(&data, NOWHERE, &["serve"]));
+    let error = stderr_of_failure(highwater(&data, NOWHERE, &["serve"]));
     assert!(error.contains("holds simulated records"), "{error}");
 
-    // And it goes on.
+    // The demo starts again.
     let server = Server::ready(demo());
     for key in [&key, &other] {
         assert_eq!(server.json("/recalls/api/recalls?limit=300", key)["recalls"], feed["recalls"]);
@@ -109,10 +109,10 @@ fn a_demo_and_the_commands_beside_it() {
     assert_eq!(server.terminate().code(), Some(0));
 }
 
-/// Proves that a stop in the middle of an ingest waits for nothing that has stopped already, several times over, and that the next start
-/// goes on to the same records as one that was never stopped.
+/// Proves that a stop in the middle of an ingest, several times in a row, does not wait for anything that has already stopped, and that the
+/// next start produces the same records as a process that was never stopped.
 #[test]
-fn a_stop_in_the_middle_of_an_ingest() {
+fn interrupted_ingest_is_completed_after_restart() {
     let dir = tempfile::tempdir().unwrap();
     let (data, other) = (dir.path().join("data"), dir.path().join("other"));
     let demo = |data: &Path| highwater(data, NOWHERE, &["demo", "--still", "--records", "3000"]);
@@ -147,8 +147,8 @@ fn unknown_names_are_refused() {
         (&["export", "recalls", "--format", "ndjsn"], "ndjson"),
     ];
     for (arguments, nearest) in cases {
-        let error = refusal(highwater(&data, NOWHERE, arguments));
+        let error = stderr_of_failure(highwater(&data, NOWHERE, arguments));
         assert!(error.contains(&format!("did you mean \"{nearest}\"?")), "{arguments:?}: {error}");
     }
-    assert!(!data.exists(), "nothing was made");
+    assert!(!data.exists(), "a refused command created the data directory");
 }

@@ -1,5 +1,5 @@
-//! MCP and OpenAPI held against outside judges: the official conformance suites, by a service of fixture tools that only tests have, and
-//! schemathesis.
+//! Checks of MCP and OpenAPI by external tools: the official MCP conformance suites, run against a service of fixture tools that only tests
+//! have, and schemathesis.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,28 +12,28 @@ use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::api::HttpApi;
 use crate::commands::NOWHERE;
 use crate::engine::Engine;
-use crate::fed::Served;
 use crate::process::{Server, highwater, stdout};
 
-/// Examples of each operation, beside the edges of each parameter.
+/// Examples of each operation that schemathesis generates, in addition to the edges of each parameter.
 const EXAMPLES: &str = "3";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct NoInput {}
 
-/// What the fixture says.
+/// The answer of a fixture tool.
 #[derive(Serialize, JsonSchema)]
 struct Text {
-    /// The words.
+    /// The text of the answer.
     text: &'static str,
 }
 
-/// The suites' tools that answer with what a tool of ours can: text, or a failure.
+/// The fixture tools of the suites whose answers our tools can express: a text or an error.
 fn fixtures() -> Vec<Service> {
-    let words = |name: &'static str, path: &'static str| Words {
+    let message = |name: &'static str, path: &'static str| Words {
         name,
         method: Method::Get,
         path,
@@ -47,35 +47,35 @@ fn fixtures() -> Vec<Service> {
         example: json!({}),
         aliases: &[],
     };
-    let text = Operation::define::<Nothing, Text, _, _>(words("test_simple_text", "/text"), |_, Nothing {}| async {
+    let text = Operation::define::<NoInput, Text, _, _>(message("test_simple_text", "/text"), |_, NoInput {}| async {
         Answer::json(&Text { text: "This is a simple text response for testing." })
     });
-    let failure = Operation::define::<Nothing, Text, _, _>(words("test_error_handling", "/failure"), |_, Nothing {}| async {
+    let failure = Operation::define::<NoInput, Text, _, _>(message("test_error_handling", "/failure"), |_, NoInput {}| async {
         Err(Problem::new(ErrorCode::NotFound, "This tool intentionally returns an error for testing"))
     });
     let operations = vec![text, failure];
     vec![Service { name: "fixtures", title: "Fixtures", about: "Fixtures of the conformance suites.", operations, files: None }]
 }
 
-/// Proves that MCP is spoken to the letter of both revisions, as the official suites have it; what they ask for and we do not offer is listed
-/// beside `ops/checks/conformance`, with reasons, and nothing else fails.
+/// Proves that MCP conforms to both revisions according to the official suites. Scenarios that we do not support are listed next to
+/// `ops/checks/conformance` with reasons, and all others pass.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_official_suites_agree() {
+async fn official_mcp_suites_pass() {
     let dir = tempfile::tempdir().unwrap();
     let engine = Engine::open(dir.path(), Clock::System).await;
-    let served = Served::of(fixtures, &engine, Clock::System, None);
+    let http_api = HttpApi::with_services(fixtures, &engine, Clock::System, None);
     let mut check = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("ops/checks/conformance"));
-    check.arg(format!("http://{}/fixtures/mcp", served.address));
+    check.arg(format!("http://{}/fixtures/mcp", http_api.address));
     let output = tokio::task::spawn_blocking(move || check.output().unwrap()).await.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     println!("{}", String::from_utf8_lossy(&output.stdout));
-    served.stop().await;
+    http_api.stop().await;
     engine.close().await;
 }
 
-/// Proves that every operation of every service, with a key and without, answers as its OpenAPI says, whatever it is asked.
+/// Proves that every operation of every service, with and without a key, answers generated requests as its OpenAPI document says.
 #[test]
-fn answers_are_as_documented() {
+fn answers_match_openapi() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let mut command = highwater(&data, NOWHERE, &["demo", "--still"]);

@@ -11,12 +11,12 @@ use crate::process::Answer;
 /// An open connection to the server.
 pub(crate) struct Connection {
     stream: TcpStream,
-    /// Bytes that were received and not yet taken.
+    /// Bytes that were received but not yet consumed.
     unread: Vec<u8>,
 }
 
 impl Connection {
-    /// Connects from an address of loopback. `receive_bytes` is the size of the receive buffer; 0 takes the system's.
+    /// Connects from a loopback address. `receive_bytes` is the size of the receive buffer; 0 selects the system's default.
     pub(crate) async fn open(from: Ipv4Addr, to: SocketAddr, receive_bytes: u32) -> Result<Self> {
         let socket = TcpSocket::new_v4()?;
         socket.set_reuseaddr(true)?;
@@ -28,12 +28,12 @@ impl Connection {
         Ok(Self { stream: socket.connect(to).await?, unread: Vec::new() })
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     pub(crate) async fn send(&mut self, bytes: &[u8]) -> Result<()> {
         self.stream.write_all(bytes).await
     }
 
-    /// Reads up to `bytes_max` bytes; an empty result is the end of the connection.
+    /// Reads up to `bytes_max` bytes; an empty result means the end of the connection.
     pub(crate) async fn read(&mut self, bytes_max: usize) -> Result<Vec<u8>> {
         let mut bytes = vec![0; bytes_max];
         let read = self.stream.read(&mut bytes).await?;
@@ -41,8 +41,8 @@ impl Connection {
         Ok(bytes)
     }
 
-    /// Reads the next whole answer; `None` when the connection is closed before its first byte. The answer to `HEAD` has no body, whatever its
-    /// head says. The body of a stream of events is not read: the connection is of no use after it.
+    /// Reads the next complete answer; `None` when the connection is closed before its first byte. The answer to `HEAD` has no body,
+    /// whatever its headers say. The body of an event stream is not read, so the connection cannot be used after one.
     pub(crate) async fn answer(&mut self, is_head: bool) -> Result<Option<Answer>> {
         let (status, head) = loop {
             let end = loop {
@@ -90,7 +90,7 @@ impl Connection {
         Ok(Some(answer))
     }
 
-    /// Waits for more bytes; `false` is the end.
+    /// Waits for more bytes; `false` means the end of the connection.
     async fn more(&mut self) -> Result<bool> {
         Ok(self.stream.read_buf(&mut self.unread).await? > 0)
     }
@@ -104,7 +104,7 @@ impl Connection {
         Ok(self.unread.drain(..length).collect())
     }
 
-    /// The next line, without its end.
+    /// Reads the next line, without its line ending.
     async fn line(&mut self) -> Result<String> {
         loop {
             if let Some(at) = self.unread.windows(2).position(|two| two == b"\r\n") {
@@ -118,7 +118,7 @@ impl Connection {
     }
 }
 
-/// Whether an answer is a stream of events, which does not end.
+/// Whether an answer is an event stream, which does not end.
 pub(crate) fn is_event_stream(answer: &Answer) -> bool {
     answer.header("content-type").starts_with("text/event-stream")
 }

@@ -1,13 +1,14 @@
-//! Accounts against each other: what one account owns can be neither read, changed, used nor deleted by another, over REST, MCP and the webhooks page.
+//! Isolation of accounts: what one account owns can be neither read, changed, used nor deleted by another, over REST, MCP and the webhooks
+//! page.
 
 use serde_json::{Value, json};
 
 use crate::commands::NOWHERE;
 use crate::process::{Answer, Server, highwater, send, stdout};
 
-/// A text in everything that the first account stores and that no other account may see.
+/// A text in everything that the first account stores; no other account may see it.
 const PLANTED: &str = "planted7f3a";
-/// The services that store saved filters, with a feed that takes one, a filter, and what a watch names.
+/// The services that store saved filters: the service, a feed that takes a filter, a filter, and a target for a watch.
 const FILTERED: [(&str, &str, &str, &str); 3] = [
     ("research", "whats_changed_since", "institution", "{\"entity\": {\"type\": \"pi\", \"value\": \"planted7f3a\"}}"),
     ("filings", "whats_new_since", "ticker", "{\"cik\": \"320193\"}"),
@@ -17,29 +18,29 @@ const FILTERED: [(&str, &str, &str, &str); 3] = [
 /// A webhook or watch of the first account.
 struct Owned {
     service: &'static str,
-    /// Where its kind is listed.
-    place: String,
+    /// The path that lists webhooks or watches of this kind.
+    list_path: String,
     id: String,
     secret: String,
-    /// A message that was sent to it.
+    /// A message that was sent to the webhook.
     message: String,
-    /// The body that made it.
+    /// The body of the request that created it.
     body: Value,
 }
 
 impl Owned {
-    /// Has an account register a webhook, and sends one message to it, which nobody takes.
-    fn make(server: &Server, key: &str, service: &'static str, place: String, body: Value) -> Self {
-        let made = json_of(&ask(server, key, "POST", &place, &[("idempotency-key", PLANTED)], &body), 201);
+    /// Registers a webhook or watch for an account and sends one message to it; nothing receives the message.
+    fn make(server: &Server, key: &str, service: &'static str, list_path: String, body: Value) -> Self {
+        let made = json_of(&ask(server, key, "POST", &list_path, &[("idempotency-key", PLANTED)], &body), 201);
         let id = made["id"].as_str().unwrap().to_owned();
-        let pinged = json_of(&ask(server, key, "POST", &format!("{place}/{id}/ping"), &[], &json!({})), 200);
+        let pinged = json_of(&ask(server, key, "POST", &format!("{list_path}/{id}/ping"), &[], &json!({})), 200);
         let text = |value: &Value| value.as_str().unwrap().to_owned();
-        Self { service, id, secret: text(&made["secret"]), message: text(&pinged["message"]), place, body }
+        Self { service, id, secret: text(&made["secret"]), message: text(&pinged["message"]), list_path, body }
     }
 
-    /// Every operation on it but the list: method, the rest of the path, body, and the MCP tool of the same.
+    /// Returns every operation on the webhook or watch except the list: method, rest of the path, body, and the equivalent MCP tool.
     fn attempts(&self) -> Vec<(&'static str, &'static str, Value, &'static str)> {
-        let is_watch = self.place.ends_with("watchlist");
+        let is_watch = self.list_path.ends_with("watchlist");
         let mut all = vec![
             ("GET", "/deliveries", Value::Null, "webhook_deliveries"),
             ("PATCH", "", json!({"rotateSecret": true}), "update_webhook"),
@@ -67,7 +68,7 @@ fn json_of(answer: &Answer, status: u16) -> Value {
     serde_json::from_slice(&answer.body).unwrap()
 }
 
-/// The problem that a tool answers with.
+/// Calls a tool that must fail; returns its problem document.
 fn refusal_of_tool(server: &Server, key: &str, service: &str, tool: &str, arguments: &Value) -> Value {
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
     let answer = json_of(&ask(server, key, "POST", &format!("/{service}/mcp"), &[], &call), 200);
@@ -75,20 +76,20 @@ fn refusal_of_tool(server: &Server, key: &str, service: &str, tool: &str, argume
     serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap()
 }
 
-/// Everything that an account can see of its own.
+/// Reads everything that an account can see of its own.
 fn all_of(server: &Server, key: &str, owned: &[Owned]) -> Vec<Value> {
     let get = |path: String| json_of(&ask(server, key, "GET", &path, &[], &Value::Null), 200);
-    let lists = owned.iter().map(|thing| get(thing.place.clone()));
-    let deliveries = owned.iter().map(|thing| get(format!("{}/{}/deliveries", thing.place, thing.id)));
+    let lists = owned.iter().map(|thing| get(thing.list_path.clone()));
+    let deliveries = owned.iter().map(|thing| get(format!("{}/{}/deliveries", thing.list_path, thing.id)));
     let filters = FILTERED.iter().map(|(service, ..)| get(format!("/{service}/v1/filters")));
     lists.chain(deliveries).chain(filters).collect()
 }
 
 /// Proves that another account, whatever its tier, and a caller without a key get 404 or 403 from every operation on webhooks, watches,
-/// deliveries and saved filters of an account, over REST and MCP; that its lists, repeated requests and the webhooks page show nothing of them; and
-/// that afterwards all is as it was.
+/// deliveries and saved filters of an account, over REST and MCP; that none of them appears in the other account's lists, repeated requests
+/// and webhooks page; and that all of them are unchanged afterwards.
 #[test]
-fn nothing_of_another_account_is_reached() {
+fn resources_of_other_accounts_are_unreachable() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let command = |arguments: &[&str]| {
@@ -116,13 +117,13 @@ fn nothing_of_another_account_is_reached() {
     let before = all_of(&server, &owner, &owned);
     assert!(before.iter().any(|list| list.to_string().contains(PLANTED)));
 
-    // What the other account was answered; nothing of the owner's may be in it.
+    // All answers to the other account; they may contain nothing of the owner's.
     let mut answers: Vec<String> = Vec::new();
     let mut refused = 0;
     for thing in &owned {
         for (method, rest, body, tool) in thing.attempts() {
             for (key, status) in [(other.as_str(), 404), (free.as_str(), 403), ("", 403)] {
-                let path = format!("{}/{}{rest}", thing.place, thing.id);
+                let path = format!("{}/{}{rest}", thing.list_path, thing.id);
                 let answer = ask(&server, key, method, &path, &[], &body);
                 assert_eq!(answer.status, status, "{method} {path}: {}", String::from_utf8_lossy(&answer.body));
                 let mut arguments = if body.is_object() { body.clone() } else { json!({}) };
@@ -133,17 +134,17 @@ fn nothing_of_another_account_is_reached() {
                 refused += 2;
             }
         }
-        // The list is the caller's own, and so is what a repeated request makes.
-        let list = json_of(&ask(&server, &other, "GET", &thing.place, &[], &Value::Null), 200);
+        // The list, and anything that a repeated request creates, belongs to the caller.
+        let list = json_of(&ask(&server, &other, "GET", &thing.list_path, &[], &Value::Null), 200);
         assert!(!list.to_string().contains(&thing.id), "{list}");
         let mut mine = thing.body.clone();
         mine[if thing.service == "recalls" { "webhook_url" } else { "webhook" }] = json!("http://127.0.0.1:9/other");
         for body in [&thing.body, &mine] {
-            let made = ask(&server, &other, "POST", &thing.place, &[("idempotency-key", PLANTED)], body);
+            let made = ask(&server, &other, "POST", &thing.list_path, &[("idempotency-key", PLANTED)], body);
             let made = json_of(&made, 201);
             assert!(made["id"] != thing.id.as_str() && made["secret"] != thing.secret.as_str(), "{made}");
         }
-        // The page for people does and shows what the operations do.
+        // The webhooks page has the same access rules as the operations.
         for act in ["ping_webhook", "replay_webhook", "resend_message"] {
             let form = format!("key={other}&act={act}&service={}&id={}&message={}", thing.service, thing.id, thing.message);
             let shown = send(server.address, "POST", "/webhooks", &[], &form);
@@ -164,13 +165,13 @@ fn nothing_of_another_account_is_reached() {
                 refused += 2;
             }
         }
-        // A filter of the same name is another filter.
+        // A filter with the same name in another account is another filter.
         let filters = format!("/{service}/v1/filters");
         assert_eq!(json_of(&ask(&server, &other, "GET", &filters, &[], &Value::Null), 200), json!({"filters": []}));
         json_of(&ask(&server, &other, "POST", &filters, &[], &json!({"name": "mine", "filter": {field: "other"}})), 201);
     }
 
-    // A request of one account repeated by another is another request, whether it is the same or not.
+    // An idempotency key is scoped to the account: another account's request is independent, whether its body is the same or not.
     let issue = |key: &str, agent: &str| {
         let body = json!({"action": "pay", "agent_id": agent, "inputs": {"card": PLANTED}, "outputs": {}});
         json_of(&ask(&server, key, "POST", "/receipts/v1/issue", &[("idempotency-key", PLANTED)], &body), 201)
@@ -179,7 +180,7 @@ fn nothing_of_another_account_is_reached() {
     assert_ne!(first["receipt"]["id"], second["receipt"]["id"]);
     assert_eq!((&second["receipt"]["body"]["seq"], &issue(&owner, "agent-a")["receipt"]["id"]), (&json!(1), &first["receipt"]["id"]));
 
-    assert_eq!(all_of(&server, &owner, &owned), before, "all is as it was");
+    assert_eq!(all_of(&server, &owner, &owned), before, "the owner's resources changed");
     for answer in &answers {
         let leaks = |secret: &str| answer.contains(secret);
         assert!(!leaks(&owner) && !leaks(&account) && !owned.iter().any(|thing| leaks(&thing.secret)), "{answer}");

@@ -1,4 +1,4 @@
-//! The engine in this process, its clock and the upstreams' faults in the test's hand.
+//! The engine in this process, with a clock and upstream faults that the test controls.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -27,26 +27,26 @@ use upstreams::Settings;
 use view_store::embedded::EmbeddedStore;
 use view_store::{View, ViewStore};
 
-/// The seed of the key that receipts are signed with.
+/// The seed of the key that signs receipts.
 pub(crate) const RECEIPT_SEED: [u8; 32] = [5; 32];
 
-/// The day on which the stories play.
+/// The time of the scenarios' fixed clock.
 pub(crate) const NOW: &str = "2026-11-20T12:00:00Z";
 
-/// The clock that stands at [`NOW`].
+/// Returns a clock fixed at [`NOW`].
 pub(crate) fn fixed_clock() -> Clock {
     Clock::Fixed(NOW.parse().unwrap())
 }
 
-/// The simulated upstreams, served on a port of their own until dropped.
-pub(crate) struct Played {
+/// The simulated upstreams, served on their own port until dropped.
+pub(crate) struct SimulatedUpstreams {
     pub(crate) sim: Arc<Simulator>,
     pub(crate) base_url: String,
     _stop: oneshot::Sender<()>,
 }
 
-impl Played {
-    /// Plays `records` recalls from a seed. Nothing changes but by [`Simulator::advance`].
+impl SimulatedUpstreams {
+    /// Starts a simulation of `records` recalls from a seed. Records change only by [`Simulator::advance`].
     pub(crate) async fn start(seed: u64, records: u64, clock: Clock) -> Self {
         let today = clock.now().to_zoned(TimeZone::UTC).date();
         let sim = Simulator::new(Options { seed, records, today, clock, ..Options::default() });
@@ -57,7 +57,7 @@ impl Played {
         Self { sim, base_url: format!("http://{bound}"), _stop: stop }
     }
 
-    /// Sets faults, all others healed.
+    /// Sets these faults and clears all others.
     pub(crate) fn faults(&self, faults: &[(&str, f64)], only: &str) {
         let mut all = simulator::Faults::default();
         for (name, value) in faults {
@@ -67,7 +67,7 @@ impl Played {
         self.sim.replace_faults(all);
     }
 
-    /// Changes the upstreams until the account has an entry that fits; answers it.
+    /// Advances the upstreams until an expected change matches; returns it.
     pub(crate) fn advance_until(&self, fits: impl Fn(&Entry) -> bool) -> Entry {
         let from = self.sim.expected_changes().len() as u64;
         for _ in 0..5_000 {
@@ -76,7 +76,7 @@ impl Played {
                 return entry;
             }
         }
-        panic!("no such change comes");
+        panic!("no expected change matches");
     }
 
     pub(crate) fn settings(&self) -> Settings {
@@ -84,7 +84,7 @@ impl Played {
     }
 }
 
-/// Settings of any upstream at an address.
+/// Returns settings for any upstream at an address.
 pub(crate) fn settings(base_url: &str) -> Settings {
     Settings {
         base_url: Some(base_url.to_owned()),
@@ -95,42 +95,42 @@ pub(crate) fn settings(base_url: &str) -> Settings {
     }
 }
 
-/// The names of the upstreams that are played.
+/// Returns the names of the simulated upstreams.
 pub(crate) fn upstream_names() -> Vec<&'static str> {
     simulator::UPSTREAMS.to_vec()
 }
 
-/// The opened engine. Its projector runs until [`Engine::close`].
+/// An open engine. Its projector runs until [`Engine::close`].
 pub(crate) struct Engine {
     pub(crate) log: Arc<dyn EventLog>,
     pub(crate) store: Arc<dyn ViewStore>,
     pub(crate) parts: Parts,
     pub(crate) projector: Arc<Projector>,
     pub(crate) runner: Runner,
-    /// The public half of a key that receipts can be signed with; none is named yet.
+    /// The public half of a key that receipts can be signed with; the log does not name a key yet.
     pub(crate) receipt_key: String,
     stop: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
 }
 
 impl Engine {
-    /// Opens the directories as the binary lays them out, and starts the projector.
+    /// Opens the directories in the binary's layout, and starts the projector.
     pub(crate) async fn open(dir: &Path, clock: Clock) -> Self {
-        let mut this = Self::open_still(dir, clock).await;
+        let mut this = Self::open_without_projector(dir, clock).await;
         this.start(Arc::clone(&this.projector), "projector");
         this
     }
 
-    /// Opens without a projector running.
-    pub(crate) async fn open_still(dir: &Path, clock: Clock) -> Self {
+    /// Opens the directories without a running projector.
+    pub(crate) async fn open_without_projector(dir: &Path, clock: Clock) -> Self {
         std::fs::create_dir_all(dir).unwrap();
         let log: Arc<dyn EventLog> = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default()).unwrap();
         let store = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default()).unwrap();
-        Self::over(log, store, clock).await
+        Self::with_backends(log, store, clock).await
     }
 
-    /// The same over any log and store.
-    pub(crate) async fn over(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>, clock: Clock) -> Self {
+    /// Opens an engine without a running projector over any log and store.
+    pub(crate) async fn with_backends(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>, clock: Clock) -> Self {
         let engine = store.live(&ENGINE_VIEW).await.unwrap();
         let keys = SigningKeys::default();
         let receipt_key = keys.add(&RECEIPT_SEED);
@@ -142,17 +142,17 @@ impl Engine {
         Self { log, store, parts, projector, runner, receipt_key, stop, tasks: Vec::new() }
     }
 
-    /// Runs a projector beside whatever runs.
+    /// Starts another projector in addition to those that run.
     pub(crate) fn start(&mut self, projector: Arc<Projector>, holder: &str) {
         self.tasks.push(tokio::spawn(projector.run(holder.to_owned(), self.stop.subscribe())));
     }
 
-    /// Another runner over the same log and store.
-    pub(crate) fn rival(&self, clock: Clock, holder: &str) -> Runner {
+    /// Returns another runner over the same log and store.
+    pub(crate) fn other_runner(&self, clock: Clock, holder: &str) -> Runner {
         runner_of(&self.parts, clock, holder, self.stop.subscribe())
     }
 
-    /// Ends the lease of a stream's upstream, as its time does.
+    /// Releases the lease of a stream's upstream, as if it had expired.
     pub(crate) async fn end_lease(&self, stream: &str) {
         let (rows, name) = (self.store.coordination(), format!("ingest/{}", stream.split('.').next().unwrap_or(stream)));
         if let Some(holder) = rows.holder(&name).await.unwrap() {
@@ -160,21 +160,21 @@ impl Engine {
         }
     }
 
-    /// Runs one upstream.
+    /// Syncs one upstream.
     pub(crate) async fn run(&self, name: &str, settings: &Settings) -> Vec<Result<Outcome, Error>> {
         self.runner.sync(upstreams::by_name(name).unwrap(), settings).await.unwrap()
     }
 
-    /// Runs all upstreams side by side, all of whose streams must finish, and waits until what came is projected.
+    /// Syncs all upstreams concurrently, asserts that all streams finish, and waits until the facts are projected.
     pub(crate) async fn run_all(&self, settings: &Settings) -> Vec<Outcome> {
         let runs = upstream_names().into_iter().map(|name| self.run(name, settings));
         let outcomes = futures_util::future::join_all(runs).await.into_iter().flatten().map(|outcome| outcome.unwrap()).collect();
-        self.projected().await;
+        self.wait_projected().await;
         outcomes
     }
 
-    /// Waits until the recalls have passed all facts.
-    pub(crate) async fn projected(&self) {
+    /// Waits until the recalls service has processed all facts.
+    pub(crate) async fn wait_projected(&self) {
         for partition in 0..FACTS.partitions {
             let end = self.log.end(&FACTS, partition).await.unwrap();
             loop {
@@ -186,12 +186,12 @@ impl Engine {
         }
     }
 
-    /// The live view of the recalls.
+    /// Returns the live view of the recalls.
     pub(crate) async fn view(&self) -> Arc<dyn View> {
         self.store.live(&VIEW).await.unwrap()
     }
 
-    /// A topic's export, parsed.
+    /// Returns a topic's export, parsed.
     pub(crate) async fn export(&self, topic: &str, all: bool) -> Vec<Value> {
         let mut out = Vec::new();
         let mut write = |bytes: &[u8]| {
@@ -202,25 +202,25 @@ impl Engine {
         out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 
-    /// The facts that speak of records, in log order.
+    /// Returns the facts about records, in log order.
     pub(crate) async fn facts(&self) -> Vec<Value> {
         self.export(FACTS.name, false).await
     }
 
-    /// The recalls' changes that readers see, as exported from the log.
+    /// Returns the visible changes of the recalls, as exported from the log.
     pub(crate) async fn changes(&self) -> Vec<Value> {
         self.export(CHANGES_RECALLS.name, false).await
     }
 
-    /// The whole feed as its readers get it, page by page, as bytes.
+    /// Returns the whole feed as readers get it, page by page, as bytes.
     pub(crate) async fn feed_bytes(&self, limit: usize) -> Vec<u8> {
         let view = self.view().await;
         let upto = Seq(view.checkpoint().await.unwrap().seq);
         let (mut after, mut out) = (Seq(0), Vec::new());
         while after < upto {
             let page = view_store::feed::read_page(&*view, &FEED, after, upto, limit).await.unwrap();
-            assert_eq!(page.from, after.0 + 1, "pages join");
-            assert!(page.to > after.0, "a page gets on");
+            assert_eq!(page.from, after.0 + 1, "pages must be contiguous");
+            assert!(page.to > after.0, "a page must advance");
             for part in page.parts {
                 if !out.is_empty() {
                     out.push(b',');
@@ -232,13 +232,13 @@ impl Engine {
         out
     }
 
-    /// The whole feed, parsed.
+    /// Returns the whole feed, parsed.
     pub(crate) async fn feed(&self) -> Vec<Value> {
         let bytes = self.feed_bytes(200).await;
         serde_json::from_slice(&[b"[", bytes.as_slice(), b"]"].concat()).unwrap()
     }
 
-    /// The records as they stand, by id.
+    /// Returns the current records, by id.
     pub(crate) async fn records(&self) -> BTreeMap<String, Row> {
         let view = self.view().await;
         let (mut out, mut scan) = (BTreeMap::new(), view.scan(&RECALLS, view_store::store::Span::default()));
@@ -254,12 +254,12 @@ impl Engine {
         }
     }
 
-    /// The digest of the recalls.
+    /// Returns the digest of the recalls.
     pub(crate) async fn digest(&self, history: bool) -> String {
         self.digest_of(&self.projector, history).await
     }
 
-    /// The digest of the recalls as another projector's view has them.
+    /// Returns the digest of the recalls in another projector's view.
     pub(crate) async fn digest_of(&self, projector: &Projector, history: bool) -> String {
         projector.service("recalls").unwrap().digest(history, None).await.unwrap().to_string()
     }
@@ -275,19 +275,19 @@ impl Engine {
     }
 }
 
-/// A runner over parts.
+/// Returns a runner over the parts of an engine.
 pub(crate) fn runner_of(parts: &Parts, clock: Clock, holder: &str, stop: watch::Receiver<bool>) -> Runner {
     let Parts { log, store, engine, .. } = parts.clone();
     Runner::new(log, store, engine, clock, holder.to_owned(), stop)
 }
 
-/// Facts of one kind.
+/// Filters facts by kind.
 pub(crate) fn of_kind(facts: &[Value], kind: FactKind) -> Vec<&Value> {
     facts.iter().filter(|fact| fact["kind"] == kind.as_str()).collect()
 }
 
-/// The keys at the upstreams by the facts: those seen and not gone.
-pub(crate) fn standing(facts: &[Value]) -> BTreeMap<String, &Value> {
+/// Returns the keys that are at the upstreams according to the facts: observed and not withdrawn.
+pub(crate) fn current_records(facts: &[Value]) -> BTreeMap<String, &Value> {
     let mut out = BTreeMap::new();
     for fact in facts {
         let key = fact["key"].as_str().unwrap().to_owned();
@@ -300,7 +300,7 @@ pub(crate) fn standing(facts: &[Value]) -> BTreeMap<String, &Value> {
     out
 }
 
-/// Panics unless every key's facts count up from version 1, each behind the one before.
+/// Panics unless every key's facts have versions from 1 upwards, each linked to the one before.
 pub(crate) fn assert_chained(facts: &[Value]) {
     let mut heads: BTreeMap<&str, (i64, &str)> = BTreeMap::new();
     for fact in facts {
@@ -312,7 +312,7 @@ pub(crate) fn assert_chained(facts: &[Value]) {
     }
 }
 
-/// Panics unless the changes' seqs rise and no record is shown twice in a row.
+/// Panics unless the changes' seqs rise and no record is shown twice in a row in the same state.
 pub(crate) fn assert_shown_once(feed: &[Value]) {
     let (mut seq, mut last) = (0, BTreeMap::new());
     for change in feed {
@@ -322,14 +322,14 @@ pub(crate) fn assert_shown_once(feed: &[Value]) {
         let record = &change["record"];
         let id = record["id"].as_str().unwrap();
         let before = last.insert(id, record);
-        assert_ne!(before, Some(record), "{id} is shown twice alike");
+        assert_ne!(before, Some(record), "{id} is shown twice in the same state");
         let event = if before.is_none() { "new" } else { "modified" };
         assert_eq!(change["event"], event, "{id} at {own}");
     }
 }
 
-/// Keeps the heads until told to stop, without a lease.
-pub(crate) async fn keep(heads: projector::heads::Heads, mut stop: tokio::sync::watch::Receiver<bool>) {
+/// Maintains the latest-version index (`heads`) without a lease until it is stopped.
+pub(crate) async fn run_heads(heads: projector::heads::Heads, mut stop: tokio::sync::watch::Receiver<bool>) {
     loop {
         heads.catch_up().await.unwrap();
         tokio::select! {

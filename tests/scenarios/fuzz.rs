@@ -1,7 +1,7 @@
-//! Random requests to every operation and document of every service, and what must hold of each answer.
+//! Random requests to every operation and document of every service, and checks of each answer.
 //!
-//! `FUZZ_REQUESTS` sets how many, `FUZZ_SEED` makes those of an earlier run again, `FUZZ_FIRST` the number of the first: a failure is repeated by
-//! its seed, its number and one request.
+//! `FUZZ_REQUESTS` sets the number of requests, `FUZZ_SEED` repeats the requests of an earlier run, and `FUZZ_FIRST` sets the number of the
+//! first request. A failure is repeated with its seed, its number and `FUZZ_REQUESTS=1`.
 
 mod generate;
 mod texts;
@@ -16,31 +16,31 @@ use schemas::error_code::ErrorCode;
 use serde_json::{Value, json};
 
 use self::generate::{Generator, Material, Operation, Request};
-use crate::chance::{number, seed};
 use crate::commands::NOWHERE;
 use crate::connection::{Connection, is_event_stream};
-use crate::payments::refusing::Refusing;
+use crate::payments::refusing_facilitator::RefusingFacilitator;
 use crate::process::{Answer, Server, highwater, is_timed, stdout};
+use crate::random::{number, seed};
 
-/// Requests of a run that asks for no other number.
+/// The default number of requests.
 const REQUESTS: u64 = 1_500;
-/// Connections open at once.
+/// Connections that are open at the same time.
 const CONNECTIONS: u8 = 4;
-/// How long an answer may take, where times count; a long poll waits for one second at most.
+/// The longest permitted time of an answer in timed runs. A long poll waits for one second at most.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(3);
-/// After which no answer comes any more, on any machine.
+/// The time after which a request counts as never answered, on any machine.
 const HANG_TIME: Duration = Duration::from_secs(60);
-/// Failures that are shown.
+/// The largest number of failures that are printed.
 const FAILURES_MAX: usize = 20;
-/// Requests between two looks at `/healthz`.
+/// The number of requests between two requests to `/healthz`.
 const HEALTH_INTERVAL: u64 = 200;
-/// Statuses that any address may answer with, beside those of an operation: a request that is none, not found, of another method, too large, of
-/// another type, or one too many.
-const GENERAL: [u16; 12] = [200, 204, 304, 400, 404, 405, 408, 413, 414, 415, 429, 431];
-/// Statuses of requests that ask for no operation by its own method.
-const OTHERS: [u16; 7] = [201, 202, 401, 402, 403, 406, 409];
+/// Statuses that any address may answer with, in addition to those of an operation: malformed request, not found, wrong method, too large,
+/// unsupported type, or too many requests.
+const COMMON_STATUSES: [u16; 12] = [200, 204, 304, 400, 404, 405, 408, 413, 414, 415, 429, 431];
+/// Further statuses of requests that do not use an operation's own method.
+const OTHER_STATUSES: [u16; 7] = [201, 202, 401, 402, 403, 406, 409];
 
-/// What came of all requests.
+/// The results of all requests.
 #[derive(Default)]
 struct Figures {
     by_status: BTreeMap<u16, u64>,
@@ -49,19 +49,19 @@ struct Figures {
     /// Answers with a known fault.
     known: u64,
     slowest: Duration,
-    /// What took that long.
+    /// The request that took the longest.
     slowest_request: String,
     failures: Vec<String>,
 }
 
-/// Starts the demo, with limits that a fuzzer does not reach.
-fn start(data: &std::path::Path, refusing: &Refusing, panics: &Arc<Mutex<Vec<String>>>) -> Server {
+/// Starts the demo with limits that the fuzzer does not reach.
+fn start(data: &std::path::Path, facilitator: &RefusingFacilitator, panics: &Arc<Mutex<Vec<String>>>) -> Server {
     let mut command = highwater(data, NOWHERE, &["demo", "--still"]);
-    refusing.sell(&mut command);
+    facilitator.configure(&mut command);
     for tier in ["FREE", "PRO", "FLEET_PLUS"] {
         command.env(format!("HIGHWATER_TIERS__{tier}__CALLS_PER_DAY"), "1000000000");
     }
-    // Webhooks lead to a closed port of this machine, and no name server is asked.
+    // Webhooks lead to a closed port of this machine, and no name server is queried.
     command.env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true").env("HIGHWATER_WEBHOOKS__NAMESERVER", "127.0.0.1:9");
     let panics = Arc::clone(panics);
     let heard = move |line: &str| {
@@ -74,10 +74,10 @@ fn start(data: &std::path::Path, refusing: &Refusing, panics: &Arc<Mutex<Vec<Str
     server
 }
 
-/// Reads what requests are made from: the OpenAPI documents, keys, and a few things that exist.
+/// Collects what requests are made from: the OpenAPI documents, keys, and ids of some existing items.
 fn material(server: &Server, keys: Vec<String>) -> Material {
     let listed = server.json("/.well-known/x402", "");
-    assert!(listed.is_object(), "the listing is there");
+    assert!(listed.is_object(), "there is no listing of services");
     let services: Vec<String> = services::all().iter().map(|service| service.name.to_owned()).collect();
     let documents = services.iter().map(|service| (service, server.json(&format!("/{service}/openapi.json"), "")));
     let operations: Vec<Operation> = documents.flat_map(|(service, document)| Operation::all_of(service, &document)).collect();
@@ -110,7 +110,7 @@ fn material(server: &Server, keys: Vec<String>) -> Material {
     Material { services, operations, keys, known, etags }
 }
 
-/// Checks an answer; says what is wrong with it.
+/// Checks an answer; the error says what is wrong with it.
 fn judge(material: &Material, request: &Request, answer: &Answer, took: Duration) -> Result<(), String> {
     let status = answer.status;
     let body = String::from_utf8_lossy(&answer.body);
@@ -128,8 +128,8 @@ fn judge(material: &Material, request: &Request, answer: &Answer, took: Duration
     }
     let documented = request.operation.map(|at| &material.operations[at].statuses);
     let is_allowed = status == 503
-        || GENERAL.contains(&status)
-        || documented.map_or(OTHERS.contains(&status), |statuses| statuses.contains(&status) || request.is_malformed);
+        || COMMON_STATUSES.contains(&status)
+        || documented.map_or(OTHER_STATUSES.contains(&status), |statuses| statuses.contains(&status) || request.is_malformed);
     if !is_allowed {
         return Err(format!("status {status} is not documented: {documented:?}"));
     }
@@ -168,16 +168,16 @@ fn judge(material: &Material, request: &Request, answer: &Answer, took: Duration
     if is_whole { Ok(()) } else { Err("its problem document is not whole".to_owned()) }
 }
 
-/// Whether what is wrong with an answer is known and left as it is, for the reason given with each case.
+/// Whether the fault of an answer is known and accepted, for the reason given with each case.
 fn is_known(request: &Request, answer: &Answer) -> bool {
-    // An answer repeats what was asked for, such as the name that is searched; its caller put a key there.
+    // An answer repeats its input, such as the name that is searched for; the caller put a key there.
     let is_argument = request.has_key_argument && answer.status < 400;
-    // The page of webhooks keeps the key of its caller in its forms, in an answer that is not stored.
+    // The webhooks page includes its caller's key in its forms, in an answer that must not be stored.
     let is_page = request.target.starts_with("/webhooks") && answer.status == 200 && answer.header("cache-control") == "no-store";
     is_argument || is_page
 }
 
-/// Sends one request over a connection, which is opened first where there is none, and kept where it can be.
+/// Sends one request over a connection. Opens one if there is none, and keeps it open if possible.
 async fn exchange(
     connection: &mut Option<Connection>,
     from: Ipv4Addr,
@@ -185,17 +185,17 @@ async fn exchange(
     request: &Request,
 ) -> Result<Option<Answer>, String> {
     let was_open = connection.is_some();
-    let asked = async {
+    let attempt = async {
         let mut open = match connection.take() {
             Some(open) => open,
             None => Connection::open(from, server.address, 0).await?,
         };
-        // A server that refuses a request may close before it has read all of it; what it answered is still there.
+        // A server that refuses a request may close before it has read all of it; its answer can still be read.
         drop(open.send(&request.bytes).await);
         let answer = open.answer(request.method == "HEAD").await?;
         Ok::<_, std::io::Error>((open, answer))
     };
-    let (open, answer) = match tokio::time::timeout(HANG_TIME, asked).await {
+    let (open, answer) = match tokio::time::timeout(HANG_TIME, attempt).await {
         Err(_) => return Err("no answer comes".to_owned()),
         Ok(Err(error)) if was_open || request.is_malformed => {
             drop(error);
@@ -214,7 +214,7 @@ async fn exchange(
     Ok(answer)
 }
 
-/// What the connections of a run share.
+/// The shared state of all connections of a run.
 struct Run<'a> {
     server: &'a Server,
     material: &'a Material,
@@ -239,14 +239,14 @@ async fn work(worker: u8, run: &Run<'_>) {
             return;
         }
         let request = Generator::new(material, seed, number).request();
-        let begun = Instant::now();
+        let started = Instant::now();
         let was_open = connection.is_some();
         let mut found = exchange(&mut connection, from, server, &request).await;
         if matches!(found, Ok(None)) && was_open && !request.is_malformed {
-            // An open connection may be closed at any time between two requests; a new one may not.
+            // The server may close an idle connection at any time, but not a new one.
             found = exchange(&mut connection, from, server, &request).await;
         }
-        let took = begun.elapsed();
+        let took = started.elapsed();
         let mut figures = figures.lock().unwrap();
         if took > figures.slowest {
             figures.slowest = took;
@@ -286,8 +286,8 @@ async fn work(worker: u8, run: &Run<'_>) {
     }
 }
 
-/// Proves that no request, however odd, brings forth a failure of the server, a panic, a connection without an answer, an error of another form
-/// than the documented one, an undocumented status, or a key that was sent; and that the server is healthy all the while.
+/// Proves that no request causes an internal error, a panic, a connection without an answer, an error of another form than the documented
+/// one, an undocumented status, or an answer that repeats a key; and that the server stays healthy.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_request_breaks_the_server() {
     let (seed, first) = (seed("FUZZ_SEED"), number("FUZZ_FIRST").unwrap_or(0));
@@ -295,11 +295,11 @@ async fn no_request_breaks_the_server() {
     println!("FUZZ_SEED={seed}");
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let (refusing, panics) = (Refusing::open(), Arc::new(Mutex::new(Vec::new())));
-    let server = start(&data, &refusing, &panics);
+    let (facilitator, panics) = (RefusingFacilitator::open(), Arc::new(Mutex::new(Vec::new())));
+    let server = start(&data, &facilitator, &panics);
     let mint = |tier: &str| stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", tier])).trim().to_owned();
     let material = material(&server, ["fleet_plus", "pro", "free"].map(mint).to_vec());
-    let begun = Instant::now();
+    let started = Instant::now();
     let run = Run {
         server: &server,
         material: &material,
@@ -320,7 +320,7 @@ async fn no_request_breaks_the_server() {
     let verdict = if is_good { "pass" } else { "fail" };
     println!(
         "fuzz requests={requests} seed={seed} seconds={:.0} slowest_ms={} statuses={} closed={closed} known={known} failures={} panics={} verdict={verdict}",
-        begun.elapsed().as_secs_f64(),
+        started.elapsed().as_secs_f64(),
         slowest.as_millis(),
         statuses.join(","),
         failures.len(),
@@ -329,6 +329,6 @@ async fn no_request_breaks_the_server() {
     println!("slowest: {slowest_request}");
     let reasons: BTreeSet<&str> = failures.iter().filter_map(|failure| failure.lines().next()).collect();
     assert!(is_good, "FUZZ_SEED={seed} {reasons:#?}\n{}\n{panics:#?}", failures.join("\n"));
-    // A run that asked for much got answers of many kinds.
+    // A long run must have had many kinds of answers.
     assert!(requests < REQUESTS || [200, 201, 304, 400, 401, 402, 403, 404, 405, 415].iter().all(|status| by_status.contains_key(status)));
 }

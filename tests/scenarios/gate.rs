@@ -1,6 +1,6 @@
-//! A process that is held at one of its steps: log, store and view as it sees them, whose calls stop at the n-th until they may go on.
+//! A gate that holds a process at one of its steps: wrappers of log, store and view whose calls block from the n-th call on until released.
 //!
-//! All calls from the n-th on wait, as those of a process that got SIGSTOP do. What it had asked of an upstream may still arrive.
+//! All calls from the n-th on block, as in a process that got SIGSTOP. An upstream's answer to an earlier request may still arrive.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,46 +17,46 @@ use tokio::sync::watch;
 use view_store::store::{Scan, Span};
 use view_store::{Checkpoint, Coordination, Range, View, ViewStore};
 
-/// Where a process is.
+/// The state of a gated process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// So many calls may still go through.
+    /// This many calls may still pass.
     Open(u64),
     Held,
     Free,
 }
 
-/// Counts the calls of one process and holds it.
+/// Counts the calls of one process and holds the process at one of them.
 pub(crate) struct Gate {
     state: watch::Sender<State>,
-    /// Whether an append stops before each of its records, as one of a log does that takes them one by one.
+    /// Whether an append can be held before each of its records, as in a log that appends them one by one.
     is_torn: bool,
     /// The views that were woken.
     pub(crate) woken: watch::Sender<BTreeSet<&'static str>>,
 }
 
 impl Gate {
-    /// A process that goes on freely.
+    /// Returns an open gate.
     pub(crate) fn new(is_torn: bool) -> Arc<Self> {
         Arc::new(Self { state: watch::Sender::new(State::Free), is_torn, woken: watch::Sender::default() })
     }
 
-    /// Lets so many calls through, and holds the process at the next one.
+    /// Lets this many calls pass and holds the process at the next one.
     pub(crate) fn hold_after(&self, calls: u64) {
         self.state.send_replace(State::Open(calls));
     }
 
-    /// Ends when the process is held.
+    /// Waits until the process is held.
     pub(crate) async fn held(&self) {
         self.state.subscribe().wait_for(|state| *state == State::Held).await.unwrap();
     }
 
-    /// Lets the process go on.
+    /// Lets the process continue.
     pub(crate) fn release(&self) {
         self.state.send_replace(State::Free);
     }
 
-    /// One call begins.
+    /// Passes one call, or blocks it.
     async fn pass(&self) {
         self.state.send_if_modified(|state| match *state {
             State::Open(0) => {
@@ -72,7 +72,7 @@ impl Gate {
         self.state.subscribe().wait_for(|state| *state != State::Held).await.unwrap();
     }
 
-    /// Log, store and engine view as the held process sees them.
+    /// Returns log, store and engine view behind this gate.
     pub(crate) fn parts(self: &Arc<Self>, parts: &Parts) -> Parts {
         Parts {
             log: Arc::new(GatedLog { log: Arc::clone(&parts.log), gate: Arc::clone(self) }),
@@ -82,7 +82,7 @@ impl Gate {
         }
     }
 
-    /// A view as the held process sees it.
+    /// Returns a view behind this gate.
     pub(crate) fn view(self: &Arc<Self>, view: &Arc<dyn View>) -> Arc<dyn View> {
         Arc::new(GatedView { view: Arc::clone(view), gate: Arc::clone(self) })
     }
@@ -214,7 +214,7 @@ struct GatedStore {
 
 #[async_trait]
 impl ViewStore for GatedStore {
-    /// As for a process beside others.
+    /// True, as for a process among others.
     fn is_shared(&self) -> bool {
         true
     }

@@ -1,7 +1,8 @@
-//! Hostile load: what an honest reader notices of many connections that waste the server's time, places and memory.
+//! Hostile load: whether a well-behaved reader is served while many connections waste the server's time, connection slots and memory.
 //!
-//! `HOSTILE_CONNECTIONS` sets how many of each kind, `HOSTILE_KINDS` names the kinds (comma-separated), `HOSTILE_READS` how often the honest reader
-//! asks. Each kind prints a line of figures. Times and memory are asserted only of an optimised binary (`HIGHWATER_BIN`).
+//! `HOSTILE_CONNECTIONS` sets the number of connections of each kind, `HOSTILE_KINDS` names the kinds (comma-separated), and
+//! `HOSTILE_READS` sets the number of reads. Each kind prints a line of figures. Times and memory are asserted only for an optimised binary
+//! (`HIGHWATER_BIN`).
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,39 +12,39 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::chance::number;
 use crate::commands::NOWHERE;
 use crate::connection::Connection;
-use crate::payments::refusing::Refusing;
+use crate::payments::refusing_facilitator::RefusingFacilitator;
 use crate::payments::{body, header, payment};
 use crate::process::{Server, highwater, is_timed, stdout, wait_for};
+use crate::random::number;
 
-/// Hostile connections of each kind in a run that asks for no other number.
+/// The default number of hostile connections of each kind.
 const CONNECTIONS: u64 = 50;
-/// Reads of the honest reader in such a run.
+/// The default number of reads by the well-behaved reader.
 const READS: u64 = 300;
-/// What an honest reader may wait, at the 99th percentile.
+/// The longest permitted time of a read at the 99th percentile.
 const P99_MAX: Duration = Duration::from_millis(50);
-/// What the server may hold in memory, in bytes.
+/// The largest permitted resident memory of the server, in bytes.
 const RESIDENT_BYTES_MAX: u64 = 400_000_000;
-/// How often each hostile connection does its next step: a byte, a read, a request, or another connection where its own was closed.
+/// The interval between two steps of a hostile connection: a byte, a read, a request, or a new connection after the server closed one.
 const STEP_INTERVAL: Duration = Duration::from_secs(1);
-/// Between two reads of the honest reader.
+/// The pause between two reads.
 const READ_INTERVAL: Duration = Duration::from_millis(5);
-/// One of so many honest reads comes by a new connection.
-const READS_A_CONNECTION: u64 = 10;
-/// How long an honest reader waits for an answer before the test gives up.
+/// The number of reads over one connection.
+const READS_PER_CONNECTION: u64 = 10;
+/// How long a read may wait for an answer before the test fails.
 const READ_TIME_MAX: Duration = Duration::from_secs(60);
-/// How long all reads may take for each of them, before the rest counts as failed.
-const TIME_A_READ_MAX: Duration = Duration::from_millis(200);
-/// Hostile connections from one address. Limits by address must not be all that holds them back.
-const CONNECTIONS_AN_ADDRESS: u64 = 20;
-/// The length of an unknown path, in bytes: near the largest head that the server takes.
+/// The time budget of each read; reads beyond the sum count as failed.
+const READ_TIME_BUDGET: Duration = Duration::from_millis(200);
+/// Hostile connections from one address. It is small, so that limits by address are not the only defence under test.
+const CONNECTIONS_PER_ADDRESS: u64 = 20;
+/// The length of an unknown path, in bytes: near the largest head that the server reads.
 const PATH_BYTES: usize = 30_000;
-/// The receive buffer of a slow reader, in bytes, and what it takes at a time.
+/// The receive buffer of a slow reader and the size of each of its reads, in bytes.
 const SLOW_BUFFER_BYTES: u32 = 4_096;
 const SLOW_READ_BYTES: usize = 512;
-/// Requests that a slow reader sends before it reads.
+/// The number of requests that a slow reader sends before it reads.
 const SLOW_REQUESTS: usize = 8;
 
 /// What a hostile connection does.
@@ -51,15 +52,15 @@ const SLOW_REQUESTS: usize = 8;
 enum Kind {
     /// Sends nothing.
     Idle,
-    /// Sends its head byte by byte.
+    /// Sends the head of a request byte by byte.
     SlowHeaders,
-    /// Asks for a large answer several times and reads a little of it at a time.
+    /// Asks for a large answer several times and reads it slowly.
     SlowReading,
-    /// Asks for long paths that lead nowhere.
+    /// Asks for long paths that do not exist.
     LargePaths,
-    /// Pays with payments that nobody can settle, each of them well signed and another.
+    /// Sends payments that cannot be settled, each with a valid signature of its own.
     ForgedPayments,
-    /// Asks with keys that nobody was given.
+    /// Sends keys that were never issued.
     WrongKeys,
 }
 
@@ -74,26 +75,26 @@ impl Kind {
     ];
 }
 
-/// What all hostile connections of a kind share.
+/// The shared state of all hostile connections of a kind.
 struct Attack {
     kind: Kind,
     server: SocketAddr,
-    /// A request for a large answer, as slow readers send it.
+    /// The request for a large answer, as slow readers send it.
     large: Vec<u8>,
-    /// Connections that were made, and refused or closed by the server.
+    /// Connections that were opened, and those that the server refused or closed.
     opened: AtomicU64,
     closed: AtomicU64,
-    /// Answers that came, and those of them that were 429.
+    /// Answers, and those of them with status 429.
     answered: AtomicU64,
     limited: AtomicU64,
 }
 
 impl Attack {
-    /// One hostile connection, made again when the server closes it. Runs until it is aborted.
+    /// Runs one hostile connection and opens it again when the server closes it, until the task is aborted.
     async fn run(self: Arc<Self>, number: u64) {
-        let [_, _, high, low] = u32::try_from(number / CONNECTIONS_AN_ADDRESS + 2).unwrap().to_be_bytes();
+        let [_, _, high, low] = u32::try_from(number / CONNECTIONS_PER_ADDRESS + 2).unwrap().to_be_bytes();
         let (from, mut turn) = (Ipv4Addr::new(127, 0, high + 1, low), 0);
-        // Not all at once: the steps of the connections are spread over the interval.
+        // Spreads the steps of the connections over the interval.
         let mut pause = STEP_INTERVAL.mul_f64(f64::from(u32::try_from(number % 1_000).unwrap()) / 1_000.0);
         loop {
             tokio::time::sleep(pause).await;
@@ -101,15 +102,15 @@ impl Attack {
             let buffer = if self.kind == Kind::SlowReading { SLOW_BUFFER_BYTES } else { 0 };
             if let Ok(mut connection) = Connection::open(from, self.server, buffer).await {
                 self.opened.fetch_add(1, Ordering::Relaxed);
-                // Whatever ends it, the server closed it.
-                drop(self.use_up(&mut connection, number, &mut turn).await);
+                // Any error means that the server closed the connection.
+                drop(self.abuse(&mut connection, number, &mut turn).await);
             }
             self.closed.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Does with a connection what its kind does, until the server closes it.
-    async fn use_up(&self, connection: &mut Connection, number: u64, turn: &mut u64) -> std::io::Result<()> {
+    /// Abuses a connection in the way of this kind until the server closes it.
+    async fn abuse(&self, connection: &mut Connection, number: u64, turn: &mut u64) -> std::io::Result<()> {
         match self.kind {
             Kind::Idle => while !connection.read(1_024).await?.is_empty() {},
             Kind::SlowHeaders => {
@@ -141,7 +142,7 @@ impl Attack {
         Ok(())
     }
 
-    /// A hostile request; no two are the same.
+    /// Returns a hostile request; no two are the same.
     fn request(&self, number: u64, turn: u64) -> Vec<u8> {
         let host = "Host: 127.0.0.1\r\n";
         match self.kind {
@@ -164,29 +165,29 @@ impl Attack {
     }
 }
 
-/// How an honest reader fared.
-struct Honest {
+/// The results of the well-behaved reader.
+struct HonestReader {
     times: Vec<Duration>,
-    /// Reads that were not answered with 200, or were not asked for want of time.
+    /// Reads that were not answered with 200, or not made within the time budget.
     failed: u64,
 }
 
-impl Honest {
-    /// Reads something cheap again and again.
+impl HonestReader {
+    /// Makes cheap reads and measures them.
     async fn read(server: SocketAddr, key: &str, reads: u64) -> Self {
         let request = format!("GET /recalls/api/recalls?limit=5 HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: {key}\r\n\r\n").into_bytes();
         let mut honest = Self { times: Vec::new(), failed: 0 };
         let (mut connection, since) = (None, Instant::now());
-        let time_max = TIME_A_READ_MAX * u32::try_from(reads).unwrap();
+        let time_max = READ_TIME_BUDGET * u32::try_from(reads).unwrap();
         for number in 0..reads {
             if since.elapsed() > time_max {
                 honest.failed += reads - number;
                 break;
             }
-            if number % READS_A_CONNECTION == 0 {
+            if number % READS_PER_CONNECTION == 0 {
                 connection = None;
             }
-            let begun = Instant::now();
+            let started = Instant::now();
             let reading = async {
                 let mut open = match connection.take() {
                     Some(open) => open,
@@ -200,14 +201,14 @@ impl Honest {
                 Ok(Ok((open, Some(answer)))) if answer.status == 200 => connection = Some(open),
                 _ => honest.failed += 1,
             }
-            honest.times.push(begun.elapsed());
+            honest.times.push(started.elapsed());
             tokio::time::sleep(READ_INTERVAL).await;
         }
         honest.times.sort();
         honest
     }
 
-    /// The time within which that share of the reads was answered, in thousandths.
+    /// Returns the time within which the given share of the reads, in thousandths, was answered.
     fn within(&self, thousandths: usize) -> Duration {
         self.times[(self.times.len() * thousandths / 1_000).min(self.times.len() - 1)]
     }
@@ -217,7 +218,7 @@ fn milliseconds(time: Duration) -> String {
     format!("{:.1}", time.as_secs_f64() * 1_000.0)
 }
 
-/// Puts the server under one kind of load while an honest reader reads; its figures, and whether they are good.
+/// Runs one kind of load with a well-behaved reader; returns its figures and whether they are within the limits.
 fn load(server: &Server, name: &str, kind: Kind, key: &str) -> (String, bool) {
     let connections = number("HOSTILE_CONNECTIONS").unwrap_or(CONNECTIONS);
     let reads = number("HOSTILE_READS").unwrap_or(READS);
@@ -226,8 +227,8 @@ fn load(server: &Server, name: &str, kind: Kind, key: &str) -> (String, bool) {
     let counts = || AtomicU64::new(0);
     let (opened, closed, answered, limited) = (counts(), counts(), counts(), counts());
     let attack = Arc::new(Attack { kind, server: server.address, large, opened, closed, answered, limited });
-    let (begun, before) = (Instant::now(), server.resident_bytes());
-    // The hostile connections have a thread of their own, so that the honest reader's times are the server's and not theirs.
+    let (started, before) = (Instant::now(), server.resident_bytes());
+    // The hostile connections have their own thread, so that they do not distort the reader's times.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let mut hostile = JoinSet::new();
     for number in 0..connections {
@@ -239,7 +240,7 @@ fn load(server: &Server, name: &str, kind: Kind, key: &str) -> (String, bool) {
     let honest = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut resident = before;
     let honest = honest.block_on(async {
-        let mut reading = std::pin::pin!(Honest::read(server.address, key, reads));
+        let mut reading = std::pin::pin!(HonestReader::read(server.address, key, reads));
         loop {
             tokio::select! {
                 honest = &mut reading => return honest,
@@ -248,7 +249,7 @@ fn load(server: &Server, name: &str, kind: Kind, key: &str) -> (String, bool) {
         }
     });
     resident = resident.max(server.resident_bytes());
-    // A task that ended by itself met an answer that no hostile request may get.
+    // A task that ended by itself got an answer that no hostile request may get.
     runtime.block_on(async {
         hostile.abort_all();
         while let Some(ended) = hostile.join_next().await {
@@ -272,7 +273,7 @@ fn load(server: &Server, name: &str, kind: Kind, key: &str) -> (String, bool) {
         of(&attack.closed),
         of(&attack.answered),
         of(&attack.limited),
-        begun.elapsed().as_secs_f64(),
+        started.elapsed().as_secs_f64(),
         match (is_good, is_timed()) {
             (true, true) => "pass",
             (true, false) => "served (not optimised: times and memory are not judged)",
@@ -282,22 +283,22 @@ fn load(server: &Server, name: &str, kind: Kind, key: &str) -> (String, bool) {
     (figures, is_good)
 }
 
-/// Proves that an honest reader is answered, each time and with 200, while many connections of each hostile kind are open; and, of an optimised
-/// binary, that it is answered in time and that the server's memory stays within its limit.
+/// Proves that a well-behaved reader gets 200 for every read while many connections of each hostile kind are open; and, with an optimised
+/// binary, that answers are fast and the server's memory stays within its limit.
 #[test]
-fn an_honest_reader_is_served_under_hostile_load() {
+fn honest_reader_is_served_under_hostile_load() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let refusing = Refusing::open();
+    let facilitator = RefusingFacilitator::open();
     let mut command = highwater(&data, NOWHERE, &["demo", "--still"]);
-    refusing.sell(&mut command);
+    facilitator.configure(&mut command);
     command.env("HIGHWATER_TIERS__FLEET_PLUS__CALLS_PER_DAY", "1000000000");
     let server = Server::ready(command);
     let key = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "fleet_plus"])).trim().to_owned();
     let page = server.json("/recalls/v1/changes?start=earliest&limit=200", &key);
-    assert!(page.to_string().len() > 64 * 1_024, "the answer for slow readers is large");
+    assert!(page.to_string().len() > 64 * 1_024, "the answer for slow readers is too small");
     assert_eq!(server.send("GET", "/recalls/api/recalls?limit=5", &key, "").status, 200);
-    assert_eq!(server.send("POST", "/receipts/v1/issue", "", &json!({}).to_string()).status, 402, "payments are taken");
+    assert_eq!(server.send("POST", "/receipts/v1/issue", "", &json!({}).to_string()).status, 402, "payments are not accepted");
     let wanted = std::env::var("HOSTILE_KINDS").unwrap_or_default();
     let chosen = |name: &str| wanted.is_empty() || wanted.split(',').any(|other| other == name);
     let kinds: Vec<(&str, Kind)> = Kind::ALL.into_iter().filter(|(name, _)| chosen(name)).collect();

@@ -1,4 +1,4 @@
-//! A server of a scenario's own on loopback, whom the server under test asks.
+//! An HTTP server on loopback that the server under test calls.
 
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 use warp::{Filter, Rejection, Reply};
 
-/// It serves, in a thread of its own, until it is dropped.
+/// Serves in its own thread until it is dropped.
 pub(crate) struct Loopback {
     pub(crate) address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,

@@ -1,8 +1,8 @@
-//! The awards service against a plain model in memory: facts by chance, late ones, repeats and what was known already, restarts, replays and
-//! decisions made again, with readers under filters that ask for pages of any size. The model knows a record's fields and the order in which
-//! facts were decided; all else is the engine's.
+//! Compares the awards service with a simple model in memory, under random facts, late facts, duplicates, restarts, replays and repeated
+//! decisions, with readers under filters that ask for pages of any size. The model knows a record's fields and the order in which facts
+//! were decided; everything else is left to the engine.
 //!
-//! `MODEL_STEPS=1000000 cargo test --release --test scenarios model` takes as many steps; `MODEL_SEED` repeats those of a run.
+//! `MODEL_STEPS=1000000 cargo test --release --test scenarios model` runs a million steps; `MODEL_SEED` repeats an earlier run.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -22,16 +22,16 @@ use schemas::views::awards::Award;
 use schemas::views::records::Note;
 use serde_json::{Value, json};
 
-use crate::chance::{Chance, number, seed};
+use crate::api::{LocalApi, Writer};
 use crate::cluster::Cluster;
+use crate::concurrent_processes::{copy, read_partition};
 use crate::engine::{NOW, fixed_clock};
-use crate::fed::{Fed, Writer};
-use crate::rivals::{copy, whole};
+use crate::random::{Random, number, seed};
 
-/// How long it goes on where no number of steps is asked for.
-const TIME: Duration = Duration::from_secs(12);
-/// The same on servers, where a step takes longer.
-const TIME_ON_SERVERS: Duration = Duration::from_secs(20);
+/// The default running time.
+const RUN_TIME: Duration = Duration::from_secs(12);
+/// The running time on servers, where a step takes longer.
+const RUN_TIME_ON_SERVERS: Duration = Duration::from_secs(20);
 const AT_MS: i64 = 1_795_000_000_000;
 const AWARDS_MAX: u64 = 400;
 const RECIPIENTS: &[&str] = &["ACME FEDERAL LLC", "Acme Holdings", "Borealis Systems Inc", "Cobalt & Sons", "Delta  Marine"];
@@ -39,7 +39,7 @@ const AGENCIES: &[&str] = &["Department of Energy", "Department of Defense", "NA
 const CODES: &[&str] = &["541511", "541512", "541715", "336411", "236220"];
 const MODIFICATIONS: &[&str] = &["0", "P00001", "P00002", "P00003", "P00004"];
 
-/// What an award is.
+/// The current state of an award.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct State {
     recipient: &'static str,
@@ -60,7 +60,7 @@ impl Known {
         self.actions.values().map(|(_, cents)| cents).sum()
     }
 
-    /// The last action: by its day, the base first.
+    /// Returns the last action by its day; on the same day the base action comes first.
     fn last(&self) -> Option<(&str, bool, &str, i64)> {
         self.actions.iter().map(|(number, (day, cents))| (day.as_str(), *number != "0", *number, *cents)).max()
     }
@@ -75,22 +75,22 @@ fn dollars(cents: i64) -> f64 {
     f64::from(i32::try_from(cents).unwrap()) / 100.0
 }
 
-/// One thing that a fact says.
+/// The content of a fact.
 #[derive(Clone, Debug)]
-enum Said {
+enum Statement {
     State(State),
     Action(&'static str, String, i64),
 }
 
-impl Said {
-    fn by_chance(chance: &mut Chance) -> Self {
-        if chance.below(3) == 0 {
-            let (recipient, agency, naics) = (chance.of(RECIPIENTS), chance.of(AGENCIES), chance.of(CODES));
-            return Self::State(State { recipient, agency, naics, cents: i64::try_from(chance.below(6)).unwrap() * 1_000_050 });
+impl Statement {
+    fn random(random: &mut Random) -> Self {
+        if random.below(3) == 0 {
+            let (recipient, agency, naics) = (random.pick(RECIPIENTS), random.pick(AGENCIES), random.pick(CODES));
+            return Self::State(State { recipient, agency, naics, cents: i64::try_from(random.below(6)).unwrap() * 1_000_050 });
         }
-        // Any day of a month: most come late.
-        let day = format!("2026-10-{:02}", 1 + chance.below(31));
-        Self::Action(chance.of(MODIFICATIONS), day, i64::try_from(chance.below(7)).unwrap() * 12_345 - 30_000)
+        // Any day of a month, so that most actions are late.
+        let day = format!("2026-10-{:02}", 1 + random.below(31));
+        Self::Action(random.pick(MODIFICATIONS), day, i64::try_from(random.below(7)).unwrap() * 12_345 - 30_000)
     }
 
     fn key(&self, award: &str) -> String {
@@ -132,26 +132,26 @@ struct Expected {
     dollars: Option<f64>,
 }
 
-/// Everything that was said, and what follows from it.
+/// All statements so far, and their consequences.
 #[derive(Default)]
 struct Model {
-    /// What each fact said, by partition and offset; those that do not chain say nothing.
-    said: HashMap<(i32, i64), (String, Said)>,
+    /// The statement of each fact that continues its chain, by partition and offset.
+    statements: HashMap<(i32, i64), (String, Statement)>,
     known: BTreeMap<String, Known>,
     expected: Vec<Expected>,
-    /// Facts that are decided, by partition.
+    /// The last decided offset of each partition.
     decided: BTreeMap<i32, i64>,
-    /// How far the topic of changes is read.
+    /// The end of what was read of the topic of changes.
     next: LogOffset,
     changes: u64,
 }
 
 impl Model {
-    /// Takes in the changes that were appended: each fact that chains was decided once, in the order of its partition, and is told as the
-    /// plain fold says.
-    async fn follow(&mut self, fed: &Fed) {
+    /// Reads the new changes. Asserts that each fact that continues its chain was decided once, in the order of its partition, and that
+    /// each change is the one that the model expects.
+    async fn follow(&mut self, api: &LocalApi) {
         loop {
-            let batch = fed.engine.log.read(&CHANGES_AWARDS, 0, self.next, 1_000, 4 << 20).await.unwrap();
+            let batch = api.engine.log.read(&CHANGES_AWARDS, 0, self.next, 1_000, 4 << 20).await.unwrap();
             let Some(last) = batch.last() else { return };
             self.next = last.offset.next();
             for stored in batch {
@@ -165,27 +165,30 @@ impl Model {
         let (seq, place) = (u64::try_from(change.seq).unwrap(), (change.input.partition, change.input.offset));
         assert_eq!((seq, change.following), (self.changes, 0));
         let before = self.decided.insert(place.0, place.1);
-        assert!(before.is_none_or(|before| before < place.1), "a partition's facts are decided in order");
-        let (award, said) = self.said.remove(&place).unwrap_or_else(|| panic!("{place:?} was decided twice, or says nothing"));
+        assert!(before.is_none_or(|before| before < place.1), "a partition's facts were decided out of order");
+        let (award, statement) = self
+            .statements
+            .remove(&place)
+            .unwrap_or_else(|| panic!("the fact at {place:?} was decided twice, or does not continue its chain"));
         let is_new = !self.known.contains_key(&award);
         let known = self.known.entry(award.clone()).or_default();
         let before = known.clone();
-        // What the change tells is its own action's, wherever that stands among the others.
+        // A change shows its own action, even if it is not the last one.
         let mut action = None;
-        match said {
-            Said::State(state) => known.state = Some(state),
-            Said::Action(number, day, cents) => {
+        match statement {
+            Statement::State(state) => known.state = Some(state),
+            Statement::Action(number, day, cents) => {
                 action = Some((number, day.clone()));
                 known.actions.insert(number, (day, cents));
             }
         }
-        // Actions behind the last one show by their sum alone.
+        // An action before the last one is visible only in the sum.
         let shown = |known: &Known| {
             let last = known.last().map(|(day, _, number, cents)| (day.to_owned(), number.to_owned(), cents));
             (known.state.clone(), last, known.sum(), known.actions.contains_key("0"))
         };
         if !is_new && shown(&before) == shown(known) {
-            assert_eq!(change.event, ChangeKind::Noted, "{award}: what shows nothing is told to nobody");
+            assert_eq!(change.event, ChangeKind::Noted, "{award}: an invisible change must not be shown to readers");
             return;
         }
         let last = || known.last().map_or_else(Default::default, |(day, _, number, _)| (number, day.to_owned()));
@@ -216,7 +219,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn by_chance(chance: &mut Chance) -> Self {
+    fn random(random: &mut Random) -> Self {
         let all = [
             json!({}),
             json!({ "naics": ["5415"] }),
@@ -227,11 +230,11 @@ impl Reader {
             json!({ "minAmount": 30_000, "maxAmount": 45_000 }),
             json!({ "recipient": "nobody" }),
         ];
-        Self { filter: all[usize::try_from(chance.below(all.len() as u64)).unwrap()].clone(), cursor: None, to: 0 }
+        Self { filter: all[usize::try_from(random.below(all.len() as u64)).unwrap()].clone(), cursor: None, to: 0 }
     }
 
-    /// Whether a change is for this reader, by the words of its filter.
-    fn takes(&self, expected: &Expected) -> bool {
+    /// Whether a change matches the filter of this reader.
+    fn matches(&self, expected: &Expected) -> bool {
         let text = |name: &str| expected.item[name].as_str().unwrap().split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
         let part = |name: &str| self.filter[name].as_str().is_none_or(|part| text(name).contains(part));
         let bound = |name: &str, fits: fn(f64, f64) -> bool| {
@@ -245,34 +248,36 @@ impl Reader {
             && bound("maxAmount", |dollars, most| dollars <= most)
     }
 
-    /// Reads one page of any size and compares it with the model's.
-    async fn read(&mut self, fed: &Fed, model: &Model, chance: &mut Chance) {
-        let mut asked = self.filter.clone();
-        asked["limit"] = json!(1 + chance.below(200));
+    /// Reads one page of random size and compares it with the model's.
+    async fn read(&mut self, api: &LocalApi, model: &Model, random: &mut Random) {
+        let mut arguments = self.filter.clone();
+        arguments["limit"] = json!(1 + random.below(200));
         match &self.cursor {
-            Some(cursor) => asked["cursor"] = json!(cursor),
-            None => asked["start"] = json!("earliest"),
+            Some(cursor) => arguments["cursor"] = json!(cursor),
+            None => arguments["start"] = json!("earliest"),
         }
-        let page =
-            fed.ask("awards", "whats_changed_since", &asked, Tier::Pro).await.unwrap_or_else(|problem| panic!("{asked}: {problem:?}"));
-        assert_eq!(page["from"], self.to + 1, "{asked}");
+        let page = api
+            .ask("awards", "whats_changed_since", &arguments, Tier::Pro)
+            .await
+            .unwrap_or_else(|problem| panic!("{arguments}: {problem:?}"));
+        assert_eq!(page["from"], self.to + 1, "{arguments}");
         let to = page["to"].as_u64().unwrap();
         let range = model.expected.partition_point(|one| one.seq <= self.to)..model.expected.partition_point(|one| one.seq <= to);
-        let expected: Vec<&Value> = model.expected[range].iter().filter(|one| self.takes(one)).map(|one| &one.item).collect();
+        let expected: Vec<&Value> = model.expected[range].iter().filter(|one| self.matches(one)).map(|one| &one.item).collect();
         let got = page["changes"].as_array().unwrap();
-        assert_eq!(got.len(), expected.len(), "{asked}: {} to {to}", self.to);
+        assert_eq!(got.len(), expected.len(), "{arguments}: {} to {to}", self.to);
         for (got, expected) in got.iter().zip(expected) {
             for (name, value) in expected.as_object().unwrap() {
                 assert!(same(&got[name], value), "{name} is {} and not {value} in {got}", got[name]);
             }
         }
-        assert_eq!(page["hasMore"], to < model.changes, "{asked}");
-        assert!(to > self.to || to == model.changes, "a page gets on");
+        assert_eq!(page["hasMore"], to < model.changes, "{arguments}");
+        assert!(to > self.to || to == model.changes, "a page must advance");
         (self.to, self.cursor) = (to, Some(page["cursor"].as_str().unwrap().to_owned()));
     }
 }
 
-/// Numbers are the same where they are close: one was added up, the other read.
+/// Whether values are equal; numbers may differ by a rounding error, because one is a sum.
 fn same(a: &Value, b: &Value) -> bool {
     match (a.as_f64(), b.as_f64()) {
         (Some(a), Some(b)) => (a - b).abs() < 0.001,
@@ -280,20 +285,20 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-fn quiet() -> Progress {
+fn no_progress() -> Progress {
     Arc::new(|_, _| ())
 }
 
-async fn digests(fed: &Fed) -> [String; 2] {
-    let awards = fed.engine.projector.service("awards").unwrap();
+async fn digests(api: &LocalApi) -> [String; 2] {
+    let awards = api.engine.projector.service("awards").unwrap();
     [awards.digest(false, None).await.unwrap().to_string(), awards.digest(true, None).await.unwrap().to_string()]
 }
 
-/// The digest of an engine that was given the same facts anew.
-async fn digest_afresh(fed: &Fed, dir: &Path) -> String {
-    let fresh = Fed::open(dir, fixed_clock(), None).await;
+/// Returns the digest of a new engine that gets the same facts.
+async fn digest_of_new_engine(api: &LocalApi, dir: &Path) -> String {
+    let fresh = LocalApi::open(dir, fixed_clock(), None).await;
     for partition in 0..AWARDS.partitions {
-        copy(&*fresh.engine.log, &AWARDS, partition, &whole(&*fed.engine.log, &AWARDS, partition).await).await;
+        copy(&*fresh.engine.log, &AWARDS, partition, &read_partition(&*api.engine.log, &AWARDS, partition).await).await;
     }
     fresh.decide().await;
     let [digest, _] = digests(&fresh).await;
@@ -301,51 +306,52 @@ async fn digest_afresh(fed: &Fed, dir: &Path) -> String {
     digest
 }
 
-/// Proves that whatever facts come in whatever order, in however many partitions, and whatever becomes of the engine meanwhile, each change is
-/// told once and in order, as a plain fold says, to every reader that it fits; that page ranges join; that digests outlast replays, and that
-/// deciding again, or anew, comes to the same.
+/// Proves that for any order of facts, any number of partitions, and any restarts and replays, each change reaches every reader whose
+/// filter it matches once and in order, as the model expects; that page ranges are contiguous; that replays do not change digests; and that
+/// deciding the facts again, in this engine or a new one, gives the same result.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_engine_does_as_the_model() {
+async fn embedded_engine_matches_the_model() {
     let dir = tempfile::tempdir().unwrap();
     let (data, seed, steps_max) = (dir.path().join("data"), seed("MODEL_SEED"), number("MODEL_STEPS"));
     println!("MODEL_SEED={seed}");
-    println!("{}", play(seed, dir.path(), TIME, steps_max, async || Fed::open(&data, fixed_clock(), None).await).await);
+    println!("{}", run_steps(seed, dir.path(), RUN_TIME, steps_max, async || LocalApi::open(&data, fixed_clock(), None).await).await);
 }
 
-/// Proves the same on a real Kafka broker and a real CQL node, and that deciding anew on the embedded pair comes to the same.
+/// Proves that the engine matches the model on a real Kafka broker and a real CQL node, and that an embedded engine decides the same facts
+/// in the same way.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn servers_do_as_the_model() {
+async fn cluster_matches_the_model() {
     let Some(cluster) = Cluster::new("the model on Kafka and CQL", "", NOW) else { return };
     let (dir, seed) = (tempfile::tempdir().unwrap(), seed("MODEL_SEED"));
     println!("MODEL_SEED={seed}");
-    let open = async || Fed::over(cluster.engine(fixed_clock()).await, fixed_clock(), None);
-    println!("{}", play(seed, dir.path(), TIME_ON_SERVERS, None, open).await);
+    let open = async || LocalApi::over_engine(cluster.engine(fixed_clock()).await, fixed_clock(), None);
+    println!("{}", run_steps(seed, dir.path(), RUN_TIME_ON_SERVERS, None, open).await);
 }
 
-/// Plays so many steps, or so long; answers what it was.
-async fn play(seed: u64, dir: &Path, time: Duration, steps_max: Option<u64>, open: impl AsyncFn() -> Fed) -> String {
-    let (mut chance, mut writer, mut model) = (Chance(seed), Writer::default(), Model::default());
-    let (mut fed, begun) = (open().await, Instant::now());
-    // Only keys of the first so many.
-    let partitions = 1 + u32::try_from(chance.below(u64::from(AWARDS.partitions))).unwrap();
-    let mut readers: Vec<Reader> = (0..8).map(|_| Reader::by_chance(&mut chance)).collect();
+/// Runs the given number of steps, or as long as the given time; returns a summary.
+async fn run_steps(seed: u64, dir: &Path, time: Duration, steps_max: Option<u64>, open: impl AsyncFn() -> LocalApi) -> String {
+    let (mut random, mut writer, mut model) = (Random(seed), Writer::default(), Model::default());
+    let (mut api, started) = (open().await, Instant::now());
+    // The number of keys limits the number of partitions in use.
+    let partitions = 1 + u32::try_from(random.below(u64::from(AWARDS.partitions))).unwrap();
+    let mut readers: Vec<Reader> = (0..8).map(|_| Reader::random(&mut random)).collect();
     let (mut steps, mut written): (u64, Vec<Append>) = (0, Vec::new());
-    let mut lived = [0_u64; 4];
-    let goes_on = |steps: u64| steps_max.map_or_else(|| begun.elapsed() < time, |most| steps < most);
-    while goes_on(steps) {
-        // Facts, some of them a second time: those chain no more.
-        let (mut batch, mut said) = (Vec::new(), Vec::new());
-        for _ in 0..=chance.below(60) {
+    let mut counts = [0_u64; 4];
+    let should_continue = |steps: u64| steps_max.map_or_else(|| started.elapsed() < time, |most| steps < most);
+    while should_continue(steps) {
+        // Facts, some of them twice: a duplicate does not continue its chain.
+        let (mut batch, mut statements) = (Vec::new(), Vec::new());
+        for _ in 0..=random.below(60) {
             steps += 1;
-            if chance.below(12) == 0 && !written.is_empty() {
-                let again = usize::try_from(chance.below(written.len() as u64)).unwrap();
+            if random.below(12) == 0 && !written.is_empty() {
+                let again = usize::try_from(random.below(written.len() as u64)).unwrap();
                 batch.push(written[again].clone());
-                said.push(None);
+                statements.push(None);
                 continue;
             }
-            let own = Said::by_chance(&mut chance);
+            let own = Statement::random(&mut random);
             let (award, key) = loop {
-                let award = format!("CONT_AWD_{:03}_8000_-NONE-_-NONE-", chance.below(AWARDS_MAX));
+                let award = format!("CONT_AWD_{:03}_8000_-NONE-_-NONE-", random.below(AWARDS_MAX));
                 let key = own.key(&award);
                 if AWARDS.partition_of(key.as_bytes()) < partitions {
                     break (award, key);
@@ -355,74 +361,74 @@ async fn play(seed: u64, dir: &Path, time: Duration, steps_max: Option<u64>, ope
             if written.len() < 500 {
                 written.push(append.clone());
             } else {
-                let place = usize::try_from(chance.below(500)).unwrap();
+                let place = usize::try_from(random.below(500)).unwrap();
                 written[place] = append.clone();
             }
             batch.push(append);
-            said.push(Some((award, own)));
+            statements.push(Some((award, own)));
         }
         let places: Vec<u32> = batch.iter().map(|append| append.partition).collect();
-        let offsets = fed.engine.log.append(batch).await.unwrap();
-        for ((partition, offset), said) in places.into_iter().zip(offsets).zip(said) {
-            if let Some(said) = said {
-                model.said.insert((i32::try_from(partition).unwrap(), i64::try_from(offset.0).unwrap()), said);
+        let offsets = api.engine.log.append(batch).await.unwrap();
+        for ((partition, offset), statement) in places.into_iter().zip(offsets).zip(statements) {
+            if let Some(statement) = statement {
+                model.statements.insert((i32::try_from(partition).unwrap(), i64::try_from(offset.0).unwrap()), statement);
             }
         }
-        if chance.below(3) > 0 {
-            fed.decide().await;
-            model.follow(&fed).await;
-            assert!(model.said.is_empty(), "every fact that chains is decided");
-            for _ in 0..chance.below(5) {
+        if random.below(3) > 0 {
+            api.decide().await;
+            model.follow(&api).await;
+            assert!(model.statements.is_empty(), "some facts were not decided");
+            for _ in 0..random.below(5) {
                 steps += 1;
-                let at = usize::try_from(chance.below(readers.len() as u64)).unwrap();
-                readers[at].read(&fed, &model, &mut chance).await;
+                let at = usize::try_from(random.below(readers.len() as u64)).unwrap();
+                readers[at].read(&api, &model, &mut random).await;
             }
-            // A reader goes, and another begins.
-            if chance.below(60) == 0 {
-                let at = usize::try_from(chance.below(readers.len() as u64)).unwrap();
-                readers[at] = Reader::by_chance(&mut chance);
+            // Replaces one reader by a new one.
+            if random.below(60) == 0 {
+                let at = usize::try_from(random.below(readers.len() as u64)).unwrap();
+                readers[at] = Reader::random(&mut random);
             }
-            // The longer the log, the more each costs.
-            let event = chance.below(20 + steps / 200);
-            let awards = Arc::clone(fed.engine.projector.service("awards").unwrap());
+            // The longer the log, the more each of these costs.
+            let event = random.below(20 + steps / 200);
+            let awards = Arc::clone(api.engine.projector.service("awards").unwrap());
             match event {
                 0 => {
-                    let before = digests(&fed).await;
-                    awards.replay(&quiet()).await.unwrap();
-                    assert_eq!(digests(&fed).await, before, "a replay changes no row");
-                    lived[0] += 1;
+                    let before = digests(&api).await;
+                    awards.replay(&no_progress()).await.unwrap();
+                    assert_eq!(digests(&api).await, before, "a replay changed rows");
+                    counts[0] += 1;
                 }
                 1 => {
-                    assert_eq!(awards.redecide(&quiet()).await.unwrap(), 0, "decided again, the same follows");
-                    lived[1] += 1;
+                    assert_eq!(awards.redecide(&no_progress()).await.unwrap(), 0, "the second decision differs");
+                    counts[1] += 1;
                 }
                 _ => {}
             }
         }
-        if chance.below(60) == 0 {
-            fed.close().await;
-            fed = open().await;
-            lived[2] += 1;
+        if random.below(60) == 0 {
+            api.close().await;
+            api = open().await;
+            counts[2] += 1;
         }
     }
-    fed.decide().await;
-    model.follow(&fed).await;
-    assert!(model.said.is_empty());
+    api.decide().await;
+    model.follow(&api).await;
+    assert!(model.statements.is_empty());
     for reader in &mut readers {
         while reader.to < model.changes {
-            reader.read(&fed, &model, &mut chance).await;
-            lived[3] += 1;
+            reader.read(&api, &model, &mut random).await;
+            counts[3] += 1;
         }
     }
-    let awards = fed.engine.projector.service("awards").unwrap();
-    assert_eq!(awards.redecide(&quiet()).await.unwrap(), 0);
-    let before = digests(&fed).await;
-    awards.replay(&quiet()).await.unwrap();
-    assert_eq!(digests(&fed).await, before);
-    assert_eq!(digest_afresh(&fed, &dir.join("fresh")).await, before[0]);
-    fed.close().await;
+    let awards = api.engine.projector.service("awards").unwrap();
+    assert_eq!(awards.redecide(&no_progress()).await.unwrap(), 0);
+    let before = digests(&api).await;
+    awards.replay(&no_progress()).await.unwrap();
+    assert_eq!(digests(&api).await, before);
+    assert_eq!(digest_of_new_engine(&api, &dir.join("fresh")).await, before[0]);
+    api.close().await;
     format!(
-        "{steps} steps in {partitions} partitions, {} changes told, replays, redecisions, restarts, last pages: {lived:?}",
+        "{steps} steps in {partitions} partitions, {} changes emitted, replays, redecisions, restarts, last pages: {counts:?}",
         model.expected.len()
     )
 }

@@ -1,4 +1,4 @@
-//! The real binary as a process, and just enough HTTP to ask it.
+//! The binary as a process, and a minimal HTTP client.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,24 +10,24 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// How long anything may take at most, on a machine that does other things as well.
+/// The longest time that anything may take, on a machine that is busy with other work.
 const DEADLINE: Duration = Duration::from_secs(180);
-/// How long a start may take: the first one on a busy database makes all its tables.
-const STARTED_WITHIN: Duration = Duration::from_secs(240);
-/// When upstreams run by themselves: on leap days. A turn that comes due while a test's command runs may hold the lease that the command needs.
+/// The longest time of a start: the first one on a busy database creates all tables.
+const START_TIMEOUT: Duration = Duration::from_secs(240);
+/// The schedule of upstreams: on leap days only. A scheduled sync could hold the lease that a test's command needs.
 const SCHEDULE: &str = "0 0 0 29 2 *";
-/// Between two looks.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// The interval of polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The environment variable that names another binary to test than the one built with the tests: a release build, for runs with figures.
+/// The environment variable with the path of another binary to test, usually a release build for measurements.
 const BINARY: &str = "HIGHWATER_BIN";
 
-/// Whether times may be asserted: only of an optimised binary.
+/// Whether times may be asserted: only with an optimised binary.
 pub(crate) fn is_timed() -> bool {
     std::env::var_os(BINARY).is_some() || !cfg!(debug_assertions)
 }
 
-/// The binary with a data directory, its upstreams at `base_url`.
+/// Returns a command of the binary with a data directory and with all upstreams at `base_url`.
 pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Command {
     let binary = std::env::var_os(BINARY).unwrap_or_else(|| env!("CARGO_BIN_EXE_highwater").into());
     let mut command = Command::new(binary);
@@ -36,9 +36,9 @@ pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Comm
         command.env_remove(name);
     }
     command.env("HIGHWATER_DATA_DIR", data).env("HIGHWATER_LISTEN", "127.0.0.1:0").env("HIGHWATER_LOGGING__FORMAT", "json");
-    // Outside the data directories of a test, and in nobody's home.
+    // Outside the data directories of a test and outside the user's home.
     command.env("HIGHWATER_CHECKPOINTS__MEMORY", data.parent().unwrap().join("signer-memory"));
-    // Nothing is read but what the test gives.
+    // A directory without configuration files.
     command.current_dir(data.parent().unwrap());
     for upstream in upstreams::ALL {
         let name = upstream.manifest().name.to_uppercase();
@@ -49,54 +49,54 @@ pub(crate) fn highwater(data: &Path, base_url: &str, arguments: &[&str]) -> Comm
     command
 }
 
-/// Runs a command that ends by itself.
+/// Runs a command to its end.
 pub(crate) fn run(mut command: Command) -> Output {
     command.output().unwrap()
 }
 
-/// Runs a command that ends by itself within a time.
+/// Runs a command that must end within a time.
 pub(crate) fn run_within(mut command: Command, limit: Duration) -> Output {
-    let (begun, mut child) = (Instant::now(), command.spawn().unwrap());
+    let (started, mut child) = (Instant::now(), command.spawn().unwrap());
     while child.try_wait().unwrap().is_none() {
-        if begun.elapsed() > limit {
+        if started.elapsed() > limit {
             child.kill().unwrap();
-            let words = String::from_utf8_lossy(&child.wait_with_output().unwrap().stderr).into_owned();
-            panic!("{command:?} does not end within {limit:?}: {words}");
+            let message = String::from_utf8_lossy(&child.wait_with_output().unwrap().stderr).into_owned();
+            panic!("{command:?} does not end within {limit:?}: {message}");
         }
-        thread::sleep(LOOK_EVERY);
+        thread::sleep(POLL_INTERVAL);
     }
     child.wait_with_output().unwrap()
 }
 
-/// Runs a command that must succeed; answers its standard output.
+/// Runs a command that must succeed; returns its standard output.
 pub(crate) fn stdout(command: Command) -> String {
     let output = run(command);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs a command that must fail with exit code 1; answers its standard error.
-pub(crate) fn refusal(command: Command) -> String {
+/// Runs a command that must fail with exit code 1; returns its standard error.
+pub(crate) fn stderr_of_failure(command: Command) -> String {
     let output = run(command);
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{words}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{message}");
     assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
-    words
+    message
 }
 
-/// Looks again and again until there is an answer, for a while.
-pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
+/// Polls until there is a result; panics after a deadline.
+pub(crate) fn wait_for<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
+    let started = Instant::now();
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = poll() {
             return found;
         }
-        assert!(begun.elapsed() < DEADLINE, "{what} does not come");
-        thread::sleep(LOOK_EVERY);
+        assert!(started.elapsed() < DEADLINE, "{what} did not occur in time");
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// An answer as it came.
+/// An HTTP answer.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     head: String,
@@ -104,17 +104,17 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// An answer that was read elsewhere: its head ends with an empty line.
+    /// Builds an answer from parts; `head` ends with an empty line.
     pub(crate) fn new(status: u16, head: String, body: Vec<u8>) -> Self {
         Self { status, head, body }
     }
 
-    /// Its head, as it came.
+    /// Returns the status line and headers, unchanged.
     pub(crate) fn head(&self) -> &str {
         &self.head
     }
 
-    /// A header's value, empty for none.
+    /// Returns a header's value, or an empty text.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.head
             .lines()
@@ -128,92 +128,93 @@ impl Answer {
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: SocketAddr,
-    /// Reads what it says.
+    /// The thread that reads standard error.
     listening: Option<JoinHandle<()>>,
 }
 
 impl Server {
-    /// Starts it and waits until it listens.
+    /// Starts a server and waits until it listens.
     pub(crate) fn start(command: Command) -> Self {
-        Self::try_start(command, |_| {}).unwrap_or_else(|words| panic!("it ended: {words}"))
+        Self::try_start(command, |_| {}).unwrap_or_else(|message| panic!("the server ended: {message}"))
     }
 
-    /// Starts it and waits until it listens; what it said, if it ended instead. `heard` gets each line of its standard error.
+    /// Starts a server and waits until it listens; the error is its standard error if it ended instead. `heard` gets each line of standard
+    /// error.
     pub(crate) fn try_start(mut command: Command, mut heard: impl FnMut(&str) + Send + 'static) -> Result<Self, String> {
         let mut child = command.spawn().unwrap();
         let (sender, addresses) = mpsc::channel();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let listening = thread::spawn(move || {
-            let mut words = Vec::new();
+            let mut message = Vec::new();
             for line in lines.map_while(Result::ok) {
                 heard(&line);
                 let fields = serde_json::from_str::<Value>(&line).map(|mut line| line["fields"].take()).unwrap_or_default();
                 if fields["message"] == "listening" {
                     drop(sender.send(Ok(fields["address"].as_str().unwrap().parse().unwrap())));
                 }
-                words.push(line);
+                message.push(line);
             }
-            drop(sender.send(Err(words.join("\n"))));
+            drop(sender.send(Err(message.join("\n"))));
         });
         let mut this = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)), listening: Some(listening) };
-        this.address = addresses.recv_timeout(STARTED_WITHIN).unwrap_or_else(|_| Err("it does not listen".to_owned()))?;
+        this.address = addresses.recv_timeout(START_TIMEOUT).unwrap_or_else(|_| Err("the server does not listen".to_owned()))?;
         Ok(this)
     }
 
-    /// Starts it and waits until it is ready.
+    /// Starts a server and waits until it is ready.
     pub(crate) fn ready(command: Command) -> Self {
         let this = Self::start(command);
         wait_for("readiness", || (this.get("/readyz", "")?.0 == 200).then_some(()));
         this
     }
 
-    /// Asks; `None` when no whole answer came. The key may be empty.
+    /// Makes a GET request; `None` without a complete answer. The key may be empty.
     pub(crate) fn get(&self, path: &str, key: &str) -> Option<(u16, Vec<u8>)> {
         get(self.address, path, key)
     }
 
-    /// Sends a request, as [`send`] does.
+    /// Makes a request, as [`send`] does.
     pub(crate) fn send(&self, method: &str, path: &str, key: &str, body: &str) -> Answer {
         send(self.address, method, path, &[("x-api-key", key)], body)
     }
 
-    /// Asks for JSON, which must come with status 200.
+    /// Reads JSON, which must come with status 200.
     pub(crate) fn json(&self, path: &str, key: &str) -> Value {
         let (status, body) = self.get(path, key).unwrap();
         assert_eq!(status, 200, "{path}: {}", String::from_utf8_lossy(&body));
         serde_json::from_slice(&body).unwrap()
     }
 
-    /// Sends it a signal by name: `STOP`, `CONT`.
+    /// Sends the process a signal by name, such as `STOP` or `CONT`.
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
     }
 
-    /// The resident memory of its process, in bytes; 0 where the system does not say.
+    /// Returns the resident memory of the process in bytes; 0 if the system does not report it.
     pub(crate) fn resident_bytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(0) * 1_024
     }
 
-    /// Kills it as `kill -9` does.
+    /// Kills the process as `kill -9` does.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        self.hear_out();
+        self.join_reader();
     }
 
-    /// Asks it to stop, and answers how it did.
+    /// Stops the process with SIGTERM; returns its exit status.
     pub(crate) fn terminate(mut self) -> ExitStatus {
         self.signal("TERM");
         let ended = wait_for("the end", || self.child.try_wait().unwrap());
-        self.hear_out();
+        self.join_reader();
         ended
     }
 
-    /// Waits for the last of what it said.
-    fn hear_out(&mut self) {
+    /// Waits until all of standard error is read.
+    fn join_reader(&mut self) {
         if let Some(listening) = self.listening.take() {
             listening.join().unwrap();
         }
@@ -222,7 +223,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // A test that fails must leave no process behind; one that ended before is no error here.
+        // A test that fails must leave no process behind. The process may have ended before.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -233,7 +234,7 @@ pub(crate) fn send(address: SocketAddr, method: &str, path: &str, headers: &[(&s
     try_send(address, method, path, headers, body).unwrap()
 }
 
-/// The same; `None` when no whole answer came.
+/// Sends a request as [`send`] does; `None` without a complete answer.
 pub(crate) fn try_send(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Option<Answer> {
     let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
     for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
@@ -245,7 +246,7 @@ pub(crate) fn try_send(address: SocketAddr, method: &str, path: &str, headers: &
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(DEADLINE)).ok()?;
     stream.write_all(format!("{head}\r\n").as_bytes()).ok()?;
-    // A server that refuses a body may close before it has it all; what it said still comes.
+    // A server that refuses a body may close before it has read all of it; its answer can still be read.
     drop(stream.write_all(body.as_bytes()));
     let mut answer = Vec::new();
     drop(stream.read_to_end(&mut answer));
@@ -253,17 +254,17 @@ pub(crate) fn try_send(address: SocketAddr, method: &str, path: &str, headers: &
     let body = answer.split_off(head + 4);
     let head = String::from_utf8(answer).ok()?;
     let answer = Answer { status: head.split(' ').nth(1)?.parse().ok()?, head, body };
-    // A body cut by a kill is no answer.
+    // A body that was cut off by a kill is not an answer.
     let is_whole = answer.header("content-length").trim().parse::<usize>().is_ok_and(|length| length == answer.body.len());
     (is_whole || answer.header("content-length").is_empty()).then_some(answer)
 }
 
-/// One request over a connection of its own: status and body.
+/// Makes a GET request over a new connection; returns status and body.
 pub(crate) fn get(address: SocketAddr, path: &str, key: &str) -> Option<(u16, Vec<u8>)> {
     ask(address, path, key).map(|answer| (answer.status, answer.body))
 }
 
-/// One request over a connection of its own; `None` when no whole answer came. The key may be empty.
+/// Makes a GET request over a new connection; `None` without a complete answer. The key may be empty.
 pub(crate) fn ask(address: SocketAddr, path: &str, key: &str) -> Option<Answer> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(DEADLINE)).ok()?;
@@ -275,6 +276,6 @@ pub(crate) fn ask(address: SocketAddr, path: &str, key: &str) -> Option<Answer> 
     let head = String::from_utf8_lossy(&answer).into_owned();
     let status = head.split(' ').nth(1)?.parse().ok()?;
     let announced = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse::<usize>().ok());
-    // A body cut by a kill is no answer.
+    // A body that was cut off by a kill is not an answer.
     announced.is_none_or(|length| length == body.len()).then_some(Answer { status, head, body })
 }

@@ -1,4 +1,4 @@
-//! Requests that are none: what is malformed, ambiguous, endless or slow is refused, and its connection closed.
+//! Malformed, ambiguous, endless and slow requests are refused, and their connections closed.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,38 +8,38 @@ use crate::commands::NOWHERE;
 use crate::process::{Server, highwater, stdout};
 
 const JSON: &str = "{\"email\":\"a@example.org\"}";
-/// How long the server lets a client take, as it is configured here.
+/// The time that the server gives a client, as configured here.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A GET of something that is there, with a header more.
+/// Returns a valid GET request with one more header.
 fn get(header: &str) -> Vec<u8> {
     format!("GET /healthz HTTP/1.1\r\nHost: a\r\n{header}\r\n\r\n").into_bytes()
 }
 
-/// A GET with that for its first line.
+/// Returns a GET request with the given first line.
 fn line(line: &str) -> Vec<u8> {
     format!("{line}\r\nHost: a\r\n\r\n").into_bytes()
 }
 
-/// A POST that would mint a key, with headers and a body as they are.
+/// Returns a POST request that would mint a key, with the given headers and body.
 fn post(headers: &str, body: &str) -> Vec<u8> {
     format!("POST /recalls/api/keys HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n{headers}\r\n\r\n{body}").into_bytes()
 }
 
-/// A POST in chunks as they are.
+/// Returns a POST request with the given chunks.
 fn chunked(chunks: &str) -> Vec<u8> {
     post("Transfer-Encoding: chunked", chunks)
 }
 
-/// Requests that nobody may take for one.
+/// Returns requests that must not be accepted.
 fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     let whole = format!("19\r\n{JSON}\r\n0\r\n\r\n");
     vec![
-        // Where it ends.
+        // The length of the body.
         ("two lengths", post("Content-Length: 25\r\nContent-Length: 26", JSON)),
         ("a list of lengths", post("Content-Length: 25, 26", JSON)),
-        ("a length beside chunks", post("Content-Length: 25\r\nTransfer-Encoding: chunked", &whole)),
-        ("chunks beside a length", post("transfer-encoding: chunked\r\ncontent-length:25", &whole)),
+        ("a length with chunks", post("Content-Length: 25\r\nTransfer-Encoding: chunked", &whole)),
+        ("chunks with a length", post("transfer-encoding: chunked\r\ncontent-length:25", &whole)),
         ("a length below 0", post("Content-Length: -1", JSON)),
         ("a length with a sign", post("Content-Length: +25", JSON)),
         ("a length in hexadecimal", post("Content-Length: 0x19", JSON)),
@@ -51,7 +51,7 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ("an unknown encoding", post("Transfer-Encoding: xchunked", JSON)),
         ("two encodings", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", &whole)),
         ("the same encoding twice", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", &whole)),
-        ("an unreadable length beside chunks", post("Transfer-Encoding: chunked\r\nContent-Length: 4, 4", &whole)),
+        ("an unreadable length with chunks", post("Transfer-Encoding: chunked\r\nContent-Length: 4, 4", &whole)),
         ("a bare LF in an extension", chunked(&format!("19;x\n\r\n{JSON}\r\n0\r\n\r\n"))),
         ("a space before an encoding's colon", post("Transfer-Encoding : chunked", &whole)),
         // Chunks.
@@ -64,7 +64,7 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ("a bare LF after a size", chunked(&format!("19\n{JSON}\r\n0\r\n\r\n"))),
         ("a bare LF after a chunk", chunked(&format!("19\r\n{JSON}\n0\r\n\r\n"))),
         ("an endless extension of a chunk", chunked(&format!("19;{}\r\n{JSON}\r\n0\r\n\r\n", "a".repeat(70_000)))),
-        ("trailers without number", chunked(&format!("19\r\n{JSON}\r\n0\r\n{}\r\n", "x: y\r\n".repeat(20_000)))),
+        ("countless trailers", chunked(&format!("19\r\n{JSON}\r\n0\r\n{}\r\n", "x: y\r\n".repeat(20_000)))),
         // Lines.
         ("bare LFs", b"GET /healthz HTTP/1.1\nHost: a\n\n".to_vec()),
         ("a bare LF after a header", b"GET /healthz HTTP/1.1\r\nHost: a\nX: b\r\n\r\n".to_vec()),
@@ -81,8 +81,8 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ("a header without a name", get(": a")),
         ("a first header that is folded", b"GET /healthz HTTP/1.1\r\n Host: a\r\n\r\n".to_vec()),
         ("an endless header", get(&format!("X: {}", "a".repeat(1_000_000)))),
-        ("headers without number", get(&(0..5_000).map(|n| format!("x{n}: a\r\n")).collect::<String>())),
-        // What it is for.
+        ("countless headers", get(&(0..5_000).map(|n| format!("x{n}: a\r\n")).collect::<String>())),
+        // The request line and the host.
         ("an endless address", line(&format!("GET /{} HTTP/1.1", "a".repeat(1_000_000)))),
         ("no host", b"GET /healthz HTTP/1.1\r\n\r\n".to_vec()),
         ("two hosts", get("Host: b")),
@@ -109,19 +109,19 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Sends bytes in pieces, then one more each time the server has said nothing for a while; answers what it says until it closes.
-fn told(address: SocketAddr, bytes: &[u8], piece: usize, more: Option<u8>) -> String {
+/// Sends bytes in pieces, then one more whenever the server has been silent for a while; returns what the server sends until it closes.
+fn exchange(address: SocketAddr, bytes: &[u8], piece: usize, more: Option<u8>) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-    // It may close before all is sent.
+    // The server may close before everything is sent.
     stream.set_nodelay(true).unwrap();
     drop(bytes.chunks(piece).try_for_each(|piece| stream.write_all(piece)));
-    let (begun, mut said, mut buffer) = (Instant::now(), Vec::new(), [0; 4_096]);
+    let (started, mut answer, mut buffer) = (Instant::now(), Vec::new(), [0; 4_096]);
     loop {
-        assert!(begun.elapsed() < Duration::from_secs(20), "still open: {}", String::from_utf8_lossy(&said));
+        assert!(started.elapsed() < Duration::from_secs(20), "still open: {}", String::from_utf8_lossy(&answer));
         match stream.read(&mut buffer) {
             Ok(0) => break,
-            Ok(read) => said.extend_from_slice(&buffer[..read]),
+            Ok(read) => answer.extend_from_slice(&buffer[..read]),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 if let Some(byte) = more {
                     drop(stream.write_all(&[byte]));
@@ -130,11 +130,11 @@ fn told(address: SocketAddr, bytes: &[u8], piece: usize, more: Option<u8>) -> St
             Err(_) => break,
         }
     }
-    String::from_utf8_lossy(&said).into_owned()
+    String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Proves that each malformed request is answered by a refusal or not at all, that its connection is closed, that nothing of it is done, and
-/// that slow ones are ended in time; and that plain requests are answered all the while.
+/// Proves that each malformed request is refused or not answered, has no effect, and loses its connection; that slow requests end in time;
+/// and that valid requests are answered meanwhile.
 #[test]
 fn malformed_requests_are_refused_and_closed() {
     let dir = tempfile::tempdir().unwrap();
@@ -145,45 +145,46 @@ fn malformed_requests_are_refused_and_closed() {
     let all = malformed();
     assert!(all.len() >= 60);
     for (name, bytes) in all {
-        // As one piece, and the short ones byte by byte.
-        let mut said = told(server.address, &bytes, bytes.len(), None);
+        // In one piece, and short ones byte by byte.
+        let mut answer = exchange(server.address, &bytes, bytes.len(), None);
         if bytes.len() < 1_000 {
-            let apart = told(server.address, &bytes, 1, None);
-            // What is noticed late is closed without a word, and a word may be lost where more came than was read.
-            let silent = apart.is_empty() || said.is_empty();
-            assert!(silent || apart.get(..12) == said.get(..12), "{name}, byte by byte: {apart}");
-            said = apart;
+            let apart = exchange(server.address, &bytes, 1, None);
+            // If the server notices the error late it closes without an answer, and an answer may be lost if more bytes arrived than were
+            // read.
+            let silent = apart.is_empty() || answer.is_empty();
+            assert!(silent || apart.get(..12) == answer.get(..12), "{name}, byte by byte: {apart}");
+            answer = apart;
         }
-        let mut answers: Vec<&str> = said.match_indices("HTTP/1.1 ").filter_map(|(at, _)| said.get(at + 9..at + 12)).collect();
+        let mut answers: Vec<&str> = answer.match_indices("HTTP/1.1 ").filter_map(|(at, _)| answer.get(at + 9..at + 12)).collect();
         if name.contains("behind a good request") {
             assert_eq!(answers.remove(0), "200", "{name}");
         }
-        assert!(answers.iter().all(|status| status.starts_with('4')) && answers.len() <= 1, "{name}: {said}");
+        assert!(answers.iter().all(|status| status.starts_with('4')) && answers.len() <= 1, "{name}: {answer}");
         assert_eq!(server.get("/healthz", "").unwrap().0, 200, "after {name}");
     }
 
-    // Slow ones: a byte now and then.
+    // Slow requests: one byte at a time.
     for (name, bytes) in [
         ("a slow head", b"GET /healthz HTTP/1.1\r\nHost: a\r\nX: ".to_vec()),
         ("a slow length", post("Content-Length: 2000", "{")),
         ("slow chunks", chunked("7d0\r\n{")),
         ("silence", Vec::new()),
     ] {
-        let begun = Instant::now();
-        let said = told(server.address, &bytes, bytes.len().max(1), (name != "silence").then_some(b'a'));
-        assert!(said.is_empty() || said.starts_with("HTTP/1.1 4"), "{name}: {said}");
-        assert!(begun.elapsed() >= TIMEOUT, "{name} may take that long");
+        let started = Instant::now();
+        let answer = exchange(server.address, &bytes, bytes.len().max(1), (name != "silence").then_some(b'a'));
+        assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 4"), "{name}: {answer}");
+        assert!(started.elapsed() >= TIMEOUT, "{name} was closed too early");
     }
 
-    // What is unusual and plain passes.
+    // Unusual but valid requests are accepted.
     let keys = || stdout(highwater(&data, NOWHERE, &["keys", "list"])).lines().count();
-    assert_eq!(keys(), 0, "nothing of it is done");
+    assert_eq!(keys(), 0, "a malformed request had an effect");
     let plain = [
         post("Content-Length: 25\r\nContent-Length: 25\r\nConnection: close", JSON),
         chunked(&format!("19;x=y\r\n{JSON}\r\n0\r\nX: y\r\n\r\n")),
     ];
     for bytes in plain {
-        assert!(told(server.address, &bytes, 1, None).starts_with("HTTP/1.1 201"));
+        assert!(exchange(server.address, &bytes, 1, None).starts_with("HTTP/1.1 201"));
     }
     assert_eq!(keys(), 2);
 }

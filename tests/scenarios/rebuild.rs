@@ -1,4 +1,4 @@
-//! Rebuilding while readers read: applying again changes no byte, and deciding again under another rule appends the differences once.
+//! Rebuilds while readers read: replaying changes no byte, and deciding again under another rule appends the differences once.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,14 +23,14 @@ use schemas::views::recalls::{FEED, Note, Recall};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::engine::{Engine, Played, assert_shown_once, fixed_clock};
-use crate::rivals::{copy, undecided, whole};
+use crate::concurrent_processes::{copy, read_partition, run_heads_only};
+use crate::engine::{Engine, SimulatedUpstreams, assert_shown_once, fixed_clock};
 
-fn quiet() -> Progress {
+fn no_progress() -> Progress {
     Arc::new(|_, _| ())
 }
 
-/// One page as a reader gets it; a generation that goes away in between is read again from the live one.
+/// Reads one page; if its generation is removed during the read, reads it again from the live one.
 async fn page(engine: &Engine, after: u64, upto: u64) -> Vec<Bytes> {
     loop {
         let view = engine.view().await;
@@ -41,16 +41,16 @@ async fn page(engine: &Engine, after: u64, upto: u64) -> Vec<Bytes> {
     }
 }
 
-/// Proves that a replay under readers and under a running ingest changes no digest, no cursor and no byte of a page.
+/// Proves that a replay during reads and during an ingest changes no digest, no cursor and no byte of a page.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_replay_changes_no_byte() {
+async fn replay_changes_no_bytes() {
     let dir = tempfile::tempdir().unwrap();
-    let played = Played::start(31, 1_200, fixed_clock()).await;
+    let simulated = SimulatedUpstreams::start(31, 1_200, fixed_clock()).await;
     let engine = Engine::open(dir.path(), fixed_clock()).await;
-    engine.run_all(&played.settings()).await;
-    played.sim.advance(60);
-    engine.run_all(&played.settings()).await;
-    engine.run_all(&played.settings()).await;
+    engine.run_all(&simulated.settings()).await;
+    simulated.sim.advance(60);
+    engine.run_all(&simulated.settings()).await;
+    engine.run_all(&simulated.settings()).await;
     let (plain, history, feed) = (engine.digest(false).await, engine.digest(true).await, engine.feed_bytes(200).await);
     let upto = engine.view().await.checkpoint().await.unwrap().seq;
     let mut pages = Vec::new();
@@ -64,7 +64,7 @@ async fn a_replay_changes_no_byte() {
             for (after, bytes) in &pages {
                 assert_eq!(&page(&engine, *after, upto).await.concat(), bytes, "the page after {after}");
                 reads.fetch_add(1, Ordering::Relaxed);
-                // A read of rows that are at hand waits for nothing, and the others have the same thread.
+                // Reads of cached rows do not yield, and all readers share a thread.
                 tokio::task::yield_now().await;
             }
         }
@@ -72,48 +72,48 @@ async fn a_replay_changes_no_byte() {
     let recalls = engine.projector.service("recalls").unwrap();
     let replaying = async {
         for _ in 0..2 {
-            assert!(recalls.replay(&quiet()).await.unwrap() > 0);
+            assert!(recalls.replay(&no_progress()).await.unwrap() > 0);
             assert_eq!(engine.digest(false).await, plain);
             assert_eq!(engine.digest(true).await, history);
             assert_eq!(engine.feed_bytes(200).await, feed);
         }
-        // And beside an ingest that goes on.
+        // The same during an ingest.
         for _ in 0..3 {
-            played.sim.advance(10);
-            let (play, progress) = (played.settings(), quiet());
+            simulated.sim.advance(10);
+            let (play, progress) = (simulated.settings(), no_progress());
             let (_, replayed) = tokio::join!(engine.run_all(&play), recalls.replay(&progress));
             replayed.unwrap();
         }
         done.store(true, Ordering::Relaxed);
     };
     tokio::join!(reading, replaying);
-    assert!(reads.load(Ordering::Relaxed) > pages.len(), "readers read meanwhile");
-    assert!(engine.feed_bytes(200).await.starts_with(&feed), "the feed goes on where it was");
+    assert!(reads.load(Ordering::Relaxed) > pages.len(), "there were too few reads during the replay");
+    assert!(engine.feed_bytes(200).await.starts_with(&feed), "the feed must keep its beginning");
     assert_shown_once(&engine.feed().await);
     let (before, rows) = (engine.digest(true).await, engine.feed_bytes(200).await);
-    recalls.replay(&quiet()).await.unwrap();
+    recalls.replay(&no_progress()).await.unwrap();
     assert_eq!((engine.digest(true).await, engine.feed_bytes(200).await), (before, rows));
     engine.close().await;
 }
 
-/// The rules that hold now, by test: they run at once.
+/// The current rule of each test: the tests run concurrently.
 static RULES: [Mutex<Rule>; 2] = [Mutex::new(Rule::Own), Mutex::new(Rule::Own)];
 
-/// A rule of the recalls service that a test can put in another one's place.
+/// A rule that a test can give the recalls service.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rule {
-    /// As shipped.
+    /// The real rule.
     Own,
-    /// CPSC's records say something else of a remedy.
+    /// CPSC's records get another text for the remedy.
     Remedy,
-    /// USDA's brands are not those of other agencies, so that none of its recalls is one with theirs.
+    /// USDA's brands differ from those of other agencies, so that no USDA recall is merged with another agency's.
     Merge,
 }
 
-/// The recalls service under the rule of a test.
-struct Ruled<const TEST: usize>;
+/// The recalls service under a test's rule.
+struct RecallsUnderRule<const TEST: usize>;
 
-impl<const TEST: usize> Ruled<TEST> {
+impl<const TEST: usize> RecallsUnderRule<TEST> {
     fn rule() -> Rule {
         *RULES[TEST].lock().unwrap()
     }
@@ -122,8 +122,8 @@ impl<const TEST: usize> Ruled<TEST> {
         *RULES[TEST].lock().unwrap() = rule;
     }
 
-    /// A fact as the rule sees it.
-    fn seen(fact: &Fact<RecallFact>) -> Cow<'_, Fact<RecallFact>> {
+    /// Returns a fact as changed by the rule.
+    fn apply_rule(fact: &Fact<RecallFact>) -> Cow<'_, Fact<RecallFact>> {
         let mut seen = Cow::Borrowed(fact);
         if Self::rule() == Rule::Merge
             && fact.data.as_ref().is_some_and(|data| data.agency == "USDA")
@@ -135,7 +135,7 @@ impl<const TEST: usize> Ruled<TEST> {
     }
 }
 
-impl<const TEST: usize> Service for Ruled<TEST> {
+impl<const TEST: usize> Service for RecallsUnderRule<TEST> {
     type Fact = RecallFact;
     type Record = Recall;
     type Note = Note;
@@ -154,11 +154,11 @@ impl<const TEST: usize> Service for Ruled<TEST> {
     }
 
     fn reads(fact: &Fact<RecallFact>) -> Vec<(&'static Table, Key)> {
-        Recalls::reads(&Self::seen(fact))
+        Recalls::reads(&Self::apply_rule(fact))
     }
 
     fn decide(rows: &mut Rows, fact: &Fact<RecallFact>) -> Result<Vec<Draft<Recall, Note>>, Undecided> {
-        let mut drafts = Recalls::decide(rows, &Self::seen(fact))?;
+        let mut drafts = Recalls::decide(rows, &Self::apply_rule(fact))?;
         for draft in drafts.iter_mut().filter(|_| Self::rule() == Rule::Remedy) {
             if let Some(after) = draft.after.as_mut().filter(|after| after.agency == "CPSC") {
                 after.remedy = "As the other rule says".to_owned();
@@ -191,85 +191,96 @@ impl<const TEST: usize> Service for Ruled<TEST> {
     }
 }
 
-/// Proves that deciding again after a changed rule appends the differences once, as changes behind the old ones: cursors go on, and a
-/// second time appends nothing.
+/// Proves that deciding again under a changed rule appends the differences once, as new changes after the old ones; cursors stay valid, and
+/// deciding a third time appends nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_changed_rule_appends_its_differences_once() {
+async fn changed_rule_appends_its_differences_once() {
     let dir = tempfile::tempdir().unwrap();
-    let played = Played::start(32, 900, fixed_clock()).await;
-    let engine = Engine::open_still(dir.path(), fixed_clock()).await;
+    let simulated = SimulatedUpstreams::start(32, 900, fixed_clock()).await;
+    let engine = Engine::open_without_projector(dir.path(), fixed_clock()).await;
     let (stop, stopping) = watch::channel(false);
     let heads = Heads::new(Arc::clone(&engine.log), Arc::clone(&engine.parts.engine));
-    tokio::spawn(crate::engine::keep(heads, stopping));
+    tokio::spawn(crate::engine::run_heads(heads, stopping));
     let parts = &engine.parts;
-    let decider: Decider<Ruled<0>> =
+    let decider: Decider<RecallsUnderRule<0>> =
         Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), engine.view().await, parts.clock).await.unwrap();
     let live = tokio::sync::Mutex::new(decider);
     let read = async || {
         for name in crate::engine::upstream_names() {
-            for result in engine.run(name, &played.settings()).await {
+            for result in engine.run(name, &simulated.settings()).await {
                 result.unwrap();
             }
         }
         live.lock().await.catch_up().await.unwrap();
     };
     read().await;
-    played.sim.advance(30);
+    simulated.sim.advance(30);
     read().await;
-    assert_eq!(rebuild::redecide::<Ruled<0>>(parts, &live, &quiet()).await.unwrap(), 0, "the same rule decides the same");
-    let digest_now = async || rebuild::digest::<Ruled<0>>(&*engine.view().await, false, None).await.unwrap();
+    assert_eq!(
+        rebuild::redecide::<RecallsUnderRule<0>>(parts, &live, &no_progress()).await.unwrap(),
+        0,
+        "the same rule must append nothing"
+    );
+    let digest_now = async || rebuild::digest::<RecallsUnderRule<0>>(&*engine.view().await, false, None).await.unwrap();
     let (feed, digest) = (engine.feed_bytes(200).await, digest_now().await);
 
-    Ruled::<0>::set(Rule::Remedy);
+    RecallsUnderRule::<0>::set(Rule::Remedy);
     let shown = engine.feed().await.len();
-    let appended = rebuild::redecide::<Ruled<0>>(parts, &live, &quiet()).await.unwrap();
+    let appended = rebuild::redecide::<RecallsUnderRule<0>>(parts, &live, &no_progress()).await.unwrap();
     let cpsc = engine.records().await.values().filter(|row| row.record.agency == "CPSC").count();
     assert_eq!(appended, cpsc as u64);
-    assert!(engine.feed_bytes(200).await.starts_with(&feed), "what was told stays as it was");
-    let told = engine.feed().await;
-    assert_shown_once(&told);
-    assert_eq!(told.len() - shown, cpsc);
-    for change in &told[shown..] {
+    assert!(engine.feed_bytes(200).await.starts_with(&feed), "earlier changes must not change");
+    let whole = engine.feed().await;
+    assert_shown_once(&whole);
+    assert_eq!(whole.len() - shown, cpsc);
+    for change in &whole[shown..] {
         assert_eq!((change["event"].as_str(), change["record"]["remedy"].as_str()), (Some("modified"), Some("As the other rule says")));
     }
     assert_ne!(digest_now().await, digest);
 
-    assert_eq!(rebuild::redecide::<Ruled<0>>(parts, &live, &quiet()).await.unwrap(), 0, "once");
-    played.sim.advance(30);
+    assert_eq!(rebuild::redecide::<RecallsUnderRule<0>>(parts, &live, &no_progress()).await.unwrap(), 0, "once");
+    simulated.sim.advance(30);
     read().await;
     read().await;
     assert_shown_once(&engine.feed().await);
-    assert_eq!(rebuild::redecide::<Ruled<0>>(parts, &live, &quiet()).await.unwrap(), 0, "and what came since is decided so, too");
+    assert_eq!(
+        rebuild::redecide::<RecallsUnderRule<0>>(parts, &live, &no_progress()).await.unwrap(),
+        0,
+        "later facts must be decided under the new rule"
+    );
     let records = engine.records().await;
     assert!(records.values().filter(|row| row.record.agency == "CPSC").all(|row| row.record.remedy == "As the other rule says"));
 
-    Ruled::<0>::set(Rule::Own);
-    assert!(rebuild::redecide::<Ruled<0>>(parts, &live, &quiet()).await.unwrap() >= cpsc as u64, "and back");
+    RecallsUnderRule::<0>::set(Rule::Own);
+    assert!(
+        rebuild::redecide::<RecallsUnderRule<0>>(parts, &live, &no_progress()).await.unwrap() >= cpsc as u64,
+        "restoring the rule must append the differences again"
+    );
     assert_shown_once(&engine.feed().await);
     stop.send_replace(true);
     engine.close().await;
 }
 
-/// An engine whose recalls are decided by a test's rule.
-struct Deciding {
+/// An engine that decides recalls by a test's rule.
+struct TestEngine {
     engine: Engine,
-    live: tokio::sync::Mutex<Decider<Ruled<1>>>,
+    live: tokio::sync::Mutex<Decider<RecallsUnderRule<1>>>,
     stop: watch::Sender<bool>,
 }
 
-impl Deciding {
+impl TestEngine {
     async fn open(dir: &Path) -> Self {
-        let mut engine = Engine::open_still(dir, fixed_clock()).await;
-        let stop = undecided(&mut engine).await;
+        let mut engine = Engine::open_without_projector(dir, fixed_clock()).await;
+        let stop = run_heads_only(&mut engine).await;
         let parts = &engine.parts;
         let view = engine.view().await;
         let live = Decider::open(Arc::clone(&parts.log), Arc::clone(&parts.engine), view, parts.clock).await.unwrap();
         Self { engine, live: tokio::sync::Mutex::new(live), stop }
     }
 
-    async fn read(&self, played: &Played) {
+    async fn read(&self, simulated: &SimulatedUpstreams) {
         for name in crate::engine::upstream_names() {
-            for result in self.engine.run(name, &played.settings()).await {
+            for result in self.engine.run(name, &simulated.settings()).await {
                 result.unwrap();
             }
         }
@@ -277,10 +288,10 @@ impl Deciding {
     }
 
     async fn redecide(&self) -> u64 {
-        rebuild::redecide(&self.engine.parts, &self.live, &quiet()).await.unwrap()
+        rebuild::redecide(&self.engine.parts, &self.live, &no_progress()).await.unwrap()
     }
 
-    /// The records that readers see.
+    /// Returns the records that readers see.
     async fn listed(&self) -> BTreeMap<String, Value> {
         let rows = self.engine.records().await;
         rows.into_iter()
@@ -289,12 +300,12 @@ impl Deciding {
             .collect()
     }
 
-    /// The records as a fold that begins anew over the same facts has them, by the rule as it is.
-    async fn listed_afresh(&self) -> BTreeMap<String, Value> {
+    /// Returns the records that a new engine gets from the same facts by the current rule.
+    async fn listed_by_new_engine(&self) -> BTreeMap<String, Value> {
         let dir = tempfile::tempdir().unwrap();
         let fresh = Self::open(dir.path()).await;
         for partition in 0..RECALLS.partitions {
-            copy(&*fresh.engine.log, &RECALLS, partition, &whole(&*self.engine.log, &RECALLS, partition).await).await;
+            copy(&*fresh.engine.log, &RECALLS, partition, &read_partition(&*self.engine.log, &RECALLS, partition).await).await;
             let end = fresh.engine.log.end(&RECALLS, partition).await.unwrap();
             view_store::engine::wait_past(&*fresh.engine.parts.engine, &RECALLS, partition, end).await.unwrap();
         }
@@ -310,7 +321,7 @@ impl Deciding {
     }
 }
 
-/// A reader by cursor: what it has read, and the records that it holds by that.
+/// A reader by cursor, with the changes that it has read and the resulting records.
 #[derive(Default)]
 struct Follower {
     read: usize,
@@ -318,7 +329,7 @@ struct Follower {
 }
 
 impl Follower {
-    /// Goes on from where it is.
+    /// Applies the changes after the last one.
     fn follow(&mut self, feed: &[Value]) {
         for change in &feed[self.read..] {
             let record = &change["record"];
@@ -333,56 +344,56 @@ impl Follower {
     }
 }
 
-/// Proves that deciding again after a changed rule of merging makes two recalls of one and one of two again: readers by cursor go on, are
-/// told each difference once, and hold what a fold that begins anew holds; also while the upstreams go on.
+/// Proves that deciding again under a changed merge rule splits one recall into two and merges two into one again: readers by cursor get
+/// each difference once and end with the same records as a new engine, also while the upstreams change.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_changed_merge_takes_recalls_apart_and_together() {
+async fn changed_merge_rule_splits_and_rejoins_recalls() {
     let dir = tempfile::tempdir().unwrap();
-    let played = Played::start(33, 1_500, fixed_clock()).await;
-    let story = Deciding::open(dir.path()).await;
-    story.read(&played).await;
+    let simulated = SimulatedUpstreams::start(33, 1_500, fixed_clock()).await;
+    let fixture = TestEngine::open(dir.path()).await;
+    fixture.read(&simulated).await;
     let mut reader = Follower::default();
     let shared = |records: &BTreeMap<String, Value>| -> Vec<String> {
         let many = records.iter().filter(|(_, record)| record["agencies"].as_array().unwrap().len() > 1);
         many.map(|(id, _)| id.clone()).collect()
     };
-    let begun = story.listed().await;
-    let one = shared(&begun);
-    assert!(!one.is_empty(), "some recalls of two agencies are one");
+    let started = fixture.listed().await;
+    let one = shared(&started);
+    assert!(!one.is_empty(), "no recalls of two agencies were merged");
 
     for (rule, is_apart) in [(Rule::Merge, true), (Rule::Own, false), (Rule::Merge, true)] {
-        let told = story.engine.feed_bytes(200).await;
-        Ruled::<1>::set(rule);
-        let upto = story.engine.feed().await.len();
-        assert!(story.redecide().await > 0);
-        assert!(story.engine.feed_bytes(200).await.starts_with(&told), "what was told stays as it was");
-        let feed = story.engine.feed().await;
+        let earlier = fixture.engine.feed_bytes(200).await;
+        RecallsUnderRule::<1>::set(rule);
+        let upto = fixture.engine.feed().await.len();
+        assert!(fixture.redecide().await > 0);
+        assert!(fixture.engine.feed_bytes(200).await.starts_with(&earlier), "earlier changes must not change");
+        let feed = fixture.engine.feed().await;
         assert_shown_once(&feed);
         let mut ids: Vec<&str> = feed[upto..].iter().map(|change| change["record"]["id"].as_str().unwrap()).collect();
         let all = ids.len();
         ids.sort_unstable();
         ids.dedup();
-        assert_eq!(ids.len(), all, "each difference is told once");
-        let listed = story.listed().await;
+        assert_eq!(ids.len(), all, "a difference was emitted twice");
+        let listed = fixture.listed().await;
         assert_eq!(shared(&listed).is_empty(), is_apart);
         if is_apart {
-            assert!(listed.len() >= begun.len() + one.len(), "one becomes two: {} of {}", listed.len(), begun.len());
+            assert!(listed.len() >= started.len() + one.len(), "not every merged recall was split: {} of {}", listed.len(), started.len());
         }
-        assert_eq!(listed, story.listed_afresh().await);
+        assert_eq!(listed, fixture.listed_by_new_engine().await);
         reader.follow(&feed);
-        assert_eq!(reader.held, listed, "a reader by cursor arrives at the same");
-        assert_eq!(story.redecide().await, 0, "once");
+        assert_eq!(reader.held, listed, "a reader by cursor has other records");
+        assert_eq!(fixture.redecide().await, 0, "once");
 
-        // And the upstreams go on.
-        played.sim.advance(40);
-        story.read(&played).await;
-        story.read(&played).await;
-        let feed = story.engine.feed().await;
+        // With further changes of the upstreams.
+        simulated.sim.advance(40);
+        fixture.read(&simulated).await;
+        fixture.read(&simulated).await;
+        let feed = fixture.engine.feed().await;
         assert_shown_once(&feed);
         reader.follow(&feed);
-        let listed = story.listed().await;
+        let listed = fixture.listed().await;
         assert_eq!(reader.held, listed);
-        assert_eq!(listed, story.listed_afresh().await, "what comes later is decided by the same rule");
+        assert_eq!(listed, fixture.listed_by_new_engine().await, "later facts must be decided by the same rule");
     }
-    story.close().await;
+    fixture.close().await;
 }

@@ -1,4 +1,4 @@
-//! Who may append to a receipt chain: strangers with keys and with payments try, over REST and MCP, and neither get a receipt nor pay for one.
+//! Ownership of receipt chains: other accounts and payers cannot append to a chain, over REST and MCP, and do not pay for the attempt.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -11,18 +11,18 @@ use view_store::embedded::Options;
 use view_store::{EmbeddedStore, ViewStore};
 
 use crate::commands::NOWHERE;
-use crate::payments::market::{Fault, Market};
-use crate::payments::{body, header, payment_by, selling};
-use crate::process::{Answer, Server, highwater, refusal, stdout, try_send, wait_for};
+use crate::payments::backend::{Fault, PaymentBackend};
+use crate::payments::{body, header, payment_by, with_payments};
+use crate::process::{Answer, Server, highwater, stderr_of_failure, stdout, try_send, wait_for};
 
 const ISSUE: &str = "/receipts/v1/issue";
 
-/// Asks for a receipt with a key, or with a payment.
+/// Asks for a receipt with a key or a payment.
 fn issue(at: SocketAddr, with: (&str, &str), agent: &str, number: u64) -> Answer {
     try_send(at, "POST", ISSUE, &[with], &body(agent, number)).unwrap()
 }
 
-/// The header that carries a key.
+/// Returns the header that carries a key.
 fn key(key: &str) -> (&str, &str) {
     ("x-api-key", key)
 }
@@ -35,7 +35,7 @@ fn json_of(answer: &Answer) -> Value {
     serde_json::from_slice(&answer.body).unwrap()
 }
 
-/// The body of the receipt that was issued.
+/// Returns the body of an issued receipt.
 fn issued(answer: &Answer) -> Value {
     assert_eq!(answer.status, 201, "{}", String::from_utf8_lossy(&answer.body));
     json_of(answer)["receipt"]["body"].take()
@@ -45,7 +45,7 @@ fn assert_forbidden(answer: &Answer) {
     assert_eq!((answer.status, &json_of(answer)["code"]), (403, &json!("chain-forbidden")), "{}", String::from_utf8_lossy(&answer.body));
 }
 
-/// Calls the tool that issues, with headers and metadata; the result.
+/// Calls the tool that issues receipts, with a header and metadata; returns its result.
 fn issue_by_tool(at: SocketAddr, header: (&str, &str), agent: &str, meta: &Value) -> Value {
     let arguments: Value = serde_json::from_str(&body(agent, 1)).unwrap();
     let params = json!({ "name": "issue_receipt", "arguments": arguments, "_meta": meta });
@@ -58,16 +58,16 @@ fn payer_of(payment: &Value) -> String {
     payment["payload"]["authorization"]["from"].as_str().unwrap().to_owned()
 }
 
-/// Proves that a chain belongs to the account it was first issued to: a stranger's key and a stranger's payment are refused over REST and MCP, the
-/// chain stays as it was and no money moves; that whoever the owner names appends under their own name, until the owner removes them; and that the
-/// owner is shown wherever the chain is.
+/// Proves that a chain belongs to the account that its first receipt was issued to: another account's key and payment are refused over REST
+/// and MCP, the chain is unchanged and no money moves; that writers whom the owner names append under their own names until the owner
+/// removes them; and that the owner is shown wherever the chain is shown.
 #[test]
-fn a_stranger_cannot_append() {
+fn only_owner_and_named_writers_append() {
     let dir = tempfile::tempdir().unwrap();
-    let (data, market) = (dir.path().join("data"), Market::open());
+    let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
     let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
     let [owner, stranger] = [(); 2].map(|()| stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned());
-    let server = Server::ready(selling(command(&["serve"]), &market));
+    let server = Server::ready(with_payments(command(&["serve"]), &backend));
     let at = server.address;
     let list = || server.json("/receipts/v1/list?agent_id=a", "");
 
@@ -77,18 +77,18 @@ fn a_stranger_cannot_append() {
     let before = list();
     assert_eq!((&before["owner"], before["receipts"].as_array().unwrap().len()), (&json!(account), 1));
     assert_forbidden(&issue(at, key(&stranger), "a", 2));
-    let told = issue_by_tool(at, key(&stranger), "a", &json!({}));
-    assert!(told["isError"] == true && told.to_string().contains("chain-forbidden"), "{told}");
+    let result = issue_by_tool(at, key(&stranger), "a", &json!({}));
+    assert!(result["isError"] == true && result.to_string().contains("chain-forbidden"), "{result}");
     let payment = payment_by(9, 1);
     assert_forbidden(&pay(at, &payment, "a"));
-    let told = issue_by_tool(at, ("x-none", ""), "a", &json!({ "x402/payment": payment }));
-    assert!(told["isError"] == true && told.to_string().contains("chain-forbidden"), "{told}");
-    assert_eq!((list(), market.settles(), market.transfers().len()), (before, 0, 0));
+    let result = issue_by_tool(at, ("x-none", ""), "a", &json!({ "x402/payment": payment }));
+    assert!(result["isError"] == true && result.to_string().contains("chain-forbidden"), "{result}");
+    assert_eq!((list(), backend.settle_count(), backend.transfers().len()), (before, 0, 0));
     let metrics = String::from_utf8(server.get("/metrics", "").unwrap().1).unwrap();
     let paid: Vec<&str> = metrics.lines().filter(|line| line.starts_with("api_payments_total{")).collect();
-    assert_eq!(paid, [r#"api_payments_total{outcome="refused",service="receipts"} 2"#], "what is forbidden is known to be unpaid");
+    assert_eq!(paid, [r#"api_payments_total{outcome="refused",service="receipts"} 2"#], "a forbidden call must count as refused");
 
-    // Only the owner lets others in.
+    // Only the owner can name writers.
     let other = issued(&issue(at, key(&stranger), "b", 1))["issuedTo"].as_str().unwrap().to_owned();
     let writers = |method: &str, who: &str, agent: &str, writer: &str| {
         let path = format!("/receipts/v1/chains/{agent}/writers");
@@ -98,7 +98,7 @@ fn a_stranger_cannot_append() {
         }
     };
     assert_forbidden(&writers("POST", &stranger, "a", &other));
-    assert_eq!(writers("POST", "", "a", &other).status, 403, "a key is needed");
+    assert_eq!(writers("POST", "", "a", &other).status, 403, "the change of writers must require a key");
     assert_eq!(writers("POST", &owner, "none", &other).status, 404);
     assert_eq!(writers("POST", &owner, "a", "somebody").status, 400);
     assert_eq!(writers("POST", &owner, "a", &other).status, 201);
@@ -115,10 +115,10 @@ fn a_stranger_cannot_append() {
     assert_eq!(writers("DELETE", &owner, "a", &payer_of(&payment)).status, 200);
     assert_forbidden(&issue(at, key(&stranger), "a", 3));
     assert_forbidden(&pay(at, &payment_by(9, 2), "a"));
-    assert_eq!(issued(&pay(at, &payment, "a")), third, "what was paid for is answered again");
-    assert_eq!((market.settles(), market.transfers().len()), (1, 1));
+    assert_eq!(issued(&pay(at, &payment, "a")), third, "a paid call must be repeatable");
+    assert_eq!((backend.settle_count(), backend.transfers().len()), (1, 1));
 
-    // The owner is shown, and checked offline with the body.
+    // The owner is shown, and verified offline as part of the receipt.
     let listed = list();
     assert_eq!((&listed["owner"], listed["receipts"].as_array().unwrap().len()), (&json!(account), 3));
     let id = listed["receipts"][1]["id"].as_str().unwrap();
@@ -134,25 +134,26 @@ fn a_stranger_cannot_append() {
     std::fs::write(&file, listed["receipts"][1].to_string()).unwrap();
     assert!(stdout(command(&["verify", file.to_str().unwrap()])).contains(&format!("valid, issued to {other}")));
 
-    // An operator assigns what has no owner, nothing else.
-    let said = refusal(command(&["receipts", "assign-owner", "a", &other]));
-    assert!(said.contains(&account), "{said}");
-    assert!(refusal(command(&["receipts", "assign-owner", "none"])).contains("name the owner"));
+    // An operator can assign only chains without an owner.
+    let message = stderr_of_failure(command(&["receipts", "assign-owner", "a", &other]));
+    assert!(message.contains(&account), "{message}");
+    assert!(stderr_of_failure(command(&["receipts", "assign-owner", "none"])).contains("name the owner"));
     drop(server);
     let digest = stdout(command(&["digest", "receipts", "--history"]));
     stdout(command(&["replay", "receipts"]));
     assert_eq!(stdout(command(&["digest", "receipts", "--history"])), digest);
 }
 
-/// Proves that of two payers who pay for the first receipt of a chain at once one gets it, and the other is refused with nothing settled; that a chain
-/// is reserved while it is not known whether its first payment is settled, against keys, too; and that it is free again once that has lapsed.
+/// Proves that of two payers who pay for the first receipt of a chain at the same time one gets it, and the other is refused without a
+/// settlement; that a chain is reserved, also against keys, while the settlement of its first payment is unknown; and that the reservation
+/// ends when that payment lapses.
 #[test]
-fn of_two_first_payers_one_pays() {
+fn one_of_two_first_payers_gets_the_chain() {
     const ROUNDS: u64 = 8;
     let dir = tempfile::tempdir().unwrap();
-    let (data, market) = (dir.path().join("data"), Market::open());
+    let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
     let owner = stdout(highwater(&data, NOWHERE, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
-    let server = Server::ready(selling(highwater(&data, NOWHERE, &["serve"]), &market));
+    let server = Server::ready(with_payments(highwater(&data, NOWHERE, &["serve"]), &backend));
     let at = server.address;
     for round in 0..ROUNDS {
         let agent = format!("agent-{round}");
@@ -168,42 +169,42 @@ fn of_two_first_payers_one_pays() {
         assert_forbidden(lost[0]);
         let listed = server.json(&format!("/receipts/v1/list?agent_id={agent}"), "");
         assert_eq!((&listed["owner"], listed["receipts"].as_array().unwrap().len()), (&issued(won[0])["issuedTo"], 1));
-        assert_eq!((market.settles(), market.transfers().len() as u64), (round + 1, round + 1), "nothing was settled for the other one");
+        assert_eq!((backend.settle_count(), backend.transfers().len() as u64), (round + 1, round + 1), "the refused payment was settled");
     }
 
-    // While nobody knows, the chain is kept for whoever claimed it first.
-    market.plan([Fault::Fails; 3]);
+    // While the settlement is unknown, the chain is reserved for the first claim.
+    backend.set_faults([Fault::Fails; 3]);
     let (first, second) = (payment_by(8, 100), payment_by(9, 100));
     assert_eq!(pay(at, &first, "slow").status, 503);
-    let settles = market.settles();
+    let settles = backend.settle_count();
     assert_forbidden(&pay(at, &second, "slow"));
     assert_forbidden(&issue(at, key(&owner), "slow", 1));
-    assert_eq!((market.settles(), server.json("/receipts/v1/list?agent_id=slow", "")["owner"].as_str()), (settles, Some("")));
+    assert_eq!((backend.settle_count(), server.json("/receipts/v1/list?agent_id=slow", "")["owner"].as_str()), (settles, Some("")));
     let paid = wait_for("the receipt", || Some(pay(at, &first, "slow")).filter(|answer| answer.status == 201));
     assert_eq!(issued(&paid)["issuedTo"], json!(payer_of(&first)));
 
-    market.plan([Fault::Fails; 3]);
+    backend.set_faults([Fault::Fails; 3]);
     assert_eq!(pay(at, &payment_by(8, 101), "late").status, 503);
     assert_forbidden(&issue(at, key(&owner), "late", 1));
-    market.pass(662);
+    backend.advance_time(662);
     let late = wait_for("the end of a reservation", || Some(issue(at, key(&owner), "late", 1)).filter(|answer| answer.status != 403));
     assert_eq!(issued(&late)["seq"], 1);
 }
 
-/// Proves that an operator assigns a chain before it has receipts: its owner issues, pays and names others, and nobody else does.
+/// Proves that an operator can assign a chain before it has receipts: its owner issues, pays and names writers, and nobody else can.
 #[test]
-fn a_chain_is_assigned_before_its_first_receipt() {
+fn chain_can_be_assigned_before_its_first_receipt() {
     let dir = tempfile::tempdir().unwrap();
-    let (data, market) = (dir.path().join("data"), Market::open());
+    let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
     let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
     let [owner, stranger] = [(); 2].map(|()| stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned());
-    let server = Server::ready(selling(command(&["serve"]), &market));
+    let server = Server::ready(with_payments(command(&["serve"]), &backend));
     let at = server.address;
     let account = issued(&issue(at, key(&owner), "other", 1))["issuedTo"].as_str().unwrap().to_owned();
     assert_eq!(stdout(command(&["receipts", "assign-owner", "new", &account])).trim(), account);
-    assert!(refusal(command(&["receipts", "assign-owner", "new", &account])).contains(&account));
+    assert!(stderr_of_failure(command(&["receipts", "assign-owner", "new", &account])).contains(&account));
     for wrong in ["", " ", "a\nb", &"a".repeat(201)] {
-        assert!(refusal(command(&["receipts", "assign-owner", wrong, &account])).contains("agent_id"), "{wrong:?}");
+        assert!(stderr_of_failure(command(&["receipts", "assign-owner", wrong, &account])).contains("agent_id"), "{wrong:?}");
     }
     let list = || server.json("/receipts/v1/list?agent_id=new", "");
     assert_eq!((&list()["owner"], &list()["receipts"]), (&json!(account), &json!([])));
@@ -217,14 +218,15 @@ fn a_chain_is_assigned_before_its_first_receipt() {
     assert_eq!(list()["owner"], json!(account));
 }
 
-/// Proves that all chains from before owners are assigned at once to those who paid for their first receipts, and that the others are named.
+/// Proves that all chains without an owner are assigned to the payers of their first receipts by one command, and that the others are
+/// listed.
 #[tokio::test(flavor = "multi_thread")]
-async fn all_paid_chains_are_assigned() {
+async fn paid_chains_are_assigned_by_one_command() {
     let dir = tempfile::tempdir().unwrap();
-    let (data, market) = (dir.path().join("data"), Market::open());
+    let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
     let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
     let owner = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
-    let server = Server::ready(selling(command(&["serve"]), &market));
+    let server = Server::ready(with_payments(command(&["serve"]), &backend));
     let at = server.address;
     for (payer, number) in [(8, 1), (9, 2)] {
         issued(&pay(at, &payment_by(payer, number), &format!("paid-{payer}")));
@@ -234,7 +236,7 @@ async fn all_paid_chains_are_assigned() {
     issued(&pay(at, &payment_by(9, 3), "has-an-owner"));
     assert_eq!(server.terminate().code(), Some(0));
 
-    // As a version left them that did not record owners.
+    // As an older version left them, which did not record owners.
     let store = EmbeddedStore::open(&data.join("views"), Options::default()).unwrap();
     let view = store.live(TABLES.view).await.unwrap();
     let forgotten = ["paid-8", "paid-9", "with-a-key"].map(|agent| Write::delete(TABLES.sources, row_key![source::owner(agent).as_str()]));
@@ -243,14 +245,14 @@ async fn all_paid_chains_are_assigned() {
     store.close().await.unwrap();
     drop(store);
 
-    let said = stdout(command(&["receipts", "assign-owner", "--all-paid"]));
+    let message = stdout(command(&["receipts", "assign-owner", "--all-paid"]));
     let [first, second] = [8, 9].map(|payer| payer_of(&payment_by(payer, 1)));
     let unknown = "its first receipt was issued with a key, and the log does not say whose";
     let expected =
         [format!("assigned\tpaid-8\t{first}"), format!("assigned\tpaid-9\t{second}"), format!("not assigned\twith-a-key\t{unknown}")];
-    assert_eq!(said.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(message.lines().collect::<Vec<_>>(), expected);
     let again = stdout(command(&["receipts", "assign-owner", "--all-paid"]));
-    assert_eq!(again.lines().collect::<Vec<_>>(), expected[2..], "what has an owner is left alone");
-    let refused = refusal(command(&["receipts", "assign-owner", "with-a-key"]));
+    assert_eq!(again.lines().collect::<Vec<_>>(), expected[2..], "chains with an owner must not be assigned again");
+    let refused = stderr_of_failure(command(&["receipts", "assign-owner", "with-a-key"]));
     assert!(refused.contains(unknown), "{refused}");
 }

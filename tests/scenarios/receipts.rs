@@ -1,5 +1,5 @@
-//! Receipts: chains without fork or gap, whoever asks at once and whatever is killed; checked by the service, by the command line, and by
-//! nothing of ours.
+//! Receipts: chains without forks or gaps under concurrent requests and kills, verified by the service, by the command line and by
+//! independent tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -11,15 +11,15 @@ use schemas::hash::Hash32;
 use schemas::tree::{Checkpoint, is_consistent, leaf};
 use serde_json::{Value, json};
 
-use crate::chance::{Chance, number, seed};
 use crate::cluster::Cluster;
 use crate::commands::NOWHERE;
-use crate::process::{Server, get, highwater, refusal, run, send, stdout, try_send, wait_for};
+use crate::process::{Server, get, highwater, run, send, stderr_of_failure, stdout, try_send, wait_for};
+use crate::random::{Random, number, seed};
 
-/// Callers at once.
+/// Concurrent callers.
 const CALLERS: u64 = 8;
-/// Receipts that each asks for.
-const ISSUED: u64 = 40;
+/// Receipts of each caller.
+const RECEIPTS_PER_CALLER: u64 = 40;
 const AGENTS: u64 = 5;
 
 fn body(agent: &str, number: u64) -> Value {
@@ -31,7 +31,7 @@ fn body(agent: &str, number: u64) -> Value {
     })
 }
 
-/// Asks for a receipt until there is one: a server may be killed meanwhile. A request is the same however often it is sent.
+/// Asks for a receipt until there is one, because the server may be killed meanwhile. A request is idempotent.
 fn issue(address: &Mutex<SocketAddr>, key: &str, agent: &str, number: u64) -> Value {
     let (repeat, text) = (format!("{agent}-{number}"), body(agent, number).to_string());
     wait_for("a receipt", || {
@@ -61,15 +61,16 @@ fn write(dir: &Path, name: &str, value: &Value) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Proves that a receipt is issued once for a request, found, listed and verified; that the offline check accepts it, names what was changed
-/// in another, and names a receipt taken out of a chain; that nothing of inputs and outputs is kept; and that all of it outlasts a restart.
+/// Proves that a request gets one receipt, which can be found, listed and verified; that the offline check accepts it, names what was
+/// changed in a forged one, and names a receipt missing from a chain; that inputs and outputs are not stored; and that all of this survives
+/// a restart.
 #[test]
-fn receipts_are_issued_and_checked() {
+fn receipts_are_issued_and_verified() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let command = |arguments: &[&str]| {
         let mut command = highwater(&data, NOWHERE, arguments);
-        // Waiting for a checkpoint takes more calls than a caller without a key has in a day.
+        // Waiting for a checkpoint takes more calls than the daily limit of callers without a key.
         command.env("HIGHWATER_TIERS__FREE__CALLS_PER_DAY", "1000000");
         command
     };
@@ -81,7 +82,7 @@ fn receipts_are_issued_and_checked() {
     let other =
         send(server.address, "POST", "/receipts/v1/issue", &[("x-api-key", &key), ("idempotency-key", "a-2")], &body("a", 9).to_string());
     assert_eq!(other.status, 409);
-    assert_eq!(server.send("POST", "/receipts/v1/issue", "", &body("a", 1).to_string()).status, 402, "it is not free");
+    assert_eq!(server.send("POST", "/receipts/v1/issue", "", &body("a", 1).to_string()).status, 402, "issuing must not be free");
     for (turn, receipt) in issued.iter().enumerate() {
         assert_eq!(receipt["body"]["seq"], turn as u64 + 1);
         let id = receipt["id"].as_str().unwrap();
@@ -92,7 +93,7 @@ fn receipts_are_issued_and_checked() {
     let listed = chain(&server, &key, "a");
     assert_eq!(listed, issued.iter().rev().cloned().collect::<Vec<_>>());
     assert_eq!(server.get("/receipts/v1/verify/rcpt_00000000000000000000000000000000", "").unwrap().0, 404);
-    // Each is a leaf of the signed tree, as it comes and by what tiles and proofs show.
+    // Each receipt is a leaf of the signed tree, according to the answer and according to tiles and proofs.
     let included: Vec<Value> = issued
         .iter()
         .map(|receipt| {
@@ -103,7 +104,7 @@ fn receipts_are_issued_and_checked() {
     let repeated =
         send(server.address, "POST", "/receipts/v1/issue", &[("x-api-key", &key), ("idempotency-key", "a-2")], &body("a", 2).to_string());
     let repeated: Value = serde_json::from_slice(&repeated.body).unwrap();
-    assert_eq!(repeated["inclusion"], included[1]["inclusion"], "a repeated request is told the proof");
+    assert_eq!(repeated["inclusion"], included[1]["inclusion"], "a repeated request must get the proof");
     let checkpoint = String::from_utf8(server.get("/receipts/checkpoint", "").unwrap().1).unwrap();
     let read = Checkpoint::read(&checkpoint, [pubkey.as_str()]).unwrap();
     assert_eq!((read.size, &read.origin), (3, &format!("{}/receipts", server.address)));
@@ -150,17 +151,17 @@ fn receipts_are_issued_and_checked() {
         let mut bad = issued[1].clone();
         *bad.pointer_mut(pointer).unwrap() = value;
         let output = run(command(&["verify", &write(dir.path(), "bad.json", &bad)]));
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.code() == Some(1) && said.contains(named), "{pointer}: {said}");
+        let output_text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.code() == Some(1) && output_text.contains(named), "{pointer}: {output_text}");
     }
     let holed = json!({ "receipts": [listed[0], listed[2]] });
     let output = run(command(&["verify", &write(dir.path(), "holed.json", &holed)]));
     assert!(String::from_utf8_lossy(&output.stdout).contains("receipts are missing"));
     let wrong = run(command(&["verify", &good, "--pubkey", &"0".repeat(64)]));
     assert!(String::from_utf8_lossy(&wrong.stdout).contains("key:"));
-    assert!(refusal(command(&["verify", dir.path().join("nothing").to_str().unwrap()])).contains("cannot be read"));
+    assert!(stderr_of_failure(command(&["verify", dir.path().join("nothing").to_str().unwrap()])).contains("cannot be read"));
 
-    // What was hashed is nowhere.
+    // The hashed texts are not stored anywhere.
     for topic in ["receipts", "changes.receipts"] {
         assert!(!stdout(command(&["export", topic])).contains("secret-output"));
     }
@@ -171,19 +172,19 @@ fn receipts_are_issued_and_checked() {
     let fourth = issue(&Mutex::new(server.address), &key, "a", 4);
     assert_eq!((&fourth["body"]["seq"], &fourth["body"]["prevHash"]), (&json!(4), &issued[2]["contentHash"]));
 
-    // Another key signs, beside the running server; what the first one signed stays good.
+    // After a change of keys while the server runs, receipts signed by the first key stay valid.
     let next = stdout(command(&["receipt-keys", "new"])).trim().to_owned();
-    assert!(refusal(command(&["receipt-keys", "use", &"0".repeat(64)])).contains("no file"));
+    assert!(stderr_of_failure(command(&["receipt-keys", "use", &"0".repeat(64)])).contains("no file"));
     stdout(command(&["receipt-keys", "use", &next]));
     let fifth = issue(&Mutex::new(server.address), &key, "a", 5);
     assert_eq!((&fifth["signature"]["publicKeyHex"], &fourth["signature"]["publicKeyHex"]), (&json!(next), &json!(pubkey)));
     for receipt in [&fourth, &fifth] {
         assert_eq!(server.json(&format!("/receipts/v1/verify/{}", receipt["id"].as_str().unwrap()), "")["valid"], true);
     }
-    // The tree is signed by the new one: whoever trusts both takes a proof of what the old one signed.
+    // The new key signs the tree: whoever trusts both keys gets a proof for receipts that the old key signed.
     let path = format!("/receipts/v1/verify/{}", fourth["id"].as_str().unwrap());
     let proved =
-        wait_for("a checkpoint of the new key", || Some(server.json(&path, "")).filter(|told| told["inclusion"]["publicKeyHex"] == next));
+        wait_for("a checkpoint of the new key", || Some(server.json(&path, "")).filter(|proof| proof["inclusion"]["publicKeyHex"] == next));
     let proved = write(dir.path(), "proved.json", &proved);
     assert!(stdout(command(&["verify", &proved, "--pubkey", &pubkey, "--pubkey", &next])).contains("tree: included"));
     assert!(String::from_utf8_lossy(&run(command(&["verify", &proved, "--pubkey", &pubkey])).stdout).contains("tree: NOT VALID"));
@@ -191,10 +192,10 @@ fn receipts_are_issued_and_checked() {
     assert!(listed.lines().count() == 2 && listed.lines().next().unwrap().starts_with(&pubkey));
 }
 
-/// Proves that however many ask at once, and though the process is killed again and again, each request gets one receipt, every chain counts up
-/// without a gap, and each receipt that was given out is in it.
+/// Proves that under concurrent requests and repeated kills each request gets one receipt, every chain is numbered without a gap, and each
+/// issued receipt is in its chain.
 #[test]
-fn chains_outlast_kills() {
+fn chains_survive_kills() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
@@ -202,24 +203,24 @@ fn chains_outlast_kills() {
     let seed = seed("RECEIPTS_SEED");
     println!("RECEIPTS_SEED={seed}");
     let server = Server::ready(command(&["serve"]));
-    let (address, given) = (Mutex::new(server.address), Mutex::new(BTreeMap::<String, Vec<Value>>::new()));
+    let (address, issued_receipts) = (Mutex::new(server.address), Mutex::new(BTreeMap::<String, Vec<Value>>::new()));
     let server = thread::scope(|scope| {
         let mut server = server;
         for caller in 0..CALLERS {
-            let (address, given, key) = (&address, &given, &key);
+            let (address, issued_receipts, key) = (&address, &issued_receipts, &key);
             scope.spawn(move || {
-                let mut chance = Chance(seed.wrapping_add(caller));
-                for number in 0..ISSUED {
-                    let agent = format!("agent-{}", chance.below(AGENTS));
-                    let receipt = issue(address, key, &agent, caller * ISSUED + number);
-                    given.lock().unwrap().entry(agent).or_default().push(receipt);
+                let mut random = Random(seed.wrapping_add(caller));
+                for number in 0..RECEIPTS_PER_CALLER {
+                    let agent = format!("agent-{}", random.below(AGENTS));
+                    let receipt = issue(address, key, &agent, caller * RECEIPTS_PER_CALLER + number);
+                    issued_receipts.lock().unwrap().entry(agent).or_default().push(receipt);
                 }
             });
         }
-        let mut chance = Chance(seed);
-        let count = || given.lock().unwrap().values().map(Vec::len).sum::<usize>() as u64;
+        let mut random = Random(seed);
+        let count = || issued_receipts.lock().unwrap().values().map(Vec::len).sum::<usize>() as u64;
         for kill in 1..=3_u64 {
-            let at = kill * CALLERS * ISSUED / 4 + chance.below(20);
+            let at = kill * CALLERS * RECEIPTS_PER_CALLER / 4 + random.below(20);
             wait_for("some receipts", || (count() >= at).then_some(()));
             server.kill();
             server = Server::start(command(&["serve"]));
@@ -227,20 +228,20 @@ fn chains_outlast_kills() {
         }
         server
     });
-    for (agent, mut given) in given.into_inner().unwrap() {
-        given.sort_by_key(|receipt| receipt["body"]["seq"].as_u64());
+    for (agent, mut issued_receipts) in issued_receipts.into_inner().unwrap() {
+        issued_receipts.sort_by_key(|receipt| receipt["body"]["seq"].as_u64());
         let listed = chain(&server, &key, &agent);
-        assert_eq!(listed.iter().rev().cloned().collect::<Vec<_>>(), given, "{agent}: what was given out is the chain");
+        assert_eq!(listed.iter().rev().cloned().collect::<Vec<_>>(), issued_receipts, "{agent}: the issued receipts are not the chain");
         let file = write(dir.path(), "list.json", &json!({ "receipts": listed }));
         assert!(!stdout(command(&["verify", &file])).contains("NOT VALID"));
     }
 }
 
-/// Proves on a real broker and a real CQL node that receipts of many agents, asked for at two nodes at once while any process is killed, stand in
-/// chains without fork, gap or repeat, each given out once and verified; and that the tree holds every checkpoint that was read on the way.
-/// `RECEIPTS=100000 RECEIPT_AGENTS=1000 RECEIPT_CALLERS=64` runs it at length.
+/// Proves on a real broker and a real CQL node that receipts of many agents, requested at two nodes while any process is killed, form
+/// chains without forks, gaps or duplicates, are each issued once and verified; and that the final tree contains every checkpoint that was
+/// read meanwhile. `RECEIPTS=100000 RECEIPT_AGENTS=1000 RECEIPT_CALLERS=64` runs the long form.
 #[test]
-fn chains_outlast_kills_of_any_process() {
+fn chains_survive_kills_of_any_process() {
     let (total, agents) = (number("RECEIPTS").unwrap_or(160), number("RECEIPT_AGENTS").unwrap_or(9));
     let callers = number("RECEIPT_CALLERS").unwrap_or(CALLERS);
     let Some(cluster) = Cluster::new("receipts over two nodes", NOWHERE, "") else { return };
@@ -256,7 +257,7 @@ fn chains_outlast_kills_of_any_process() {
         (status == 200).then(|| serde_json::from_slice::<Value>(&body).unwrap()["publicKeyHex"].as_str().unwrap().to_owned())
     });
     let addresses = [Mutex::new(nodes[0].address), Mutex::new(nodes[1].address)];
-    let (given, mut checkpoints) = (Mutex::new(BTreeMap::<String, Vec<Value>>::new()), Vec::new());
+    let (issued_receipts, mut checkpoints) = (Mutex::new(BTreeMap::<String, Vec<Value>>::new()), Vec::new());
     let at = |node: usize| *addresses[node].lock().unwrap();
     let read = |node: usize| {
         let note = get(at(node), "/receipts/checkpoint", "").filter(|(status, _)| *status == 200)?.1;
@@ -264,23 +265,23 @@ fn chains_outlast_kills_of_any_process() {
     };
     thread::scope(|scope| {
         for caller in 0..callers {
-            let (address, given, key) = (&addresses[usize::from(caller % 2 == 1)], &given, &key);
+            let (address, issued_receipts, key) = (&addresses[usize::from(caller % 2 == 1)], &issued_receipts, &key);
             scope.spawn(move || {
-                let mut chance = Chance(seed.wrapping_add(caller));
+                let mut random = Random(seed.wrapping_add(caller));
                 for number in (caller..total).step_by(usize::try_from(callers).unwrap()) {
-                    let agent = format!("agent-{}", chance.below(agents));
+                    let agent = format!("agent-{}", random.below(agents));
                     let receipt = issue(address, key, &agent, number);
-                    given.lock().unwrap().entry(agent).or_default().push(receipt);
+                    issued_receipts.lock().unwrap().entry(agent).or_default().push(receipt);
                 }
             });
         }
-        let mut chance = Chance(seed);
-        let count = || given.lock().unwrap().values().map(Vec::len).sum::<usize>() as u64;
+        let mut random = Random(seed);
+        let count = || issued_receipts.lock().unwrap().values().map(Vec::len).sum::<usize>() as u64;
         let kills = (total / 40).min(60);
         for kill in 1..=kills {
             wait_for("some receipts", || (count() >= kill * total / (kills + 1)).then_some(()));
             checkpoints.extend(read(usize::from(kill % 2 == 1)));
-            let victim = usize::try_from(chance.below(3)).unwrap();
+            let victim = usize::try_from(random.below(3)).unwrap();
             nodes.remove(victim).kill();
             nodes.insert(victim, start(names[victim]));
             if victim < 2 {
@@ -291,19 +292,19 @@ fn chains_outlast_kills_of_any_process() {
     assert!(!checkpoints.is_empty());
     let last = wait_for("the last checkpoint", || read(0).filter(|checkpoint| checkpoint.size == total));
     let ids: BTreeSet<String> =
-        given.lock().unwrap().values().flatten().map(|receipt| receipt["id"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(ids.len() as u64, total, "none is given out twice, and none is in the tree that nobody got");
-    for (agent, mut given) in given.into_inner().unwrap() {
-        given.sort_by_key(|receipt| receipt["body"]["seq"].as_u64());
+        issued_receipts.lock().unwrap().values().flatten().map(|receipt| receipt["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(ids.len() as u64, total, "the issued receipts are not the leaves of the tree");
+    for (agent, mut issued_receipts) in issued_receipts.into_inner().unwrap() {
+        issued_receipts.sort_by_key(|receipt| receipt["body"]["seq"].as_u64());
         let listed = chain(&nodes[0], &key, &agent);
-        assert_eq!(listed.iter().rev().cloned().collect::<Vec<_>>(), given, "{agent}: what was given out is the chain");
+        assert_eq!(listed.iter().rev().cloned().collect::<Vec<_>>(), issued_receipts, "{agent}: the issued receipts are not the chain");
         let file = write(&cluster.data("a"), "list.json", &json!({ "receipts": listed }));
         assert!(!stdout(cluster.command("a", &["verify", &file, "--pubkey", &pubkey])).contains("NOT VALID"));
     }
     for old in checkpoints.iter().filter(|old| old.size < last.size) {
-        let told = nodes[1].json(&format!("/receipts/v1/consistency?from={}&to={}", old.size, last.size), &key);
+        let answer = nodes[1].json(&format!("/receipts/v1/consistency?from={}&to={}", old.size, last.size), &key);
         let proof: Vec<Hash32> =
-            told["proof"].as_array().unwrap().iter().map(|hash| Hash32::from_hex(hash.as_str().unwrap()).unwrap()).collect();
-        assert!(is_consistent(&proof, &last, old), "the tree of {} leaves is in that of {}", old.size, last.size);
+            answer["proof"].as_array().unwrap().iter().map(|hash| Hash32::from_hex(hash.as_str().unwrap()).unwrap()).collect();
+        assert!(is_consistent(&proof, &last, old), "the tree of {} leaves is not in that of {}", old.size, last.size);
     }
 }

@@ -1,4 +1,5 @@
-//! A backup that is restored, and a copy of a data directory, sign no second history: the signer remembers outside the directory what was signed.
+//! Restored backups and copies of a data directory do not sign a second history: the signer's memory outside the directory records what was
+//! signed.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,9 +8,9 @@ use schemas::tree::Checkpoint;
 use serde_json::{Value, json};
 
 use crate::commands::NOWHERE;
-use crate::process::{Server, highwater, refusal, run, stdout, wait_for};
+use crate::process::{Server, highwater, run, stderr_of_failure, stdout, wait_for};
 
-/// Copies a directory of a process that does not run.
+/// Copies the directory of a stopped process.
 fn copy(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
     assert!(copied.success());
@@ -25,7 +26,7 @@ fn issued(server: &Server, key: &str, number: u64) -> Value {
     wait_for("a receipt", || Some(issue(server, key, number)).filter(|(status, _)| *status == 201)).1["receipt"].take()
 }
 
-/// The newest checkpoint that a server gives out.
+/// Returns the newest checkpoint that a server publishes.
 fn checkpoint(server: &Server, pubkey: &str) -> Option<Checkpoint> {
     let (status, note) = server.get("/receipts/checkpoint", "")?;
     (status == 200).then(|| Checkpoint::read(&String::from_utf8(note).unwrap(), [pubkey]))?
@@ -43,10 +44,10 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-/// Proves that a restored backup whose original signed more since signs no receipt and no checkpoint, and says why; that after the declared
-/// restore it signs with another key whose reason is listed; and that the original, started again, is the one that signs nothing then.
+/// Proves that a restored backup whose original signed more since then signs no receipt and no checkpoint, and says why; that after a
+/// declared restore it signs with another key, whose reason is listed; and that the original then signs nothing when it is started again.
 #[test]
-fn a_restored_backup_signs_nothing_until_it_is_declared() {
+fn restored_backup_does_not_sign_until_declared() {
     let dir = tempfile::tempdir().unwrap();
     let (data, backup) = (dir.path().join("data"), dir.path().join("backup"));
     let command = |data: &Path, arguments: &[&str]| highwater(data, NOWHERE, arguments);
@@ -60,13 +61,13 @@ fn a_restored_backup_signs_nothing_until_it_is_declared() {
     assert!(server.terminate().success());
     copy(&data, &backup);
 
-    // The original goes on.
+    // The original continues.
     let server = Server::ready(command(&data, &["serve"]));
     let third = issued(&server, &key, 3);
     let original = checkpoint_of(&server, &first, 3);
     drop(server);
 
-    // The backup would issue another third receipt, and sign another tree of three.
+    // The backup would issue another third receipt and sign another tree of three.
     let restored = Server::ready(command(&backup, &["serve"]));
     let status = || stdout(command(&backup, &["status"]));
     let refused = wait_for("the refusal", || Some(status()).filter(|status| status.contains("older than what was signed")));
@@ -74,25 +75,25 @@ fn a_restored_backup_signs_nothing_until_it_is_declared() {
     let (status_code, problem) = issue(&restored, &key, 4);
     assert_eq!(status_code, 503, "{problem}");
     assert!(text(&problem["detail"]).contains("no receipt is signed"));
-    assert!(refusal(command(&backup, &["receipt-keys", "use", &first])).contains("another key changes nothing"));
+    assert!(stderr_of_failure(command(&backup, &["receipt-keys", "use", &first])).contains("another key changes nothing"));
     let metrics = String::from_utf8(restored.get("/metrics", "").unwrap().1).unwrap();
     assert!(metrics.contains("api_checkpoint_signing_refused 1"));
-    assert_eq!(restored.get("/receipts/checkpoint", "").unwrap().0, 503, "a tree that contradicts what was signed is not given out");
+    assert_eq!(restored.get("/receipts/checkpoint", "").unwrap().0, 503, "a tree that contradicts a signed one must not be published");
     assert_eq!(restored.get("/receipts/v1/consistency?from=1", "").unwrap().0, 503);
     let (ready, notices) = restored.get("/readyz", "").unwrap();
     assert_eq!(
         (ready, String::from_utf8(notices).unwrap().lines().count()),
         (200, 2),
-        "readers are served, and it is said that nothing is signed"
+        "reads must work, with a note that nothing is signed"
     );
     assert_eq!(restored.json("/receipts/v1/list?agent_id=a", "")["receipts"].as_array().unwrap().len(), 2);
-    // Nor does a command of its own sign, beside no server.
+    // A command without a running server does not sign either.
     drop(restored);
     assert!(status().contains("older than what was signed"));
 
-    // The operator declares it, beside the running server.
+    // The operator declares the restore while the server runs.
     let restored = Server::ready(command(&backup, &["serve"]));
-    assert!(refusal(command(&backup, &["receipt-keys", "restore", "--reason", " "])).contains("--reason"));
+    assert!(stderr_of_failure(command(&backup, &["receipt-keys", "restore", "--reason", " "])).contains("--reason"));
     let second = stdout(command(&backup, &["receipt-keys", "restore", "--reason", "disk lost, backup of noon"])).trim().to_owned();
     assert_ne!(second, first);
     let again = issued(&restored, &key, 4);
@@ -103,24 +104,24 @@ fn a_restored_backup_signs_nothing_until_it_is_declared() {
     let keys = pubkeys(&restored);
     assert_eq!((&keys[0]["reason"], &keys[1]["reason"]), (&json!(""), &json!("disk lost, backup of noon")));
     assert!(stdout(command(&backup, &["receipt-keys", "list"])).contains("after a declared restore: disk lost, backup of noon"));
-    assert!(refusal(command(&backup, &["receipt-keys", "use", &first])).contains("before a declared restore"));
+    assert!(stderr_of_failure(command(&backup, &["receipt-keys", "use", &first])).contains("before a declared restore"));
     assert!(!status().contains("refused"));
     assert!(restored.terminate().success());
     let restored = Server::ready(command(&backup, &["serve"]));
     assert_eq!(issued(&restored, &key, 5)["signature"]["publicKeyHex"], json!(second));
     drop(restored);
 
-    // Of two histories one goes on.
+    // Only one of the two histories is continued.
     let server = Server::ready(command(&data, &["serve"]));
     let status = || stdout(command(&data, &["status"]));
     wait_for("the refusal of the original", || status().contains(&format!("the key {second} signs in place of this log's")).then_some(()));
     assert_eq!(issue(&server, &key, 6).0, 503);
 }
 
-/// Proves that a signer whose memory is gone refuses, also where the views are gone with it and were made again from the log: the log names the
-/// memory. And that a declared restore begins another one.
+/// Proves that a signer whose memory is missing refuses to sign, even if the views are missing too and were rebuilt from the log, because
+/// the log names the memory; and that a declared restore starts a new memory.
 #[test]
-fn a_memory_that_is_gone_is_no_memory_that_is_new() {
+fn missing_signer_memory_is_not_treated_as_new() {
     let dir = tempfile::tempdir().unwrap();
     let (data, memory) = (dir.path().join("data"), dir.path().join("signer-memory"));
     let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
@@ -131,13 +132,13 @@ fn a_memory_that_is_gone_is_no_memory_that_is_new() {
     checkpoint_of(&server, &pubkey, 1);
     assert!(server.terminate().success());
 
-    // Gone: nothing tells whether more was signed.
+    // Without the memory it is unknown whether more was signed.
     std::fs::remove_dir_all(&memory).unwrap();
     std::fs::remove_dir_all(data.join("views")).unwrap();
     let server = Server::ready(command(&["serve"]));
     wait_for("the refusal", || stdout(command(&["status"])).contains("is missing, but was written before").then_some(()));
     assert_eq!(issue(&server, &key, 2).0, 503);
-    assert_eq!(checkpoint(&server, &pubkey).unwrap().size, 1, "nothing contradicts what the log holds");
+    assert_eq!(checkpoint(&server, &pubkey).unwrap().size, 1, "a tree that nothing contradicts must be published");
     let next = stdout(command(&["receipt-keys", "restore", "--reason", "the memory was lost"])).trim().to_owned();
     assert_eq!(issued(&server, &key, 2)["signature"]["publicKeyHex"], json!(next));
     checkpoint_of(&server, &next, 2);
@@ -147,10 +148,10 @@ fn a_memory_that_is_gone_is_no_memory_that_is_new() {
     checkpoint_of(&server, &next, 3);
 }
 
-/// Proves that of two servers that run on copies of one data directory the second signs no receipt once the first has signed a checkpoint of one that
-/// the second lacks, although nothing was refused when it started.
+/// Proves that of two servers that run on copies of one data directory, the second signs no receipt after the first has signed a checkpoint
+/// with a receipt that the second lacks, although nothing was refused when it started.
 #[test]
-fn a_copy_that_runs_signs_no_other_receipts() {
+fn running_copy_signs_no_conflicting_receipts() {
     let dir = tempfile::tempdir().unwrap();
     let (data, copied) = (dir.path().join("data"), dir.path().join("copy"));
     let command = |data: &Path, arguments: &[&str]| highwater(data, NOWHERE, arguments);
@@ -166,15 +167,15 @@ fn a_copy_that_runs_signs_no_other_receipts() {
     wait_for("the comparison", || (!stdout(command(&copied, &["status"])).contains("refused")).then_some(()));
     issued(&first, &key, 2);
     checkpoint_of(&first, &pubkey, 2);
-    assert_eq!(issue(&second, &key, 3).0, 503, "the one that waited");
+    assert_eq!(issue(&second, &key, 3).0, 503, "a request that waited must be refused too");
     assert!(stdout(command(&copied, &["status"])).contains("older than what was signed"));
     assert_eq!(second.json("/receipts/v1/list?agent_id=a", "")["receipts"].as_array().unwrap().len(), 1);
     assert_eq!(issued(&first, &key, 3)["body"]["seq"], json!(3));
 }
 
-/// Proves that a memory that does not answer holds up signatures and nothing else, and that it is said which memory that is.
+/// Proves that a signer's memory that does not respond blocks only signatures, and that the reason names the memory.
 #[test]
-fn a_memory_that_does_not_answer_holds_up_signatures_only() {
+fn unresponsive_signer_memory_blocks_only_signatures() {
     let dir = tempfile::tempdir().unwrap();
     let (data, memory) = (dir.path().join("data"), dir.path().join("signer-memory"));
     let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);
@@ -184,7 +185,7 @@ fn a_memory_that_does_not_answer_holds_up_signatures_only() {
     let path = memory.join(format!("{}.json", text(&pubkeys(&server)[0]["publicKeyHex"])));
     wait_for("the memory", || path.exists().then_some(()));
     assert!(server.terminate().success());
-    // Whoever opens a pipe that nobody writes to waits for ever.
+    // Opening a pipe that has no writer blocks for ever.
     std::fs::remove_file(&path).unwrap();
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
 
@@ -195,26 +196,26 @@ fn a_memory_that_does_not_answer_holds_up_signatures_only() {
     wait_for("the reason", || stdout(command(&["status"])).contains(&late).then_some(()));
 }
 
-/// Proves that a place of the memory inside the data directory is refused, also one by default, with the key to set and an example.
+/// Proves that a memory inside the data directory is refused, also as the default, with the setting's name and an example.
 #[test]
-fn a_memory_inside_the_data_directory_is_refused() {
+fn signer_memory_inside_the_data_directory_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let (mut named, mut by_default) = (highwater(&data, NOWHERE, &["status"]), highwater(&data, NOWHERE, &["status"]));
     named.env("HIGHWATER_CHECKPOINTS__MEMORY", data.join("memory"));
     by_default.env_remove("HIGHWATER_CHECKPOINTS__MEMORY").env_remove("XDG_STATE_HOME").env("HOME", &data);
     for wrong in [named, by_default] {
-        let said = String::from_utf8(run(wrong).stderr).unwrap();
+        let message = String::from_utf8(run(wrong).stderr).unwrap();
         for words in ["checkpoints.memory", "must be outside", "/var/lib/highwater-signer"] {
-            assert!(said.contains(words), "{words}: {said}");
+            assert!(message.contains(words), "{words}: {message}");
         }
     }
 }
 
-/// Proves that whoever keeps a checkpoint and gets a later one and the proof between them sees, offline, that the one continues the other, also
-/// over a rotation of keys, and that the wrong way round, without a proof, and under another key it is not shown.
+/// Proves that a stored checkpoint, a later one and the proof between them show offline that the second continues the first, also across a
+/// rotation of keys; and that this is not shown in the wrong order, without a proof, or under another key.
 #[test]
-fn one_checkpoint_continues_another() {
+fn verify_shows_that_a_checkpoint_continues_another() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let command = |arguments: &[&str]| highwater(&data, NOWHERE, arguments);

@@ -1,4 +1,5 @@
-//! What nobody may see: keys, payments, webhooks, what receipts are of. They are planted, and looked for in all that a server says and keeps.
+//! Secrets: keys, payments, webhook URLs and the contents of receipts are planted, and searched for in everything that a server shows and
+//! stores.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,23 +10,23 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use crate::commands::NOWHERE;
-use crate::payments::market::Market;
-use crate::payments::{authorization, body, header, payment, selling};
+use crate::payments::backend::PaymentBackend;
+use crate::payments::{authorization, body, header, payment, with_payments};
 use crate::process::{Answer, Server, highwater, stdout, try_send};
 
-/// Words that stand for secrets, whoever gives them.
+/// Texts that act as secrets of different owners.
 const EMAIL: &str = "planted-mail@example.org";
 const INPUT: &str = "planted-input-7f3a";
 const OUTPUT: &str = "planted-output-7f3a";
 const WEBHOOK: &str = "planted-hook-7f3a";
 const UPSTREAM_KEY: &str = "planted-upstream-key-7f3a";
 const FACILITATOR: &str = "planted-facilitator-7f3a";
-const NOTHING_OF: &str = "hw_live_planted0000000000000000000000000000";
+const PLANTED_KEY: &str = "hw_live_planted0000000000000000000000000000";
 
-/// Method, path, headers, body.
-type Asked<'a> = (&'a str, String, &'a [(&'a str, &'a str)], String);
+/// Method, path, headers and body of a request.
+type Request<'a> = (&'a str, String, &'a [(&'a str, &'a str)], String);
 
-/// All files below a directory but those that are secrets themselves.
+/// Lists all files below a directory except those that are secrets themselves.
 fn files(dir: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -39,36 +40,36 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Proves that no secret is in the logs (at their finest level), the metrics, the answers (but the one that gives a key away), the exported topics, or
-/// the files of a server that was asked rightly and wrongly, with keys in every place where one may be put by mistake.
+/// Proves that no secret is in the logs (at their finest level), the metrics, the answers (except the one that issues a key), the exported
+/// topics, or the files of a server that got valid and invalid requests with keys in every place where one may be put by mistake.
 #[test]
-fn no_secret_is_told_or_kept() {
+fn secrets_are_never_shown_or_stored() {
     let dir = tempfile::tempdir().unwrap();
-    let (data, market) = (dir.path().join("data"), Market::open());
+    let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
     let with_secrets = |mut command: Command| {
         command.env("HIGHWATER_LOGGING__LEVEL", "trace").env("HIGHWATER_UPSTREAMS__OPENFDA__API_KEY", UPSTREAM_KEY);
-        command.env("HIGHWATER_PAYMENTS__FACILITATOR_URL", format!("http://{}/{FACILITATOR}", market.address()));
+        command.env("HIGHWATER_PAYMENTS__FACILITATOR_URL", format!("http://{}/{FACILITATOR}", backend.address()));
         command.env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true");
         command
     };
-    let command = |arguments: &[&str]| with_secrets(selling(highwater(&data, NOWHERE, arguments), &market));
+    let command = |arguments: &[&str]| with_secrets(with_payments(highwater(&data, NOWHERE, arguments), &backend));
     let heard = Arc::new(Mutex::new(String::new()));
     let log = Arc::clone(&heard);
     let server = Server::try_start(command(&["serve"]), move |line| *log.lock().unwrap() += &format!("{line}\n")).unwrap();
     let key = stdout(command(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
-    let told = Mutex::new(Vec::new());
+    let answers = Mutex::new(Vec::new());
     let ask = |method: &str, path: &str, headers: &[(&str, &str)], body: &str| -> Answer {
         let answer = try_send(server.address, method, path, headers, body).unwrap();
-        let mut told = told.lock().unwrap();
-        told.extend_from_slice(answer.head().as_bytes());
-        told.extend_from_slice(&STANDARD.decode(answer.header("payment-required")).unwrap());
-        told.extend_from_slice(&answer.body);
+        let mut answers = answers.lock().unwrap();
+        answers.extend_from_slice(answer.head().as_bytes());
+        answers.extend_from_slice(&STANDARD.decode(answer.header("payment-required")).unwrap());
+        answers.extend_from_slice(&answer.body);
         answer
     };
     let issue =
         |inputs: &str| json!({ "action": "pay", "agent_id": "a", "inputs": { "card": inputs }, "outputs": { "pin": OUTPUT } }).to_string();
 
-    // Rightly.
+    // Valid requests.
     let minted = try_send(server.address, "POST", "/recalls/api/keys", &[], &json!({ "email": EMAIL }).to_string()).unwrap();
     assert_eq!(minted.status, 201);
     let own = serde_json::from_slice::<serde_json::Value>(&minted.body).unwrap()["api_key"].as_str().unwrap().to_owned();
@@ -81,11 +82,11 @@ fn no_secret_is_told_or_kept() {
     assert_eq!(ask("GET", "/awards/v1/whats_changed_since", &[("authorization", &bearer)], "").status, 200);
     stdout(command(&["keys", "list"]));
 
-    // Wrongly: what was meant for one place stands in another.
+    // Invalid requests: secrets are in the wrong places.
     let meta = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "issue_receipt", "arguments": { "card": INPUT, "key": key }, "_meta": { "x402/payment": payment(2) } } });
     let accept = [("accept", "application/json, text/event-stream"), ("x-api-key", key.as_str())];
-    let wrong: [Asked<'_>; 12] = [
-        ("GET", "/awards/v1/watchlist".to_owned(), &[("x-api-key", NOTHING_OF)], String::new()),
+    let wrong: [Request<'_>; 12] = [
+        ("GET", "/awards/v1/watchlist".to_owned(), &[("x-api-key", PLANTED_KEY)], String::new()),
         ("GET", format!("/awards/v1/watchlist?apikey={key}"), &[], String::new()),
         ("GET", format!("/awards/v1/watchlist/{key}?key={key}"), &[], String::new()),
         ("GET", format!("/{key}"), &[], String::new()),
@@ -124,12 +125,12 @@ fn no_secret_is_told_or_kept() {
     assert_eq!(server.terminate().code(), Some(0));
 
     let mut places =
-        vec![("the log".to_owned(), heard.lock().unwrap().clone().into_bytes()), ("an answer".to_owned(), told.into_inner().unwrap())];
-    assert!(places[0].1.len() > 1_000, "the log says something");
+        vec![("the log".to_owned(), heard.lock().unwrap().clone().into_bytes()), ("an answer".to_owned(), answers.into_inner().unwrap())];
+    assert!(places[0].1.len() > 1_000, "the log is almost empty");
     let topics = ["accounts", "changes.accounts", "changes.watches", "payments", "changes.payments", "receipts", "changes.receipts"];
     for topic in topics {
         let exported = stdout(command(&["export", topic]));
-        assert!(exported.lines().count() > 0, "{topic} holds something");
+        assert!(exported.lines().count() > 0, "{topic} is empty");
         places.push((format!("topic {topic}"), exported.into_bytes()));
     }
     places.extend(files(&data).into_iter().map(|path| (path.display().to_string(), std::fs::read(&path).unwrap())));
@@ -147,7 +148,7 @@ fn no_secret_is_told_or_kept() {
         WEBHOOK.to_owned(),
         UPSTREAM_KEY.to_owned(),
         FACILITATOR.to_owned(),
-        NOTHING_OF.to_owned(),
+        PLANTED_KEY.to_owned(),
     ];
     for secret in planted.iter().chain(&keys).filter(|secret| !secret.is_empty()) {
         for (place, bytes) in &places {
@@ -158,7 +159,7 @@ fn no_secret_is_told_or_kept() {
     }
 }
 
-/// The text of a key's file, as it could be told.
+/// Returns the text form of a key file.
 fn hex_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim().to_owned()
 }

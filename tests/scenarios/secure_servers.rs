@@ -1,5 +1,5 @@
-//! Servers that ask who one is, and show who they are: right and wrong credentials, authorities and protocols; and a broker that takes
-//! less than it did.
+//! Kafka and CQL servers with TLS and authentication: right and wrong credentials, authorities and protocols; and a broker that lowers its
+//! size limit.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,46 +9,47 @@ use engines::own::Own;
 use schemas::clock::Clock;
 
 use crate::cluster::Cluster;
-use crate::engine::{Played, upstream_names};
-use crate::process::{refusal, stdout};
+use crate::engine::{SimulatedUpstreams, upstream_names};
+use crate::process::{stderr_of_failure, stdout};
 
-/// What no error may show.
+/// A password that no error may show.
 const WRONG: &str = "not-the-password";
 
-/// A key of a section, and its value.
+/// A setting of a section and its value.
 type Setting<'a> = (&'a str, &'a str);
 
-/// Settings of one section, as environment variables.
+/// Sets the settings of one section as environment variables.
 fn set(command: &mut Command, section: &str, settings: &[Setting<'_>]) {
     for (key, value) in settings {
         command.env(format!("HIGHWATER_{section}__{}", key.to_uppercase()), value);
     }
 }
 
-/// Runs `serve` of it, which must end soon with one line that says all these words and no secret.
+/// Runs `serve`, which must fail quickly with one line that contains all these words and no secret.
 fn refused(mut command: Command, words: &[&str]) {
-    let begun = Instant::now();
+    let started = Instant::now();
     command.env("HIGHWATER_LOGGING__LEVEL", "off");
-    let said = refusal(command);
-    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}: {said}", begun.elapsed());
-    assert_eq!(said.lines().count(), 1, "{said}");
+    let message = stderr_of_failure(command);
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}: {message}", started.elapsed());
+    assert_eq!(message.lines().count(), 1, "{message}");
     for word in words {
-        assert!(said.contains(word), "\"{word}\" is not in: {said}");
+        assert!(message.contains(word), "\"{word}\" is not in: {message}");
     }
-    assert!(!said.contains(WRONG) && !said.contains("tester-secret"), "{said}");
+    assert!(!message.contains(WRONG) && !message.contains("tester-secret"), "{message}");
 }
 
-/// Proves that TLS and passwords of both servers work by every protocol and mechanism that the settings name, and that wrong and missing
-/// credentials, a wrong authority and a wrong protocol are each refused in one line that names setting and address and holds no secret.
+/// Proves that TLS and passwords of both servers work with every protocol and mechanism that the settings name, and that wrong and missing
+/// credentials, a wrong authority and a wrong protocol are each refused in one line that names the setting and the address and contains no
+/// secret.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn credentials_and_certificates() {
-    let played = Played::start(31, 60, Clock::System).await;
+async fn tls_and_credentials_are_verified() {
+    let simulated = SimulatedUpstreams::start(31, 60, Clock::System).await;
     let dir = tempfile::tempdir().unwrap();
     let Some(servers) = engines::or_skip(Own::start_secure(dir.path()), "credentials and certificates") else { return };
     let (ours, other) = (servers.authority(true), servers.authority(false));
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let (ours, other) = (text(&ours), text(&other));
-    let cluster = Cluster::on(servers.kafka(), servers.cql(), &played.base_url, "");
+    let cluster = Cluster::on_servers(servers.kafka(), servers.cql(), &simulated.base_url, "");
     let node = |protocol: &str, kafka: &[(&str, &str)], cql: &[(&str, &str)], arguments: &[&str]| {
         let mut command = cluster.command("node", arguments);
         command.env("HIGHWATER_LOG", format!("kafka://{}", servers.kafka_by(protocol)));
@@ -62,7 +63,7 @@ async fn credentials_and_certificates() {
     let (trusting, known) = ([("ca_file", &ours[..])], [("username", "cassandra"), ("password", "cassandra")]);
     let both = [known[0], known[1], trusting[0]];
 
-    // Each upstream by another way in, all on one log and store.
+    // Each upstream with another mechanism, all on one log and store.
     let ways: [(&str, Vec<Setting<'_>>, &[Setting<'_>]); 4] = [
         ("sasl_ssl", [&scram[..], &trusting].concat(), &both),
         ("sasl_plaintext", plain.to_vec(), &known),
@@ -73,7 +74,7 @@ async fn credentials_and_certificates() {
         stdout(node(protocol, kafka, cql, &["ingest", name, "--once"]));
     }
     let digest = |protocol: &str, kafka: &[(&str, &str)], cql: &[(&str, &str)]| stdout(node(protocol, kafka, cql, &["digest", "recalls"]));
-    assert_eq!(digest("plaintext", &[], &known), digest("sasl_ssl", &ways[0].1, &both), "they see the same");
+    assert_eq!(digest("plaintext", &[], &known), digest("sasl_ssl", &ways[0].1, &both), "the digests differ");
 
     let wrong = ("password", WRONG);
     for (protocol, kafka, words) in [
@@ -86,7 +87,7 @@ async fn credentials_and_certificates() {
         let address = format!("log = \"kafka://{}\"", servers.kafka_by(protocol));
         refused(node(protocol, &kafka, &known, &["serve"]), &[&address, words]);
     }
-    // The right port by the wrong protocol.
+    // The right port with the wrong protocol.
     let mut clear = node("sasl_ssl", &[], &known, &["serve"]);
     set(&mut clear, "KAFKA", &[("security_protocol", "plaintext")]);
     refused(clear, &["[kafka] security_protocol"]);

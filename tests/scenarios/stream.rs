@@ -1,4 +1,4 @@
-//! Feeds that are followed over real HTTP: server-sent events that are cut and resumed, and long polls.
+//! Following a feed over HTTP: server-sent events that are interrupted and resumed, and long polls.
 
 use access::Access;
 use operation::context::Part;
@@ -15,23 +15,23 @@ use schemas::facts::awards::{AwardFact, kind};
 use schemas::views::accounts::Tier;
 use serde_json::Value;
 
-use crate::chance::{Chance, number};
-use crate::fed::{Fed, Served, Writer};
+use crate::api::{HttpApi, LocalApi, Writer};
 use crate::process::ask;
+use crate::random::{Random, number};
 
-/// How often the reader is killed where no number is asked for.
-const CUTS: u64 = 150;
-/// Nothing takes longer but by a fault.
+/// How often the reader is killed by default.
+const KILLS: u64 = 150;
+/// No request may take longer.
 const DEADLINE: Duration = Duration::from_secs(60);
 const AWARDS: u64 = 50;
 
-/// A state of an award that no other one is like.
-fn fact(writer: &mut Writer, chance: &mut Chance, n: u64) -> event_log::Append {
-    let award = format!("CONT_AWD_{:03}_8000_-NONE-_-NONE-", chance.below(AWARDS));
+/// Makes a fact with a unique state of an award.
+fn fact(writer: &mut Writer, random: &mut Random, n: u64) -> event_log::Append {
+    let award = format!("CONT_AWD_{:03}_8000_-NONE-_-NONE-", random.below(AWARDS));
     let data = FactData::Award(Box::new(AwardFact {
         stream: "usaspending.awards".to_owned(),
         kind: kind::AWARD.to_owned(),
-        naics: chance.of(&["541511", "336411"]).to_owned(),
+        naics: random.pick(&["541511", "336411"]).to_owned(),
         amount_cents: Some(i64::try_from(n).unwrap()),
         award_id: award.clone(),
         ..AwardFact::default()
@@ -46,11 +46,11 @@ struct Event {
     data: Value,
 }
 
-/// A stream of events over a connection of its own, which ends when it is dropped.
+/// An event stream over its own connection, which is closed when this is dropped.
 struct Events(BufReader<TcpStream>);
 
 impl Events {
-    /// Opens a stream, behind the last event that the reader has; the status and the lines of the head.
+    /// Opens a stream after the last event that the reader has; returns the status and the lines of the head.
     fn open(address: SocketAddr, path: &str, key: &str, last: &str) -> (u16, String, Self) {
         let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
@@ -62,7 +62,7 @@ impl Events {
         (head.split(' ').nth(1).unwrap().parse().unwrap(), head, Self(reader))
     }
 
-    /// The next event; `None` when the stream has ended.
+    /// Returns the next event; `None` at the end of the stream.
     fn next(&mut self) -> Option<Event> {
         let (mut id, mut data) = (String::new(), Value::Null);
         loop {
@@ -80,13 +80,13 @@ impl Events {
     }
 }
 
-/// Appends facts until told to stop, some at a time; answers how many.
-async fn go_on(log: Arc<dyn EventLog>, stop: Arc<AtomicBool>) -> u64 {
-    let (mut writer, mut chance, mut n) = (Writer::default(), Chance(81), 0);
+/// Appends facts in small batches until it is stopped; returns their number.
+async fn append_until(log: Arc<dyn EventLog>, stop: Arc<AtomicBool>) -> u64 {
+    let (mut writer, mut random, mut n) = (Writer::default(), Random(81), 0);
     while !stop.load(Ordering::Relaxed) {
-        let batch = (0..=chance.below(6)).map(|_| {
+        let batch = (0..=random.below(6)).map(|_| {
             n += 1;
-            fact(&mut writer, &mut chance, n)
+            fact(&mut writer, &mut random, n)
         });
         let batch = batch.collect();
         log.append(batch).await.unwrap();
@@ -95,28 +95,28 @@ async fn go_on(log: Arc<dyn EventLog>, stop: Arc<AtomicBool>) -> u64 {
     n
 }
 
-/// Proves that a reader of events that is killed again and again, and resumes each time by the id of the last event that it has, is told each
-/// change once and in order, under a filter and without, while changes come; and that a stream ends when the server stops.
+/// Proves that a reader of events that is killed repeatedly, and resumes each time with the id of its last event, gets each change once and
+/// in order, with and without a filter, while changes are added; and that a stream ends when the server stops.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reader_that_is_killed_misses_and_repeats_nothing() {
+async fn resumed_streams_miss_and_repeat_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let mut fed = Fed::open(dir.path(), Clock::System, None).await;
-    let projector = Arc::clone(&fed.engine.projector);
-    fed.engine.start(projector, "projector");
-    let served = Served::start(&fed.engine, Clock::System, None);
-    let (address, key) = (served.address, served.key(Tier::FleetPlus).await);
+    let mut api = LocalApi::open(dir.path(), Clock::System, None).await;
+    let projector = Arc::clone(&api.engine.projector);
+    api.engine.start(projector, "projector");
+    let http_api = HttpApi::start(&api.engine, Clock::System, None);
+    let (address, key) = (http_api.address, http_api.key(Tier::FleetPlus).await);
     let stop = Arc::new(AtomicBool::new(false));
-    let writing = tokio::spawn(go_on(Arc::clone(&fed.engine.log), Arc::clone(&stop)));
-    let cuts = number("STREAM_CUTS").unwrap_or(CUTS);
+    let writing = tokio::spawn(append_until(Arc::clone(&api.engine.log), Arc::clone(&stop)));
+    let cuts = number("STREAM_CUTS").unwrap_or(KILLS);
     let readers = ["/awards/v1/changes?start=earliest", "/awards/v1/whats_changed_since?start=earliest&naics=54&limit=7"].map(|path| {
         let key = key.clone();
         tokio::task::spawn_blocking(move || {
-            let (mut chance, mut last, mut got) = (Chance(82), String::new(), Vec::new());
+            let (mut random, mut last, mut got) = (Random(82), String::new(), Vec::new());
             for _ in 0..cuts {
                 let (status, head, mut events) = Events::open(address, path, &key, &last);
                 assert_eq!(status, 200, "{head}");
                 assert!(head.to_lowercase().contains("content-type: text/event-stream"), "{head}");
-                for _ in 0..chance.below(12) {
+                for _ in 0..random.below(12) {
                     let event = events.next().unwrap();
                     got.push(event.data);
                     last = event.id;
@@ -130,7 +130,7 @@ async fn a_reader_that_is_killed_misses_and_repeats_nothing() {
         ends.push(reader.await.unwrap());
     }
     stop.store(true, Ordering::Relaxed);
-    // No two facts of an award are alike: each is a change.
+    // No two facts of an award are alike, so each is a change.
     let written = writing.await.unwrap();
     let streams = tokio::task::spawn_blocking(move || {
         let finish = |(path, key, last, mut got): (&str, String, String, Vec<Value>)| {
@@ -149,14 +149,14 @@ async fn a_reader_that_is_killed_misses_and_repeats_nothing() {
     assert_eq!(u64::try_from(streams[0].0).unwrap(), written);
     assert!(streams[1].0 > 0 && streams[1].0 < streams[0].0);
 
-    // Who follows is told of the end.
+    // Open streams get an event at the end.
     let ended = tokio::task::spawn_blocking(move || streams.into_iter().all(|(_, mut events)| events.next().is_none()));
-    served.stop().await;
+    http_api.stop().await;
     assert!(ended.await.unwrap());
-    fed.close().await;
+    api.close().await;
 }
 
-/// The whole feed by pages, up to a change that may still come.
+/// Reads the whole feed by pages, up to a change that may not be there yet.
 fn read_on(address: SocketAddr, path: &str, key: &str, upto: u64) -> Vec<Value> {
     let (mut out, mut asked) = (Vec::new(), path.replace("&limit=7", ""));
     let bare = asked.replace("start=earliest", "");
@@ -173,31 +173,31 @@ fn read_on(address: SocketAddr, path: &str, key: &str, upto: u64) -> Vec<Value> 
     }
 }
 
-/// Proves that a reader that waits at the end of a feed has a change soon after it is appended, long before its time is up, and that one
-/// for whom nothing comes is answered when its time is up.
+/// Proves that a reader that waits at the end of a feed gets a change soon after it is appended, long before the wait expires, and that a
+/// wait without changes ends with an empty answer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_long_poll_is_answered_when_something_comes() {
+async fn long_poll_returns_when_a_change_is_appended() {
     let dir = tempfile::tempdir().unwrap();
-    let mut fed = Fed::open(dir.path(), Clock::System, None).await;
-    let projector = Arc::clone(&fed.engine.projector);
-    fed.engine.start(projector, "projector");
-    let served = Served::start(&fed.engine, Clock::System, None);
-    let (address, key) = (served.address, served.key(Tier::Pro).await);
-    let (mut writer, mut chance) = (Writer::default(), Chance(83));
+    let mut api = LocalApi::open(dir.path(), Clock::System, None).await;
+    let projector = Arc::clone(&api.engine.projector);
+    api.engine.start(projector, "projector");
+    let http_api = HttpApi::start(&api.engine, Clock::System, None);
+    let (address, key) = (http_api.address, http_api.key(Tier::Pro).await);
+    let (mut writer, mut random) = (Writer::default(), Random(83));
     let poll = |cursor: &str, wait: u64| {
         let at = if cursor.is_empty() { "start=earliest".to_owned() } else { format!("cursor={cursor}") };
         let (path, key) = (format!("/awards/v1/whats_changed_since?wait={wait}&{at}"), key.clone());
         tokio::task::spawn_blocking(move || {
-            let (begun, answer) = (Instant::now(), ask(address, &path, &key).unwrap());
+            let (started, answer) = (Instant::now(), ask(address, &path, &key).unwrap());
             let page: Value = serde_json::from_slice(&answer.body).unwrap();
             assert_eq!(answer.status, 200, "{page}");
-            (page, begun.elapsed())
+            (page, started.elapsed())
         })
     };
     let mut cursor = String::new();
     for n in 1..=20 {
         let waiting = poll(&cursor, 30);
-        fed.append(vec![fact(&mut writer, &mut chance, n)]).await;
+        api.append(vec![fact(&mut writer, &mut random, n)]).await;
         let (page, took) = waiting.await.unwrap();
         assert_eq!((&page["from"], &page["to"], page["changes"].as_array().unwrap().len()), (&n.into(), &n.into(), 1), "{page}");
         assert!(took < Duration::from_secs(20), "{took:?}");
@@ -206,25 +206,25 @@ async fn a_long_poll_is_answered_when_something_comes() {
     let (page, took) = poll(&cursor, 1).await.unwrap();
     assert_eq!(page["changes"].as_array().unwrap().len(), 0);
     assert!(took >= Duration::from_secs(1));
-    served.stop().await;
-    fed.close().await;
+    http_api.stop().await;
+    api.close().await;
 }
 
-/// Proves that a stream costs what its pages cost a reader who polls: it has no more rows a page and no more calls a day, waiting costs nothing,
-/// and it ends when the calls are spent.
+/// Proves that a stream costs as much as polling: each page counts as one call and has the same limit of rows, waiting is free, and the
+/// stream ends when the daily calls are used up.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_is_counted_by_page() {
+async fn stream_pages_count_as_calls() {
     let dir = tempfile::tempdir().unwrap();
-    let mut fed = Fed::open(dir.path(), Clock::System, None).await;
-    let projector = Arc::clone(&fed.engine.projector);
-    fed.engine.start(projector, "projector");
-    let served = Served::start(&fed.engine, Clock::System, None);
-    let (address, key) = (served.address, served.key(Tier::Free).await);
-    let limits = served.context.settings.tiers.of(Tier::Free);
-    let (mut writer, mut chance) = (Writer::default(), Chance(84));
+    let mut api = LocalApi::open(dir.path(), Clock::System, None).await;
+    let projector = Arc::clone(&api.engine.projector);
+    api.engine.start(projector, "projector");
+    let http_api = HttpApi::start(&api.engine, Clock::System, None);
+    let (address, key) = (http_api.address, http_api.key(Tier::Free).await);
+    let limits = http_api.context.settings.tiers.of(Tier::Free);
+    let (mut writer, mut random) = (Writer::default(), Random(84));
     let rows = limits.rows_max as u64 * 2 + 1;
-    fed.append((1..=rows).map(|n| fact(&mut writer, &mut chance, n)).collect()).await;
-    fed.decide().await;
+    api.append((1..=rows).map(|n| fact(&mut writer, &mut random, n)).collect()).await;
+    api.decide().await;
     let path = "/awards/v1/changes?start=earliest";
     let remaining = || {
         let answer = ask(address, "/awards/v1/changes?limit=1", &key).unwrap();
@@ -235,35 +235,35 @@ async fn a_stream_is_counted_by_page() {
     for _ in 0..rows {
         events.next().unwrap();
     }
-    // Three pages and the call that asks.
+    // Three pages and the call that reads the limit.
     let (status, mut rest) = remaining();
     assert_eq!((status, rest), (200, Some(limits.day.calls_max - 4)));
     let mut n = rows;
     loop {
         n += 1;
-        fed.append(vec![fact(&mut writer, &mut chance, n)]).await;
+        api.append(vec![fact(&mut writer, &mut random, n)]).await;
         if events.next().is_none() {
             break;
         }
         rest = rest.map(|rest| rest - 1);
-        assert!(rest >= Some(0), "more pages than calls");
+        assert!(rest >= Some(0), "there were more pages than calls");
     }
     assert_eq!(rest, Some(0));
     assert_eq!(remaining().0, 429);
     assert_eq!(Events::open(address, path, &key, "").0, 429);
-    served.stop().await;
-    fed.close().await;
+    http_api.stop().await;
+    api.close().await;
 }
 
-/// Proves that a revoked key ends the streams and long polls that are open under it within five seconds, also those at another node.
+/// Proves that a revoked key ends the streams and long polls that are open under it within five seconds, also at another node.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn revoking_a_key_ends_what_waits_under_it() {
+async fn revoked_key_ends_its_streams_and_long_polls() {
     const ENDED_WITHIN: Duration = Duration::from_secs(5);
     let dir = tempfile::tempdir().unwrap();
-    let mut fed = Fed::open(dir.path(), Clock::System, None).await;
-    let projector = Arc::clone(&fed.engine.projector);
-    fed.engine.start(projector, "projector");
-    let nodes = [(); 2].map(|()| Served::start(&fed.engine, Clock::System, None));
+    let mut api = LocalApi::open(dir.path(), Clock::System, None).await;
+    let projector = Arc::clone(&api.engine.projector);
+    api.engine.start(projector, "projector");
+    let nodes = [(); 2].map(|()| HttpApi::start(&api.engine, Clock::System, None));
     let own = &nodes[0].context;
     let minted = Access::of(own).mint(own, Tier::Pro, "").await.unwrap();
     let other_key = nodes[0].key(Tier::Pro).await;
@@ -273,7 +273,7 @@ async fn revoking_a_key_ends_what_waits_under_it() {
         let (status, _, mut events) = Events::open(address, "/awards/v1/changes", &key, "");
         assert_eq!(status, 200);
         waiting.push(tokio::task::spawn_blocking(move || events.next().is_none()));
-        let poll = ask_later(address, "/awards/v1/changes?start=latest&wait=30", &key);
+        let poll = get_in_thread(address, "/awards/v1/changes?start=latest&wait=30", &key);
         waiting.push(tokio::task::spawn_blocking(move || poll.join().unwrap() == 401));
     }
     let (status, _, unrelated) = Events::open(nodes[0].address, "/awards/v1/changes", &other_key, "");
@@ -284,8 +284,8 @@ async fn revoking_a_key_ends_what_waits_under_it() {
         assert!(waiting.await.unwrap());
     }
     assert!(revoked.elapsed() < ENDED_WITHIN, "{:?}", revoked.elapsed());
-    // A key that was not revoked goes on.
-    fed.append(vec![fact(&mut Writer::default(), &mut Chance(85), 1)]).await;
+    // Streams of another key continue.
+    api.append(vec![fact(&mut Writer::default(), &mut Random(85), 1)]).await;
     let next = tokio::task::spawn_blocking(move || {
         let mut unrelated = unrelated;
         unrelated.next().is_some()
@@ -294,11 +294,11 @@ async fn revoking_a_key_ends_what_waits_under_it() {
     for node in nodes {
         node.stop().await;
     }
-    fed.close().await;
+    api.close().await;
 }
 
-/// Asks on a thread of its own; its status.
-fn ask_later(address: SocketAddr, path: &'static str, key: &str) -> std::thread::JoinHandle<u16> {
+/// Sends a request in a separate thread, which returns the status.
+fn get_in_thread(address: SocketAddr, path: &'static str, key: &str) -> std::thread::JoinHandle<u16> {
     let key = key.to_owned();
     std::thread::spawn(move || ask(address, path, &key).unwrap().status)
 }

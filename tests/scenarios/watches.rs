@@ -1,4 +1,4 @@
-//! Saved filters and watches: kept through the log, used in feeds, matched by what the upstreams bring, and nobody else's business.
+//! Saved filters and watches: stored through the log, used in feeds, matched against new changes, and visible to their own account only.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -10,26 +10,26 @@ use schemas::views::accounts::Tier;
 use serde_json::{Value, json};
 use services::{awards, filings, research};
 
+use crate::api::HttpApi;
 use crate::commands::NOWHERE;
-use crate::engine::{Engine, Played, fixed_clock};
-use crate::fed::Served;
+use crate::engine::{Engine, SimulatedUpstreams, fixed_clock};
 use crate::process::{Answer, Server, highwater, send, stdout};
 
-/// The services that keep something, as the API has them.
+/// The services with saved items.
 const SOURCES: [Source; 3] = [research::SOURCE, filings::SOURCE, awards::SOURCE];
 
-/// The API over an engine, and what is asked of it.
-struct Api(Served);
+/// An HTTP client of the API over an engine.
+struct Client(HttpApi);
 
-impl Api {
-    /// Asks for JSON; the body may be null.
+impl Client {
+    /// Makes a request; the body may be null. Returns status and JSON.
     fn ask(&self, method: &str, path: &str, key: &str, body: &Value) -> (u16, Value) {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let answer = tokio::task::block_in_place(|| send(self.0.address, method, path, &[("x-api-key", key)], &body));
         (answer.status, serde_json::from_slice(&answer.body).unwrap())
     }
 
-    /// What must come with a status.
+    /// Makes a request that must get the given status.
     fn want(&self, status: u16, method: &str, path: &str, key: &str, body: &Value) -> Value {
         let (found, answer) = self.ask(method, path, key, body);
         assert_eq!(found, status, "{method} {path} {body}: {answer}");
@@ -40,7 +40,7 @@ impl Api {
         self.want(200, "GET", path, key, &Value::Null)
     }
 
-    /// All pages of a feed from a cursor on, and the cursor behind them.
+    /// Reads all pages of a feed from a cursor on; returns the items and the last cursor.
     fn feed(&self, path: &str, list: &str, cursor: &str, key: &str) -> (Vec<Value>, String) {
         let (mut all, mut cursor) = (Vec::new(), cursor.to_owned());
         loop {
@@ -54,7 +54,7 @@ impl Api {
         }
     }
 
-    /// All matches of a watch, by pages of an odd size.
+    /// Reads all matches of a watch, with pages of an odd size.
     fn matches(&self, service: &str, id: &str, key: &str) -> Vec<Value> {
         let (mut all, mut cursor) = (Vec::new(), String::new());
         loop {
@@ -68,8 +68,8 @@ impl Api {
     }
 }
 
-/// Waits until the three services have passed all facts.
-async fn projected(engine: &Engine) {
+/// Waits until the three services have processed all facts.
+async fn wait_projected(engine: &Engine) {
     for source in SOURCES {
         for topic in source.facts {
             for partition in 0..topic.partitions {
@@ -85,29 +85,33 @@ fn seqs(changes: &[Value]) -> Vec<u64> {
     changes.iter().map(|change| change["seq"].as_u64().unwrap()).collect()
 }
 
-/// Whether one of some fields of a change's record contains a text.
+/// Whether one of these fields of a change's record contains a text.
 fn has(change: &Value, fields: &[&str], text: &str) -> bool {
     let has = |value: &Value| value.as_str().is_some_and(|value| value.to_lowercase().contains(text));
     fields.iter().map(|field| &change["record"][field]).any(|value| has(value) || value.as_array().is_some_and(|all| all.iter().any(has)))
 }
 
-/// Proves that watches made on a Friday match, on each service, exactly the changes that the next business day brings and that concern what
-/// they name, newest first and by pages; that nothing from before counts; and that a saved filter gives the feed that its fields give.
+/// Proves that watches made on a Friday match, on each service, exactly the changes of the next business day that concern their targets,
+/// newest first and by pages; that earlier changes do not match; and that a saved filter gives the same feed as its fields.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn watches_match_what_comes() {
+async fn watches_match_later_changes() {
     let dir = tempfile::tempdir().unwrap();
-    let played = Played::start(21, 60, fixed_clock()).await;
+    let simulated = SimulatedUpstreams::start(21, 60, fixed_clock()).await;
     let engine = Engine::open(dir.path(), fixed_clock()).await;
-    engine.run_all(&played.settings()).await;
-    projected(&engine).await;
-    let api = Api(Served::start(&engine, fixed_clock(), None));
+    engine.run_all(&simulated.settings()).await;
+    wait_projected(&engine).await;
+    let api = Client(HttpApi::start(&engine, fixed_clock(), None));
     let key = api.0.key(Tier::Pro).await;
 
     let make = |service: &str, body: Value| -> String {
         let watch = api.want(201, "POST", &format!("/{service}/v1/watchlist"), &key, &body);
         assert!(watch["after"].as_u64().unwrap() > 0 && watch.get("webhook").is_none(), "{watch}");
         let shown = api.get(&format!("/{service}/v1/watchlist/{}", watch["id"].as_str().unwrap()), &key);
-        assert_eq!((&shown["matches"], &shown["hasMore"], &shown["id"]), (&json!([]), &json!(false), &watch["id"]), "nothing from before");
+        assert_eq!(
+            (&shown["matches"], &shown["hasMore"], &shown["id"]),
+            (&json!([]), &json!(false), &watch["id"]),
+            "earlier changes must not match"
+        );
         watch["id"].as_str().unwrap().to_owned()
     };
     let university =
@@ -124,7 +128,7 @@ async fn watches_match_what_comes() {
     let latest = |service: &str| api.get(&format!("/{service}/v1/changes?start=latest"), &key)["cursor"].as_str().unwrap().to_owned();
     let cursors = SOURCES.map(|source| latest(source.service));
 
-    // A saved filter is the same as its fields, and fields beside it count instead of its own.
+    // A saved filter is equivalent to its fields; fields in the request override its own.
     api.want(201, "POST", "/awards/v1/filters", &key, &json!({"name": "my codes", "filter": {"naics": ["54", "23"], "minAmount": 1}}));
     let feed = |query: &str| api.get(&format!("/awards/v1/whats_changed_since?start=earliest&limit=200{query}"), &key);
     let by_fields = feed("&naics=54,23&minAmount=1");
@@ -140,13 +144,13 @@ async fn watches_match_what_comes() {
     api.0.stop().await;
     engine.close().await;
 
-    // From a Friday to a Monday.
-    played.sim.set_today(date(2026, 11, 23));
+    // From a Friday to the next Monday.
+    simulated.sim.set_today(date(2026, 11, 23));
     let monday = Clock::Fixed("2026-11-23T12:00:00Z".parse().unwrap());
     let engine = Engine::open(dir.path(), monday).await;
-    engine.run_all(&played.settings()).await;
-    projected(&engine).await;
-    let api = Api(Served::start(&engine, monday, None));
+    engine.run_all(&simulated.settings()).await;
+    wait_projected(&engine).await;
+    let api = Client(HttpApi::start(&engine, monday, None));
     let [research, filings, awards] = SOURCES
         .map(|source| source.service)
         .iter()
@@ -158,7 +162,7 @@ async fn watches_match_what_comes() {
         })
         .collect::<Vec<_>>()
         .try_into()
-        .unwrap_or_else(|_| panic!("three services"));
+        .unwrap_or_else(|_| panic!("the services are shared"));
     let wanted = |changes: &[Value], fits: &dyn Fn(&Value) -> bool| -> Vec<u64> {
         seqs(&changes.iter().filter(|change| fits(change)).cloned().collect::<Vec<_>>())
     };
@@ -175,8 +179,8 @@ async fn watches_match_what_comes() {
         assert_eq!(seqs(&found), wanted(&filings, &fits), "{cik}");
         matched += found.len();
     }
-    assert!(matched > 0, "a company filed");
-    // A cursor of one watch, or of a feed, is no cursor of another.
+    assert!(matched > 0, "no company filed");
+    // A cursor of a watch is not valid for another watch or a feed.
     let (first, second) = (&companies[0].0, &companies[1].0);
     let feed_cursor = &cursors[1];
     let answer = api.ask("GET", &format!("/filings/v1/watchlist/{first}?cursor={feed_cursor}"), &key, &Value::Null);
@@ -187,21 +191,21 @@ async fn watches_match_what_comes() {
     engine.close().await;
 }
 
-/// A running server without upstreams, and what it said.
-struct Quiet {
+/// A running server without upstreams, and its log lines.
+struct IdleServer {
     server: Server,
-    said: Arc<Mutex<Vec<String>>>,
+    log_lines: Arc<Mutex<Vec<String>>>,
 }
 
-impl Quiet {
+impl IdleServer {
     fn start(data: &std::path::Path) -> Self {
         let mut command = highwater(data, NOWHERE, &["serve"]);
         command.env("HIGHWATER_LOGGING__LEVEL", "debug");
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let heard = Arc::clone(&said);
+        let log_lines = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&log_lines);
         let server = Server::try_start(command, move |line| heard.lock().unwrap().push(line.to_owned())).unwrap();
         crate::process::wait_for("readiness", || (server.get("/readyz", "")?.0 == 200).then_some(()));
-        Self { server, said }
+        Self { server, log_lines }
     }
 
     fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) -> (u16, Value) {
@@ -211,14 +215,14 @@ impl Quiet {
     }
 }
 
-/// Proves, on each service, who may keep what: the tiers, the errors by field, that another account's things are not there, that a repeated
-/// request makes nothing twice, and that there are no more than the tier may have. And that the URL of a webhook is in no answer, export or
-/// line of the log, and that all is there again after a rebuild.
+/// Proves, on each service, who may save items: the tiers, errors that name the field, that other accounts' items are invisible, that a
+/// repeated request creates nothing, and the limits of each tier. Also proves that webhook URLs are in no answer, export or log line, and
+/// that a rebuild restores all items.
 #[test]
-fn what_accounts_keep() {
+fn saved_items_belong_to_one_account() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
-    let quiet = Quiet::start(&data);
+    let idle = IdleServer::start(&data);
     let run = |arguments: &[&str]| stdout(highwater(&data, NOWHERE, arguments));
     let [free, pro, other] = ["free", "pro", "business"].map(|tier| run(&["keys", "mint", "--tier", tier]).trim().to_owned());
     let secret = "https://hooks.example.org/in/s3cr3t-path?token=s3cr3t-token";
@@ -231,7 +235,7 @@ fn what_accounts_keep() {
     for (service, feed, filter, named) in &cases {
         let at = |path: &str| format!("/{service}/v1/{path}");
         let mut ask = |key: &str, method: &str, path: &str, body: &Value| -> (u16, String, Value) {
-            let (status, answer) = quiet.send(method, &at(path), &[("x-api-key", key)], body);
+            let (status, answer) = idle.send(method, &at(path), &[("x-api-key", key)], body);
             answers.push(answer.to_string());
             (status, answer["code"].as_str().unwrap_or_default().to_owned(), answer)
         };
@@ -240,7 +244,7 @@ fn what_accounts_keep() {
         let mut watch = named.clone();
         watch["webhook"] = secret.into();
 
-        // Paid tiers only.
+        // Only paid tiers.
         for key in ["", free.as_str()] {
             for (method, path, body) in [("POST", "filters", &save), ("GET", "filters", &none), ("POST", "watchlist", &watch)] {
                 assert_eq!(code(ask(key, method, path, body)), (403, "tier-too-low".into()), "{service} {method} {path}");
@@ -248,20 +252,21 @@ fn what_accounts_keep() {
             assert_eq!(code(ask(key, "GET", &format!("{feed}?filter=mine"), &none)), (403, "tier-too-low".into()), "{service}");
         }
 
-        // What is wrong is named.
-        let mut bad = |path: &str, body: Value, parameter: &str, words: &str| {
+        // Errors name the field.
+        let mut bad = |path: &str, body: Value, parameter: &str, message: &str| {
             let (status, _, answer) = ask(&pro, "POST", path, &body);
             assert_eq!((status, answer["parameter"].as_str()), (400, Some(parameter)), "{service} {body}: {answer}");
-            assert!(answer["detail"].as_str().unwrap().contains(words), "{service} {body}: {answer}");
+            assert!(answer["detail"].as_str().unwrap().contains(message), "{service} {body}: {answer}");
         };
         bad("filters", json!({"name": "x", "filter": {"colour": "red"}}), "filter", "unknown field \"colour\"");
         bad("filters", json!({"name": " ", "filter": {}}), "name", "empty");
         bad("filters", json!({"name": 5, "filter": {}}), "name", "not of type string");
         bad("watchlist", json!({"webhook": secret}), named.as_object().unwrap().keys().next().unwrap(), "missing");
-        for (url, words) in [("http://example.org/s3cr3t", "must be https"), ("https://10.0.0.1/s3cr3t", "public"), ("s3cr3t", "no URL")] {
+        for (url, message) in [("http://example.org/s3cr3t", "must be https"), ("https://10.0.0.1/s3cr3t", "public"), ("s3cr3t", "no URL")]
+        {
             let mut body = named.clone();
             body["webhook"] = url.into();
-            bad("watchlist", body, "webhook", words);
+            bad("watchlist", body, "webhook", message);
         }
         bad(
             "watchlist",
@@ -274,7 +279,7 @@ fn what_accounts_keep() {
             "the value is not of type string",
         );
 
-        // Kept, found, and used; nobody else's.
+        // Stored, listed and used; invisible to others.
         let (status, _, saved) = ask(&pro, "POST", "filters", &save);
         assert_eq!((status, &saved["name"], &saved["filter"]), (201, &json!("mine"), filter));
         let (status, _, mut made) = ask(&pro, "POST", "watchlist", &watch);
@@ -295,53 +300,49 @@ fn what_accounts_keep() {
             assert_eq!(code(ask(&other, method, path, &none)), (404, "not-found".into()), "{service} {method} {path}");
         }
 
-        // No more than the tier may have, and room again.
+        // The limit of the tier; a deletion makes room.
         for n in 1..20 {
             assert_eq!(ask(&pro, "POST", "filters", &json!({"name": format!("n{n}"), "filter": {}})).0, 201);
         }
         let more = json!({"name": "one more", "filter": {}});
         assert_eq!(code(ask(&pro, "POST", "filters", &more)), (409, "limit-reached".into()));
-        assert_eq!(ask(&pro, "POST", "filters", &save).0, 201, "a name that is in use needs no room");
+        assert_eq!(ask(&pro, "POST", "filters", &save).0, 201, "replacing a filter needs no room");
         assert_eq!(ask(&pro, "DELETE", "filters/n1", &none), (200, String::new(), json!({"deleted": "n1"})));
         assert_eq!(code(ask(&pro, "DELETE", "filters/n1", &none)), (404, "not-found".into()));
         assert_eq!(ask(&pro, "POST", "filters", &more).0, 201);
 
-        // A repeated request.
-        let once = |path: &str, body: &Value| quiet.send("POST", &at(path), &[("x-api-key", &pro), ("idempotency-key", "k1")], body);
+        // Repeated requests.
+        let once = |path: &str, body: &Value| idle.send("POST", &at(path), &[("x-api-key", &pro), ("idempotency-key", "k1")], body);
         let (first, second) = (once("watchlist", &watch), once("watchlist", &watch));
         assert_eq!((first.0, &first.1), (201, &second.1));
         assert_ne!(first.1["id"], made["id"]);
         let tool = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "delete_watch", "arguments": {"id": first.1["id"]}}});
-        let (_, called) = quiet.send(
-            "POST",
-            &format!("/{service}/mcp"),
-            &[("x-api-key", &pro), ("accept", "application/json, text/event-stream")],
-            &tool,
-        );
+        let (_, called) =
+            idle.send("POST", &format!("/{service}/mcp"), &[("x-api-key", &pro), ("accept", "application/json, text/event-stream")], &tool);
         assert_eq!(called["result"]["structuredContent"]["deleted"], first.1["id"], "{called}");
-        assert_eq!(once("watchlist", &watch).0, 404, "what was made and deleted is not made again by the same request");
+        assert_eq!(once("watchlist", &watch).0, 404, "a repeated request must not restore a deleted item");
         let (old, new) = (json!({"name": "turn", "filter": {}}), json!({"name": "turn", "filter": filter}));
         ask(&pro, "DELETE", "filters/n2", &none);
         assert_eq!(once("filters", &old).0, 201);
         assert_eq!(ask(&pro, "POST", "filters", &new).0, 201);
-        assert_eq!(once("filters", &old).1["filter"], *filter, "a late copy undoes nothing");
+        assert_eq!(once("filters", &old).1["filter"], *filter, "a repeated old request must not undo a later one");
     }
 
-    let listed = |quiet: &Quiet| {
+    let listed = |idle: &IdleServer| {
         cases.each_ref().map(|(service, ..)| {
-            ["filters", "watchlist"].map(|path| quiet.send("GET", &format!("/{service}/v1/{path}"), &[("x-api-key", &pro)], &Value::Null).1)
+            ["filters", "watchlist"].map(|path| idle.send("GET", &format!("/{service}/v1/{path}"), &[("x-api-key", &pro)], &Value::Null).1)
         })
     };
-    let (kept, digest) = (listed(&quiet), run(&["digest", "watches", "--history"]));
+    let (kept, digest) = (listed(&idle), run(&["digest", "watches", "--history"]));
     run(&["replay", "watches"]);
     run(&["redecide", "watches"]);
-    assert_eq!((listed(&quiet), run(&["digest", "watches", "--history"])), (kept, digest));
+    assert_eq!((listed(&idle), run(&["digest", "watches", "--history"])), (kept, digest));
 
     let exports = ["accounts", "changes.accounts", "changes.watches"].map(|topic| run(&["export", topic, "--all"]));
     assert!(exports[0].contains("\"webhook\"") && exports[2].contains("\"webhook\""));
 
-    // An account is erased: its key ends, what it kept goes, and no rebuild and no secret from elsewhere brings its addresses back.
-    let status = |key: &str| quiet.send("GET", "/research/v1/watchlist", &[("x-api-key", key)], &Value::Null).0;
+    // An account is erased: its key ends, its items are removed, and no rebuild and no imported secret restores its webhook URLs.
+    let status = |key: &str| idle.send("GET", "/research/v1/watchlist", &[("x-api-key", key)], &Value::Null).0;
     let (secrets, file) = (run(&["accounts", "export-secrets"]), dir.path().join("secrets"));
     std::fs::write(&file, &secrets).unwrap();
     let keys = run(&["keys", "list"]);
@@ -354,18 +355,21 @@ fn what_accounts_keep() {
     };
     assert_eq!(erase("acct_none"), (Some(1), "highwater: there is no account or key acct_none".to_owned()));
     assert_eq!((status(&pro), status(&other)), (200, 200));
-    let (code, words) = erase(id);
-    assert!(code == Some(0) && words.starts_with(&format!("{account} is erased: 1 keys, ")) && !words.contains(" 0 filters"), "{words}");
+    let (code, message) = erase(id);
+    assert!(
+        code == Some(0) && message.starts_with(&format!("{account} is erased: 1 keys, ")) && !message.contains(" 0 filters"),
+        "{message}"
+    );
     assert_eq!((status(&pro), status(&other)), (401, 200));
     assert_eq!(erase(account), (Some(0), format!("{account} is erased: 0 keys, 0 filters and watches")));
     run(&["replay", "all"]);
     run(&["accounts", "import-secrets", file.to_str().unwrap()]);
     assert_eq!(run(&["accounts", "export-secrets"]), format!("{account}\t\n"));
 
-    assert_eq!(quiet.server.terminate().code(), Some(0));
-    let said = quiet.said.lock().unwrap().clone();
-    assert!(said.iter().any(|line| line.contains("answered")), "the log says much");
-    for text in said.iter().chain(&exports).chain(&answers) {
+    assert_eq!(idle.server.terminate().code(), Some(0));
+    let log_lines = idle.log_lines.lock().unwrap().clone();
+    assert!(log_lines.iter().any(|line| line.contains("answered")), "the log is almost empty");
+    for text in log_lines.iter().chain(&exports).chain(&answers) {
         assert!(!text.contains("s3cr3t"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Two servers of ours, one a log and one its witness: checkpoints get cosignatures, and a rewritten history gets none.
+//! Two of our servers, a log and its witness: checkpoints get cosignatures, and a rewritten history gets none.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -9,16 +9,16 @@ use schemas::note::{KeyType, Note, Signed, VerifierKey};
 use serde_json::{Value, json};
 
 use crate::commands::NOWHERE;
-use crate::engine::{Played, fixed_clock};
+use crate::engine::{SimulatedUpstreams, fixed_clock};
 use crate::process::{Server, highwater, run, stdout, wait_for};
 
-/// A witness at an address that outlasts a restart.
+/// A witness whose address stays the same after a restart.
 struct Place {
     address: String,
     vkey: String,
 }
 
-/// A log whose origins outlast a restart, with the witnesses given.
+/// Returns a command of a log whose origins stay the same after a restart, with the given witness.
 fn log(data: &Path, base_url: &str, witness: Option<&Place>, arguments: &[&str]) -> Command {
     let mut command = highwater(data, base_url, arguments);
     for service in ["RECEIPTS", "RECALLS"] {
@@ -40,7 +40,7 @@ fn issue(server: &Server, key: &str, number: u64) {
     wait_for("a receipt", || (server.send("POST", "/receipts/v1/issue", key, &body).status == 201).then_some(()));
 }
 
-/// The newest checkpoint of a service, once it has so many leaves at least and is, or is not, cosigned.
+/// Waits for a checkpoint of a service with at least this many leaves that is, or is not, cosigned; returns its text.
 fn checkpoint(server: &Server, service: &str, size: u64, witness: &VerifierKey, is_cosigned: bool) -> String {
     wait_for("a checkpoint", || {
         let note = text(server, &format!("/{service}/checkpoint"))?;
@@ -54,11 +54,11 @@ fn checkpoint(server: &Server, service: &str, size: u64, witness: &VerifierKey, 
     })
 }
 
-/// Proves that a log's checkpoints of receipts and of changes are cosigned by the witness that both configured, that one is served without while
-/// the witness is away and with it later, that `highwater verify --witness` requires what the witness signed, and that a history that was written
-/// again under the same key gets no cosignature.
+/// Proves that a log's checkpoints of receipts and of changes are cosigned by a configured witness, that checkpoints are served without a
+/// cosignature while the witness is unavailable and with it later, that `highwater verify --witness` requires the cosignature, and that a
+/// history that was rewritten under the same key gets none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_rewritten_history_is_not_cosigned() {
+async fn rewritten_history_is_not_cosigned() {
     let dir = tempfile::tempdir().unwrap();
     let directory = |name: &str| {
         let directory = dir.path().join(name);
@@ -66,10 +66,10 @@ async fn a_rewritten_history_is_not_cosigned() {
         directory.join("data")
     };
     let (data, forked, witness_data) = (directory("log"), directory("fork"), directory("witness"));
-    let played = Played::start(7, 300, fixed_clock()).await;
-    let base_url = played.base_url.as_str();
+    let simulated = SimulatedUpstreams::start(7, 300, fixed_clock()).await;
+    let base_url = simulated.base_url.as_str();
 
-    // What the witness needs to know of the log.
+    // The witness needs the origins and keys of the log.
     let key = stdout(log(&data, base_url, None, &["keys", "mint", "--tier", "pro"])).trim().to_owned();
     let server = Server::ready(log(&data, base_url, None, &["serve"]));
     issue(&server, &key, 1);
@@ -80,7 +80,7 @@ async fn a_rewritten_history_is_not_cosigned() {
         assert!(vkey.starts_with(&format!("log.example/{service}+")), "{vkey}");
         format!("{{ origin = \"log.example/{service}\", vkey = \"{}\" }}", vkey.trim())
     });
-    assert!(text(&server, "/receipts/checkpoint/cosigned").is_none(), "nobody was asked");
+    assert!(text(&server, "/receipts/checkpoint/cosigned").is_none(), "no witness is configured yet");
     assert!(server.terminate().success());
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let witness = || {
@@ -93,7 +93,7 @@ async fn a_rewritten_history_is_not_cosigned() {
     let place = Place { address: address.clone(), vkey: text(&witnessing, "/witness/vkey").unwrap().trim().to_owned() };
     let vkey = VerifierKey::parse(&place.vkey, KeyType::Cosignature).unwrap();
 
-    // Cosigned: the first checkpoint, and one that continues it.
+    // The first checkpoint is cosigned, and so is one that continues it.
     let server = Server::ready(log(&data, base_url, Some(&place), &["serve"]));
     let status = |data: &Path| stdout(log(data, base_url, Some(&place), &["status"]));
     let first = checkpoint(&server, "receipts", 2, &vkey, true);
@@ -101,8 +101,8 @@ async fn a_rewritten_history_is_not_cosigned() {
     issue(&server, &key, 3);
     let second = checkpoint(&server, "receipts", 3, &vkey, true);
     assert_eq!(text(&server, "/receipts/checkpoint/cosigned").as_ref(), Some(&second));
-    let told = server.json("/receipts/v1/consistency?from=2&to=3", "");
-    assert_eq!(told["checkpoint"], json!(second), "wherever the checkpoint is shown");
+    let proof = server.json("/receipts/v1/consistency?from=2&to=3", "");
+    assert_eq!(proof["checkpoint"], json!(second), "every answer must show the cosigned checkpoint");
     assert!(status(&data).contains("witness witness.example/w1\tof receipts\tcheckpoint 3\tcosigned 3 at "));
     let behind = |server: &Server| {
         let metrics = text(server, "/metrics").unwrap();
@@ -124,17 +124,17 @@ async fn a_rewritten_history_is_not_cosigned() {
         let output = run(log(&data, base_url, None, &arguments));
         (output.status.code(), [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat())
     };
-    let (code, words) = verify(&first, &second, &told, &[&place.vkey]);
-    assert!(code == Some(0) && words.contains("continues: ") && words.contains("cosigned: by witness.example/w1 at 20"), "{words}");
-    assert_eq!(verify(&first, &second, &told, &[]).0, Some(0), "cosignatures are no obstacle");
+    let (code, message) = verify(&first, &second, &proof, &[&place.vkey]);
+    assert!(code == Some(0) && message.contains("continues: ") && message.contains("cosigned: by witness.example/w1 at 20"), "{message}");
+    assert_eq!(verify(&first, &second, &proof, &[]).0, Some(0), "cosignatures must not disturb the verification");
     let other = schemas::note::Cosigner::new("witness.example/w2", &[3; 32]).unwrap().verifier().to_string();
-    let (code, words) = verify(&first, &second, &told, &[&place.vkey, &other]);
-    assert!(code == Some(1) && words.contains("NOT VALID: witness.example/w2 did not cosign"), "{words}");
-    assert!(words.contains("1 of 2 witnesses did not cosign"), "{words}");
-    let (code, words) = verify(&first, &second, &told, &["witness.example/w2"]);
-    assert!(code == Some(1) && words.contains("--witness \"witness.example/w2\""), "{words}");
+    let (code, message) = verify(&first, &second, &proof, &[&place.vkey, &other]);
+    assert!(code == Some(1) && message.contains("NOT VALID: witness.example/w2 did not cosign"), "{message}");
+    assert!(message.contains("1 of 2 witnesses did not cosign"), "{message}");
+    let (code, message) = verify(&first, &second, &proof, &["witness.example/w2"]);
+    assert!(code == Some(1) && message.contains("--witness \"witness.example/w2\""), "{message}");
 
-    // Away: nothing waits for it. Back: it goes on.
+    // While the witness is unavailable, nothing waits for it. Afterwards it cosigns again.
     assert!(witnessing.terminate().success());
     issue(&server, &key, 4);
     let alone = checkpoint(&server, "receipts", 4, &vkey, false);
@@ -158,9 +158,9 @@ async fn a_rewritten_history_is_not_cosigned() {
     wait_for("the refusal", || status(&forked).contains("\tbehind: it answered 422").then_some(()));
     assert_eq!(checkpoint(&server, "receipts", 5, &vkey, false), rewritten);
     let proof = server.json("/receipts/v1/consistency?from=4&to=5", "");
-    let (code, words) = verify(&third, &rewritten, &proof, &[&place.vkey]);
-    assert!(code == Some(1) && words.contains("NOT VALID: the proof does not lead"), "{words}");
-    assert!(words.contains("NOT VALID: witness.example/w1 did not cosign"), "{words}");
+    let (code, message) = verify(&third, &rewritten, &proof, &[&place.vkey]);
+    assert!(code == Some(1) && message.contains("NOT VALID: the proof does not lead"), "{message}");
+    assert!(message.contains("NOT VALID: witness.example/w1 did not cosign"), "{message}");
     let shown = text(&witnessing, &format!("/witness/{}/checkpoint", Hash32::of(b"log.example/receipts"))).unwrap();
-    assert_eq!(shown, third, "what the witness has seen stays");
+    assert_eq!(shown, third, "the witness's state must not change");
 }

@@ -1,4 +1,4 @@
-//! What goes wrong, with whom, when and for how long: drawn by chance, then done and healed.
+//! A fault: its target, kind, time and duration. Faults are drawn at random, injected and removed again.
 
 use std::fmt;
 use std::thread;
@@ -8,39 +8,39 @@ use engines::own::{Own, Server};
 
 use super::nodes::{NODES, Nodes};
 use super::proxy::{Mode, Proxy};
-use crate::chance::Chance;
+use crate::random::Random;
 
-/// Who is struck.
+/// What a fault affects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Server(Server),
-    /// By its place in [`NODES`].
+    /// A node, by its index in [`NODES`].
     Node(usize),
 }
 
-/// In which way.
+/// How a target fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Harm {
-    /// `kill -9`; started again when the time is over.
+pub(crate) enum FaultKind {
+    /// `kill -9`; the target is started again at the end of the fault.
     Killed,
-    /// SIGSTOP, and SIGCONT when the time is over.
+    /// SIGSTOP, and SIGCONT at the end of the fault.
     Paused,
-    /// All connections are cut.
+    /// All connections are closed.
     Cut,
-    /// Nothing passes for a while.
+    /// No bytes pass for a while.
     Stalled,
-    /// All connections are cut, and new ones for a while.
+    /// All connections are closed, and new ones are refused for a while.
     Refused,
-    /// Requests arrive and are not answered; then all connections are cut: nobody knows what was done.
+    /// Requests arrive and are not answered; then all connections are closed, so that the client does not know what was done.
     Unanswered,
 }
 
-/// When it strikes: what must have happened since the round began.
+/// When a fault begins, counted from the start of the round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum After {
-    /// The upstreams were asked so often.
+    /// After this many requests to the upstreams.
     Requests(u64),
-    /// The topics of facts and changes have so many more records.
+    /// After this many records were appended to the topics of facts and changes.
     Appended(u64),
 }
 
@@ -48,7 +48,7 @@ pub(crate) enum After {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) target: Target,
-    pub(crate) harm: Harm,
+    pub(crate) kind: FaultKind,
     pub(crate) after: After,
     pub(crate) lasts: Duration,
 }
@@ -63,63 +63,70 @@ impl fmt::Display for Fault {
             After::Requests(n) => format!("{n} requests"),
             After::Appended(n) => format!("{n} records"),
         };
-        write!(f, "{target} {:?} for {} ms after {after}", self.harm, self.lasts.as_millis())
+        write!(f, "{target} {:?} for {} ms after {after}", self.kind, self.lasts.as_millis())
     }
 }
 
 impl Fault {
-    /// One or two faults of different targets, in a round that asks the upstreams so often and appends so many records when left alone.
-    pub(crate) fn draw(chance: &mut Chance, requests: u64, appended: u64) -> Vec<Self> {
+    /// Draws one or two faults of different targets, for a round that makes `requests` requests and appends `appended` records without
+    /// faults.
+    pub(crate) fn draw(random: &mut Random, requests: u64, appended: u64) -> Vec<Self> {
         let mut out: Vec<Self> = Vec::new();
-        let count = 1 + usize::try_from(chance.below(2)).unwrap();
+        let count = 1 + usize::try_from(random.below(2)).unwrap();
         while out.len() < count {
-            // Every other one strikes a server.
-            let target = match chance.below(4) {
+            // Every other fault affects a server.
+            let target = match random.below(4) {
                 0 => Target::Server(Server::Kafka),
                 1 => Target::Server(Server::Cql),
-                _ => Target::Node(usize::try_from(chance.below(NODES.len() as u64)).unwrap()),
+                _ => Target::Node(usize::try_from(random.below(NODES.len() as u64)).unwrap()),
             };
             if out.iter().any(|fault| fault.target == target) {
                 continue;
             }
-            let harm = match target {
-                Target::Server(_) => {
-                    chance.of(&[Harm::Killed, Harm::Killed, Harm::Paused, Harm::Cut, Harm::Stalled, Harm::Refused, Harm::Unanswered])
-                }
-                Target::Node(_) => chance.of(&[Harm::Killed, Harm::Paused]),
+            let kind = match target {
+                Target::Server(_) => random.pick(&[
+                    FaultKind::Killed,
+                    FaultKind::Killed,
+                    FaultKind::Paused,
+                    FaultKind::Cut,
+                    FaultKind::Stalled,
+                    FaultKind::Refused,
+                    FaultKind::Unanswered,
+                ]),
+                Target::Node(_) => random.pick(&[FaultKind::Killed, FaultKind::Paused]),
             };
-            let lasts_ms_max = match (harm, target) {
-                (Harm::Killed, _) => 2_000,
-                // Longer than an append waits, at times: it has failed, and is made all the same when the broker goes on.
-                (Harm::Paused, Target::Server(Server::Kafka)) => 26_000,
-                // Longer than a request to the database waits.
-                (Harm::Paused, Target::Server(Server::Cql)) => 12_000,
+            let lasts_ms_max = match (kind, target) {
+                (FaultKind::Killed, _) => 2_000,
+                // Sometimes longer than the timeout of an append, which then fails for the caller although the broker completes it later.
+                (FaultKind::Paused, Target::Server(Server::Kafka)) => 26_000,
+                // Longer than the timeout of a database request.
+                (FaultKind::Paused, Target::Server(Server::Cql)) => 12_000,
                 // Longer than a lease.
-                (Harm::Paused, Target::Node(at)) if NODES[at].1 != "api" => 20_000,
-                (Harm::Paused | Harm::Stalled, _) => 7_000,
-                (Harm::Refused, _) => 5_000,
-                (Harm::Unanswered, _) => 2_000,
-                (Harm::Cut, _) => 1,
+                (FaultKind::Paused, Target::Node(at)) if NODES[at].1 != "api" => 20_000,
+                (FaultKind::Paused | FaultKind::Stalled, _) => 7_000,
+                (FaultKind::Refused, _) => 5_000,
+                (FaultKind::Unanswered, _) => 2_000,
+                (FaultKind::Cut, _) => 1,
             };
-            // In the first part, so that it strikes while the runs go on.
+            // In the first two thirds, so that the fault begins during the syncs.
             let early = |all: u64| (all * 2 / 3).max(1);
-            let after = match chance.below(3) {
-                0 => After::Requests(chance.below(early(requests))),
-                _ => After::Appended(chance.below(early(appended))),
+            let after = match random.below(3) {
+                0 => After::Requests(random.below(early(requests))),
+                _ => After::Appended(random.below(early(appended))),
             };
-            out.push(Self { target, harm, after, lasts: Duration::from_millis(chance.below(lasts_ms_max)) });
+            out.push(Self { target, kind, after, lasts: Duration::from_millis(random.below(lasts_ms_max)) });
         }
         out
     }
 
-    /// Strikes, waits and heals.
-    pub(crate) fn strike(&self, servers: &Own, proxies: &[(Server, Proxy)], nodes: &Nodes) {
+    /// Injects the fault, waits for its duration and removes it.
+    pub(crate) fn inject(&self, servers: &Own, proxies: &[(Server, Proxy)], nodes: &Nodes) {
         match self.target {
             Target::Server(server) => {
                 let proxy = proxies.iter().find_map(|(of, proxy)| (*of == server).then_some(proxy)).unwrap();
-                self.strike_server(servers, server, proxy);
+                self.inject_into_server(servers, server, proxy);
             }
-            Target::Node(at) if self.harm == Harm::Killed => {
+            Target::Node(at) if self.kind == FaultKind::Killed => {
                 nodes.kill(at);
                 thread::sleep(self.lasts);
                 nodes.start_again(at);
@@ -132,31 +139,31 @@ impl Fault {
         }
     }
 
-    fn strike_server(&self, servers: &Own, server: Server, proxy: &Proxy) {
-        match self.harm {
-            Harm::Killed => {
+    fn inject_into_server(&self, servers: &Own, server: Server, proxy: &Proxy) {
+        match self.kind {
+            FaultKind::Killed => {
                 servers.signal(server, "KILL").unwrap();
                 thread::sleep(self.lasts);
                 servers.up(server).unwrap();
             }
-            Harm::Paused => {
+            FaultKind::Paused => {
                 servers.signal(server, "STOP").unwrap();
                 thread::sleep(self.lasts);
                 servers.signal(server, "CONT").unwrap();
             }
-            Harm::Cut => proxy.cut(),
-            Harm::Stalled => {
+            FaultKind::Cut => proxy.cut(),
+            FaultKind::Stalled => {
                 proxy.set(Mode::Stalled);
                 thread::sleep(self.lasts);
                 proxy.set(Mode::Forwarding);
             }
-            Harm::Refused => {
-                proxy.set(Mode::Refusing);
+            FaultKind::Refused => {
+                proxy.set(Mode::RefusingFacilitator);
                 proxy.cut();
                 thread::sleep(self.lasts);
                 proxy.set(Mode::Forwarding);
             }
-            Harm::Unanswered => {
+            FaultKind::Unanswered => {
                 proxy.set(Mode::Unanswered);
                 thread::sleep(self.lasts);
                 proxy.cut();

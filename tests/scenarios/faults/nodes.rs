@@ -1,4 +1,4 @@
-//! The nodes of a cluster, started again when they are dead, as whoever runs them for a living has it.
+//! The nodes of a cluster, which are restarted when they die, as a process supervisor does.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -15,30 +15,30 @@ use crate::process::{Server, get, wait_for};
 /// Names and roles.
 pub(crate) const NODES: [(&str, &str); 6] =
     [("i1", "ingest"), ("i2", "ingest"), ("p1", "project"), ("p2", "project"), ("a1", "api"), ("a2", "api")];
-/// How long a node may take until it starts, over all tries.
-const START_MAX: Duration = Duration::from_secs(90);
-/// The pause before the next try.
-const START_PAUSE: Duration = Duration::from_millis(200);
+/// How long a node may take to start, over all attempts.
+const START_TIMEOUT: Duration = Duration::from_secs(90);
+/// The pause between two attempts.
+const START_RETRY_PAUSE: Duration = Duration::from_millis(200);
 
-/// What one process is at the moment.
+/// The current process of a node.
 #[derive(Default)]
-struct Life {
+struct NodeProcess {
     server: Option<Server>,
-    /// How often it was started.
+    /// How often the node was started.
     starts: u64,
 }
 
 /// All nodes of [`NODES`].
 pub(crate) struct Nodes {
     pub(crate) cluster: Cluster,
-    lives: [Mutex<Life>; NODES.len()],
-    /// Where each leaves what it says on standard error.
+    lives: [Mutex<NodeProcess>; NODES.len()],
+    /// The directory of the nodes' standard error.
     logs: PathBuf,
     panicked: (Mutex<Sender<String>>, Mutex<Receiver<String>>),
 }
 
 impl Nodes {
-    /// Starts all of them at once. What they say is kept in `logs`.
+    /// Starts all nodes at the same time and stores their standard error in `logs`.
     pub(crate) fn start(cluster: Cluster, logs: PathBuf) -> Self {
         drop(fs::remove_dir_all(&logs));
         fs::create_dir_all(&logs).unwrap();
@@ -53,10 +53,10 @@ impl Nodes {
         this
     }
 
-    /// Starts a dead node, however many tries it takes while a server is away.
+    /// Restarts a dead node, with as many attempts as it takes while a server is unavailable.
     pub(crate) fn start_again(&self, at: usize) {
         let (name, role) = NODES[at];
-        let begun = Instant::now();
+        let started = Instant::now();
         loop {
             let path = self.logs.join(format!("{name}.log"));
             let mut log = OpenOptions::new().create(true).append(true).open(path).unwrap();
@@ -74,9 +74,9 @@ impl Nodes {
                     life.starts += 1;
                     return;
                 }
-                Err(words) => assert!(begun.elapsed() < START_MAX, "{name} does not start: {words}"),
+                Err(message) => assert!(started.elapsed() < START_TIMEOUT, "{name} does not start: {message}"),
             }
-            thread::sleep(START_PAUSE);
+            thread::sleep(START_RETRY_PAUSE);
         }
     }
 
@@ -91,18 +91,18 @@ impl Nodes {
         self.lives[at].lock().unwrap().server.as_ref().unwrap().signal(name);
     }
 
-    /// Where a node listens, if it lives, and how often it was started.
+    /// Returns a node's address if it runs, and how often it was started.
     pub(crate) fn address(&self, at: usize) -> (Option<SocketAddr>, u64) {
         let life = self.lives[at].lock().unwrap();
         (life.server.as_ref().map(|server| server.address), life.starts)
     }
 
-    /// The nodes of a role.
-    pub(crate) fn of(role: &str) -> Vec<usize> {
+    /// Returns the indexes of the nodes of a role.
+    pub(crate) fn with_role(role: &str) -> Vec<usize> {
         (0..NODES.len()).filter(|at| NODES[*at].1 == role).collect()
     }
 
-    /// Waits until all say that they are ready.
+    /// Waits until all nodes are ready.
     pub(crate) fn wait_ready(&self) {
         for (at, (name, _)) in NODES.iter().enumerate() {
             let address = self.address(at).0.unwrap();
@@ -115,13 +115,13 @@ impl Nodes {
         }
     }
 
-    /// Panics if a process did.
+    /// Panics if a process panicked.
     pub(crate) fn assert_none_panicked(&self) {
-        let words: Vec<String> = self.panicked.1.lock().unwrap().try_iter().collect();
-        assert!(words.is_empty(), "{words:?}");
+        let message: Vec<String> = self.panicked.1.lock().unwrap().try_iter().collect();
+        assert!(message.is_empty(), "{message:?}");
     }
 
-    /// Ends all of them in order, which must go well.
+    /// Stops all nodes, which must exit without error.
     pub(crate) fn terminate(self) {
         for (at, (name, _)) in NODES.iter().enumerate() {
             let server = self.lives[at].lock().unwrap().server.take();

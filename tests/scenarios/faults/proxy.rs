@@ -1,4 +1,4 @@
-//! A proxy between nodes and a server, whose connections a test cuts, stalls and refuses.
+//! A proxy between nodes and a server. Tests close, stall and refuse its connections.
 
 use std::net::SocketAddr;
 
@@ -7,30 +7,30 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What is read before it is passed on.
-const PIECE_BYTES: usize = 64 * 1024;
+/// The largest number of bytes that is forwarded at a time.
+const CHUNK_BYTES: usize = 64 * 1024;
 
-/// What happens to what comes.
+/// How the proxy treats connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// It is passed on.
+    /// Forwards all bytes.
     Forwarding,
-    /// It waits, both ways.
+    /// Holds bytes back in both directions.
     Stalled,
-    /// Requests are passed on, answers wait.
+    /// Forwards requests and holds answers back.
     Unanswered,
-    /// New connections end at once.
-    Refusing,
+    /// Closes new connections at once.
+    RefusingFacilitator,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct State {
     mode: Mode,
-    /// How often all connections were cut.
+    /// How often all connections were closed.
     cuts: u64,
 }
 
-/// The proxy; ends with its runtime.
+/// The proxy; it ends with its runtime.
 pub(crate) struct Proxy {
     pub(crate) address: SocketAddr,
     state: watch::Sender<State>,
@@ -38,7 +38,7 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// Listens on a port of its own. Until [`Self::forward_to`] has said where to, all connections wait.
+    /// Listens on its own port. All connections wait until [`Self::forward_to`] sets the target.
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -46,9 +46,9 @@ impl Proxy {
         let (states, targets) = (state.clone(), target.clone());
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                // Read here, so that a cut that follows is one of this connection.
+                // Read here, so that a later cut closes this connection.
                 let mut state = states.subscribe();
-                if state.borrow_and_update().mode != Mode::Refusing {
+                if state.borrow_and_update().mode != Mode::RefusingFacilitator {
                     tokio::spawn(connection(client, state, targets.subscribe()));
                 }
             }
@@ -56,23 +56,23 @@ impl Proxy {
         Self { address, state, target }
     }
 
-    /// Says where the server is.
+    /// Sets the address of the server.
     pub(crate) fn forward_to(&self, target: String) {
         self.target.send_replace(Some(target));
     }
 
-    /// Says what happens to what comes from now on.
+    /// Sets the mode for all connections from now on.
     pub(crate) fn set(&self, mode: Mode) {
         self.state.send_modify(|state| state.mode = mode);
     }
 
-    /// Cuts all connections; what waits is lost with them.
+    /// Closes all connections; bytes that were held back are lost.
     pub(crate) fn cut(&self) {
         self.state.send_modify(|state| state.cuts += 1);
     }
 }
 
-/// One connection until either side or a cut ends it.
+/// Forwards one connection until either side or a cut closes it.
 async fn connection(client: TcpStream, mut state: watch::Receiver<State>, mut target: watch::Receiver<Option<String>>) {
     let cuts = state.borrow().cuts;
     let passing = {
@@ -96,16 +96,16 @@ async fn connection(client: TcpStream, mut state: watch::Receiver<State>, mut ta
     }
 }
 
-/// Passes on what comes one way, while it may.
+/// Forwards the bytes of one direction while the mode permits it.
 async fn pass(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     mut state: watch::Receiver<State>,
     may_pass: impl Fn(Mode) -> bool + Copy + Send + Sync,
 ) {
-    let mut piece = vec![0; PIECE_BYTES];
+    let mut piece = vec![0; CHUNK_BYTES];
     while let Ok(length @ 1..) = from.read(&mut piece).await {
-        // The state is let go before anything is written.
+        // The borrow of the state must end before anything is written.
         let may_go_on = state.wait_for(|state| may_pass(state.mode)).await.is_ok();
         if !may_go_on || to.write_all(&piece[..length]).await.is_err() {
             return;

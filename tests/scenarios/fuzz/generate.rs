@@ -1,4 +1,4 @@
-//! Random requests: valid, mutated and malformed ones, made from the operations that OpenAPI lists.
+//! Random requests: valid, changed and malformed ones, made from the operations in the OpenAPI documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,19 +7,19 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::texts::{DATES, DOCUMENTS, HEADERS, HOSTILE_TEXTS, MCP_METHODS, METHODS, ROOT_DOCUMENTS, UNKNOWN_KEY, WAITS, WORDS};
-use crate::chance::Chance;
 use crate::payments::{header, payment};
+use crate::random::Random;
 
-/// An operation, as OpenAPI has it.
+/// An operation as the OpenAPI document describes it.
 pub(super) struct Operation {
     pub(super) service: String,
     pub(super) name: String,
     pub(super) method: String,
     pub(super) path: String,
-    /// The statuses that it may answer with.
+    /// The documented statuses.
     pub(super) statuses: BTreeSet<u16>,
     parameters: Vec<Parameter>,
-    /// The schema and the example of its body; `None` for none.
+    /// The schema and the example of the request body; `None` without a body.
     body: Option<(Value, Value)>,
 }
 
@@ -32,7 +32,7 @@ struct Parameter {
 }
 
 impl Operation {
-    /// The operations of a service's OpenAPI document.
+    /// Reads the operations of a service's OpenAPI document.
     pub(super) fn all_of(service: &str, document: &Value) -> Vec<Self> {
         let mut all = Vec::new();
         for (path, methods) in document["paths"].as_object().unwrap() {
@@ -60,33 +60,33 @@ impl Operation {
     }
 }
 
-/// What requests are made from.
+/// The values that requests are made from.
 pub(super) struct Material {
     pub(super) services: Vec<String>,
     pub(super) operations: Vec<Operation>,
-    /// Keys that the server gave out; no answer may repeat one.
+    /// Keys that the server issued; no answer may repeat one.
     pub(super) keys: Vec<String>,
-    /// Cursors, ids and other values that the server gave out, by the names of the parameters that take them.
+    /// Cursors, ids and other values that the server issued, by the names of the parameters that accept them.
     pub(super) known: BTreeMap<&'static str, Vec<String>>,
     /// Paths of documents with their entity tags.
     pub(super) etags: Vec<(String, String)>,
 }
 
-/// A request, and what may come of it.
+/// A request and the permitted outcomes.
 pub(super) struct Request {
     pub(super) method: String,
     pub(super) target: String,
     pub(super) bytes: Vec<u8>,
-    /// The operation that it asks for, as an index: its answer must have one of the operation's statuses.
+    /// The index of the operation that is called; the answer must have one of its statuses.
     pub(super) operation: Option<usize>,
-    /// Whether the server may close the connection without an answer, or refuse it without a problem document: the bytes are no HTTP request, or
-    /// are more than the server reads before it refuses them.
+    /// Whether the server may close the connection without an answer, or refuse the request without a problem document, because the bytes
+    /// are not an HTTP request or exceed what the server reads before it refuses them.
     pub(super) is_malformed: bool,
-    /// Whether a key stands where an argument belongs.
+    /// Whether a key is in the place of an argument.
     pub(super) has_key_argument: bool,
 }
 
-/// The parts of a request before they become bytes.
+/// The parts of a request before they are encoded as bytes.
 struct Draft {
     method: String,
     target: Vec<u8>,
@@ -96,61 +96,61 @@ struct Draft {
     is_malformed: bool,
 }
 
-/// Makes requests from numbers.
+/// Makes requests from random numbers.
 pub(super) struct Generator<'a> {
     material: &'a Material,
-    chance: Chance,
+    random: Random,
     has_key_argument: bool,
 }
 
 impl<'a> Generator<'a> {
-    /// The generator of one request: the same seed and number make the same request of the same material.
+    /// Returns the generator of one request: the same seed, number and material make the same request.
     pub(super) fn new(material: &'a Material, seed: u64, number: u64) -> Self {
         let mut state = seed.wrapping_add(number.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         state = (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        Self { material, chance: Chance(state ^ (state >> 31)), has_key_argument: false }
+        Self { material, random: Random(state ^ (state >> 31)), has_key_argument: false }
     }
 
-    /// Whether something of that many percent happens.
+    /// Returns true with a probability of `share` percent.
     fn percent(&mut self, share: u64) -> bool {
-        self.chance.below(100) < share
+        self.random.below(100) < share
     }
 
     fn index(&mut self, end: usize) -> usize {
-        usize::try_from(self.chance.below(end as u64)).unwrap()
+        usize::try_from(self.random.below(end as u64)).unwrap()
     }
 
     pub(super) fn request(mut self) -> Request {
-        let mut draft = match self.chance.below(100) {
+        let mut draft = match self.random.below(100) {
             0..68 => self.operation(),
             68..80 => self.tool_call(),
             80..88 => self.document(),
-            _ => self.odd_path(),
+            _ => self.unusual_path(),
         };
         if self.percent(5) {
-            self.chance.of(METHODS).clone_into(&mut draft.method);
+            self.random.pick(METHODS).clone_into(&mut draft.method);
             draft.operation = None;
         }
         self.key(&mut draft);
         while self.percent(25) {
-            let (name, values) = self.chance.of(HEADERS);
-            draft.headers.push((name.to_owned(), self.chance.of(values).as_bytes().to_vec()));
+            let (name, values) = self.random.pick(HEADERS);
+            draft.headers.push((name.to_owned(), self.random.pick(values).as_bytes().to_vec()));
         }
         if self.percent(6) {
             self.payment(&mut draft);
         }
         if self.percent(6) {
-            self.odd_header(&mut draft);
+            self.unusual_header(&mut draft);
         }
         self.finish(draft)
     }
 
-    /// A request to an operation, with arguments of which some are wrong.
+    /// Makes a request to an operation, with some wrong arguments.
     fn operation(&mut self) -> Draft {
         let mut at = self.index(self.material.operations.len());
         if self.percent(4) {
-            // What is sold is one operation of many.
+            // The paid operation is one of many, so it is chosen on purpose.
             at = self.material.operations.iter().position(|operation| operation.name == "issue_receipt").unwrap_or(at);
         }
         let operation = &self.material.operations[at];
@@ -172,8 +172,8 @@ impl<'a> Generator<'a> {
             }
         }
         if self.percent(6) {
-            let name = (*self.chance.of(&["limt", "wait ", "q", "Limit", "limit[]", "__proto__", "key", "api_key", "cursor"])).to_owned();
-            let value = if name == "wait " { "0" } else { self.chance.of(HOSTILE_TEXTS) };
+            let name = (*self.random.pick(&["limt", "wait ", "q", "Limit", "limit[]", "__proto__", "key", "api_key", "cursor"])).to_owned();
+            let value = if name == "wait " { "0" } else { self.random.pick(HOSTILE_TEXTS) };
             pairs.push((name, value.to_owned()));
         }
         if self.percent(5) && !pairs.is_empty() {
@@ -186,7 +186,7 @@ impl<'a> Generator<'a> {
             target.push_str(&format!("{}{}={value}", if index == 0 { '?' } else { '&' }, self.encode(name)));
         }
         if self.percent(2) {
-            target.push_str(self.chance.of(&["?", "&", "&&&=", "#x", "&=", "?a?b", "&%", "&%zz=%f", "&a"]));
+            target.push_str(self.random.pick(&["?", "&", "&&&=", "#x", "&=", "?a?b", "&%", "&%zz=%f", "&a"]));
         }
         let mut body = Vec::new();
         if let Some((schema, example)) = &operation.body {
@@ -206,7 +206,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// A message to an MCP endpoint, most often a call of a tool.
+    /// Makes a message to an MCP endpoint, usually a tool call.
     fn tool_call(&mut self) -> Draft {
         let operation = &self.material.operations[self.index(self.material.operations.len())];
         let mut arguments = Map::new();
@@ -230,10 +230,10 @@ impl<'a> Generator<'a> {
         let mut message =
             json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": operation.name, "arguments": arguments}});
         if self.percent(30) {
-            message["method"] = json!(self.chance.of(MCP_METHODS));
+            message["method"] = json!(self.random.pick(MCP_METHODS));
         }
         if self.percent(10) {
-            let pointer = self.chance.of(&["/jsonrpc", "/id", "/method", "/params", "/params/name", "/params/arguments"]);
+            let pointer = self.random.pick(&["/jsonrpc", "/id", "/method", "/params", "/params/name", "/params/arguments"]);
             *message.pointer_mut(pointer).unwrap() = self.random_json(0);
         }
         if self.percent(10) {
@@ -245,27 +245,27 @@ impl<'a> Generator<'a> {
         Draft { method: "POST".to_owned(), target, headers: Vec::new(), body, operation: None, is_malformed }
     }
 
-    /// A document or page.
+    /// Makes a request for a document or page.
     fn document(&mut self) -> Draft {
         if self.percent(10) && !self.material.etags.is_empty() {
-            // What the caller has already.
+            // With the entity tag of the current version.
             let (path, etag) = &self.material.etags[self.index(self.material.etags.len())];
             let headers = vec![("If-None-Match".to_owned(), etag.clone().into_bytes())];
             let (method, target) = ("GET".to_owned(), path.clone().into_bytes());
             return Draft { method, target, headers, body: Vec::new(), operation: None, is_malformed: false };
         }
         let target = if self.percent(50) {
-            self.chance.of(ROOT_DOCUMENTS).to_owned()
+            self.random.pick(ROOT_DOCUMENTS).to_owned()
         } else {
             let service = self.index(self.material.services.len());
-            format!("/{}{}", self.material.services[service], self.chance.of(DOCUMENTS))
+            format!("/{}{}", self.material.services[service], self.random.pick(DOCUMENTS))
         };
         let (mut method, mut body, mut headers) = ("GET", Vec::new(), Vec::new());
         if target == "/webhooks" && self.percent(80) {
             method = "POST";
-            let act = self.chance.of(&["ping_webhook", "replay_webhook", "delete_watch", "x", ""]);
+            let act = self.random.pick(&["ping_webhook", "replay_webhook", "delete_watch", "x", ""]);
             let key = self.key_text();
-            let (id, after) = (self.known("id"), self.chance.of(HOSTILE_TEXTS).to_owned());
+            let (id, after) = (self.known("id"), self.random.pick(HOSTILE_TEXTS).to_owned());
             let form = [("key", key.as_str()), ("act", act), ("service", "awards"), ("id", id.as_str()), ("after", after.as_str())];
             let mut text: Vec<String> = Vec::new();
             for (name, value) in form {
@@ -279,17 +279,17 @@ impl<'a> Generator<'a> {
         Draft { method: method.to_owned(), target: target.into_bytes(), headers, body, operation: None, is_malformed: false }
     }
 
-    /// A path that most often leads nowhere.
-    fn odd_path(&mut self) -> Draft {
+    /// Makes a request to a path that usually does not exist.
+    fn unusual_path(&mut self) -> Draft {
         let mut is_malformed = false;
         let service = self.index(self.material.services.len());
         let service = &self.material.services[service];
         let operation = &self.material.operations[self.index(self.material.operations.len())];
         let known = format!("/{}{}", operation.service, operation.path);
-        let mut method = self.chance.of(METHODS);
-        let target = match self.chance.below(14) {
+        let mut method = self.random.pick(METHODS);
+        let target = match self.random.below(14) {
             0 => {
-                let text = self.chance.of(HOSTILE_TEXTS);
+                let text = self.random.pick(HOSTILE_TEXTS);
                 format!("/{}", self.encode(text))
             }
             1 => format!("/{service}/{}", "a".repeat(self.index(31_000))),
@@ -305,22 +305,22 @@ impl<'a> Generator<'a> {
             11 => format!("/{service}/{}?{}", self.key_text(), self.key_text()),
             12 => {
                 is_malformed = true;
-                self.chance
-                    .of(&["*", "a:443", "127.0.0.1:22", "?", "", "x", "/\u{e4}\u{1f469}", "/a b", "/a\tb", "/a#b", "http://", "/\\"])
+                self.random
+                    .pick(&["*", "a:443", "127.0.0.1:22", "?", "", "x", "/\u{e4}\u{1f469}", "/a b", "/a\tb", "/a#b", "http://", "/\\"])
                     .to_owned()
             }
             _ => {
                 method = "CONNECT";
-                self.chance.of(&["a:443", "[::1]:443", "/", "127.0.0.1:80"]).to_owned()
+                self.random.pick(&["a:443", "[::1]:443", "/", "127.0.0.1:80"]).to_owned()
             }
         };
-        // A tunnel, or the server itself: refused wherever the server finds it first.
+        // The server may refuse CONNECT and very long targets at any stage.
         is_malformed |= method == "CONNECT" || target.len() > 30_000;
         let body = if self.percent(20) { b"{\"a\":1}".to_vec() } else { Vec::new() };
         Draft { method: method.to_owned(), target: target.into_bytes(), headers: Vec::new(), body, operation: None, is_malformed }
     }
 
-    /// A key that was given out, or not.
+    /// Returns a key, which may or may not have been issued.
     fn key_text(&mut self) -> String {
         if self.percent(70) { self.material.keys[self.index(self.material.keys.len())].clone() } else { UNKNOWN_KEY.to_owned() }
     }
@@ -328,38 +328,38 @@ impl<'a> Generator<'a> {
     fn known(&mut self, name: &str) -> String {
         match self.material.known.get(name) {
             Some(values) if !values.is_empty() => values[self.index(values.len())].clone(),
-            _ => self.chance.of(HOSTILE_TEXTS).to_owned(),
+            _ => self.random.pick(HOSTILE_TEXTS).to_owned(),
         }
     }
 
-    /// Puts a key into one of the places for it, most often.
+    /// Usually puts a key into one of the places where keys are read.
     fn key(&mut self, draft: &mut Draft) {
         let key = self.key_text();
-        match self.chance.below(20) {
+        match self.random.below(20) {
             0..12 => draft.headers.push(("X-API-Key".to_owned(), key.into_bytes())),
             12..14 => draft.headers.push(("Authorization".to_owned(), format!("Bearer {key}").into_bytes())),
             14 => {
                 let joint = if draft.target.contains(&b'?') { '&' } else { '?' };
-                let name = self.chance.of(&["key", "api_key", "apikey", "X-API-Key"]);
+                let name = self.random.pick(&["key", "api_key", "apikey", "X-API-Key"]);
                 draft.target.extend(format!("{joint}{name}={}", self.encode(&key)).into_bytes());
             }
             15 => {
                 let name =
-                    self.chance.of(&["Idempotency-Key", "If-None-Match", "Last-Event-ID", "X-Payment", "Accept", "Cookie", "Referer"]);
+                    self.random.pick(&["Idempotency-Key", "If-None-Match", "Last-Event-ID", "X-Payment", "Accept", "Cookie", "Referer"]);
                 draft.headers.push((name.to_owned(), key.into_bytes()));
             }
             _ => {}
         }
     }
 
-    /// Adds a payment that buys nothing.
+    /// Adds an invalid payment.
     fn payment(&mut self, draft: &mut Draft) {
-        let mut given = payment(self.chance.below(1_000));
-        let value = match self.chance.below(4) {
+        let mut given = payment(self.random.below(1_000));
+        let value = match self.random.below(4) {
             0 => STANDARD.encode(self.random_json(0).to_string()),
-            1 => self.chance.of(&["", "%%%", "e30=", "bnVsbA==", "====", "\u{e4}"]).to_owned(),
+            1 => self.random.pick(&["", "%%%", "e30=", "bnVsbA==", "====", "\u{e4}"]).to_owned(),
             2 => {
-                let pointer = self.chance.of(&[
+                let pointer = self.random.pick(&[
                     "/x402Version",
                     "/scheme",
                     "/network",
@@ -378,14 +378,14 @@ impl<'a> Generator<'a> {
             }
             _ => header(&given),
         };
-        let name = self.chance.of(&["X-PAYMENT", "PAYMENT-SIGNATURE"]);
+        let name = self.random.pick(&["X-PAYMENT", "PAYMENT-SIGNATURE"]);
         draft.headers.push((name.to_owned(), value.into_bytes()));
     }
 
-    /// Adds a header that is long, doubled, or no header at all.
-    fn odd_header(&mut self, draft: &mut Draft) {
+    /// Adds a header that is long, repeated or malformed.
+    fn unusual_header(&mut self, draft: &mut Draft) {
         let mut add = |name: &str, value: Vec<u8>| draft.headers.push((name.to_owned(), value));
-        match self.chance.below(8) {
+        match self.random.below(8) {
             0 => add("X-Long", vec![b'a'; 8_000]),
             1 => {
                 add("X-Long", vec![b'a'; 40_000]);
@@ -397,13 +397,13 @@ impl<'a> Generator<'a> {
             }
             3 => {
                 for _ in 0..2 {
-                    let (name, values) = self.chance.of(&HEADERS[..4]);
-                    add(name, self.chance.of(values).as_bytes().to_vec());
-                    add(name, self.chance.of(values).as_bytes().to_vec());
+                    let (name, values) = self.random.pick(&HEADERS[..4]);
+                    add(name, self.random.pick(values).as_bytes().to_vec());
+                    add(name, self.random.pick(values).as_bytes().to_vec());
                 }
             }
             4 => {
-                let name = self.chance.of(&[
+                let name = self.random.pick(&[
                     "X-API-Key",
                     "Authorization",
                     "Accept",
@@ -415,26 +415,26 @@ impl<'a> Generator<'a> {
                 add(name, vec![0x80, 0xff, 0xc3, 0x28, 0xfe]);
             }
             5 => {
-                add("X-Control", vec![b'a', u8::try_from(self.chance.below(9)).unwrap(), b'b']);
+                add("X-Control", vec![b'a', u8::try_from(self.random.below(9)).unwrap(), b'b']);
                 draft.is_malformed = true;
             }
             6 => {
-                let name = self.chance.of(&["X y", "", "X:", "\u{e4}", "X\t"]);
+                let name = self.random.pick(&["X y", "", "X:", "\u{e4}", "X\t"]);
                 add(name, b"a".to_vec());
                 draft.is_malformed = true;
             }
             _ => {
                 let values = ["b", "a b", "", "u@a", "[::1", "\u{e4}", "a:99999999", "127.0.0.1:1"];
-                add("Host", self.chance.of(&values).as_bytes().to_vec());
+                add("Host", self.random.pick(&values).as_bytes().to_vec());
                 draft.is_malformed = true;
             }
         }
     }
 
-    /// A value of a parameter as text.
+    /// Returns a value of a parameter as text.
     fn parameter_value(&mut self, parameter: &Parameter) -> String {
         if parameter.name == "wait" {
-            return self.chance.of(WAITS).to_owned();
+            return self.random.pick(WAITS).to_owned();
         }
         if self.percent(12) {
             return self.hostile_text();
@@ -446,23 +446,23 @@ impl<'a> Generator<'a> {
     }
 
     fn hostile_text(&mut self) -> String {
-        match self.chance.below(20) {
+        match self.random.below(20) {
             0 => "a".repeat(self.index(8_000)),
             1 => {
                 self.has_key_argument = true;
                 self.key_text()
             }
-            2 => (0..self.index(50)).map(|_| char::from_u32(u32::try_from(self.chance.below(0x3000)).unwrap()).unwrap_or('x')).collect(),
+            2 => (0..self.index(50)).map(|_| char::from_u32(u32::try_from(self.random.below(0x3000)).unwrap()).unwrap_or('x')).collect(),
             3 => "\u{1f469}".repeat(self.index(500)),
             4 => "a,".repeat(self.index(500)),
-            _ => self.chance.of(HOSTILE_TEXTS).to_owned(),
+            _ => self.random.pick(HOSTILE_TEXTS).to_owned(),
         }
     }
 
-    /// A value that a schema allows, most often.
+    /// Returns a value, usually one that the schema permits.
     fn json_value(&mut self, name: &str, schema: &Value, depth: u64) -> Value {
         if name == "wait" {
-            return self.chance.of(WAITS).parse::<i64>().map_or(json!("x"), |wait| json!(wait));
+            return self.random.pick(WAITS).parse::<i64>().map_or(json!("x"), |wait| json!(wait));
         }
         if self.percent(6) {
             return self.random_json(depth);
@@ -474,19 +474,19 @@ impl<'a> Generator<'a> {
             Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
             found => vec![found.as_str().unwrap_or("string")],
         };
-        match self.chance.of(&types) {
+        match self.random.pick(&types) {
             "integer" | "number" => {
                 let low = schema["minimum"].as_i64().unwrap_or(0);
                 let high = schema["maximum"].as_i64().unwrap_or(low + 1_000);
                 let edges = [low, high, low - 1, high + 1, i64::MIN, i64::MAX];
                 if self.percent(15) {
-                    return json!(self.chance.of(&edges));
+                    return json!(self.random.pick(&edges));
                 }
-                json!(low + i64::try_from(self.chance.below(u64::try_from(high - low).unwrap().saturating_add(1))).unwrap())
+                json!(low + i64::try_from(self.random.below(u64::try_from(high - low).unwrap().saturating_add(1))).unwrap())
             }
             "boolean" => json!(self.percent(50)),
             "null" => Value::Null,
-            "array" => (0..self.chance.below(4)).map(|_| self.json_value("", &schema["items"], depth + 1)).collect(),
+            "array" => (0..self.random.below(4)).map(|_| self.json_value("", &schema["items"], depth + 1)).collect(),
             "object" => {
                 let mut fields = Map::new();
                 let required = |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|other| other == name));
@@ -501,15 +501,17 @@ impl<'a> Generator<'a> {
                 Value::Object(fields)
             }
             _ => match name {
-                "webhook" | "webhook_url" => json!(self.chance.of(&["http://127.0.0.1:9/in", "http://[::1]:9/a?b=c", "ftp://127.0.0.1/"])),
-                "asOf" | "from" | "to" | "start" | "end" => json!(self.chance.of(DATES)),
+                "webhook" | "webhook_url" => {
+                    json!(self.random.pick(&["http://127.0.0.1:9/in", "http://[::1]:9/a?b=c", "ftp://127.0.0.1/"]))
+                }
+                "asOf" | "from" | "to" | "start" | "end" => json!(self.random.pick(DATES)),
                 name if self.material.known.contains_key(name) && self.percent(80) => json!(self.known(name)),
-                _ => json!(self.chance.of(WORDS)),
+                _ => json!(self.random.pick(WORDS)),
             },
         }
     }
 
-    /// A body: the example, or what the schema allows.
+    /// Returns a body: the example, or a value that the schema permits.
     fn body_value(&mut self, schema: &Value, example: &Value) -> Value {
         let mut body = self.json_value("", schema, 0);
         let has_url = ["webhook", "webhook_url"].iter().any(|name| !example[*name].is_null());
@@ -522,52 +524,52 @@ impl<'a> Generator<'a> {
         body
     }
 
-    /// Any JSON.
+    /// Returns any JSON value.
     fn random_json(&mut self, depth: u64) -> Value {
-        match self.chance.below(if depth > 3 { 8 } else { 10 }) {
+        match self.random.below(if depth > 3 { 8 } else { 10 }) {
             0 => Value::Null,
             1 => json!(self.percent(50)),
-            2 => json!(self.chance.of(&[0_i64, -1, 1, i64::MIN, i64::MAX, 9_007_199_254_740_993])),
+            2 => json!(self.random.pick(&[0_i64, -1, 1, i64::MIN, i64::MAX, 9_007_199_254_740_993])),
             3 => json!(u64::MAX),
-            4 => json!(self.chance.of(&[0.5, -0.0, 1e308, 5e-324, 1e21])),
+            4 => json!(self.random.pick(&[0.5, -0.0, 1e308, 5e-324, 1e21])),
             5..8 => json!(self.hostile_text()),
-            8 => (0..self.chance.below(4)).map(|_| self.random_json(depth + 1)).collect(),
-            _ => (0..self.chance.below(4)).map(|_| (self.hostile_text(), self.random_json(depth + 1))).collect::<Map<_, _>>().into(),
+            8 => (0..self.random.below(4)).map(|_| self.random_json(depth + 1)).collect(),
+            _ => (0..self.random.below(4)).map(|_| (self.hostile_text(), self.random_json(depth + 1))).collect::<Map<_, _>>().into(),
         }
     }
 
-    /// A body that is JSON no more, or JSON that few would write.
+    /// Returns a body that is no longer JSON, or JSON in an unusual form.
     fn broken_json(&mut self, whole: &str) -> Vec<u8> {
         let mut bytes = whole.as_bytes().to_vec();
         let at = self.index(bytes.len());
-        let depth = 10_usize.pow(u32::try_from(1 + self.chance.below(4)).unwrap());
+        let depth = 10_usize.pow(u32::try_from(1 + self.random.below(4)).unwrap());
         let first_string = || whole.find(":\"").map(|colon| colon + 2);
         let with_text = |text: &str| match first_string() {
             Some(start) => format!("{}{text}{}", &whole[..start], &whole[start..]).into_bytes(),
             None => format!("{{\"email\":\"{text}\"}}").into_bytes(),
         };
-        match self.chance.below(18) {
+        match self.random.below(18) {
             0 => bytes.truncate(at),
-            1 => bytes[at] ^= 1 << self.chance.below(8),
+            1 => bytes[at] ^= 1 << self.random.below(8),
             2 => bytes = "[".repeat(depth).into_bytes(),
             3 => bytes = format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth)).into_bytes(),
             4 => bytes = format!("{}{}", "[".repeat(depth), "]".repeat(depth)).into_bytes(),
-            // The first member twice.
+            // The first member is repeated.
             5 => {
                 let inside = whole.trim_start_matches('{').trim_end_matches('}');
                 bytes = format!("{{{inside},{inside}}}").into_bytes();
             }
             6 => {
                 let number =
-                    self.chance.of(&["1e999", "-1e999", "1e-999999999", "99999999999999999999999999", "01", "1.", "-", "0x1", "NaN"]);
+                    self.random.pick(&["1e999", "-1e999", "1e-999999999", "99999999999999999999999999", "01", "1.", "-", "0x1", "NaN"]);
                 bytes = format!("{{\"limit\":{number}}}").into_bytes();
             }
             7 => bytes = format!("{{\"limit\":{}}}", "9".repeat(20_000)).into_bytes(),
-            8 => bytes = with_text(self.chance.of(&["\\ud800", "\\udc00\\ud800", "\\u0000", "\\x", "\\u12", "\n", "\u{7f}", "\\/"])),
+            8 => bytes = with_text(self.random.pick(&["\\ud800", "\\udc00\\ud800", "\\u0000", "\\x", "\\u12", "\n", "\u{7f}", "\\/"])),
             9 => bytes.splice(at..at, [0xff, 0xfe, 0xc0, 0x80]).for_each(drop),
             10 => bytes = format!("\u{feff}{whole}").into_bytes(),
             11 => bytes.clear(),
-            12 => bytes = self.chance.of(&["null", "\"text\"", "[]", "1", "{}", " ", "{", "}", "{\"a\"}", "\u{0}"]).as_bytes().to_vec(),
+            12 => bytes = self.random.pick(&["null", "\"text\"", "[]", "1", "{}", " ", "{", "}", "{\"a\"}", "\u{0}"]).as_bytes().to_vec(),
             13 => bytes = format!("[{whole}]").into_bytes(),
             14 => bytes = with_text(&"a".repeat(self.index(50_000))),
             15 => bytes = with_text(&"a".repeat(70_000)),
@@ -577,7 +579,7 @@ impl<'a> Generator<'a> {
         bytes
     }
 
-    /// Percent-encodes what a query or a path segment must not hold, and sometimes what it may.
+    /// Percent-encodes what a query or a path segment must not contain, and sometimes more.
     fn encode(&mut self, text: &str) -> String {
         let share = if self.percent(5) { 30 } else { 0 };
         let mut encoded = String::new();
@@ -592,7 +594,7 @@ impl<'a> Generator<'a> {
         encoded
     }
 
-    /// The bytes of a request.
+    /// Encodes a draft as bytes.
     fn finish(&mut self, draft: Draft) -> Request {
         let Draft { method, target, mut headers, body, operation, mut is_malformed } = draft;
         let has = |headers: &[(String, Vec<u8>)], name: &str| headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
@@ -634,7 +636,7 @@ impl<'a> Generator<'a> {
     }
 }
 
-/// A JSON value as a parameter writes it.
+/// Writes a JSON value as a query parameter.
 fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,6 +1,6 @@
-//! What random requests are made of: texts that break careless code, methods, documents, headers.
+//! The building blocks of random requests: hostile texts, methods, documents and headers.
 
-/// A well-formed key that the server never gave out.
+/// A well-formed key that the server never issued.
 pub(super) const UNKNOWN_KEY: &str = "hw_live_planted0000000000000000000000000000";
 
 /// Texts that break careless parsers, searches, paths, logs and pages.
@@ -66,11 +66,11 @@ pub(super) const HOSTILE_TEXTS: &[&str] = &[
     "file:///etc/passwd",
     "gopher://127.0.0.1:9/",
 ];
-/// Texts that find something in the demo's records.
+/// Texts that occur in the demo's records.
 pub(super) const WORDS: &[&str] =
     &["food", "FDA", "salmonella", "university", "oncology", "federal", "54", "8-K", "TX", "NCI", "PHASE2", "energy"];
 pub(super) const DATES: &[&str] = &["2026-11-01", "2026-11-20", "2025-01-01", "earliest", "latest", "2026-11-10T12:00:00Z"];
-/// Values of `wait`, in seconds: long polls of up to one second, and what is refused.
+/// Values of `wait` in seconds: long polls of up to one second, and invalid values.
 pub(super) const WAITS: &[&str] = &["0", "1", "-1", "31", "x", ""];
 pub(super) const METHODS: &[&str] = &[
     "GET",
@@ -108,10 +108,10 @@ pub(super) const MCP_METHODS: &[&str] = &[
     "tools/\u{0}",
     "rpc.discover",
 ];
-/// Documents beside the operations of a service.
+/// The documents of a service in addition to its operations.
 pub(super) const DOCUMENTS: &[&str] =
     &["", "/", "/docs", "/docs/errors", "/openapi.json", "/llms.txt", "/.well-known/x402", "/.well-known/x402.json", "/mcp"];
-/// What stands at the root of the listener, and the files of the receipts' tree.
+/// The documents at the root of the listener, and the files of the receipts' tree.
 pub(super) const ROOT_DOCUMENTS: &[&str] = &[
     "/",
     "/healthz",
@@ -133,7 +133,7 @@ pub(super) const ROOT_DOCUMENTS: &[&str] = &[
     "/receipts/tile/0/%30%30%30",
     "/schemas/recalls",
 ];
-/// Headers that the server reads, with values that are right and wrong.
+/// Headers that the server reads, with valid and invalid values.
 pub(super) const HEADERS: &[(&str, &[&str])] = &[
     (
         "Accept",

@@ -1,7 +1,8 @@
-//! Payments against a chain and a facilitator of our own, which fail and lie: one answer for each settled payment, none without, none lost.
+//! Payments with a simulated chain and facilitator that fail and lie: each settled payment gets one answer, an unsettled one gets none, and
+//! none is lost.
 
-pub(crate) mod market;
-pub(crate) mod refusing;
+pub(crate) mod backend;
+pub(crate) mod refusing_facilitator;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,29 +19,29 @@ use payments::terms::{NETWORKS, Till, Version};
 use schemas::clock::Clock;
 use serde_json::{Value, json};
 
-use self::market::{Fault, Market};
-use crate::chance::{Chance, number, seed};
+use self::backend::{Fault, PaymentBackend};
 use crate::cluster::Cluster;
 use crate::commands::NOWHERE;
-use crate::process::{Answer, Server, highwater, refusal, stdout, try_send, wait_for};
+use crate::process::{Answer, Server, highwater, stderr_of_failure, stdout, try_send, wait_for};
+use crate::random::{Random, number, seed};
 
 pub(crate) const PAY_TO: &str = "0x00000000000000000000000000000000000000AA";
 const ISSUE: &str = "/receipts/v1/issue";
-/// Callers at once, while the server is killed.
+/// Concurrent callers while the server is killed.
 const CALLERS: u64 = 6;
-/// Payments of each.
-const PAID: u64 = 12;
+/// Payments of each caller.
+const PAYMENTS_PER_CALLER: u64 = 12;
 
-fn serve(data: &Path, market: &Market) -> Command {
-    let mut command = selling(highwater(data, NOWHERE, &["serve"]), market);
-    // A test that waits for a receipt asks as often as it likes.
+fn serve(data: &Path, backend: &PaymentBackend) -> Command {
+    let mut command = with_payments(highwater(data, NOWHERE, &["serve"]), backend);
+    // A test polls for a receipt without a limit.
     command.env("HIGHWATER_TIERS__FREE__CALLS_PER_DAY", "1000000");
     command
 }
 
-/// The command, paid through a market.
-pub(crate) fn selling(mut command: Command, market: &Market) -> Command {
-    let own = format!("http://{}", market.address());
+/// Makes a command accept payments through a payment backend.
+pub(crate) fn with_payments(mut command: Command, backend: &PaymentBackend) -> Command {
+    let own = format!("http://{}", backend.address());
     for (key, value) in [("PAY_TO", PAY_TO), ("FACILITATOR_URL", &own), ("RPC_URL", &format!("{own}/rpc"))] {
         command.env(format!("HIGHWATER_PAYMENTS__{key}"), value);
     }
@@ -51,25 +52,25 @@ pub(crate) fn body(agent: &str, number: u64) -> String {
     json!({ "action": "pay", "agent_id": agent, "inputs": { "number": number }, "outputs": {} }).to_string()
 }
 
-/// A signed authorization, by number.
+/// Returns a signed authorization, by number.
 pub(crate) fn authorization(number: u64, value: u64) -> Value {
     authorization_by(&SigningKey::from_slice(&[7; 32]).unwrap(), number, value)
 }
 
-/// An authorization that a payer signed, by number.
+/// Returns an authorization that a payer signed, by number.
 fn authorization_by(key: &SigningKey, number: u64, value: u64) -> Value {
     authorization_until(key, number, value, u64::try_from(Clock::System.now_ms() / 1_000).unwrap() + 600)
 }
 
-/// An authorization that a payer signed, by number, valid before a time (seconds since 1970).
+/// Returns an authorization that a payer signed, by number, valid before a time (seconds since 1970).
 fn authorization_until(key: &SigningKey, number: u64, value: u64, valid_before: u64) -> Value {
-    let till =
+    let terms =
         Till { network: NETWORKS[0], asset: NETWORKS[0].usdc.to_owned(), pay_to: PAY_TO.to_owned(), versions: Version::ALL.to_vec() };
     let mut nonce = [0; 32];
     nonce[..8].copy_from_slice(&number.to_be_bytes());
     let message =
         Message { from: address(key.verifying_key()), to: address_of(PAY_TO).unwrap(), value, valid_after: 0, valid_before, nonce };
-    let (signature, recovery) = key.sign_prehash_recoverable(&digest(&till, &address_of(&till.asset).unwrap(), &message));
+    let (signature, recovery) = key.sign_prehash_recoverable(&digest(&terms, &address_of(&terms.asset).unwrap(), &message));
     let signature = [signature.to_bytes().as_slice(), &[27 + recovery.to_byte()]].concat();
     json!({
         "signature": hex_text(&signature),
@@ -80,12 +81,12 @@ fn authorization_until(key: &SigningKey, number: u64, value: u64, valid_before: 
     })
 }
 
-/// A payment as a client of version 1 sends it.
+/// Returns a payment in the form of x402 version 1.
 pub(crate) fn payment(number: u64) -> Value {
     version_1(&authorization(number, 10_000))
 }
 
-/// A payment of one of several payers.
+/// Returns a payment of one of several payers.
 pub(crate) fn payment_by(payer: u8, number: u64) -> Value {
     version_1(&authorization_by(&SigningKey::from_slice(&[payer; 32]).unwrap(), number, 10_000))
 }
@@ -111,8 +112,8 @@ fn receipt(answer: &Answer) -> Value {
     json_of(answer)["receipt"].take()
 }
 
-/// Sends a payment again until there is an answer to it other than «not known yet» and «being settled».
-fn insist(at: &impl Fn() -> SocketAddr, payment: &Value, body: &str) -> Answer {
+/// Sends a payment again until the answer is final: not 503, and not "being settled".
+fn pay_until_answered(at: &impl Fn() -> SocketAddr, payment: &Value, body: &str) -> Answer {
     wait_for("an answer to a payment", || {
         let answer = pay(at(), payment, body).filter(|answer| answer.status != 503)?;
         let is_busy = answer.status == 402 && String::from_utf8_lossy(&answer.body).contains("being settled");
@@ -120,14 +121,14 @@ fn insist(at: &impl Fn() -> SocketAddr, payment: &Value, body: &str) -> Answer {
     })
 }
 
-/// Proves that a call that is not paid for gets the terms, the same by both versions, over REST and MCP, and as they are listed; that a payment
-/// buys one answer, which the same payment with the same request gets again and nothing else does; that what is wrong with a payment is named,
-/// and moves no money; and that nothing that could move money is kept.
+/// Proves that an unpaid call gets the payment terms, the same in both versions, over REST and MCP and in the listing; that a payment buys
+/// one answer, which only the same payment with the same request gets again; that what is wrong with a payment is named and moves no money;
+/// and that nothing is stored that could move money.
 #[test]
-fn an_answer_is_sold_once() {
+fn payment_buys_one_answer() {
     let dir = tempfile::tempdir().unwrap();
-    let (data, market) = (dir.path().join("data"), Market::open());
-    let server = Server::ready(serve(&data, &market));
+    let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
+    let server = Server::ready(serve(&data, &backend));
     let at = server.address;
     let ask = |body: &str| try_send(at, "POST", ISSUE, &[], body).unwrap();
 
@@ -139,7 +140,7 @@ fn an_answer_is_sold_once() {
     let (v1, v2) = (&terms["accepts"][0], &second["accepts"][0]);
     assert_eq!((&v1["maxAmountRequired"], &v1["network"], &v1["payTo"]), (&json!("10000"), &json!("base"), &json!(PAY_TO)));
     assert_eq!((&v2["amount"], &v2["network"], &second["resource"]["url"]), (&json!("10000"), &json!("eip155:8453"), &v1["resource"]));
-    assert_eq!(ask("{}").status, 402, "whatever the arguments");
+    assert_eq!(ask("{}").status, 402, "the terms do not depend on the arguments");
     assert_eq!(json_of(&ask("{}"))["preview"], Value::Null);
     let tool = |body: &Value, meta: Value| -> Value {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "issue_receipt", "arguments": body, "_meta": meta } });
@@ -147,11 +148,11 @@ fn an_answer_is_sold_once() {
         json_of(&try_send(at, "POST", "/receipts/mcp", &[accept], &call.to_string()).unwrap())["result"].take()
     };
     let arguments: Value = serde_json::from_str(&body("a", 1)).unwrap();
-    let told = tool(&arguments, json!({}));
-    assert_eq!((&told["isError"], &told["structuredContent"]["x402Version"]), (&json!(true), &json!(2)));
-    assert_eq!(serde_json::from_str::<Value>(told["content"][0]["text"].as_str().unwrap()).unwrap(), told["structuredContent"]);
+    let offered = tool(&arguments, json!({}));
+    assert_eq!((&offered["isError"], &offered["structuredContent"]["x402Version"]), (&json!(true), &json!(2)));
+    assert_eq!(serde_json::from_str::<Value>(offered["content"][0]["text"].as_str().unwrap()).unwrap(), offered["structuredContent"]);
 
-    // What is listed is what is asked for.
+    // The listing has the same terms.
     for listing in ["/.well-known/x402", "/receipts/.well-known/x402"] {
         let listed = server.json(listing, "");
         let (mut http, mut mcp) = (0, 0);
@@ -166,7 +167,7 @@ fn an_answer_is_sold_once() {
                 http += 1;
             } else {
                 assert_eq!(
-                    (&told["structuredContent"]["accepts"], &told["structuredContent"]["resource"]["url"]),
+                    (&offered["structuredContent"]["accepts"], &offered["structuredContent"]["resource"]["url"]),
                     (&item["accepts"], &item["resource"])
                 );
                 mcp += 1;
@@ -175,34 +176,34 @@ fn an_answer_is_sold_once() {
         assert_eq!((http, mcp), (1, 1), "{listing}");
     }
 
-    // Paid by version 1, and asked for again.
+    // A payment of version 1, then the same call again.
     let first = pay(at, &payment(1), &body("a", 1)).unwrap();
     let issued = receipt(&first);
     assert_eq!(first.header("cache-control"), "private, no-store");
     for (name, network) in [("x-payment-response", "base"), ("payment-response", "eip155:8453")] {
         let settled: Value = serde_json::from_slice(&STANDARD.decode(first.header(name)).unwrap()).unwrap();
         assert_eq!((&settled["success"], &settled["network"]), (&json!(true), &json!(network)));
-        assert_eq!(settled["transaction"], market.transfers()[0].transaction);
+        assert_eq!(settled["transaction"], backend.transfers()[0].transaction);
     }
     assert_eq!(receipt(&pay(at, &payment(1), &body("a", 1)).unwrap()), issued);
-    assert_eq!((market.transfers().len(), market.settles()), (1, 1));
+    assert_eq!((backend.transfers().len(), backend.settle_count()), (1, 1));
 
-    // Paid by version 2, and over MCP.
+    // A payment of version 2, then over MCP.
     let by_second = |number: u64, resource: &Value| json!({ "x402Version": 2, "payload": authorization(number, 10_000), "accepted": v2, "resource": { "url": resource } });
     let paid = try_send(at, "POST", ISSUE, &[("payment-signature", &header(&by_second(2, &v1["resource"])))], &body("a", 2)).unwrap();
     assert_eq!(receipt(&paid)["body"]["seq"], 2);
     let third: Value = serde_json::from_str(&body("a", 3)).unwrap();
-    let paid = tool(&third, json!({ "x402/payment": by_second(3, &told["structuredContent"]["resource"]["url"]) }));
+    let paid = tool(&third, json!({ "x402/payment": by_second(3, &offered["structuredContent"]["resource"]["url"]) }));
     assert_eq!(
         (&paid["structuredContent"]["receipt"]["body"]["seq"], &paid["_meta"]["x402/payment-response"]["success"]),
         (&json!(3), &json!(true))
     );
 
-    // What is wrong is named.
+    // Errors name what is wrong.
     let refused = |payment: &Value, body: &str, words: &str| {
         let answer = pay(at, payment, body).unwrap();
-        let said = json_of(&answer);
-        assert!(answer.status == 402 && said["error"].as_str().unwrap().contains(words), "{words}: {} {said}", answer.status);
+        let document = json_of(&answer);
+        assert!(answer.status == 402 && document["error"].as_str().unwrap().contains(words), "{words}: {} {document}", answer.status);
     };
     refused(&payment(1), &body("a", 9), "another request");
     refused(&payment(1), &body("b", 1), "another request");
@@ -223,22 +224,22 @@ fn an_answer_is_sold_once() {
     let twice = [("x-payment", header(&payment(4))), ("payment-signature", header(&payment(4)))];
     let twice = twice.each_ref().map(|(name, value)| (*name, value.as_str()));
     assert_eq!(try_send(at, "POST", ISSUE, &twice, &body("a", 4)).unwrap().status, 400);
-    assert_eq!(market.transfers().len(), 3);
+    assert_eq!(backend.transfers().len(), 3);
     drop(server);
 
-    let kept =
+    let stored =
         ["payments", "changes.payments", "changes.receipts", "receipts"].map(|topic| stdout(highwater(&data, NOWHERE, &["export", topic])));
-    assert!(kept[0].contains("\"settled\"") && kept[2].contains(issued["id"].as_str().unwrap()));
+    assert!(stored[0].contains("\"settled\"") && stored[2].contains(issued["id"].as_str().unwrap()));
     let signature = payment(1)["payload"]["signature"].as_str().unwrap()[2..60].to_owned();
-    assert!(kept.iter().all(|text| !text.contains(&signature)), "what is kept moves no money");
+    assert!(stored.iter().all(|text| !text.contains(&signature)), "a stored text contains a signature");
     for view in ["payments", "receipts"] {
         let digest = || stdout(highwater(&data, NOWHERE, &["digest", view, "--history"]));
         let before = digest();
         stdout(highwater(&data, NOWHERE, &["replay", view]));
         let redecide = highwater(&data, NOWHERE, &["redecide", view]);
-        // What was signed and given out stays.
+        // Receipts that were signed and issued cannot change.
         if view == "receipts" {
-            assert!(refusal(redecide).contains("cannot be decided again"))
+            assert!(stderr_of_failure(redecide).contains("cannot be decided again"))
         } else {
             drop(stdout(redecide))
         }
@@ -246,13 +247,13 @@ fn an_answer_is_sold_once() {
     }
 }
 
-/// Proves that nothing is offered that the facilitator does not say it settles, and that a server which could sell nothing does not start.
+/// Proves that only networks that the facilitator lists as supported are offered, and that a server without any of them does not start.
 #[test]
-fn what_is_not_settled_is_not_sold() {
+fn unsupported_networks_are_not_offered() {
     let dir = tempfile::tempdir().unwrap();
-    let (data, market) = (dir.path().join("data"), Market::open());
-    market.lists(&[(2, "eip155:8453"), (1, "base-sepolia")]);
-    let server = Server::ready(serve(&data, &market));
+    let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
+    backend.set_supported(&[(2, "eip155:8453"), (1, "base-sepolia")]);
+    let server = Server::ready(serve(&data, &backend));
     let unpaid = try_send(server.address, "POST", ISSUE, &[], &body("a", 1)).unwrap();
     let second: Value = serde_json::from_slice(&STANDARD.decode(unpaid.header("payment-required")).unwrap()).unwrap();
     assert_eq!((&json_of(&unpaid)["accepts"], second["accepts"].as_array().unwrap().len()), (&json!([]), 1));
@@ -260,23 +261,23 @@ fn what_is_not_settled_is_not_sold() {
     assert!(refused["error"].as_str().unwrap().contains("version 1"), "{refused}");
     let listed = server.json("/.well-known/x402", "");
     assert_eq!((&listed["items"][0]["acceptsV1"], &listed["items"][0]["accepts"]), (&json!([]), &second["accepts"]));
-    assert!(market.transfers().is_empty());
+    assert!(backend.transfers().is_empty());
     drop(server);
-    market.lists(&[(2, "eip155:1")]);
-    let said = refusal(serve(&data, &market));
-    assert!(said.contains("payments.facilitator_url") && said.contains("eip155:8453"), "{said}");
+    backend.set_supported(&[(2, "eip155:1")]);
+    let document = stderr_of_failure(serve(&data, &backend));
+    assert!(document.contains("payments.facilitator_url") && document.contains("eip155:8453"), "{document}");
 }
 
-/// Proves that whatever the facilitator does, late, failing, lying or pending, the chain's record decides: a payment that moved money has its
-/// receipt, also if its buyer never asks again, and one that did not has none.
+/// Proves that the chain decides, whatever faults the facilitator has: a payment that moved money gets its receipt, even if its buyer never
+/// asks again, and one that did not gets none.
 #[test]
-fn whatever_the_facilitator_does() {
+fn chain_decides_despite_facilitator_faults() {
     let dir = tempfile::tempdir().unwrap();
-    let (data, market) = (dir.path().join("data"), Market::open());
-    let server = Server::ready(serve(&data, &market));
+    let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
+    let server = Server::ready(serve(&data, &backend));
     let at = server.address;
     let listed = |agent: &str| server.json(&format!("/receipts/v1/list?agent_id={agent}"), "")["receipts"].as_array().unwrap().len();
-    // What it does with one settlement after the other, and what the buyer is told at first.
+    // The fault of each settlement, and the first answer to the buyer.
     let cases: [(&[Fault], u16); 6] = [
         (&[Fault::Late], 201),
         (&[Fault::LiesNo], 201),
@@ -287,41 +288,41 @@ fn whatever_the_facilitator_does() {
     ];
     for (turn, (faults, status)) in cases.into_iter().enumerate() {
         let (number, agent) = (100 + turn as u64, format!("agent-{turn}"));
-        market.plan(faults.iter().copied());
-        let before = market.transfers().len();
+        backend.set_faults(faults.iter().copied());
+        let before = backend.transfers().len();
         let answer = pay(at, &payment(number), &body(&agent, number)).unwrap();
         assert_eq!(answer.status, status, "{faults:?}: {}", String::from_utf8_lossy(&answer.body));
-        assert_eq!(market.transfers().len() - before, usize::from(status == 201), "{faults:?}");
+        assert_eq!(backend.transfers().len() - before, usize::from(status == 201), "{faults:?}");
         assert_eq!(listed(&agent), usize::from(status == 201), "{faults:?}");
         if status == 503 {
             assert!(!answer.header("retry-after").is_empty());
         }
-        // The same payment again: settled by now, or settled now.
-        let again = insist(&|| at, &payment(number), &body(&agent, number));
+        // The same payment again: it is settled by now, or is settled now.
+        let again = pay_until_answered(&|| at, &payment(number), &body(&agent, number));
         assert_eq!((receipt(&again)["body"]["seq"].as_u64(), listed(&agent)), (Some(1), 1), "{faults:?}");
-        assert_eq!(market.transfers().len() - before, 1, "{faults:?}");
+        assert_eq!(backend.transfers().len() - before, 1, "{faults:?}");
     }
 
-    // A lie is not believed, and while nobody knows the same payment may be sent again.
-    market.plan([Fault::LiesYes]);
-    let before = market.transfers().len();
-    let told = pay(at, &payment(200), &body("liar", 200)).unwrap();
-    assert_eq!((told.status, listed("liar"), market.transfers().len()), (503, 0, before), "{}", String::from_utf8_lossy(&told.body));
-    receipt(&insist(&|| at, &payment(200), &body("liar", 200)));
+    // A false success is not believed, and the same payment may be sent again while its state is unknown.
+    backend.set_faults([Fault::LiesYes]);
+    let before = backend.transfers().len();
+    let answer = pay(at, &payment(200), &body("liar", 200)).unwrap();
+    assert_eq!((answer.status, listed("liar"), backend.transfers().len()), (503, 0, before), "{}", String::from_utf8_lossy(&answer.body));
+    receipt(&pay_until_answered(&|| at, &payment(200), &body("liar", 200)));
 
-    // Brought to the chain by somebody else first.
-    market.bring(&payment(203));
+    // Submitted to the chain by somebody else first.
+    backend.submit(&payment(203));
     receipt(&pay(at, &payment(203), &body("first", 203)).unwrap());
 
-    // Refused, and brought to the chain all the same, while the buyer is gone.
-    market.plan([Fault::Refuses, Fault::Refuses, Fault::Refuses]);
+    // Refused by the facilitator but submitted to the chain, while the buyer is gone.
+    backend.set_faults([Fault::Refuses, Fault::Refuses, Fault::Refuses]);
     assert_eq!(pay(at, &payment(201), &body("gone", 201)).unwrap().status, 402);
-    market.bring(&payment(201));
+    backend.submit(&payment(201));
 
-    // Never settled, and no longer to be.
-    market.plan([Fault::Fails, Fault::Fails, Fault::Fails]);
+    // Never settled, and expired.
+    backend.set_faults([Fault::Fails, Fault::Fails, Fault::Fails]);
     assert_eq!(pay(at, &payment(202), &body("never", 202)).unwrap().status, 503);
-    market.pass(662);
+    backend.advance_time(662);
     wait_for("the receipt of a buyer who is gone", || (listed("gone") == 1).then_some(()));
     let lapsed = wait_for("a payment that has lapsed", || {
         let answer = pay(at, &payment(202), &body("never", 202))?;
@@ -331,13 +332,13 @@ fn whatever_the_facilitator_does() {
     assert_eq!(server.terminate().code(), Some(0));
 }
 
-/// Proves that a transfer pays for one answer: of six payments whose nonces one transaction used, one as it was signed and the others for transfers
-/// of nothing to the payer himself, one buys an answer, whether they are sent before or after that transaction.
+/// Proves that a transfer pays for one answer: of six payments whose nonces are used by one transaction, one as it was signed and the
+/// others for transfers of nothing to the payer, only one buys an answer, whether they are sent before or after that transaction.
 #[test]
-fn a_transfer_pays_once() {
+fn transfer_pays_for_one_answer() {
     let dir = tempfile::tempdir().unwrap();
-    let (data, market) = (dir.path().join("data"), Market::open());
-    let server = Server::ready(serve(&data, &market));
+    let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
+    let server = Server::ready(serve(&data, &backend));
     let at = server.address;
     let listed = |agent: &str| server.json(&format!("/receipts/v1/list?agent_id={agent}"), "")["receipts"].as_array().unwrap().len();
     for (first, agent, is_claimed) in [(300, "sent-after", false), (310, "sent-before", true)] {
@@ -345,12 +346,12 @@ fn a_transfer_pays_once() {
         let send = |place: usize| pay(at, &payments[place], &body(agent, first + place as u64)).unwrap();
         if is_claimed {
             for place in 0..6 {
-                market.plan([Fault::Refuses; 3]);
+                backend.set_faults([Fault::Refuses; 3]);
                 assert_eq!(send(place).status, 402);
             }
         }
         let real = 3;
-        market.bring_together(&payments, real);
+        backend.submit_together(&payments, real);
         for place in 0..6 {
             let answer = send(place);
             let words = String::from_utf8_lossy(&answer.body).into_owned();
@@ -362,22 +363,22 @@ fn a_transfer_pays_once() {
     }
     let settled = server.terminate();
     assert_eq!(settled.code(), Some(0));
-    let kept = stdout(highwater(&data, NOWHERE, &["export", "payments"]));
+    let stored = stdout(highwater(&data, NOWHERE, &["export", "payments"]));
     let settled: Vec<Value> =
-        kept.lines().map(|line| serde_json::from_str(line).unwrap()).filter(|line: &Value| line["data"]["verb"] == "settled").collect();
-    assert_eq!(settled.len(), 2, "one for each transaction");
+        stored.lines().map(|line| serde_json::from_str(line).unwrap()).filter(|line: &Value| line["data"]["verb"] == "settled").collect();
+    assert_eq!(settled.len(), 2, "there must be one settlement for each transaction");
     let is_fourth = |line: &Value| (&line["data"]["logIndex"], &line["data"]["receiptLogIndex"]) == (&json!(47), &json!(7));
-    assert!(settled.iter().all(is_fourth), "the log right after the fourth authorization: {settled:?}");
+    assert!(settled.iter().all(is_fourth), "not the log right after the fourth authorization: {settled:?}");
 }
 
-/// Proves that payments which nobody can settle leave nothing behind and cost the facilitator little: of 900 from one address, by payers without
-/// money, none is recorded, each is either verified and refused or limited without being passed on, and a buyer at another address is served while
-/// the facilitator leaves them without an answer.
+/// Proves that payments that cannot be settled are not recorded and cost the facilitator little: of 900 from one address, by payers without
+/// money, none is recorded, and each is either verified and refused, or rate-limited without reaching the facilitator. A buyer at another
+/// address is served while the facilitator does not answer the forged ones.
 #[test]
-fn forged_payments_leave_nothing_behind() {
+fn forged_payments_are_not_recorded() {
     let dir = tempfile::tempdir().unwrap();
-    let (data, market) = (dir.path().join("data"), Market::open());
-    let mut command = serve(&data, &market);
+    let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
+    let mut command = serve(&data, &backend);
     command.env("HIGHWATER_API__TRUSTED_PROXIES", r#"["127.0.0.1"]"#);
     let server = Server::ready(command);
     let at = server.address;
@@ -387,11 +388,11 @@ fn forged_payments_leave_nothing_behind() {
     let forged = |number: u64| {
         let key = SigningKey::from_slice(&[u8::try_from(10 + number % 90).unwrap(); 32]).unwrap();
         let authorization = authorization_by(&key, number, 10_000);
-        market.impoverish(authorization["authorization"]["from"].as_str().unwrap());
+        backend.empty_account(authorization["authorization"]["from"].as_str().unwrap());
         version_1(&authorization)
     };
     let all: Vec<Value> = (0..900).map(forged).collect();
-    market.hold(true);
+    backend.hold_verifications(true);
     let answers = thread::scope(|scope| {
         let callers: Vec<_> = all
             .chunks(10)
@@ -403,44 +404,52 @@ fn forged_payments_leave_nothing_behind() {
                 })
             })
             .collect();
-        wait_for("verifications without an answer", || (market.held() == 4).then_some(()));
+        wait_for("verifications without an answer", || (backend.held_verifications() == 4).then_some(()));
         for number in 0..3 {
             receipt(&send(&payment(400 + number), "192.0.2.2", &body("honest", number)));
         }
-        assert_eq!(market.held(), 4, "the forged ones wait meanwhile, behind each other");
-        market.hold(false);
+        assert_eq!(backend.held_verifications(), 4, "the forged payments must wait in a queue");
+        backend.hold_verifications(false);
         callers.into_iter().flat_map(|caller| caller.join().unwrap()).collect::<Vec<_>>()
     });
     let of = |status: u16| answers.iter().filter(|answer| answer.status == status).count();
     println!("{} refused, {} limited", of(402), of(429));
-    assert_eq!((of(402) + of(429), market.verifies()), (900, of(402) as u64 + 3), "what is limited is not passed on");
-    assert!(of(402) <= 240, "120 a minute, and the end of a minute may be between: {}", of(402));
+    assert_eq!(
+        (of(402) + of(429), backend.verify_count()),
+        (900, of(402) as u64 + 3),
+        "rate-limited payments must not reach the facilitator"
+    );
+    assert!(of(402) <= 240, "the limit is 120 a minute, and the test may span two minutes: {}", of(402));
     assert!(answers.iter().all(|answer| answer.status != 429 || !answer.header("retry-after").is_empty()));
-    assert_eq!((market.settles(), market.transfers().len()), (3, 3));
-    assert_eq!(market.requests("eth_call"), of(402) as u64, "the chain's node is asked once for each that the facilitator refuses");
-    assert!(market.requests("eth_getLogs") <= 6, "and searched for the honest ones alone");
-    // The address itself is limited, and no other one is.
+    assert_eq!((backend.settle_count(), backend.transfers().len()), (3, 3));
+    assert_eq!(
+        backend.request_count("eth_call"),
+        of(402) as u64,
+        "the chain's node is called once for each payment that the facilitator refuses"
+    );
+    assert!(backend.request_count("eth_getLogs") <= 6, "only payments with money are searched for");
+    // The limit applies to that address only.
     let again = send(&all[0], "192.0.2.1", &body("forged", 0));
     assert!([402, 429].contains(&again.status));
     receipt(&send(&payment(410), "192.0.2.2", &body("honest", 10)));
     assert_eq!(server.terminate().code(), Some(0));
-    let kept = stdout(highwater(&data, NOWHERE, &["export", "payments", "--all"]));
-    assert_eq!(kept.lines().count(), 8, "a claim and a settlement for each honest payment: {kept}");
+    let stored = stdout(highwater(&data, NOWHERE, &["export", "payments", "--all"]));
+    assert_eq!(stored.lines().count(), 8, "there must be a claim and a settlement for each valid payment: {stored}");
     let honest = authorization(0, 10_000)["authorization"]["from"].as_str().unwrap().to_owned();
     let claims: Vec<Value> =
-        kept.lines().map(|line| serde_json::from_str(line).unwrap()).filter(|line: &Value| line["data"]["verb"] == "claim").collect();
+        stored.lines().map(|line| serde_json::from_str(line).unwrap()).filter(|line: &Value| line["data"]["verb"] == "claim").collect();
     assert!(claims.len() == 4 && claims.iter().all(|line| line["data"]["payer"] == honest.as_str()));
-    assert!(!kept.contains("forged"));
+    assert!(!stored.contains("forged"));
 }
 
-/// Proves that a payer is not kept out by unpaid calls from the same address: when those are limited, a payment still buys, and one that nobody signed
-/// counts as an unpaid call.
+/// Proves that unpaid calls from an address do not block its payers: when unpaid calls are limited, a signed payment still buys, and a
+/// payment without a valid signature counts as an unpaid call.
 #[test]
-fn unpaid_calls_keep_no_payer_out() {
+fn unpaid_calls_do_not_block_payers() {
     const UNPAID_MAX: usize = 600;
     let dir = tempfile::tempdir().unwrap();
-    let (data, market) = (dir.path().join("data"), Market::open());
-    let server = Server::ready(serve(&data, &market));
+    let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
+    let server = Server::ready(serve(&data, &backend));
     let at = server.address;
     let mut forged = payment(1);
     forged["payload"]["authorization"]["nonce"] = json!(hex_text(&[1; 32]));
@@ -448,7 +457,7 @@ fn unpaid_calls_keep_no_payer_out() {
         0 => try_send(at, "POST", ISSUE, &[], &body("unpaid", 1)).unwrap().status,
         _ => pay(at, &forged, &body("unpaid", 1)).unwrap().status,
     };
-    // The end of a minute may be between.
+    // The test may span two minutes.
     let limited = (0..=2 * UNPAID_MAX).find(|number| unpaid(*number) == 429).unwrap();
     assert!(limited >= UNPAID_MAX, "{limited}");
     for number in 2..10 {
@@ -456,17 +465,17 @@ fn unpaid_calls_keep_no_payer_out() {
     }
 }
 
-/// Proves that payments which were claimed before are resolved whatever happened since: when nothing is sold any more, and a month later. One that was
-/// settled has its receipt, and one that was not has lapsed.
+/// Proves that earlier claims are resolved when nothing is sold any more, and a month later: a settled payment gets its receipt, and an
+/// unsettled one lapses.
 #[test]
 fn earlier_claims_are_resolved() {
     const DAY_S: i64 = 86_400;
     for (days, sells) in [(0, false), (30, true), (30, false)] {
         let dir = tempfile::tempdir().unwrap();
-        let (data, market) = (dir.path().join("data"), Market::open());
+        let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
         let then_ms = Clock::System.now_ms() - days * DAY_S * 1_000;
-        market.pass(-days * DAY_S);
-        let mut command = serve(&data, &market);
+        backend.advance_time(-days * DAY_S);
+        let mut command = serve(&data, &backend);
         if days > 0 {
             command.env("HIGHWATER_CLOCK__FIXED", schemas::clock::rfc3339(then_ms));
         }
@@ -475,40 +484,40 @@ fn earlier_claims_are_resolved() {
         let valid_before = u64::try_from(then_ms / 1_000).unwrap() + 600;
         let payments = [700, 701].map(|number| version_1(&authorization_until(&key, number, 10_000, valid_before)));
         for payment in &payments {
-            market.plan([Fault::Refuses; 3]);
+            backend.set_faults([Fault::Refuses; 3]);
             assert_eq!(pay(server.address, payment, &body("earlier", 1)).unwrap().status, 402);
         }
-        market.bring(&payments[0]);
+        backend.submit(&payments[0]);
         assert_eq!(server.terminate().code(), Some(0));
 
-        market.pass(days * DAY_S + 662);
-        let mut command = serve(&data, &market);
+        backend.advance_time(days * DAY_S + 662);
+        let mut command = serve(&data, &backend);
         if !sells {
             command.env_remove("HIGHWATER_PAYMENTS__PAY_TO");
         }
         let server = Server::ready(command);
-        let kept = || {
-            let kept = stdout(highwater(&data, NOWHERE, &["export", "payments"]));
-            ["settled", "lapsed"].map(|verb| kept.lines().filter(|line| line.contains(&format!("\"verb\":\"{verb}\""))).count())
+        let stored = || {
+            let stored = stdout(highwater(&data, NOWHERE, &["export", "payments"]));
+            ["settled", "lapsed"].map(|verb| stored.lines().filter(|line| line.contains(&format!("\"verb\":\"{verb}\""))).count())
         };
-        wait_for("both payments to be resolved", || (kept() == [1, 1]).then_some(()));
+        wait_for("both payments to be resolved", || (stored() == [1, 1]).then_some(()));
         let listed = server.json("/receipts/v1/list?agent_id=earlier", "");
         assert_eq!(listed["receipts"].as_array().unwrap().len(), 1, "{days} {sells}");
-        let requests = ["eth_getLogs", "eth_getBlockByNumber"].map(|method| market.requests(method));
+        let requests = ["eth_getLogs", "eth_getBlockByNumber"].map(|method| backend.request_count(method));
         assert!(requests.iter().all(|requests| *requests < 60), "{requests:?}");
     }
 }
 
-/// Proves that open payments are looked up once their time is over, many by one request, and not again: 30 of them cost the chain's node two
-/// requests for logs and one for each transaction.
+/// Proves that open payments are looked up once after they expire, many with one request: 30 of them cost the chain's node two requests for
+/// logs and one for each transaction.
 #[test]
-fn open_payments_are_looked_up_together() {
+fn expired_payments_are_looked_up_in_batches() {
     let dir = tempfile::tempdir().unwrap();
-    let (data, market) = (dir.path().join("data"), Market::open());
-    let server = Server::ready(serve(&data, &market));
+    let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
+    let server = Server::ready(serve(&data, &backend));
     let at = server.address;
     let listed = || server.json("/receipts/v1/list?agent_id=open&limit=200", "")["receipts"].as_array().unwrap().len();
-    market.plan([Fault::Refuses; 90]);
+    backend.set_faults([Fault::Refuses; 90]);
     let payments: Vec<Value> = (500..530).map(payment).collect();
     thread::scope(|scope| {
         for (number, payment) in payments.iter().enumerate() {
@@ -516,122 +525,125 @@ fn open_payments_are_looked_up_together() {
         }
     });
     for payment in &payments[..10] {
-        market.bring(payment);
+        backend.submit(payment);
     }
-    let asked = || [market.requests("eth_getLogs"), market.requests("eth_getTransactionReceipt")];
-    let looks = |more: u64| {
-        let before = market.requests("eth_getBlockByNumber");
-        wait_for("further looks", || (market.requests("eth_getBlockByNumber") >= before + more).then_some(()));
+    let asked = || [backend.request_count("eth_getLogs"), backend.request_count("eth_getTransactionReceipt")];
+    let wait_for_lookups = |more: u64| {
+        let before = backend.request_count("eth_getBlockByNumber");
+        wait_for("further lookups", || (backend.request_count("eth_getBlockByNumber") >= before + more).then_some(()));
     };
     let before = asked();
-    looks(2);
-    assert_eq!(asked(), before, "nothing is looked up before its time is over");
-    market.pass(662);
+    wait_for_lookups(2);
+    assert_eq!(asked(), before, "no payment is looked up before it expires");
+    backend.advance_time(662);
     wait_for("the receipts of buyers who are gone", || (listed() == 10).then_some(()));
     let lapsed = |payment: &Value| {
         let answer = pay(at, payment, &body("open", 29)).unwrap();
         String::from_utf8_lossy(&answer.body).contains("lapsed").then_some(())
     };
-    // Each is resolved by the same look, one after the other; the answer to a payment that has lapsed asks nobody.
+    // The same lookup resolves the payments one after another; the answer to a lapsed payment needs no request.
     wait_for("payments that have lapsed", || {
-        let kept = stdout(highwater(&data, NOWHERE, &["export", "payments"]));
-        (kept.lines().filter(|line| line.contains("\"lapsed\"")).count() == 20).then_some(())
+        let stored = stdout(highwater(&data, NOWHERE, &["export", "payments"]));
+        (stored.lines().filter(|line| line.contains("\"lapsed\"")).count() == 20).then_some(())
     });
     assert_eq!(lapsed(&payments[29]), Some(()));
     let after = asked();
     assert!(after[0] - before[0] <= 3 && after[1] - before[1] == 10, "{before:?} {after:?}");
-    // Another open payment, so that looks go on.
-    market.plan([Fault::Refuses; 3]);
-    market.pass(-662);
+    // Another open payment, so that lookups continue.
+    backend.set_faults([Fault::Refuses; 3]);
+    backend.advance_time(-662);
     assert_eq!(pay(at, &payment(600), &body("later", 600)).unwrap().status, 402);
     let before = asked();
-    looks(2);
-    assert_eq!(asked(), before, "what is resolved is not looked up again");
+    wait_for_lookups(2);
+    assert_eq!(asked(), before, "a resolved payment was looked up again");
 }
 
-/// Proves that with many buyers, several copies of each payment at once, a facilitator that does as it likes, and a server that is killed again
-/// and again, each transfer has one receipt, and each receipt its transfer.
+/// Proves that each transfer has one receipt and each receipt one transfer, with many buyers who send several copies of each payment at
+/// once, random faults of the facilitator, and repeated kills of the server.
 #[test]
-fn payments_outlast_kills() {
+fn payments_survive_kills() {
     let dir = tempfile::tempdir().unwrap();
-    let (data, market) = (dir.path().join("data"), Market::open());
+    let (data, backend) = (dir.path().join("data"), PaymentBackend::open());
     let seed = seed("PAYMENTS_SEED");
     println!("PAYMENTS_SEED={seed}");
-    let server = Server::ready(serve(&data, &market));
-    let mut chance = Chance(seed);
+    let server = Server::ready(serve(&data, &backend));
+    let mut random = Random(seed);
     let all = [Fault::Late, Fault::Refuses, Fault::Fails, Fault::LiesNo, Fault::Pending];
-    market.plan((0..CALLERS * PAID).map(|_| chance.of(&all)));
-    let (address, given) = (Mutex::new(server.address), Mutex::new(BTreeMap::<u64, Value>::new()));
+    backend.set_faults((0..CALLERS * PAYMENTS_PER_CALLER).map(|_| random.pick(&all)));
+    let (address, received) = (Mutex::new(server.address), Mutex::new(BTreeMap::<u64, Value>::new()));
     let at = || *address.lock().unwrap();
     let server = thread::scope(|scope| {
         let mut server = server;
         for caller in 0..CALLERS {
-            let (given, at) = (&given, &at);
+            let (received, at) = (&received, &at);
             scope.spawn(move || {
-                for number in caller * PAID..(caller + 1) * PAID {
+                for number in caller * PAYMENTS_PER_CALLER..(caller + 1) * PAYMENTS_PER_CALLER {
                     let (payment, body) = (payment(number), body(&format!("agent-{}", number % 3), number));
                     let copies = thread::scope(|copies| {
-                        let asked: Vec<_> = (0..2).map(|_| copies.spawn(|| insist_paid(at, &payment, &body))).collect();
+                        let asked: Vec<_> = (0..2).map(|_| copies.spawn(|| pay_until_receipt(at, &payment, &body))).collect();
                         asked.into_iter().map(|copy| copy.join().unwrap()).collect::<Vec<_>>()
                     });
-                    assert_eq!(copies[0], copies[1], "one payment, one answer");
-                    given.lock().unwrap().insert(number, copies[0].clone());
+                    assert_eq!(copies[0], copies[1], "copies of a payment got different answers");
+                    received.lock().unwrap().insert(number, copies[0].clone());
                 }
             });
         }
         for kill in 1..=4_u64 {
-            let at = kill * CALLERS * PAID / 5;
-            wait_for("some receipts", || (given.lock().unwrap().len() as u64 >= at).then_some(()));
+            let at = kill * CALLERS * PAYMENTS_PER_CALLER / 5;
+            wait_for("some receipts", || (received.lock().unwrap().len() as u64 >= at).then_some(()));
             server.kill();
-            server = Server::start(serve(&data, &market));
+            server = Server::start(serve(&data, &backend));
             *address.lock().unwrap() = server.address;
         }
         server
     });
-    let given = given.into_inner().unwrap();
-    let ids: std::collections::BTreeSet<&str> = given.values().map(|receipt| receipt["id"].as_str().unwrap()).collect();
-    assert_eq!((given.len() as u64, ids.len(), market.transfers().len() as u64), (CALLERS * PAID, given.len(), CALLERS * PAID));
+    let received = received.into_inner().unwrap();
+    let ids: std::collections::BTreeSet<&str> = received.values().map(|receipt| receipt["id"].as_str().unwrap()).collect();
+    assert_eq!(
+        (received.len() as u64, ids.len(), backend.transfers().len() as u64),
+        (CALLERS * PAYMENTS_PER_CALLER, received.len(), CALLERS * PAYMENTS_PER_CALLER)
+    );
     let listed: usize = (0..3)
         .map(|agent| server.json(&format!("/receipts/v1/list?agent_id=agent-{agent}&limit=200"), "")["receipts"].as_array().unwrap().len())
         .sum();
-    assert_eq!(listed, given.len(), "no receipt without its payment");
+    assert_eq!(listed, received.len(), "a receipt has no payment");
 }
 
-/// Proves that a payment which is sent to two nodes at once, again and again, is settled once and gets one answer from either.
-/// `PAYMENTS=1000 PAYMENT_COPIES=50` runs it at length.
+/// Proves that a payment that is sent to two nodes at once, several times, is settled once and gets the same answer from both.
+/// `PAYMENTS=1000 PAYMENT_COPIES=50` runs the long form.
 #[test]
-fn copies_over_two_nodes() {
+fn copies_at_two_nodes_are_settled_once() {
     let (payments, copies) = (number("PAYMENTS").unwrap_or(8), number("PAYMENT_COPIES").unwrap_or(10));
     let Some(cluster) = Cluster::new("payments over two nodes", NOWHERE, "") else { return };
-    let market = Market::open();
-    let start = |node: &str, role: &str| Server::start(selling(cluster.command(node, &["serve", "--role", role]), &market));
+    let backend = PaymentBackend::open();
+    let start = |node: &str, role: &str| Server::start(with_payments(cluster.command(node, &["serve", "--role", role]), &backend));
     let (_projector, nodes) = (start("p", "project"), [start("a", "api"), start("b", "api")]);
     for node in &nodes {
         wait_for("readiness", || (node.get("/readyz", "")?.0 == 200).then_some(()));
     }
     for number in 0..payments {
         let (payment, body) = (payment(number), body(&format!("agent-{}", number % 7), number));
-        let given: Vec<Value> = thread::scope(|scope| {
+        let received: Vec<Value> = thread::scope(|scope| {
             let (payment, body, nodes) = (&payment, &body, &nodes);
             let asked: Vec<_> = (0..copies)
-                .map(|copy| scope.spawn(move || insist_paid(&|| nodes[usize::from(copy % 2 == 1)].address, payment, body)))
+                .map(|copy| scope.spawn(move || pay_until_receipt(&|| nodes[usize::from(copy % 2 == 1)].address, payment, body)))
                 .collect();
             asked.into_iter().map(|copy| copy.join().unwrap()).collect()
         });
-        assert!(given.iter().all(|receipt| *receipt == given[0]), "one payment, one answer");
+        assert!(received.iter().all(|receipt| *receipt == received[0]), "copies of a payment got different answers");
     }
-    assert_eq!(market.transfers().len() as u64, payments);
-    assert_eq!(market.settles(), payments, "nobody is asked twice to settle");
+    assert_eq!(backend.transfers().len() as u64, payments);
+    assert_eq!(backend.settle_count(), payments, "a payment was submitted twice for settlement");
     let listed = |agent: u64| {
         nodes[0].json(&format!("/receipts/v1/list?agent_id=agent-{agent}&limit=200"), "")["receipts"].as_array().unwrap().len() as u64
     };
-    assert_eq!((0..7).map(listed).sum::<u64>(), payments, "no receipt without its payment");
+    assert_eq!((0..7).map(listed).sum::<u64>(), payments, "a receipt has no payment");
 }
 
-/// The receipt of a payment, however often it must be sent: a facilitator's refusal may be no more than a stumble.
-fn insist_paid(at: &impl Fn() -> SocketAddr, payment: &Value, body: &str) -> Value {
+/// Sends a payment until there is a receipt, because a facilitator's refusal may be temporary.
+fn pay_until_receipt(at: &impl Fn() -> SocketAddr, payment: &Value, body: &str) -> Value {
     wait_for("a receipt", || {
-        let answer = insist(at, payment, body);
+        let answer = pay_until_answered(at, payment, body);
         (answer.status == 201).then(|| receipt(&answer))
     })
 }

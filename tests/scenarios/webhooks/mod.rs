@@ -1,7 +1,7 @@
-//! Webhooks: what watches let pass is posted, signed, in order and once, whatever happens to the server and the receiver.
+//! Webhooks: matching changes are posted, signed, in order and once, despite faults of the server and the receiver.
 
-mod inside;
-mod many;
+mod many_messages;
+mod private_targets;
 mod receiver;
 #[expect(unreachable_pub, reason = "an example for other programs, shown in the guide to webhooks")]
 #[path = "../../../ops/examples/verify_webhook.rs"]
@@ -17,15 +17,15 @@ use schemas::clock::Clock;
 use serde_json::{Value, json};
 
 use self::receiver::Receiver;
-use crate::chance::{Chance, seed};
-use crate::engine::{Played, upstream_names};
+use crate::engine::{SimulatedUpstreams, upstream_names};
 use crate::process::{Server, highwater, stdout, wait_for};
+use crate::random::{Random, seed};
 
-/// Where targets of the recalls are registered.
-const RECALLS_PLACE: &str = "/recalls/api/webhook";
+/// The path where targets of recalls are registered.
+const RECALLS_ENDPOINT: &str = "/recalls/api/webhook";
 
-/// The changes that a message tells: a recall by what it says, others by their numbers.
-fn told(body: &Value) -> Vec<String> {
+/// Returns the changes in a message: a recall by its texts, other records by the seq of the change.
+fn changes_of(body: &Value) -> Vec<String> {
     let number = |change: &Value| change["seq"].to_string();
     match body["event"].as_str().unwrap() {
         "recalls.new" => vec![recall(&body["recall"])],
@@ -39,36 +39,36 @@ fn recall(record: &Value) -> String {
     format!("{} {} {}", record["url"], record["title"], record["date"])
 }
 
-/// Something that is followed: what it is called here, where it is asked for, the last change before it, and the secret of its messages.
-struct Followed {
+/// A webhook or watch of the test: its name, its path, the last change before it, and its secret.
+struct Target {
     path: String,
-    place: String,
+    endpoint: String,
     id: String,
     after: u64,
     secret: String,
 }
 
-impl Followed {
-    /// Has what is at a place post what `body` asks for to a path of the receiver.
-    fn begin(server: &Server, key: &str, receiver: &Receiver, path: &str, place: &str, mut body: Value) -> Self {
-        body[if place == RECALLS_PLACE { "webhook_url" } else { "webhook" }] = json!(receiver.url(path));
-        let answer = server.send("POST", place, key, &body.to_string());
+impl Target {
+    /// Registers a webhook or watch, as `body` says, that posts to a path of the receiver.
+    fn register(server: &Server, key: &str, receiver: &Receiver, path: &str, endpoint: &str, mut body: Value) -> Self {
+        body[if endpoint == RECALLS_ENDPOINT { "webhook_url" } else { "webhook" }] = json!(receiver.url(path));
+        let answer = server.send("POST", endpoint, key, &body.to_string());
         let made: Value = serde_json::from_slice(&answer.body).unwrap();
         assert_eq!(answer.status, 201, "{made}");
         let text = |name: &str| made[name].as_str().unwrap().to_owned();
         let after = made["after"].as_u64().unwrap();
-        Self { path: path.to_owned(), place: place.to_owned(), id: text("id"), after, secret: text("secret") }
+        Self { path: path.to_owned(), endpoint: endpoint.to_owned(), id: text("id"), after, secret: text("secret") }
     }
 
     fn at(&self, rest: &str) -> String {
-        format!("{}/{}{rest}", self.place, self.id)
+        format!("{}/{}{rest}", self.endpoint, self.id)
     }
 
-    /// The changes that it is to be told, in order.
+    /// Returns the changes that it must get, in order.
     fn expected(&self, server: &Server, key: &str) -> Vec<String> {
-        if self.place == RECALLS_PLACE {
+        if self.endpoint == RECALLS_ENDPOINT {
             let new = new_recalls(server, key).into_iter().filter(|(seq, _)| *seq > self.after);
-            return new.map(|(_, told)| told).collect();
+            return new.map(|(_, texts)| texts).collect();
         }
         let (mut all, mut cursor) = (Vec::new(), String::new());
         loop {
@@ -82,13 +82,13 @@ impl Followed {
         }
     }
 
-    /// What was taken so far, each at its first time, in order.
-    fn taken(&self, receiver: &Receiver) -> Vec<String> {
-        receiver.taken(&self.path, &self.secret).iter().flat_map(|got| told(&got.json())).collect()
+    /// Returns the changes that were accepted so far, each at its first delivery, in order.
+    fn accepted(&self, receiver: &Receiver) -> Vec<String> {
+        receiver.accepted(&self.path, &self.secret).iter().flat_map(|message| changes_of(&message.json())).collect()
     }
 }
 
-/// The new recalls of the feed: each one's `seq`, and what it says.
+/// Returns the new recalls of the feed: the seq and the texts of each.
 fn new_recalls(server: &Server, key: &str) -> Vec<(u64, String)> {
     let mut all = Vec::new();
     let mut page = server.json("/recalls/v1/changes?start=earliest&limit=200", key);
@@ -119,19 +119,19 @@ fn verify_with_examples(dir: &Path, messages: Vec<Value>) {
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
 }
 
-/// Proves, on each service, that every change which a watch lets pass is posted, signed and in the order of the feed, that a message is the same each
-/// time it is sent, and that none is lost or told otherwise while the server is killed again and again and the receiver refuses now and then; and
-/// that a rebuild of all views beside the sender sends nothing.
+/// Proves, on each service, that every change that matches a watch is posted, signed and in the order of the feed; that every attempt of a
+/// message is identical; that none is lost or changed while the server is killed repeatedly and the receiver sometimes refuses; and that a
+/// rebuild of all views while the sender runs sends nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn messages_outlast_kills() {
-    // What comes by the day comes in the days until today.
+async fn messages_survive_kills() {
+    // Daily records are dated within the days before today.
     let now = Clock::System.now();
     let days_ago = |days: i64| now - SignedDuration::from_hours(24 * days);
-    let played = Played::start(71, 300, Clock::Fixed(days_ago(8))).await;
+    let simulated = SimulatedUpstreams::start(71, 300, Clock::Fixed(days_ago(8))).await;
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let command = |arguments: &[&str]| -> Command {
-        let mut command = highwater(&data, &played.base_url, arguments);
+        let mut command = highwater(&data, &simulated.base_url, arguments);
         command.env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", "true");
         command
     };
@@ -143,64 +143,64 @@ async fn messages_outlast_kills() {
     ingest();
     let key = stdout(command(&["keys", "mint", "--tier", "business"])).trim().to_owned();
     let mut server = Server::ready(command(&["serve"]));
-    // Some are refused; one wants no more, ever.
+    // Some messages are refused; one target answers 410.
     let receiver = Receiver::open(|path, before| match path {
         "gone" => 410,
         _ if before % 23 == 3 => 503,
         _ => 204,
     });
-    let follow = |path: &str, place: &str, body: Value| Followed::begin(&server, &key, &receiver, path, place, body);
+    let register = |path: &str, endpoint: &str, body: Value| Target::register(&server, &key, &receiver, path, endpoint, body);
     let university = json!({"entity": {"type": "institution", "value": "university"}});
     let mut all = vec![
-        follow("recalls", RECALLS_PLACE, json!({})),
-        follow("research", "/research/v1/watchlist", university),
-        follow("awards", "/awards/v1/watchlist", json!({"contractor": "federal"})),
+        register("recalls", RECALLS_ENDPOINT, json!({})),
+        register("research", "/research/v1/watchlist", university),
+        register("awards", "/awards/v1/watchlist", json!({"contractor": "federal"})),
     ];
-    let gone = follow("gone", RECALLS_PLACE, json!({}));
+    let gone = register("gone", RECALLS_ENDPOINT, json!({}));
     let filed = server.json("/filings/v1/changes?start=earliest&limit=200", &key);
     let companies: BTreeSet<&str> =
         filed["changes"].as_array().unwrap().iter().filter_map(|change| change["record"]["cik"].as_str()).collect();
-    all.extend(companies.into_iter().take(15).map(|cik| follow(&format!("filings/{cik}"), "/filings/v1/watchlist", json!({"cik": cik}))));
+    all.extend(companies.into_iter().take(15).map(|cik| register(&format!("filings/{cik}"), "/filings/v1/watchlist", json!({"cik": cik}))));
     let seed = seed("WEBHOOKS_SEED");
     println!("WEBHOOKS_SEED={seed}");
-    let mut chance = Chance(seed);
+    let mut random = Random(seed);
     for days in [5, 2, 0] {
-        played.sim.set_today(days_ago(days).to_zoned(TimeZone::UTC).date());
-        played.sim.advance(60);
+        simulated.sim.set_today(days_ago(days).to_zoned(TimeZone::UTC).date());
+        simulated.sim.advance(60);
         let before = receiver.count();
         ingest();
-        let wanted = before + usize::try_from(chance.below(8)).unwrap();
+        let wanted = before + usize::try_from(random.below(8)).unwrap();
         wait_for("messages", || (receiver.count() >= wanted).then_some(()));
         server.kill();
         server = Server::ready(command(&["serve"]));
     }
     let mut filings = 0;
-    for followed in &all {
-        let expected = followed.expected(&server, &key);
-        let is_filing = followed.path.starts_with("filings");
+    for target in &all {
+        let expected = target.expected(&server, &key);
+        let is_filing = target.path.starts_with("filings");
         filings += if is_filing { expected.len() } else { 0 };
-        assert!(is_filing || !expected.is_empty(), "{}", followed.path);
-        wait_for("all of them", || (followed.taken(&receiver) == expected).then_some(()));
-        let standing = wait_for("its end", || {
-            let standing = server.json(&followed.at("/deliveries"), &key);
-            (standing["state"] == "idle").then_some(standing)
+        assert!(is_filing || !expected.is_empty(), "{}", target.path);
+        wait_for("all messages", || (target.accepted(&receiver) == expected).then_some(()));
+        let state = wait_for("the end of its deliveries", || {
+            let state = server.json(&target.at("/deliveries"), &key);
+            (state["state"] == "idle").then_some(state)
         });
-        assert_eq!(standing["failingSince"], "", "{standing}");
-        assert!(standing["deliveries"].as_array().unwrap().iter().all(|attempt| attempt["status"] == 204 || attempt["status"] == 503));
+        assert_eq!(state["failingSince"], "", "{state}");
+        assert!(state["deliveries"].as_array().unwrap().iter().all(|attempt| attempt["status"] == 204 || attempt["status"] == 503));
     }
-    assert!(filings > 0, "a company filed");
+    assert!(filings > 0, "no company filed");
 
-    // Who wants no more gets no more, until its owner resumes it.
-    let standing = server.json(&gone.at("/deliveries"), &key);
-    assert_eq!((&standing["state"], &standing["status"]), (&json!("disabled"), &json!(410)), "{standing}");
-    assert_eq!(receiver.got("gone").len(), 1);
-    assert!(stdout(command(&["webhooks", "list"])).lines().next().unwrap().starts_with(&gone.id), "what fails comes first");
+    // A target that answered 410 gets nothing more until its owner resumes it.
+    let state = server.json(&gone.at("/deliveries"), &key);
+    assert_eq!((&state["state"], &state["status"]), (&json!("disabled"), &json!(410)), "{state}");
+    assert_eq!(receiver.messages("gone").len(), 1);
+    assert!(stdout(command(&["webhooks", "list"])).lines().next().unwrap().starts_with(&gone.id), "failing targets must be listed first");
     stdout(command(&["webhooks", "replay", &gone.id]));
-    wait_for("another try", || (receiver.got("gone").len() == 2).then_some(()));
-    let [first, second] = receiver.got("gone").try_into().unwrap();
-    assert_eq!((first.id, first.body), (second.id, second.body), "it goes on where it stood");
+    wait_for("another attempt", || (receiver.messages("gone").len() == 2).then_some(()));
+    let [first, second] = receiver.messages("gone").try_into().unwrap();
+    assert_eq!((first.id, first.body), (second.id, second.body), "a resumed target must get the same message again");
 
-    // The same for people.
+    // The webhooks page shows the same.
     let page = |form: &str| {
         let answer = server.send("POST", "/webhooks", "", form);
         assert_eq!((answer.status, answer.header("cache-control")), (200, "no-store"));
@@ -210,15 +210,15 @@ async fn messages_outlast_kills() {
     for words in [gone.id.as_str(), all[1].id.as_str(), "it answered 410: it wants no more", "it answered 503", "127.0.0.1"] {
         assert!(shown.contains(words), "{words} is not in {shown}");
     }
-    let before = receiver.got("awards").len();
+    let before = receiver.messages("awards").len();
     let pinged = page(&format!("key={key}&act=ping_webhook&service=awards&id={}", all[2].id));
-    assert_eq!(receiver.got("awards").len(), before + 1);
+    assert_eq!(receiver.messages("awards").len(), before + 1);
     assert!(pinged.contains("It was taken, with status 204.") || pinged.contains("It was not taken: it answered 503."), "{pinged}");
     let wrong = page(&format!("key={key}&act=replay_webhook&service=awards&id={}&after=%3Cb%3E", all[2].id));
     assert!(wrong.contains("after: is no number"), "{wrong}");
     assert!(page("key=hw_live_none").contains("<strong>") && page("").contains("type=\"password\""));
 
-    // A rebuild beside the sender, and a decision anew, send nothing; nor does the sender when it looks again.
+    // A rebuild while the sender runs, and a new decision, send nothing; nor does the next check of the sender.
     let before = receiver.count();
     stdout(command(&["replay", "all"]));
     stdout(command(&["redecide", "deliveries"]));
@@ -230,48 +230,53 @@ async fn messages_outlast_kills() {
     let ping = || server.send("POST", &awards.at("/ping"), &key, "{}").status;
     std::iter::repeat_with(ping).take(8).for_each(|status| assert_eq!(status, 200));
     wait_for("eight pings", || (receiver.count() >= before + 8).then_some(()));
-    let pings = receiver.got("awards").split_off(receiver.got("awards").len() - 8);
+    let pings = receiver.messages("awards").split_off(receiver.messages("awards").len() - 8);
     let secrets = [rotated["secret"].as_str().unwrap(), &awards.secret];
     for ping in &pings {
-        assert_eq!(ping.signatures, secrets.map(|secret| ping.signed(secret)).join(" "), "both sign");
+        assert_eq!(
+            ping.signatures,
+            secrets.map(|secret| ping.expected_signature(secret)).join(" "),
+            "both secrets must sign during the rotation"
+        );
     }
-    let lasts = all.iter().filter_map(|followed| Some(receiver.got(&followed.path).pop()?.shown(&followed.secret)));
-    let pings = pings.iter().flat_map(|ping| secrets.map(|secret| ping.shown(secret)));
+    let lasts = all.iter().filter_map(|target| Some(receiver.messages(&target.path).pop()?.to_example_json(&target.secret)));
+    let pings = pings.iter().flat_map(|ping| secrets.map(|secret| ping.to_example_json(secret)));
     verify_with_examples(dir.path(), lasts.chain(pings).collect());
 
-    // Told again from the beginning: each recall in a message of its own, with the id that it had.
+    // A replay from the beginning: each recall in its own message, with its earlier id.
     let recalls = &all[0];
-    let ids =
-        |receiver: &Receiver| receiver.got("recalls").into_iter().filter(|got| got.status == 204).map(|got| got.id).collect::<Vec<_>>();
+    let ids = |receiver: &Receiver| {
+        receiver.messages("recalls").into_iter().filter(|message| message.status == 204).map(|message| message.id).collect::<Vec<_>>()
+    };
     let mut known = ids(&receiver);
     known.dedup();
     let replayed = server.send("POST", &recalls.at("/replay"), &key, &json!({"after": recalls.after}).to_string());
     assert_eq!(replayed.status, 200, "{}", String::from_utf8_lossy(&replayed.body));
-    wait_for("all again", || {
+    wait_for("all messages again", || {
         let mut again = ids(&receiver);
         again.dedup();
         (again.len() == 2 * known.len() && again[known.len()..] == known).then_some(())
     });
-    // A range alone, and then on where it stood: by numbers, up to before a recall, and by cursors.
-    let told = |wanted: u64| {
-        wait_for("what was told", || {
-            let standing = server.json(&recalls.at("/deliveries"), &key);
-            let told = standing["told"].as_u64().unwrap();
-            (standing["state"] == "idle" && standing["rangeEnd"].is_null() && told >= wanted).then_some(told)
+    // A replay of a range, after which delivery continues at its earlier position: by seqs, up to before a recall, and by cursors.
+    let received = |wanted: u64| {
+        wait_for("the replayed messages", || {
+            let state = server.json(&recalls.at("/deliveries"), &key);
+            let delivered = state["told"].as_u64().unwrap();
+            (state["state"] == "idle" && state["rangeEnd"].is_null() && delivered >= wanted).then_some(delivered)
         })
     };
     let seqs: Vec<u64> = new_recalls(&server, &key).into_iter().map(|(seq, _)| seq).filter(|seq| *seq > recalls.after).collect();
     let (at, last) = (known.len() / 2, *seqs.last().unwrap());
-    let stood = told(last);
+    let position = received(last);
     let replay = |body: &Value| server.send("POST", &recalls.at("/replay"), &key, &body.to_string());
     let ranged = |body: Value, wanted: &[String]| {
-        let before = receiver.got("recalls").len();
+        let before = receiver.messages("recalls").len();
         let answer = replay(&body);
         assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
-        assert_eq!(told(last), stood, "it goes on where it stood");
-        let mut again = receiver.got("recalls").split_off(before);
-        again.retain(|got| got.status == 204);
-        let mut again: Vec<String> = again.into_iter().map(|got| got.id).collect();
+        assert_eq!(received(last), position, "delivery must continue at its earlier position");
+        let mut again = receiver.messages("recalls").split_off(before);
+        again.retain(|message| message.status == 204);
+        let mut again: Vec<String> = again.into_iter().map(|message| message.id).collect();
         again.dedup();
         assert_eq!(again, wanted, "{body}");
     };
@@ -286,7 +291,7 @@ async fn messages_outlast_kills() {
     ranged(json!({"cursor": cursor_at("recalls", 1), "uptoCursor": cursor_at("recalls", seqs[0])}), &known[..1]);
     for (body, parameter) in [
         (json!({"upto": 5}), "upto"),
-        // Nothing is told from before the watch was made.
+        // Changes from before the watch was made are not sent.
         (json!({"after": 5, "upto": recalls.after}), "upto"),
         (json!({"after": 1_u64 << 40}), "after"),
         (json!({"after": -1}), "after"),
@@ -296,8 +301,8 @@ async fn messages_outlast_kills() {
         (json!({"from": 0}), "from"),
     ] {
         let refused = replay(&body);
-        let said: Value = serde_json::from_slice(&refused.body).unwrap();
-        assert_eq!((refused.status, said["parameter"].as_str()), (400, Some(parameter)), "{body}: {said}");
+        let problem: Value = serde_json::from_slice(&refused.body).unwrap();
+        assert_eq!((refused.status, problem["parameter"].as_str()), (400, Some(parameter)), "{body}: {problem}");
     }
     for (body, parameter) in [
         (json!({"webhook_url": receiver.url("x"), "secret": "whsec_c2hvcnQ="}), "secret"),
@@ -305,16 +310,16 @@ async fn messages_outlast_kills() {
         (json!({}), "webhook_url"),
         (json!({"webhook_url": receiver.url("x"), "extra": 1}), "extra"),
     ] {
-        let refused = server.send("POST", RECALLS_PLACE, &key, &body.to_string());
-        let said: Value = serde_json::from_slice(&refused.body).unwrap();
-        assert_eq!((refused.status, said["parameter"].as_str()), (400, Some(parameter)), "{body}: {said}");
+        let refused = server.send("POST", RECALLS_ENDPOINT, &key, &body.to_string());
+        let problem: Value = serde_json::from_slice(&refused.body).unwrap();
+        assert_eq!((refused.status, problem["parameter"].as_str()), (400, Some(parameter)), "{body}: {problem}");
     }
     let one = known[at].clone();
     let resent = server.send("POST", &recalls.at("/resend"), &key, &json!({"message": one}).to_string());
     assert_eq!(resent.status, 200, "{}", String::from_utf8_lossy(&resent.body));
-    assert_eq!(receiver.got("recalls").last().unwrap().id, one);
+    assert_eq!(receiver.messages("recalls").last().unwrap().id, one);
     let unknown = server.send("POST", &recalls.at("/resend"), &key, &json!({"message": "msg_0"}).to_string());
     assert_eq!(unknown.status, 404);
     assert_eq!(server.terminate().code(), Some(0));
-    assert!(receiver.got("gone").len() <= 3);
+    assert!(receiver.messages("gone").len() <= 3);
 }

@@ -1,4 +1,4 @@
-//! A facilitator that finds every payment invalid, as one would find payments of an empty account.
+//! A facilitator that reports every payment as invalid, as for payers without money.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -10,9 +10,9 @@ use super::PAY_TO;
 use crate::loopback::Loopback;
 
 /// The facilitator; it runs until it is dropped.
-pub(crate) struct Refusing(Loopback);
+pub(crate) struct RefusingFacilitator(Loopback);
 
-impl Refusing {
+impl RefusingFacilitator {
     pub(crate) fn open() -> Self {
         let supported = warp::path!("supported").map(|| {
             let kind = |(version, network): (u64, &str)| json!({ "x402Version": version, "scheme": "exact", "network": network });
@@ -27,8 +27,8 @@ impl Refusing {
         Self(Loopback::open(supported.or(verify).or(settle)))
     }
 
-    /// Has a command sell what it sells through this facilitator.
-    pub(crate) fn sell(&self, command: &mut Command) {
+    /// Makes a command use this facilitator.
+    pub(crate) fn configure(&self, command: &mut Command) {
         let address: SocketAddr = self.0.address;
         command.env("HIGHWATER_PAYMENTS__PAY_TO", PAY_TO).env("HIGHWATER_PAYMENTS__FACILITATOR_URL", format!("http://{address}"));
     }

@@ -1,16 +1,16 @@
-//! The simulator's own account of its changes, held against the facts in the log and the feed that readers get.
+//! Compares the simulator's list of expected changes with the facts in the log and the feed that readers get.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use simulator::{Entry, Kind};
 
-use crate::engine::{Engine, Played, assert_chained, assert_shown_once, fixed_clock};
+use crate::engine::{Engine, SimulatedUpstreams, assert_chained, assert_shown_once, fixed_clock};
 
-/// The six fields by which the account says that a change is visible.
+/// The six fields of which an expected change says whether their change is visible.
 const FIELDS: [&str; 6] = ["title", "brand", "hazard", "date", "url", "remedy"];
 
-/// What the account says of them: `None` where nothing exact can be said.
+/// The expected texts of those fields; `None` where no exact text is expected.
 type Texts = [Option<String>; 6];
 
 fn texts(entry: &Entry) -> Texts {
@@ -21,45 +21,45 @@ fn agrees(said: &Texts, record: &Value) -> bool {
     said.iter().zip(FIELDS).all(|(text, field)| text.as_ref().is_none_or(|text| record[field] == text.as_str()))
 }
 
-/// The record's id.
+/// Returns the id of an entry's record.
 fn identity(entry: &Entry) -> String {
     let number = if entry.number.is_empty() { entry.key.rsplit('/').next().unwrap() } else { &entry.number };
     format!("{}:{number}", entry.agency)
 }
 
-/// The account, gathered run by run as a reader who reads only then can see it.
+/// The expected changes, merged run by run: what a reader sees who reads only after each run.
 pub(crate) struct Expected {
-    /// What stands at the upstreams, by key.
+    /// The entries currently at the upstreams, by key.
     standing: BTreeMap<String, Entry>,
-    /// By key, the facts that must have come: kind and texts.
+    /// The expected facts of each key: kind and texts.
     facts: BTreeMap<String, Vec<(&'static str, Texts)>>,
-    /// By record, what its readers must have seen after each run that changed something.
+    /// By record, the states that its readers must have seen after each run that changed it.
     seen: BTreeMap<String, Vec<Seen>>,
 }
 
-/// A record after a run.
+/// The state of a record after a run.
 #[derive(Clone, Debug, PartialEq)]
 struct Seen {
-    /// The run, counted from 0.
+    /// The number of the run, from 0.
     round: usize,
-    /// `None` once it is gone.
+    /// `None` if the record is gone.
     texts: Option<Texts>,
-    /// Whether one of the texts moved, also one of which the account says nothing exact.
+    /// Whether one of the texts changed, including texts without an exact expectation.
     moved: bool,
 }
 
 impl Expected {
-    /// What the first complete reading must find.
+    /// The expectation for the first complete sync.
     pub(crate) fn at_first(current: Vec<Entry>) -> Self {
         let mut this = Self { standing: BTreeMap::new(), facts: BTreeMap::new(), seen: BTreeMap::new() };
         this.take(0, current);
         this
     }
 
-    /// What two complete readings must find after these entries of the account.
+    /// Adds the expectation for two complete syncs after these entries.
     pub(crate) fn take(&mut self, round: usize, entries: Vec<Entry>) {
         let moved: BTreeSet<String> = entries.iter().filter(|entry| entry.visible).map(|entry| entry.key.clone()).collect();
-        // Of several changes of a key between two runs, a reader sees the last.
+        // If a key changes several times between two runs, a reader sees only the last change.
         let last: BTreeMap<String, Entry> = entries.into_iter().map(|entry| (entry.key.clone(), entry)).collect();
         let mut touched = BTreeSet::new();
         for (key, entry) in last {
@@ -88,7 +88,7 @@ impl Expected {
         }
     }
 
-    /// The standing facts of a record, the one whose texts count first.
+    /// Returns the current facts of a record, starting with the one whose texts take precedence.
     fn members(&self, id: &str) -> Vec<&Entry> {
         let mut members: Vec<&Entry> = self.standing.values().filter(|entry| identity(entry) == id).collect();
         members.sort_by_key(|entry| (entry.lang == "es", entry.stream != "nhtsa.socrata", entry.key.clone()));
@@ -109,7 +109,7 @@ impl Expected {
         Some(out)
     }
 
-    /// Asserts that the facts of each key are those of the account, in its order, and no others.
+    /// Asserts that the facts of each key are the expected ones, in the same order, and that there are no others.
     pub(crate) fn assert_facts(&self, facts: &[Value]) {
         assert_chained(facts);
         let mut found: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
@@ -127,11 +127,11 @@ impl Expected {
         assert!(unexpected.is_empty(), "{unexpected:?}");
     }
 
-    /// Asserts that the feed shows each visible change of each record once, in order. `rounds` are the lengths of the feed after each
-    /// round; none: only the order counts.
+    /// Asserts that the feed shows each visible change of each record once and in order. `rounds` holds the length of the feed after each
+    /// round; if it is empty, only the order is checked.
     pub(crate) fn assert_feed(&self, feed: &[Value], rounds: &[usize]) {
         assert_shown_once(feed);
-        // What two agencies share is one record, whose texts are of both.
+        // A recall of two agencies is one record with texts of both.
         let mut shared: BTreeSet<&str> = BTreeSet::new();
         for record in feed.iter().map(|change| &change["record"]) {
             let (id, into) = (record["id"].as_str().unwrap(), record["mergedInto"].as_str().unwrap());
@@ -151,7 +151,7 @@ impl Expected {
             let records = shown.get(id.as_str()).map(Vec::as_slice).unwrap_or_default();
             let is_gone = |record: &Value| record["withdrawn"] == true || record["mergedInto"] != "";
             let read = |record: &Value| (is_gone(record), FIELDS.map(|field| record[field].as_str().unwrap().to_owned()));
-            // The states of the record as shown, one behind the other, with the round of each.
+            // The distinct states of the record in the order in which they were shown, each with its round.
             let mut states: Vec<(usize, &Value)> = Vec::new();
             for (round, record) in records {
                 if states.last().is_none_or(|(_, last)| read(last) != read(record)) {
@@ -159,7 +159,7 @@ impl Expected {
                 }
             }
             let wanted: Vec<&Seen> = expected.iter().filter(|seen| seen.moved).collect();
-            // Facts of several streams or languages of one recall may each move it.
+            // Facts of several streams or languages about one recall may each change it.
             let streams = self.facts.keys().filter(|key| key.split('/').nth(1) == id.split(':').nth(1)).count().max(1);
             if rounds.is_empty() {
                 let mut left = states.iter().map(|(_, record)| *record);
@@ -184,44 +184,45 @@ impl Expected {
             }
             compared += 1;
         }
-        assert!(compared * 2 > self.seen.len(), "most are compared: {compared} of {}", self.seen.len());
+        assert!(compared * 2 > self.seen.len(), "too few states were compared: {compared} of {}", self.seen.len());
         let unknown: Vec<&&str> = shown.keys().filter(|id| !self.seen.contains_key(**id)).collect();
         assert!(unknown.is_empty(), "{unknown:?}");
     }
 }
 
-/// Proves that facts and feed equal the simulator's account when it changes only between finished runs: each change once, in order.
+/// Proves that facts and feed equal the simulator's expected changes when it changes only between finished runs: each change once and in
+/// order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_feed_equals_the_account() {
+async fn feed_equals_the_expected_changes() {
     let dir = tempfile::tempdir().unwrap();
-    let played = Played::start(11, 600, fixed_clock()).await;
+    let simulated = SimulatedUpstreams::start(11, 600, fixed_clock()).await;
     let engine = Engine::open(dir.path(), fixed_clock()).await;
-    engine.run_all(&played.settings()).await;
-    let mut expected = Expected::at_first(played.sim.current(None));
+    engine.run_all(&simulated.settings()).await;
+    let mut expected = Expected::at_first(simulated.sim.current(None));
     let mut rounds = vec![engine.feed().await.len()];
     for round in 1..=8 {
-        let known = played.sim.expected_changes().len() as u64;
-        played.sim.advance(15);
-        expected.take(round, played.sim.expected_changes_after(known));
-        // A withdrawal takes two.
-        engine.run_all(&played.settings()).await;
-        engine.run_all(&played.settings()).await;
+        let known = simulated.sim.expected_changes().len() as u64;
+        simulated.sim.advance(15);
+        expected.take(round, simulated.sim.expected_changes_after(known));
+        // A withdrawal takes two runs.
+        engine.run_all(&simulated.settings()).await;
+        engine.run_all(&simulated.settings()).await;
         rounds.push(engine.feed().await.len());
     }
-    let kinds: BTreeSet<String> = played.sim.expected_changes().iter().map(|entry| format!("{:?}", entry.kind)).collect();
-    assert_eq!(kinds.len(), 4, "every kind of change came: {kinds:?}");
+    let kinds: BTreeSet<String> = simulated.sim.expected_changes().iter().map(|entry| format!("{:?}", entry.kind)).collect();
+    assert_eq!(kinds.len(), 4, "not every kind of change occurred: {kinds:?}");
     expected.assert_facts(&engine.facts().await);
     let feed = engine.feed().await;
     expected.assert_feed(&feed, &rounds);
     expected.assert_feed(&feed, &[]);
-    // The log tells the same as the pages, whatever their size.
+    // The log contains the same changes as the pages, whatever the page size.
     let logged: Vec<(Value, Value)> =
         engine.changes().await.into_iter().map(|mut change| (change["seq"].take(), change["record"].take())).collect();
     let paged: Vec<(Value, Value)> = feed.into_iter().map(|mut change| (change["seq"].take(), change["record"].take())).collect();
     assert_eq!(logged, paged);
     assert_eq!(engine.feed_bytes(7).await, engine.feed_bytes(200).await);
     let records = engine.records().await;
-    for entry in played.sim.current(None) {
+    for entry in simulated.sim.current(None) {
         let record = &records[&identity(&entry)].record;
         assert!(record.is_listed() || records[&record.merged_into].record.is_listed(), "{record:?}");
     }

@@ -1,4 +1,4 @@
-//! What is played and what is read fit: every stream of every upstream that the simulator plays is read to its end, and days bring more.
+//! Sync of every simulated stream: all records are read, and the next day brings more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,9 +6,9 @@ use ingest::Outcome;
 use jiff::civil::date;
 use schemas::clock::Clock;
 
-use crate::engine::{Engine, Played, fixed_clock, upstream_names};
+use crate::engine::{Engine, SimulatedUpstreams, fixed_clock, upstream_names};
 
-/// The streams whose records come and move by the day alone.
+/// The streams whose records change only from day to day.
 const DAILY: &[&str] = &[
     "clinical_trials",
     "edgar.current",
@@ -20,7 +20,7 @@ const DAILY: &[&str] = &[
     "usaspending.transactions",
 ];
 
-/// How many records each stream saw and appended. None may be rejected.
+/// Returns how many records each stream saw and appended. None may be rejected.
 fn counts(outcomes: Vec<Outcome>) -> BTreeMap<&'static str, (i64, i64)> {
     let own = |outcome: Outcome| {
         assert_eq!(outcome.run.rejected, 0, "{outcome:?}");
@@ -29,27 +29,27 @@ fn counts(outcomes: Vec<Outcome>) -> BTreeMap<&'static str, (i64, i64)> {
     outcomes.into_iter().map(own).collect()
 }
 
-/// Proves that all that is played is read without a failure or a reject, that a second look on the same day finds nothing new, and that the
-/// next business day brings something by every stream that goes by the day.
+/// Proves that all simulated records are read without an error or a rejected record, that a second sync on the same day finds nothing new,
+/// and that the next business day brings new records in every daily stream.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_stream_reads_what_is_played() {
+async fn every_simulated_stream_is_read() {
     let dir = tempfile::tempdir().unwrap();
-    let played = Played::start(21, 300, fixed_clock()).await;
+    let simulated = SimulatedUpstreams::start(21, 300, fixed_clock()).await;
     let engine = Engine::open(dir.path(), fixed_clock()).await;
-    let first = counts(engine.run_all(&played.settings()).await);
+    let first = counts(engine.run_all(&simulated.settings()).await);
     let streams = upstream_names().into_iter().flat_map(|name| upstreams::by_name(name).unwrap().manifest().streams);
     assert_eq!(first.keys().copied().collect::<BTreeSet<_>>(), streams.map(|stream| stream.name).collect());
     for stream in DAILY {
         assert!(first[stream].0 > 0 && first[stream].1 > 0, "{stream}: {:?}", first[stream]);
     }
-    let second = counts(engine.run_all(&played.settings()).await);
+    let second = counts(engine.run_all(&simulated.settings()).await);
     assert!(second.values().all(|(_, appended)| *appended == 0), "{second:?}");
     engine.close().await;
 
-    // From a Friday to a Monday.
-    played.sim.set_today(date(2026, 11, 23));
+    // From a Friday to the next Monday.
+    simulated.sim.set_today(date(2026, 11, 23));
     let engine = Engine::open(dir.path(), Clock::Fixed("2026-11-23T12:00:00Z".parse().unwrap())).await;
-    let third = counts(engine.run_all(&played.settings()).await);
+    let third = counts(engine.run_all(&simulated.settings()).await);
     for stream in DAILY {
         assert!(third[stream].1 > 0, "{stream}: {:?}", third[stream]);
     }

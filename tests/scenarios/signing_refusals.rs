@@ -1,4 +1,4 @@
-//! Refusals to sign on nodes that do not sign themselves: what the signing process says, the others show.
+//! Signing refusals on nodes that do not sign: they show the refusals of the signing process.
 
 use operation::context::Part;
 use operation::signing_state::SigningState;
@@ -10,28 +10,28 @@ use serde_json::Value;
 use services::receipts::shared_refusals::Participant;
 use view_store::lease::LEASE;
 
+use crate::api::{HttpApi, LocalApi};
 use crate::engine::fixed_clock;
-use crate::fed::{Fed, Served};
 use crate::process::{Answer, send};
 
-async fn get(served: &Served, path: &'static str) -> Answer {
-    let address = served.address;
+async fn get(http_api: &HttpApi, path: &'static str) -> Answer {
+    let address = http_api.address;
     tokio::task::spawn_blocking(move || send(address, "GET", path, &[], "")).await.unwrap()
 }
 
-/// Proves that a node which only answers requests shows what the signing node refuses, gives out no checkpoint of a tree that contradicts what was
-/// signed, and is told when that is over; and that a process without the lease is not believed.
+/// Proves that a node that only serves the API shows what the signing node refuses, does not publish a checkpoint of a tree that
+/// contradicts a signed one, and recovers when the refusal ends; and that a process without the lease is ignored.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_only_answers_shows_refusals() {
+async fn api_node_shows_signing_refusals() {
     let dir = tempfile::tempdir().unwrap();
-    let fed = Fed::open(dir.path(), fixed_clock(), None).await;
-    let start = || Served::start(&fed.engine, fixed_clock(), None);
+    let api = LocalApi::open(dir.path(), fixed_clock(), None).await;
+    let start = || HttpApi::start(&api.engine, fixed_clock(), None);
     let (signing, answering) = (start(), start());
     let participant =
         |holder: &str, is_signer| Participant { holder: holder.to_owned(), decider_lease: decider_lease("receipts"), is_signer };
     let (signer, reader) = (participant("signer", true), participant("reader", false));
     for lease in [signer.decider_lease.as_str(), "trees/seal"] {
-        assert!(fed.engine.store.coordination().lease(lease, "signer", LEASE + Duration::from_secs(60)).await.unwrap());
+        assert!(api.engine.store.coordination().lease(lease, "signer", LEASE + Duration::from_secs(60)).await.unwrap());
     }
     let exchanged = async || {
         signer.exchange(&signing.context).await.unwrap();
@@ -51,7 +51,7 @@ async fn a_node_that_only_answers_shows_refusals() {
         notices.contains("receipts and checkpoints are not signed") && notices.contains("checkpoints of recalls are not signed"),
         "{notices}"
     );
-    assert!(!notices.contains("another one"), "the reason is the operator's");
+    assert!(!notices.contains("another one"), "the reason is shown to operators only");
     for path in ["/receipts/checkpoint", "/recalls/checkpoint", "/recalls/v1/consistency?from=1"] {
         let answer = get(&answering, path).await;
         let problem: Value = serde_json::from_slice(&answer.body).unwrap();
@@ -66,5 +66,5 @@ async fn a_node_that_only_answers_shows_refusals() {
     assert_eq!(get(&answering, "/recalls/checkpoint").await.status, 404);
     signing.stop().await;
     answering.stop().await;
-    fed.close().await;
+    api.close().await;
 }

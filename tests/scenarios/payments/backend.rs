@@ -1,5 +1,5 @@
-//! A chain and a facilitator in one process: a token of which authorizations are used once, and somebody who brings them there, truthfully
-//! or not.
+//! A simulated chain with a payment facilitator, in one process: a token whose authorizations can be used once, and a facilitator that
+//! submits them, correctly or with faults.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::net::SocketAddr;
@@ -14,35 +14,35 @@ use warp::http::StatusCode;
 
 use crate::loopback::Loopback;
 
-/// What the facilitator does with a settlement.
+/// How the facilitator mishandles a settlement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Brings it to the chain, and the answer is lost.
+    /// Submits it to the chain; the answer is lost.
     Late,
-    /// Does nothing and says no.
+    /// Does nothing and answers that it failed.
     Refuses,
-    /// Does nothing and says nothing.
+    /// Does nothing and does not answer.
     Fails,
-    /// Does nothing and says yes.
+    /// Does nothing and answers that it succeeded.
     LiesYes,
-    /// Brings it to the chain and says no.
+    /// Submits it to the chain and answers that it failed.
     LiesNo,
-    /// Brings it to the chain, and says that it is not in a block yet.
+    /// Submits it to the chain and answers that it is not in a block yet.
     Pending,
 }
 
 /// The index of the first log in each transaction.
 const FIRST_LOG: u64 = 40;
-/// Seconds from block to block: the number of a block is its time by that.
+/// Seconds between two blocks; a block's number is its time in these units.
 const BLOCK_S: u64 = 2;
 
-/// A transfer that was made.
+/// A transfer on the chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer {
     pub(crate) transaction: String,
-    /// The block that it is in.
+    /// The number of its block.
     block: u64,
-    /// The index of its log; that of its authorization is the one before.
+    /// The index of its log; the log of its authorization is the one before.
     log_index: u64,
     from: String,
     to: String,
@@ -51,40 +51,40 @@ pub(crate) struct Transfer {
 
 #[derive(Default)]
 struct State {
-    /// By payer and nonce.
+    /// Transfers, by payer and nonce.
     used: HashMap<(String, String), Transfer>,
     faults: VecDeque<Fault>,
     settles: u64,
-    /// How often it was asked to verify.
+    /// The number of verification requests.
     verifies: u64,
-    /// Verifications that are held now.
+    /// Verifications that are being held.
     held: usize,
-    /// Who has no money.
+    /// Payers without money.
     poor: HashSet<String>,
     /// Requests to the chain's node, by method.
     requests: BTreeMap<String, u64>,
     /// Seconds by which the chain's clock is ahead.
     ahead_s: i64,
-    /// What the facilitator says that it settles, of the scheme «exact».
+    /// The versions and networks of the scheme "exact" that the facilitator lists as supported.
     kinds: Vec<(u64, &'static str)>,
 }
 
 /// The chain and its facilitator.
-pub(crate) struct Market {
+pub(crate) struct PaymentBackend {
     server: Loopback,
     state: Arc<Mutex<State>>,
-    /// Whether verifications of payers without money get no answer for now.
+    /// Whether verifications of payers without money are held.
     holds: watch::Sender<bool>,
 }
 
-impl Drop for Market {
+impl Drop for PaymentBackend {
     fn drop(&mut self) {
-        // The server waits for what it has not answered.
-        self.hold(false);
+        // The server waits for requests that are not answered yet.
+        self.hold_verifications(false);
     }
 }
 
-impl Market {
+impl PaymentBackend {
     pub(crate) fn open() -> Self {
         let kinds = vec![(1, "base"), (2, "eip155:8453")];
         let state = Arc::new(Mutex::new(State { kinds, ..State::default() }));
@@ -93,46 +93,46 @@ impl Market {
         let answer = move |path: warp::path::FullPath, body: Value| {
             let (own, mut held) = (Arc::clone(&own), held.clone());
             async move {
-                if path.as_str().ends_with("/verify") && own.lock().unwrap().begins_verifying(&body) {
+                if path.as_str().ends_with("/verify") && own.lock().unwrap().begin_verification(&body) {
                     drop(held.wait_for(|held| !held).await);
                     own.lock().unwrap().held -= 1;
                 }
                 own.lock().unwrap().answer(path.as_str(), &body)
             }
         };
-        #[expect(clippy::disallowed_methods, reason = "who asks is the server under test")]
-        let asked = warp::post().and(warp::path::full()).and(warp::body::json()).then(answer);
+        #[expect(clippy::disallowed_methods, reason = "only the server under test calls this")]
+        let request = warp::post().and(warp::path::full()).and(warp::body::json()).then(answer);
         let supported = warp::path!("supported").map(move || warp::reply::json(&listed.lock().unwrap().supported()));
-        Self { server: Loopback::open(supported.or(asked)), state, holds }
+        Self { server: Loopback::open(supported.or(request)), state, holds }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.server.address
     }
 
-    /// What the facilitator says that it settles: version and network.
-    pub(crate) fn lists(&self, kinds: &[(u64, &'static str)]) {
+    /// Sets the supported kinds of payments: version and network.
+    pub(crate) fn set_supported(&self, kinds: &[(u64, &'static str)]) {
         self.state.lock().unwrap().kinds = kinds.to_vec();
     }
 
-    /// What the facilitator does with the next settlements.
-    pub(crate) fn plan(&self, faults: impl IntoIterator<Item = Fault>) {
+    /// Sets the faults of the next settlements.
+    pub(crate) fn set_faults(&self, faults: impl IntoIterator<Item = Fault>) {
         self.state.lock().unwrap().faults = faults.into_iter().collect();
     }
 
-    /// Lets the chain's time go by.
-    pub(crate) fn pass(&self, seconds: i64) {
+    /// Advances the chain's clock.
+    pub(crate) fn advance_time(&self, seconds: i64) {
         self.state.lock().unwrap().ahead_s += seconds;
     }
 
-    /// Brings a payment to the chain, whatever the facilitator said of it.
-    pub(crate) fn bring(&self, payment: &Value) {
-        self.bring_together(std::slice::from_ref(payment), 0);
+    /// Submits a payment to the chain, independently of the facilitator.
+    pub(crate) fn submit(&self, payment: &Value) {
+        self.submit_together(std::slice::from_ref(payment), 0);
     }
 
-    /// Brings payments to the chain in one transaction: the one at a place as it was signed, the nonces of the others for transfers of nothing from
-    /// the payer to himself.
-    pub(crate) fn bring_together(&self, payments: &[Value], real: usize) {
+    /// Submits payments in one transaction. The payment with index `real` is made as it was signed; the nonces of the others are used for
+    /// transfers of nothing from the payer to the payer.
+    pub(crate) fn submit_together(&self, payments: &[Value], real: usize) {
         let mut state = self.state.lock().unwrap();
         let mut transaction = String::new();
         for (place, payment) in payments.iter().enumerate() {
@@ -149,38 +149,38 @@ impl Market {
         }
     }
 
-    /// Takes a payer's money away.
-    pub(crate) fn impoverish(&self, payer: &str) {
+    /// Empties a payer's account.
+    pub(crate) fn empty_account(&self, payer: &str) {
         self.state.lock().unwrap().poor.insert(payer.to_lowercase());
     }
 
-    /// Has verifications of payers without money get no answer, until that ends.
-    pub(crate) fn hold(&self, holds: bool) {
+    /// Holds verifications of payers without money, or stops start_holding_proxy them.
+    pub(crate) fn hold_verifications(&self, holds: bool) {
         self.holds.send_replace(holds);
     }
 
-    /// How many verifications get no answer now.
-    pub(crate) fn held(&self) -> usize {
+    /// Returns the number of verifications that are being held.
+    pub(crate) fn held_verifications(&self) -> usize {
         self.state.lock().unwrap().held
     }
 
-    /// How often it was asked to verify.
-    pub(crate) fn verifies(&self) -> u64 {
+    /// Returns the number of verification requests.
+    pub(crate) fn verify_count(&self) -> u64 {
         self.state.lock().unwrap().verifies
     }
 
-    /// How often the chain's node was asked by a method.
-    pub(crate) fn requests(&self, method: &str) -> u64 {
+    /// Returns the number of requests of a method to the chain's node.
+    pub(crate) fn request_count(&self, method: &str) -> u64 {
         self.state.lock().unwrap().requests.get(method).copied().unwrap_or(0)
     }
 
-    /// The transfers that were made.
+    /// Returns the transfers on the chain.
     pub(crate) fn transfers(&self) -> Vec<Transfer> {
         self.state.lock().unwrap().used.values().cloned().collect()
     }
 
-    /// How often it was asked to settle.
-    pub(crate) fn settles(&self) -> u64 {
+    /// Returns the number of settlement requests.
+    pub(crate) fn settle_count(&self) -> u64 {
         self.state.lock().unwrap().settles
     }
 }
@@ -205,8 +205,8 @@ impl State {
         warp::reply::with_status(warp::reply::json(&answer.unwrap_or_else(|| json!("no answer"))), status)
     }
 
-    /// Counts a verification; whether it may be held.
-    fn begins_verifying(&mut self, body: &Value) -> bool {
+    /// Counts a verification; returns whether it may be held.
+    fn begin_verification(&mut self, body: &Value) -> bool {
         self.verifies += 1;
         let may_be_held = self.is_poor(body);
         self.held += usize::from(may_be_held);
@@ -218,10 +218,10 @@ impl State {
         self.poor.contains(&payer.to_lowercase())
     }
 
-    /// The transfer that a payment asks for, if it can be made.
+    /// Returns the transfer that a payment authorizes, if it can be made.
     fn transfer_of(&self, body: &Value) -> Option<((String, String), Transfer)> {
-        let asked = &body["paymentPayload"]["payload"]["authorization"];
-        let text = |field: &str| asked[field].as_str().unwrap().to_lowercase();
+        let request = &body["paymentPayload"]["payload"]["authorization"];
+        let text = |field: &str| request[field].as_str().unwrap().to_lowercase();
         let id = (text("from"), text("nonce"));
         let transaction = hex_text(&schemas::hash::Hash32::of(format!("{id:?}").as_bytes()).0);
         let value = text("value").parse().unwrap();
@@ -256,7 +256,7 @@ impl State {
         }
     }
 
-    /// The chain's node.
+    /// Answers a request to the chain's node.
     fn rpc(&mut self, body: &Value) -> Value {
         let method = body["method"].as_str().unwrap();
         *self.requests.entry(method.to_owned()).or_default() += 1;
@@ -279,12 +279,12 @@ impl State {
                 assert!(first <= last && last - first < 2_000, "{body}");
                 let is_asked = |transfer: &Transfer| (first..=last).contains(&transfer.block);
                 let is_among = |place: usize, word: &str| {
-                    let words = body["params"][0]["topics"][place].as_array().unwrap();
-                    words.iter().any(|asked| asked == word)
+                    let message = body["params"][0]["topics"][place].as_array().unwrap();
+                    message.iter().any(|request| request == word)
                 };
-                let asked =
+                let request =
                     self.used.iter().filter(|((from, nonce), made)| is_asked(made) && is_among(1, &word(from)) && is_among(2, nonce));
-                Value::Array(asked.map(|((_, nonce), transfer)| transfer.logs(nonce)[0].clone()).collect())
+                Value::Array(request.map(|((_, nonce), transfer)| transfer.logs(nonce)[0].clone()).collect())
             }
             "eth_getTransactionReceipt" => {
                 let transaction = body["params"][0].as_str().unwrap();
@@ -298,21 +298,21 @@ impl State {
     }
 }
 
-/// Reads a number in hex.
+/// Parses a hexadecimal number.
 fn number_of(text: &str) -> u64 {
     u64::from_str_radix(&text[2..], 16).unwrap()
 }
 
-/// An address as an indexed value.
+/// Encodes an address as an indexed value of a log.
 fn word(address: &str) -> String {
     format!("0x{:0>64}", address.trim_start_matches("0x").to_lowercase())
 }
 
 impl Transfer {
-    /// The logs of its authorization and of itself.
+    /// Returns the logs of the authorization and of the transfer.
     fn logs(&self, nonce: &str) -> [Value; 2] {
-        let log = |index: u64, event: &[u8], words: [String; 2], data: String| {
-            let [first, second] = words;
+        let log = |index: u64, event: &[u8], message: [String; 2], data: String| {
+            let [first, second] = message;
             json!({
                 "address": payments::terms::NETWORKS[0].usdc, "topics": [payments::chain::event(event), first, second],
                 "data": data, "transactionHash": self.transaction, "logIndex": format!("{index:#x}"),

@@ -1,4 +1,4 @@
-//! Where webhooks may not lead: addresses inside, however they are written or named.
+//! Private targets: webhooks cannot be sent to internal addresses, however they are written or named.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 use crate::commands::NOWHERE;
 use crate::process::{Server, highwater, stdout};
 
-/// A name server that gives the addresses of a name one after another, for good or by turns.
-struct Names {
+/// A name server whose answers for a name can differ from query to query.
+struct NameServer {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
     serving: Option<JoinHandle<()>>,
 }
 
-impl Names {
-    /// `of` is given a name without its last point and how often it was asked for.
+impl NameServer {
+    /// Starts a name server. `of` gets a name without its final dot and the number of earlier queries for it.
     fn open(of: impl Fn(&str, usize) -> Vec<IpAddr> + Send + 'static) -> Self {
         let socket = UdpSocket::bind(("127.0.0.1", 0)).unwrap();
         socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
@@ -58,18 +58,19 @@ impl Names {
     }
 }
 
-impl Drop for Names {
+impl Drop for NameServer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         drop(self.serving.take().map(JoinHandle::join));
     }
 }
 
-/// Proves that no address inside is a target: each way to write one is refused when it is registered, and each name that leads to one, or to one at
-/// its second look, when it is posted to, without a packet to a listener there; which the same name reaches where private targets are permitted.
+/// Proves that internal addresses are not accepted as targets: every spelling of one is refused at the registration, and every name that
+/// resolves to one, at the first or a later query, is refused at the delivery, without a packet to a listener there. Where private targets
+/// are permitted, the same name reaches the listener.
 #[test]
-fn no_way_leads_inside() {
-    // A port that may be posted to, at an address of this process; and at the address that everybody knows, if it is free there.
+fn private_targets_are_refused() {
+    // A permitted port on a loopback address of this process; and on 127.0.0.1, if the port is free there.
     let [.., a, b] = std::process::id().to_be_bytes();
     let own = Ipv4Addr::new(127, 77, a, b);
     let (canary, port) = (TcpListener::bind((own, 8443)).unwrap(), 8443);
@@ -77,7 +78,7 @@ fn no_way_leads_inside() {
     for canary in known.iter().chain([&canary]) {
         canary.set_nonblocking(true).unwrap();
     }
-    let names = Names::open(move |name, before| {
+    let names = NameServer::open(move |name, before| {
         let addresses: &[&str] = match name.split('.').next().unwrap() {
             "inside" => &["127.0.0.1"],
             "mixed" => &["8.8.8.8", "127.0.0.1"],
@@ -87,7 +88,7 @@ fn no_way_leads_inside() {
             "metadata" => &["169.254.169.254"],
             "unique" => &["fd00:ec2::254"],
             "mixed6" => &["8.8.8.8", "::1"],
-            // The first look is at the registration. No block of 2d00::/8 is given to anybody yet.
+            // The first query is made at the registration. No block of 2d00::/8 is assigned yet.
             "rebinding" | "rebinding-mixed" if before == 0 => &["2d00::1"],
             "rebinding" => &["127.0.0.1"],
             "rebinding-mixed" => &["8.8.8.8", "127.0.0.1"],
@@ -103,7 +104,7 @@ fn no_way_leads_inside() {
         let mut command = highwater(&data, NOWHERE, arguments);
         command.env("HIGHWATER_WEBHOOKS__ALLOW_PRIVATE_TARGETS", private);
         command.env("HIGHWATER_WEBHOOKS__NAMESERVER", names.address.to_string());
-        // No proxy is asked to go where we may not.
+        // A proxy must not be used for targets that are refused.
         for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"] {
             command.env(name, format!("http://{own}:{port}"));
         }
@@ -178,9 +179,9 @@ fn no_way_leads_inside() {
     for form in forms {
         let url = form.replace("PORT", &port.to_string());
         let answer = server.send("POST", "/recalls/api/webhook", &key, &json!({"webhook_url": url}).to_string());
-        let said: Value = serde_json::from_slice(&answer.body).unwrap();
-        assert_eq!((answer.status, said["parameter"].as_str()), (400, Some("webhook_url")), "{url:?}: {said}");
-        report.push(format!("{form:?}: {}", said["detail"].as_str().unwrap()));
+        let result: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!((answer.status, result["parameter"].as_str()), (400, Some("webhook_url")), "{url:?}: {result}");
+        report.push(format!("{form:?}: {}", result["detail"].as_str().unwrap()));
     }
     let register = |server: &Server, name: &str| {
         let url = format!("https://{name}.highwater-canary.com:{port}/in");
@@ -193,9 +194,9 @@ fn no_way_leads_inside() {
         serde_json::from_slice(&answer.body).unwrap()
     };
     for name in ["inside", "mixed", "inside6", "mapped", "translated", "metadata", "unique", "mixed6"] {
-        let (status, said) = register(&server, name);
-        assert_eq!((status, said["parameter"].as_str()), (400, Some("webhook_url")), "{name}: {said}");
-        report.push(format!("{name}: {}", said["detail"].as_str().unwrap()));
+        let (status, result) = register(&server, name);
+        assert_eq!((status, result["parameter"].as_str()), (400, Some("webhook_url")), "{name}: {result}");
+        report.push(format!("{name}: {}", result["detail"].as_str().unwrap()));
     }
     let mut ids = Vec::new();
     for name in ["rebinding", "rebinding-mixed", "later"] {
@@ -203,24 +204,24 @@ fn no_way_leads_inside() {
         assert_eq!(status, 201, "{name}: {made}");
         let id = made["id"].as_str().unwrap().to_owned();
         for _ in 0..2 {
-            let said = ping(&server, &id);
-            assert_eq!((said["taken"].as_bool(), said["status"].as_u64()), (Some(false), Some(0)), "{name}: {said}");
-            let reason = said["reason"].as_str().unwrap();
-            assert!(reason.contains("public addresses") && !reason.contains("127."), "{name}: {said}");
+            let result = ping(&server, &id);
+            assert_eq!((result["taken"].as_bool(), result["status"].as_u64()), (Some(false), Some(0)), "{name}: {result}");
+            let reason = result["reason"].as_str().unwrap();
+            assert!(reason.contains("public addresses") && !reason.contains("127."), "{name}: {result}");
             report.push(format!("{name}: {reason}"));
         }
         ids.push(id);
     }
-    let came = || known.iter().chain([&canary]).any(|canary| canary.accept().is_ok());
-    assert!(!came(), "nothing came");
+    let was_contacted = || known.iter().chain([&canary]).any(|canary| canary.accept().is_ok());
+    assert!(!was_contacted(), "a listener got a connection");
     assert_eq!(server.terminate().code(), Some(0));
     println!("{}", report.join("\n"));
 
-    // The listener hears who comes.
+    // The listener accepts connections from now on.
     let server = Server::ready(command("true", &["serve"]));
-    assert_eq!(ping(&server, &ids[0])["taken"], false, "it speaks no TLS");
-    assert!(came(), "the name leads there");
-    // What is permitted here is refused where it is not, however it came to be registered.
+    assert_eq!(ping(&server, &ids[0])["taken"], false, "the listener does not speak TLS");
+    assert!(was_contacted(), "the name does not lead to the listener");
+    // A target that was registered under this permission is refused without it.
     let literal = [format!("http://{own}:{port}/"), format!("https://{own}:{port}/"), format!("http://[::ffff:{own}]:{port}/")];
     let registered = literal.map(|url| {
         let answer = server.send("POST", "/recalls/api/webhook", &key, &json!({"webhook_url": url}).to_string());
@@ -229,11 +230,11 @@ fn no_way_leads_inside() {
         made["id"].as_str().unwrap().to_owned()
     });
     assert_eq!(server.terminate().code(), Some(0));
-    while came() {}
+    while was_contacted() {}
     let server = Server::ready(command("false", &["serve"]));
     for id in registered {
-        let said = ping(&server, &id);
-        assert_eq!((said["taken"].as_bool(), said["status"].as_u64()), (Some(false), Some(0)), "{said}");
+        let result = ping(&server, &id);
+        assert_eq!((result["taken"].as_bool(), result["status"].as_u64()), (Some(false), Some(0)), "{result}");
     }
-    assert!(!came(), "nothing came");
+    assert!(!was_contacted(), "a listener got a connection");
 }

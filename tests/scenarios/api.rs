@@ -1,5 +1,4 @@
-//! The engine in this process with the API over it: fed fact by fact or from the simulated upstreams, and asked with no HTTP between, or
-//! served on a port of its own.
+//! The engine and the API in this process. Operations are called without HTTP ([`LocalApi`]) or over HTTP on their own port ([`HttpApi`]).
 
 use access::Access;
 use operation::context::Part;
@@ -30,7 +29,7 @@ use tokio::task::JoinHandle;
 
 use crate::engine::{Engine, settings, upstream_names};
 
-/// Writes facts as ingestors do, each behind the head of its key.
+/// Writes facts as ingestors do, each linked to the latest fact of its key.
 #[derive(Default)]
 pub(crate) struct Writer {
     encoders: HashMap<&'static str, Encoder>,
@@ -38,7 +37,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// The next fact of a key: that an upstream shows a record so.
+    /// Makes the next fact of a key: the record as the upstream shows it.
     pub(crate) fn observe(&mut self, key: &str, data: &FactData, at_ms: i64) -> Append {
         let topic = data.topic();
         let head = self.heads.get(key).copied().unwrap_or_default();
@@ -70,21 +69,21 @@ impl Writer {
     }
 }
 
-/// An engine that decides when it is told to, and the API over it.
-pub(crate) struct Fed {
+/// The API over an engine that decides on request, without HTTP.
+pub(crate) struct LocalApi {
     pub(crate) engine: Engine,
     pub(crate) context: Arc<Context>,
     services: Vec<(Service, Vec<Checker>)>,
 }
 
-impl Fed {
-    /// Opens a directory. Where an address of upstreams is given, these can be asked for an answer.
+impl LocalApi {
+    /// Opens a directory. With `base_url`, operations can query the upstreams at that address.
     pub(crate) async fn open(dir: &Path, clock: Clock, base_url: Option<&str>) -> Self {
-        Self::over(Engine::open_still(dir, clock).await, clock, base_url)
+        Self::over_engine(Engine::open_without_projector(dir, clock).await, clock, base_url)
     }
 
-    /// The same over any engine on which no projector runs.
-    pub(crate) fn over(engine: Engine, clock: Clock, base_url: Option<&str>) -> Self {
+    /// Opens the API over any engine without a running projector.
+    pub(crate) fn over_engine(engine: Engine, clock: Clock, base_url: Option<&str>) -> Self {
         let context = context(services::all, &engine, clock, base_url, SocketAddr::from(([127, 0, 0, 1], 8080)));
         let mounted = |service: Service| {
             let checkers = service.operations.iter().map(|operation| Checker::new(operation).unwrap()).collect();
@@ -93,31 +92,31 @@ impl Fed {
         Self { engine, context, services: services::all().into_iter().map(mounted).collect() }
     }
 
-    /// Appends facts; nobody decides them yet.
+    /// Appends facts without deciding them.
     pub(crate) async fn append(&self, facts: Vec<Append>) {
         self.engine.log.append(facts).await.unwrap();
     }
 
-    /// Decides all that is there.
+    /// Decides all facts in the log.
     pub(crate) async fn decide(&self) {
         self.engine.projector.catch_up().await.unwrap();
     }
 
-    /// The services, each with the checks of its operations.
+    /// Returns the services.
     pub(crate) fn services(&self) -> impl Iterator<Item = &Service> {
         self.services.iter().map(|(service, _)| service)
     }
 
-    /// Asks an operation as a caller of a tier does over MCP: arguments as JSON, checked, then the handler.
+    /// Calls an operation as MCP does for a caller of a tier: validates JSON arguments, then runs the handler.
     pub(crate) async fn ask(&self, service: &str, operation: &str, arguments: &Value, tier: Tier) -> Result<Value, Problem> {
         let (service, checkers) = self.services.iter().find(|(own, _)| own.name == service).unwrap();
         let at = service.operations.iter().position(|own| own.name == operation).unwrap();
-        let given = arguments.as_object().unwrap().clone();
-        let arguments = checkers[at].json(given, ErrorCode::ParameterInvalid)?;
+        let members = arguments.as_object().unwrap().clone();
+        let arguments = checkers[at].json(members, ErrorCode::ParameterInvalid)?;
         self.run(service, at, arguments, tier).await
     }
 
-    /// Asks an operation as a caller does over REST: by the pairs of a query.
+    /// Calls an operation as REST does: with the pairs of a query.
     pub(crate) async fn query(&self, service: &str, operation: &str, pairs: &[(String, String)], tier: Tier) -> Result<Value, Problem> {
         let (service, checkers) = self.services.iter().find(|(own, _)| own.name == service).unwrap();
         let at = service.operations.iter().position(|own| own.name == operation).unwrap();
@@ -148,7 +147,7 @@ impl Fed {
     }
 }
 
-/// A context over an engine, that answers as from an address.
+/// Returns a context over an engine whose links use the given address.
 fn context(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_url: Option<&str>, address: SocketAddr) -> Arc<Context> {
     let service = |service: Service| {
         let prefix = format!("/{}", service.name);
@@ -176,26 +175,26 @@ fn context(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_u
     };
     let secrets = Secrets::from_master(&[7; 32]).unwrap();
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
-    let asked = base_url.map(|base_url| upstream_names().into_iter().map(|name| (name, settings(base_url))).collect::<Vec<_>>());
-    let live = Live::new(asked.unwrap_or_default()).unwrap();
+    let live_upstreams = base_url.map(|base_url| upstream_names().into_iter().map(|name| (name, settings(base_url))).collect::<Vec<_>>());
+    let live = Live::new(live_upstreams.unwrap_or_default()).unwrap();
     Arc::new(Context::new(own, clock, secrets, log, store).with(live))
 }
 
-/// The API over an engine, on a port of its own.
-pub(crate) struct Served {
+/// The API over an engine, served over HTTP on its own port.
+pub(crate) struct HttpApi {
     pub(crate) address: SocketAddr,
     pub(crate) context: Arc<Context>,
     stop: tokio::sync::oneshot::Sender<()>,
     tasks: [JoinHandle<()>; 2],
 }
 
-impl Served {
+impl HttpApi {
     pub(crate) fn start(engine: &Engine, clock: Clock, base_url: Option<&str>) -> Self {
-        Self::of(services::all, engine, clock, base_url)
+        Self::with_services(services::all, engine, clock, base_url)
     }
 
-    /// The same with other services.
-    pub(crate) fn of(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_url: Option<&str>) -> Self {
+    /// Serves other services than the usual ones.
+    pub(crate) fn with_services(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_url: Option<&str>) -> Self {
         let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = server.address();
         let context = context(services, engine, clock, base_url, address);
@@ -209,12 +208,12 @@ impl Served {
         Self { address, context, stop, tasks: [serving, indexing] }
     }
 
-    /// A key of a tier.
+    /// Mints a key of a tier.
     pub(crate) async fn key(&self, tier: Tier) -> String {
         Access::of(&self.context).mint(&self.context, tier, "test@example.com").await.unwrap().key.reveal().to_owned()
     }
 
-    /// Stops serving, and waits until it has.
+    /// Stops the server and waits for its end.
     pub(crate) async fn stop(self) {
         let [serving, indexing] = self.tasks;
         self.context.stopping.send_replace(true);

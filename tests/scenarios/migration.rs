@@ -1,4 +1,4 @@
-//! Moving topics between the two backends by the binary itself: the same digests, bytes and cursors at the other end.
+//! Migration of topics between the two backends by the binary: digests, bytes and cursors are the same afterwards.
 
 use std::fs;
 use std::io::Write;
@@ -13,34 +13,34 @@ use schemas::position::LogOffset;
 use schemas::topics::{ACCOUNTS, CHANGES_RECALLS, RECALLS, REJECTED};
 
 use crate::cluster::Cluster;
-use crate::engine::{Played, upstream_names};
-use crate::process::{Server, highwater, refusal, run, stdout, wait_for};
+use crate::concurrent_processes::{copy, read_partition};
+use crate::engine::{SimulatedUpstreams, upstream_names};
+use crate::process::{Server, highwater, run, stderr_of_failure, stdout, wait_for};
 use crate::reader::Reader;
-use crate::rivals::{copy, whole};
 
 const FIXED: &str = "2026-11-20T12:00:00Z";
 
-/// A command on an embedded pair that shares the cluster's master key.
+/// Returns a command on an embedded log and store that shares the cluster's master key.
 fn embedded(cluster: &Cluster, node: &str, base_url: &str, arguments: &[&str]) -> Command {
     let mut command = highwater(&cluster.data(node), base_url, arguments);
     command.env("HIGHWATER_MASTER_KEY_FILE", cluster.data("master.key")).env("HIGHWATER_CLOCK__FIXED", FIXED);
     command
 }
 
-/// Runs all upstreams.
+/// Syncs all upstreams.
 fn ingest(command: impl Fn(&[&str]) -> Command) {
     for upstream in upstream_names() {
         stdout(command(&["ingest", upstream, "--once"]));
     }
 }
 
-/// The digests of all views, of what stands and of all that ever stood.
+/// Returns the digests of all views, with and without history.
 pub(crate) fn digests(command: impl Fn(&[&str]) -> Command) -> [String; 4] {
     [&["digest", "recalls"][..], &["digest", "recalls", "--history"], &["digest", "accounts"], &["digest", "accounts", "--history"]]
         .map(|arguments| stdout(command(arguments)))
 }
 
-/// What a reader gets: lists, and the whole feed page by page.
+/// Returns what a reader gets: lists, and the whole feed page by page.
 pub(crate) fn answers(server: &Server, key: &str) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     let mut ask = |path: &str| {
@@ -59,14 +59,14 @@ pub(crate) fn answers(server: &Server, key: &str) -> Vec<Vec<u8>> {
     out
 }
 
-/// Adds what a log may hold and nobody goes by: facts and changes a second time, and what is none.
+/// Appends records that a log may contain and that readers must ignore: duplicate facts and changes, and malformed records.
 async fn spoil(dir: &std::path::Path) {
     let log = EmbeddedLog::open(&dir.join("log"), Options::default()).unwrap();
     for partition in 0..RECALLS.partitions {
         let some = log.read(&RECALLS, partition, LogOffset(2), 5, 1 << 20).await.unwrap();
         copy(&*log, &RECALLS, partition, &some).await;
     }
-    let changes = whole(&*log, &CHANGES_RECALLS, 0).await;
+    let changes = read_partition(&*log, &CHANGES_RECALLS, 0).await;
     copy(&*log, &CHANGES_RECALLS, 0, &changes[changes.len() - 3..]).await;
     let junk = Record { key: Bytes::from_static(b"k"), value: Bytes::from_static(b"{}"), at_ms: 5, ..Record::default() };
     let places = [&RECALLS, &ACCOUNTS, &CHANGES_RECALLS, &REJECTED];
@@ -74,35 +74,35 @@ async fn spoil(dir: &std::path::Path) {
     log.close().await.unwrap();
 }
 
-/// Proves that topics copied from an embedded pair to a cluster, in an import that was killed once, and from there to a fresh embedded pair
-/// give the same digests and the same bytes of every answer; that keys work and cursors go on at each; and that none of the three is
-/// served, or written over, half.
+/// Proves that topics that are copied from an embedded log to a cluster (by an import that is killed once) and from there to a new embedded
+/// log give the same digests and the same answers, byte for byte; that keys and cursors stay valid at each; and that an incomplete copy is
+/// neither served nor overwritten.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn topics_move_to_a_cluster_and_back() {
-    let played = Played::start(31, 300, Clock::Fixed(FIXED.parse().unwrap())).await;
-    let Some(cluster) = Cluster::new("moving topics", &played.base_url, FIXED) else { return };
-    let one = |arguments: &[&str]| embedded(&cluster, "one", &played.base_url, arguments);
+    let simulated = SimulatedUpstreams::start(31, 300, Clock::Fixed(FIXED.parse().unwrap())).await;
+    let Some(cluster) = Cluster::new("moving topics", &simulated.base_url, FIXED) else { return };
+    let one = |arguments: &[&str]| embedded(&cluster, "one", &simulated.base_url, arguments);
     ingest(one);
     let key = stdout(one(&["keys", "mint", "--tier", "pro"])).trim().to_owned();
-    played.sim.advance(60);
+    simulated.sim.advance(60);
     ingest(one);
     spoil(&cluster.data("one")).await;
     let server = Server::ready(one(&["serve"]));
     let wanted = answers(&server, &key);
     let mut reader = Reader::default();
-    assert_eq!(reader.step(&server, &key), Some(true), "there is more than one page");
+    assert_eq!(reader.step(&server, &key), Some(true), "there is only one page");
     assert_eq!(server.terminate().code(), Some(0));
-    // Among what stands is when the key was used.
+    // The state includes when the key was used.
     let expected = digests(one);
 
     let file = cluster.data("all.avro");
     let path = file.to_str().unwrap();
     stdout(one(&["export", "all", "--format", "records", "--output", path]));
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    let words = refusal(one(&["export", "all", "--format", "records", "--output", path]));
-    assert!(words.contains("cannot be made"), "{words}");
+    let message = stderr_of_failure(one(&["export", "all", "--format", "records", "--output", path]));
+    assert!(message.contains("cannot be made"), "{message}");
 
-    // Killed in the middle: nobody goes by the half, and the rest follows.
+    // After a kill in the middle the incomplete copy is refused, and a second import completes it.
     let import = |from: &str| cluster.command("m", &["import", from]);
     let bytes = fs::read(&file).unwrap();
     let mut killed = import("-").stdin(Stdio::piped()).spawn().unwrap();
@@ -112,30 +112,30 @@ async fn topics_move_to_a_cluster_and_back() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     log.close().await.unwrap();
-    let words = refusal(cluster.command("p1", &["serve", "--role", "project"]));
-    assert!(words.contains("are being imported into this one"), "{words}");
+    let message = stderr_of_failure(cluster.command("p1", &["serve", "--role", "project"]));
+    assert!(message.contains("are being imported into this one"), "{message}");
     wait_for("the leases of a dead import", || {
         let output = run(import(path));
-        let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success() || words.contains("lease"), "{words}");
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() || message.contains("lease"), "{message}");
         output.status.success().then_some(())
     });
 
     let mut servers = cluster.start(&[("p1", "project"), ("a1", "api")]);
     let (api, project) = (servers.pop().unwrap(), servers.pop().unwrap());
     assert_eq!(digests(|arguments| cluster.command("p1", arguments)), expected);
-    assert!(answers(&api, &key) == wanted, "the cluster answers otherwise");
+    assert!(answers(&api, &key) == wanted, "the cluster has other answers");
     assert_eq!(api.get("/recalls/v1/changes", "hw_live_000000000000000000000000000000000000").unwrap().0, 401);
     reader.read_on(&api, &key);
-    let words = refusal(cluster.command("m", &["import", path]));
-    assert!(words.contains("lease") && words.contains("is held"), "{words}");
+    let message = stderr_of_failure(cluster.command("m", &["import", path]));
+    assert!(message.contains("lease") && message.contains("is held"), "{message}");
     let before = reader.read.len();
-    played.sim.advance(40);
+    simulated.sim.advance(40);
     ingest(|arguments| cluster.command("i1", arguments));
     reader.read_on(&api, &key);
-    assert!(reader.read.len() > before, "the cluster goes on");
+    assert!(reader.read.len() > before, "the cluster adds no changes");
 
-    // And back.
+    // Back to an embedded log.
     let (expected, wanted) = (digests(|arguments| cluster.command("p1", arguments)), answers(&api, &key));
     let mut reader = Reader::default();
     assert_eq!(reader.step(&api, &key), Some(true));
@@ -144,26 +144,27 @@ async fn topics_move_to_a_cluster_and_back() {
     }
     let back = cluster.data("back.avro");
     stdout(cluster.command("p1", &["export", "all", "--format", "records", "--output", back.to_str().unwrap()]));
-    let two = |arguments: &[&str]| embedded(&cluster, "two", &played.base_url, arguments);
+    let two = |arguments: &[&str]| embedded(&cluster, "two", &simulated.base_url, arguments);
     stdout(two(&["import", back.to_str().unwrap()]));
     assert_eq!(digests(two), expected);
     let server = Server::ready(two(&["serve"]));
-    assert!(answers(&server, &key) == wanted, "the embedded pair answers otherwise");
+    assert!(answers(&server, &key) == wanted, "the embedded pair has other answers");
     reader.read_on(&server, &key);
-    let words = refusal(two(&["import", back.to_str().unwrap()]));
-    assert!(words.contains("in use by another process"), "{words}");
+    let message = stderr_of_failure(two(&["import", back.to_str().unwrap()]));
+    assert!(message.contains("in use by another process"), "{message}");
     assert_eq!(server.terminate().code(), Some(0));
-    // The first file is the beginning of what grew from it: it changes nothing.
+    // The first file has the first records of the log that has grown since: importing it changes nothing.
     stdout(two(&["import", path]));
     assert_eq!(digests(two), expected);
 }
 
-/// Proves that facts alone, copied and decided anew, give the same current records; and that nothing is copied over another log.
+/// Proves that facts that are copied without the changes are decided to the same current records, and that an import into another log is
+/// refused.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn facts_move_alone() {
+async fn facts_migrate_without_changes() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::Fixed(FIXED.parse().unwrap());
-    let (played, other) = (Played::start(32, 200, clock).await, Played::start(33, 200, clock).await);
+    let (simulated, other) = (SimulatedUpstreams::start(32, 200, clock).await, SimulatedUpstreams::start(33, 200, clock).await);
     let on = |node: &'static str, base_url: &str| {
         let (data, base_url) = (dir.path().join(node), base_url.to_owned());
         move |arguments: &[&str]| {
@@ -172,9 +173,9 @@ async fn facts_move_alone() {
             command
         }
     };
-    let (one, two, three) = (on("one", &played.base_url), on("two", &played.base_url), on("three", &other.base_url));
+    let (one, two, three) = (on("one", &simulated.base_url), on("two", &simulated.base_url), on("three", &other.base_url));
     ingest(&one);
-    played.sim.advance(40);
+    simulated.sim.advance(40);
     ingest(&one);
     spoil(&dir.path().join("one")).await;
     let file = dir.path().join("facts.avro");
@@ -187,16 +188,16 @@ async fn facts_move_alone() {
 
     ingest(&three);
     let before = digests(&three);
-    let words = refusal(three(&["import", path]));
-    assert!(words.contains("the log has another record at recalls/0 offset"), "{words}");
+    let message = stderr_of_failure(three(&["import", path]));
+    assert!(message.contains("the log has another record at recalls/0 offset"), "{message}");
     assert_eq!(digests(&three), before);
-    for (arguments, words) in [
+    for (arguments, message) in [
         (&["import", "nothing.avro"][..], "nothing.avro is not an archive of records"),
         (&["export", "all"], "unknown topic \"all\""),
         (&["export", "imports", "--format", "records"], "unknown topic \"imports\""),
         (&["export", "all", "--format", "records", "--all"], "--all is for listings"),
     ] {
-        let refused = refusal(three(arguments));
-        assert!(refused.contains(words), "{arguments:?}: {refused}");
+        let refused = stderr_of_failure(three(arguments));
+        assert!(refused.contains(message), "{arguments:?}: {refused}");
     }
 }

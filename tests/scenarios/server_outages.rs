@@ -1,4 +1,4 @@
-//! Processes that lose the broker or the database: what they answer meanwhile, and that they go on by themselves.
+//! Processes that lose the broker or the database: what they answer meanwhile, and that they recover without a restart.
 
 use std::time::{Duration, Instant};
 
@@ -9,41 +9,41 @@ use serde_json::{Value, json};
 
 use crate::bad_input::problem;
 use crate::cluster::Cluster;
-use crate::engine::Played;
-use crate::process::{Server, refusal, run, stdout, wait_for};
+use crate::engine::SimulatedUpstreams;
+use crate::process::{Server, run, stderr_of_failure, stdout, wait_for};
 use crate::reader::Reader;
 
-/// How long any answer may take: what the server allows itself for a command, and a busy machine's share.
-const ANSWER_MAX: Duration = Duration::from_secs(20);
+/// The longest permitted time of an answer: the server's limit for a command, and some more for a busy machine.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How a server is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
-    /// It stands, its connections too, and it answers nothing.
+    /// It keeps its connections and answers nothing.
     Paused,
     /// It is gone; connections are refused.
     Killed,
 }
 
-/// Asks, and asserts that an answer comes in time.
+/// Sends a request and asserts that the answer comes in time.
 fn ask(server: &Server, method: &str, path: &str, key: &str, body: &str) -> crate::process::Answer {
-    let begun = Instant::now();
+    let started = Instant::now();
     let answer = server.send(method, path, key, body);
-    assert!(begun.elapsed() < ANSWER_MAX, "{method} {path} was answered after {:?}", begun.elapsed());
+    assert!(started.elapsed() < ANSWER_TIMEOUT, "{method} {path} was answered after {:?}", started.elapsed());
     answer
 }
 
-/// What reads are answered while all is well: these need the view store alone.
+/// Reads that need only the view store.
 const READS: [&str; 5] = [
     "/recalls/api/recalls?limit=20",
     "/recalls/api/recalls?category=food&limit=5",
     "/recalls/api/recalls?keyword=recall&limit=5",
     "/recalls/v1/changes?start=earliest&limit=20",
-    // Long before the last change: what comes can add nothing to it.
+    // Up to long before the last change, so that new changes add nothing.
     "/recalls/api/recalls?asOf=2020-01-01",
 ];
 
-/// One call of a tool.
+/// Calls a tool over MCP.
 fn call_tool(server: &Server, key: &str) -> Value {
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_recalls", "arguments": {"limit": 3}}});
     let answer = ask(server, "POST", "/recalls/mcp", key, &call.to_string());
@@ -51,21 +51,21 @@ fn call_tool(server: &Server, key: &str) -> Value {
     serde_json::from_slice::<Value>(&answer.body).unwrap()["result"].take()
 }
 
-/// Asserts that something is refused as unavailable for now, with a pause to keep.
-fn unavailable(answer: &crate::process::Answer) {
+/// Asserts that a request is refused as temporarily unavailable, with `Retry-After`.
+fn assert_unavailable(answer: &crate::process::Answer) {
     problem(answer, 503, "unavailable", "");
     assert!(answer.header("retry-after").parse::<u64>().is_ok_and(|pause_s| pause_s > 0));
 }
 
-/// Proves that every role outlives a broker and a database that are paused and killed: each says on /readyz which one is lost and stays
-/// alive; each call is answered in bounded time, rightly or as unavailable with a pause, over REST and MCP; reads that need no log go on
-/// without one; and when the server is back all answer again without being started anew, what was appended is there, and the runs go on.
+/// Proves that every role survives a paused and a killed broker and database: /readyz names the lost server while /healthz is fine; each
+/// call is answered in bounded time, correctly or as unavailable with `Retry-After`, over REST and MCP; reads that do not need the log work
+/// without it; and after the outage all calls work again without a restart, appended data is there, and the syncs continue.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn roles_outlive_their_servers() {
-    let played = Played::start(21, 120, Clock::System).await;
+async fn roles_survive_server_outages() {
+    let simulated = SimulatedUpstreams::start(21, 120, Clock::System).await;
     let dir = tempfile::tempdir().unwrap();
     let Some(servers) = engines::or_skip(Own::start(dir.path(), 0), "losing servers") else { return };
-    let cluster = Cluster::on(servers.kafka(), servers.cql(), &played.base_url, "");
+    let cluster = Cluster::on_servers(servers.kafka(), servers.cql(), &simulated.base_url, "");
     let nodes = cluster.start(&[("p", "project"), ("i", "ingest"), ("a", "api")]);
     let api = &nodes[2];
     cluster.ingest("i");
@@ -84,21 +84,21 @@ async fn roles_outlive_their_servers() {
         let (is_log, address) = (lost == Lost::Kafka, if lost == Lost::Kafka { servers.kafka() } else { servers.cql() });
         let words = if is_log { "the log does not answer" } else { "the view store does not answer" };
         for node in &nodes {
-            let said = wait_for("a node that says what it lost", || {
+            let message = wait_for("a node that says what it lost", || {
                 let answer = ask(node, "GET", "/readyz", "", "");
                 (answer.status == 503)
                     .then(|| {
-                        unavailable(&answer);
+                        assert_unavailable(&answer);
                         problem(&answer, 503, "unavailable", "")
                     })
-                    .filter(|said| said.contains(words))
+                    .filter(|message| message.contains(words))
             });
-            assert!(said.contains(&address), "{lost:?} {how:?}: {said}");
+            assert!(message.contains(&address), "{lost:?} {how:?}: {message}");
             assert_eq!(ask(node, "GET", "/healthz", "", "").status, 200);
         }
         for path in READS {
             let answer = ask(api, "GET", path, &key, "");
-            if is_log { assert_eq!(answer.status, 200, "{path} needs no log") } else { unavailable(&answer) }
+            if is_log { assert_eq!(answer.status, 200, "{path} needs no log") } else { assert_unavailable(&answer) }
         }
         let result = call_tool(api, &key);
         assert_eq!(result["isError"], !is_log, "{result}");
@@ -106,10 +106,10 @@ async fn roles_outlive_their_servers() {
             let document: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
             assert_eq!((&document["code"], &document["status"]), (&json!("unavailable"), &json!(503)));
         }
-        // What must be appended, and what must know where the log ends.
-        unavailable(&ask(api, "POST", "/recalls/api/keys", "", "{\"email\": \"dev@example.org\"}"));
+        // Calls that append, and calls that need the end of the log.
+        assert_unavailable(&ask(api, "POST", "/recalls/api/keys", "", "{\"email\": \"dev@example.org\"}"));
         let now = rfc3339(Clock::System.now_ms());
-        unavailable(&ask(api, "GET", &format!("/recalls/api/recalls?asOf={now}"), &key, ""));
+        assert_unavailable(&ask(api, "GET", &format!("/recalls/api/recalls?asOf={now}"), &key, ""));
         assert_eq!(ask(api, "GET", "/recalls/openapi.json", "", "").status, 200, "documents need neither");
 
         if how == How::Paused {
@@ -121,7 +121,7 @@ async fn roles_outlive_their_servers() {
         for path in READS {
             wait_for("a right answer", || (ask(api, "GET", path, &key, "").status == 200).then_some(()));
         }
-        played.sim.advance(10);
+        simulated.sim.advance(10);
         let manifests = upstreams::ALL.iter().map(|upstream| upstream.manifest());
         for manifest in manifests.filter(|manifest| manifest.streams.iter().any(|stream| stream.topic == &RECALLS)) {
             let name = manifest.name;
@@ -129,34 +129,34 @@ async fn roles_outlive_their_servers() {
         }
         let before = reader.read.len();
         reader.read_on(api, &key);
-        assert!(reader.read.len() > before, "the feed goes on after {lost:?} {how:?}");
+        assert!(reader.read.len() > before, "no new changes after {lost:?} {how:?}");
     }
     let digest = stdout(cluster.command("p", &["digest", "recalls", "--history"]));
     stdout(cluster.command("p", &["replay", "recalls"]));
-    assert_eq!(stdout(cluster.command("p", &["digest", "recalls", "--history"])), digest, "nothing is lost, nothing is twice");
+    assert_eq!(stdout(cluster.command("p", &["digest", "recalls", "--history"])), digest, "changes were lost or duplicated");
 
-    // Nor does a lost server hold up an end.
+    // A lost server does not delay a shutdown.
     for lost in [Lost::Kafka, Lost::Cql] {
         servers.signal(lost, "STOP").unwrap();
     }
     for node in nodes {
-        assert!(node.terminate().code().is_some(), "it ends by itself");
+        assert!(node.terminate().code().is_some(), "a node had to be killed");
     }
 }
 
-/// Proves that a process whose broker or database is not there when it starts ends soon, with exit code 1 and one line that names the
-/// setting and the address: whoever supervises it starts it again.
+/// Proves that a process whose broker or database is unavailable at its start exits soon, with code 1 and one line that names the setting
+/// and the address, so that its supervisor can restart it.
 #[test]
-fn a_start_without_servers_fails_soon() {
-    let cluster = Cluster::on("127.0.0.1:1".to_owned(), "127.0.0.1:1".to_owned(), crate::commands::NOWHERE, "");
+fn start_without_servers_fails_quickly() {
+    let cluster = Cluster::on_servers("127.0.0.1:1".to_owned(), "127.0.0.1:1".to_owned(), crate::commands::NOWHERE, "");
     let refused = |log: &str, store: &str, words: [&str; 2]| {
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut command = cluster.command("a", &["serve"]);
         command.env("HIGHWATER_LOG", log).env("HIGHWATER_STORE", store).env("HIGHWATER_LOGGING__LEVEL", "off");
-        let said = refusal(command);
-        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
-        assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+        let message = stderr_of_failure(command);
+        assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert!(words.iter().all(|word| message.contains(word)), "{message}");
     };
     refused("kafka://127.0.0.1:1", "embedded", ["log = \"kafka://127.0.0.1:1\"", "Connection refused"]);
     refused("kafka://no-such-host.invalid:9092", "embedded", ["log = \"kafka://no-such-host.invalid:9092\"", "resolve"]);

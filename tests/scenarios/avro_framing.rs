@@ -1,4 +1,4 @@
-//! Values framed by a schema registry: what they mean does not change, and those who read the topics with a registry's tools can.
+//! Values framed for a schema registry: records stay the same, and consumers with the registry's tools can read the topics.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,21 +9,21 @@ use schemas::position::LogOffset;
 use schemas::topics::CHANGES_RECALLS;
 
 use crate::cluster::Cluster;
-use crate::engine::{Played, upstream_names};
-use crate::moving::digests;
-use crate::process::{Server, highwater, refusal, stdout};
+use crate::engine::{SimulatedUpstreams, upstream_names};
+use crate::migration::digests;
+use crate::process::{Server, highwater, stderr_of_failure, stdout};
 
 const FIXED: &str = "2026-11-20T12:00:00Z";
 
-/// Proves that the same records give the same digests in either framing and in a log that has both, that a registry's readers see each
-/// change once whatever is sent again, and that settings that do not go together are refused with the reason.
+/// Proves that the same records have the same digests in either framing and in a log with both, that consumers with registry tools see each
+/// change once although the log holds duplicates, and that contradictory settings are refused with a reason.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_framing_changes_nothing() {
-    let played = Played::start(51, 200, Clock::Fixed(FIXED.parse().unwrap())).await;
-    let Some(cluster) = Cluster::new("framing by a registry", &played.base_url, FIXED) else { return };
+async fn framing_does_not_change_records() {
+    let simulated = SimulatedUpstreams::start(51, 200, Clock::Fixed(FIXED.parse().unwrap())).await;
+    let Some(cluster) = Cluster::new("framing by a registry", &simulated.base_url, FIXED) else { return };
     let Some(registry) = engines::or_skip(engines::registry(), "framing by a registry") else { return };
     let one = |arguments: &[&str]| {
-        let mut command = highwater(&cluster.data("one"), &played.base_url, arguments);
+        let mut command = highwater(&cluster.data("one"), &simulated.base_url, arguments);
         command.env("HIGHWATER_CLOCK__FIXED", FIXED).env("HIGHWATER_MASTER_KEY_FILE", cluster.data("master.key"));
         command
     };
@@ -53,7 +53,7 @@ async fn the_framing_changes_nothing() {
     assert!(first_bytes(0).await.iter().all(|first| *first == 0));
 
     // Both framings in one topic.
-    played.sim.advance(40);
+    simulated.sim.advance(40);
     for upstream in upstream_names() {
         stdout(single(&["ingest", upstream, "--once"]));
     }
@@ -71,14 +71,14 @@ async fn the_framing_changes_nothing() {
     check.args([cluster.kafka(), &format!("http://{}", server.address), "changes.recalls", &cluster.prefix(), &registry]);
     let checked = check.output().unwrap();
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
-    let said = String::from_utf8(checked.stdout).unwrap();
-    // Where Python's packages are missing the script says so and ends.
-    if let Ok(seen) = said.trim().parse::<usize>() {
+    let output = String::from_utf8(checked.stdout).unwrap();
+    // The script says when Python packages are missing, and ends.
+    if let Ok(seen) = output.trim().parse::<usize>() {
         assert_eq!(seen, stdout(confluent(&["export", "changes.recalls", "--all"])).lines().count());
     }
     assert_eq!(server.terminate().code(), Some(0));
 
-    for (command, words) in [
+    for (command, message) in [
         (at("confluent", "")(&["serve", "--role", "api"]), "needs the registry"),
         (at("confluent", "http://127.0.0.1:9")(&["serve", "--role", "api"]), "does not answer"),
         (at("avro", "")(&["serve", "--role", "api"]), "neither \"single-object\" nor \"confluent\""),
@@ -91,7 +91,7 @@ async fn the_framing_changes_nothing() {
             "needs log = \"kafka://host:9092",
         ),
     ] {
-        let refused = refusal(command);
-        assert!(refused.contains(words), "{refused}");
+        let refused = stderr_of_failure(command);
+        assert!(refused.contains(message), "{refused}");
     }
 }

@@ -1,28 +1,28 @@
-//! Chance that can be repeated: numbers from a seed, and seeds from the environment.
+//! Reproducible random numbers, and seeds from the environment.
 
 use schemas::clock::Clock;
 
-/// A number that the environment gives to a scenario.
+/// Reads a number from an environment variable.
 pub(crate) fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap())
 }
 
-/// The seed that the environment names, or one that no run had before.
+/// Reads a seed from an environment variable; without one, takes a new seed from the clock.
 pub(crate) fn seed(name: &str) -> u64 {
     number(name).unwrap_or_else(|| u64::try_from(Clock::System.now_ms()).unwrap())
 }
 
-/// Small random numbers from a seed.
-pub(crate) struct Chance(pub(crate) u64);
+/// Generates small random numbers from a seed.
+pub(crate) struct Random(pub(crate) u64);
 
-impl Chance {
+impl Random {
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end
     }
 
-    /// One of a few.
-    pub(crate) fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    /// Picks one of several values.
+    pub(crate) fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[usize::try_from(self.below(all.len() as u64)).unwrap()]
     }
 }

@@ -1,0 +1,211 @@
+//! Answers as of a past time: they equal those of an engine that had only the data up to that time.
+
+use operation::context::Part;
+use services::recalls::search::Search;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::civil::{Date, date};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
+use schemas::clock::{Clock, SimulatedClock};
+use schemas::views::accounts::Tier;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::api::LocalApi;
+use crate::engine::{SimulatedUpstreams, upstream_names};
+use crate::random::{Random, seed};
+
+const FIRST: Date = date(2026, 10, 28);
+const DAYS: i64 = 16;
+const QUESTIONS: usize = 1_000;
+/// The hour at which a day's snapshot is taken, in UTC.
+const SNAPSHOT_HOUR: i8 = 22;
+
+/// The time of a question; the last snapshot before it is the state that the answer must show.
+struct Moment {
+    at: Timestamp,
+    /// The value of `asOf`: a time, or a day, which means the end of the day.
+    text: String,
+}
+
+/// An engine that syncs one snapshot a day, under a clock that the test moves.
+struct SnapshotEngine {
+    api: LocalApi,
+    simulated: SimulatedUpstreams,
+    clock: &'static SimulatedClock,
+    stop: watch::Sender<bool>,
+    indexing: JoinHandle<()>,
+}
+
+impl SnapshotEngine {
+    async fn begin(dir: &Path) -> Self {
+        let clock = SimulatedClock::new(at_hour(FIRST), Clock::Fixed(at_hour(FIRST)));
+        let simulated = SimulatedUpstreams::start(61, 150, Clock::Simulated(clock)).await;
+        let mut api = LocalApi::open(dir, Clock::Simulated(clock), None).await;
+        let stop = crate::concurrent_processes::run_heads_only(&mut api.engine).await;
+        let indexing = tokio::spawn(Search::of(&api.context).follow(Arc::clone(&api.engine.store), None));
+        Self { api, simulated, clock, stop, indexing }
+    }
+
+    /// Syncs a day's snapshot: one upstream after another, each decided before the next, so that two engines decide in the same order.
+    async fn sync_day(&self, day: Date) {
+        self.clock.move_to(at_hour(day));
+        self.simulated.sim.set_today(day);
+        if day > FIRST {
+            self.simulated.sim.advance(8);
+        }
+        let mut settings = self.simulated.settings();
+        settings.window_days = 10;
+        for name in upstream_names() {
+            for outcome in self.api.engine.run(name, &settings).await {
+                outcome.unwrap();
+            }
+            self.api.decide().await;
+        }
+    }
+
+    async fn end(self) {
+        self.stop.send_replace(true);
+        self.indexing.abort();
+        drop(self.indexing.await);
+        self.api.close().await;
+    }
+}
+
+fn at_hour(day: Date) -> Timestamp {
+    day.at(SNAPSHOT_HOUR, 0, 0, 0).to_zoned(TimeZone::UTC).unwrap().timestamp()
+}
+
+/// Returns a random time after a day's snapshot and before the next one.
+fn moment(random: &mut Random, day: Date) -> Moment {
+    // A third of the questions name a day.
+    if random.below(3) == 0 {
+        let end = day.tomorrow().unwrap().to_zoned(TimeZone::UTC).unwrap().timestamp();
+        return Moment { at: Timestamp::from_millisecond(end.as_millisecond() - 1).unwrap(), text: day.to_string() };
+    }
+    let at = at_hour(day) + Duration::from_millis(random.below(86_400_000));
+    Moment { at, text: format!("{at:.3}") }
+}
+
+/// Returns a random question: the service, the operation and the arguments.
+fn question(random: &mut Random, today: Date) -> (&'static str, &'static str, Value) {
+    let days = 1 + i64::try_from(random.below(20)).unwrap();
+    let limit = 1 + random.below(60);
+    let feed_of = |random: &mut Random, mut filter: Value| {
+        filter["limit"] = json!(limit);
+        let earlier = today.saturating_sub(i64::try_from(random.below(12)).unwrap().days());
+        match random.below(4) {
+            0 => {}
+            1 => filter["start"] = json!("earliest"),
+            2 => filter["start"] = json!("latest"),
+            _ => filter["start"] = json!(earlier.to_string()),
+        }
+        filter
+    };
+    let topic = random.pick(&["oncology", "aging", "genomics", "cardiology"]);
+    let state = random.pick(&["TX", "CA", "NY", "MA"]);
+    let code = random.pick(&["54", "5415", "3364", "23", "33"]);
+    let part = random.pick(&["university", "inc", "institute", "federal", "corp", "systems"]);
+    let form = random.pick(&["8-K", "10-Q", "8-K,10-Q", "S-1"]);
+    let cik = format!("{:010}", 900_001 + random.below(13));
+    let service = random.pick(&["recalls", "research", "filings", "awards"]);
+    match random.below(20) {
+        0 => (service, "changes", feed_of(random, json!({}))),
+        1 => (service, "health", json!({})),
+        2 => (
+            "recalls",
+            "search_recalls",
+            json!({ "limit": limit, "category": random.pick(&["food", "drugs", "vehicles", "products", "baby"]) }),
+        ),
+        3 => {
+            let agency = random.pick(&["FDA", "CPSC", "NHTSA", "USDA"]);
+            ("recalls", "search_recalls", json!({ "agency": agency, "from": today.saturating_sub(days.days()).to_string() }))
+        }
+        4 => ("recalls", "search_recalls", json!({ "keyword": random.pick(&["fire", "salmonella", "risk", "the"]), "limit": limit })),
+        5 => ("research", "whats_changed_since", feed_of(random, json!({ "topic": topic, "before": true }))),
+        6 => ("research", "whats_changed_since", feed_of(random, json!({ "institution": part }))),
+        7 => ("research", "new_funding", json!({ "state": state, "limit": limit })),
+        8 => ("research", "delta_digest", json!({ "days": days })),
+        9 => ("research", "entity_watch", json!({ "type": "institution", "value": part, "limit": limit })),
+        10 => ("research", "search_records", json!({ "keyword": random.pick(&["cancer", "study", "cell", "of"]), "limit": limit })),
+        11 => ("filings", "whats_new_since", feed_of(random, json!({ "form": form }))),
+        12 => ("filings", "filing_digest", json!({ "days": days })),
+        13 => ("filings", "company_watch", json!({ "cik": cik, "limit": limit })),
+        14 => ("filings", "insider_activity", json!({ "days": days, "limit": limit })),
+        15 => ("filings", "search_filings", json!({ "form": random.pick(&["8-K", "10-Q", "3"]), "limit": limit })),
+        16 => ("awards", "whats_changed_since", feed_of(random, json!({ "naics": [code], "before": true }))),
+        17 => ("awards", "delta_digest", json!({ "naics": [code], "days": days, "expiringDays": 1 + random.below(365) })),
+        18 => ("awards", "competitor_watch", json!({ "contractor": part, "limit": limit })),
+        _ => ("awards", "search_awards", json!({ "naics": [code], "limit": limit })),
+    }
+}
+
+/// Removes from an answer what may differ: the cursor and the notes.
+fn without_cursor_and_notes(mut answer: Value) -> Value {
+    let fields = answer.as_object_mut().unwrap();
+    fields.remove("note");
+    // The cursor contains the filter and the position, which are also in the answer.
+    fields.remove("cursor");
+    answer
+}
+
+/// Proves that the answer as of a time equals the answer of an engine that had only the data up to that time: for every read operation of
+/// the four services, with a thousand random arguments and times, with a key and without.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn as_of_equals_the_answer_at_that_time() {
+    let seed = seed("PAST_SEED");
+    println!("PAST_SEED={seed}");
+    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let days: Vec<Date> = (0..DAYS).map(|day| FIRST.saturating_add(day.days())).collect();
+    let (whole, then) = tokio::join!(SnapshotEngine::begin(dirs[0].path()), SnapshotEngine::begin(dirs[1].path()));
+    for day in &days {
+        whole.sync_day(*day).await;
+    }
+    whole.clock.move_to(at_hour(FIRST.saturating_add((DAYS + 10).days())));
+    let mut random = Random(seed);
+    let mut counted: BTreeMap<(&str, &str), (usize, usize)> = BTreeMap::new();
+    for (n, day) in days.iter().enumerate() {
+        then.sync_day(*day).await;
+        let share = (n + 1) * QUESTIONS / days.len() - n * QUESTIONS / days.len();
+        let mut moments: Vec<Moment> = (0..share).map(|_| moment(&mut random, *day)).collect();
+        // The clock of the earlier engine must not go back.
+        moments.sort_by_key(|moment| moment.at);
+        for Moment { at, text } in moments {
+            then.clock.move_to(at);
+            let (service, operation, arguments) = question(&mut random, at.to_zoned(TimeZone::UTC).date());
+            let tier = random.pick(&[Tier::Anonymous, Tier::Free, Tier::Pro]);
+            let mut past = arguments.clone();
+            past["asOf"] = json!(text);
+            let shown = format!("{service} {past} {operation} {tier:?}");
+            let wanted = then.api.ask(service, operation, &arguments, tier).await.unwrap_or_else(|problem| panic!("{shown}: {problem:?}"));
+            let got = whole.api.ask(service, operation, &past, tier).await.unwrap_or_else(|problem| panic!("{shown}: {problem:?}"));
+            let (wanted, got) = (without_cursor_and_notes(wanted), without_cursor_and_notes(got));
+            if wanted != got {
+                for (name, value) in wanted.as_object().unwrap() {
+                    assert_eq!(&got[name], value, "{name} of {shown}");
+                }
+            }
+            assert_eq!(got, wanted, "{shown}");
+            let says = wanted["changes"].as_u64().is_some_and(|changes| changes > 0)
+                || wanted.as_object().unwrap().values().any(|value| value.as_array().is_some_and(|items| !items.is_empty()));
+            let counts = counted.entry((service, operation)).or_default();
+            counts.0 += 1;
+            counts.1 += usize::from(says);
+        }
+    }
+    assert_eq!(counted.values().map(|(all, _)| all).sum::<usize>(), QUESTIONS);
+    // An operation whose answers are always empty would prove nothing.
+    assert!(counted.values().all(|(_, says)| *says > 0), "{counted:?}");
+    let operations = whole.api.services().flat_map(|service| service.operations.iter().map(|operation| (service.name, operation)));
+    // Receipts have no upstream.
+    let reads = operations.filter(|(service, operation)| *service != "receipts" && operation.input.pointer("/properties/asOf").is_some());
+    let missed: Vec<_> = reads.map(|(service, operation)| (service, operation.name)).filter(|name| !counted.contains_key(name)).collect();
+    assert!(missed.is_empty(), "{missed:?} were never called");
+    whole.end().await;
+    then.end().await;
+}
