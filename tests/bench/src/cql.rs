@@ -1,7 +1,7 @@
-//! The view store on CQL against the driver alone, on one node: rows committed, rows read by key, pages of changes and of lists read.
+//! The view store on CQL compared with the driver alone, on one node: commits of rows, reads by key, pages of changes and pages of lists.
 //!
-//! The driver does the same requests, prepared, with the same number under way, in turn with the store, which writes rows of its own
-//! to the same tables. What the store adds is checking, grouping, checkpoints and decoding.
+//! The driver makes the same prepared requests with the same concurrency, alternating with the store, which writes its own rows to the same
+//! tables. The difference is the store's checks, grouping, checkpoints and decoding.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,10 +21,10 @@ use crate::{Failure, Settings, servers};
 
 /// Rows of one commit.
 const BATCH_ROWS: i64 = 500;
-/// Requests under way, the store's own number for a commit.
-const UNDER_WAY: usize = 128;
-/// Pages under way.
-const PAGES_UNDER_WAY: usize = 32;
+/// Concurrent requests; the store uses the same number for a commit.
+const CONCURRENT_REQUESTS: usize = 128;
+/// Concurrent pages of changes.
+const CONCURRENT_PAGES: usize = 32;
 /// Changes in a page.
 const PAGE_CHANGES: usize = 200;
 /// Changes in the feed.
@@ -33,17 +33,17 @@ const FEED_CHANGES: u64 = 20_000;
 const LISTED: i64 = 10_000;
 /// Records in a page of the list.
 const PAGE_RECORDS: usize = 50;
-/// Entries read for it, the API's own number: some may no longer count.
+/// Entries read for a page of the list, as in the API: some may be outdated.
 const PAGE_ENTRIES: usize = PAGE_RECORDS + 32;
-/// Pages of the list under way: each asks for all its records at once.
-const LISTS_UNDER_WAY: usize = 8;
-/// Rows written in one round of each.
+/// Concurrent pages of the list; each reads all its records concurrently.
+const CONCURRENT_LISTS: usize = 8;
+/// Rows written in one round of each side.
 const ROUND_ROWS: i64 = 20 * BATCH_ROWS;
 
 static ROWS: Table =
     Table { name: "bench_rows", key: &[text("id")], partition_columns: 1, kind: TableKind::Current, value: ValueKind::Text };
 static FEED: Table = Table { name: "bench_feed", key: FEED_KEY, partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Bytes };
-/// As the recalls' lists are.
+/// A table like those of the recalls' lists.
 static LIST: Table = Table {
     name: "bench_list",
     key: &[text("list"), int_desc("month"), int_desc("day"), text("id"), int("since")],
@@ -52,11 +52,11 @@ static LIST: Table = Table {
     value: ValueKind::Text,
 };
 static DEF: ViewDef = ViewDef { name: "bench", tables: &[&ROWS, &FEED, &LIST] };
-/// The one list, and its month.
+/// The only list, and its month.
 const LIST_NAME: &str = "*/*";
 const LIST_MONTH: i64 = 2026 * 12;
 
-/// Runs it on the node at `address`.
+/// Runs the benchmark on the node at `address`.
 pub(crate) fn run(settings: &Settings, address: &str) -> Result<(), Failure> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(compare(settings, address))
 }
@@ -80,12 +80,12 @@ async fn rounds(settings: &Settings, store: &Arc<ScyllaStore>, driver: &Arc<Sess
         let begin = LISTED + i64::try_from(round)? * 2 * ROUND_ROWS;
         rows.ours.push(commit_rows(&*view, begin).await?);
         rows.theirs.push(insert_rows(&theirs, begin + ROUND_ROWS).await?);
-        points.ours.push(repeat(settings.seconds, UNDER_WAY, |n| our_point(Arc::clone(&view), n)).await?);
-        points.theirs.push(repeat(settings.seconds, UNDER_WAY, |n| driver_point(Arc::clone(&theirs), n)).await?);
-        pages.ours.push(repeat(settings.seconds, PAGES_UNDER_WAY, |n| our_page(Arc::clone(&view), n)).await?);
-        pages.theirs.push(repeat(settings.seconds, PAGES_UNDER_WAY, |n| driver_page(Arc::clone(&theirs), n)).await?);
-        lists.ours.push(repeat(settings.seconds, LISTS_UNDER_WAY, |n| our_list(Arc::clone(&view), n)).await?);
-        lists.theirs.push(repeat(settings.seconds, LISTS_UNDER_WAY, |n| driver_list(Arc::clone(&theirs), n)).await?);
+        points.ours.push(repeat(settings.seconds, CONCURRENT_REQUESTS, |n| our_point(Arc::clone(&view), n)).await?);
+        points.theirs.push(repeat(settings.seconds, CONCURRENT_REQUESTS, |n| driver_point(Arc::clone(&theirs), n)).await?);
+        pages.ours.push(repeat(settings.seconds, CONCURRENT_PAGES, |n| our_page(Arc::clone(&view), n)).await?);
+        pages.theirs.push(repeat(settings.seconds, CONCURRENT_PAGES, |n| driver_page(Arc::clone(&theirs), n)).await?);
+        lists.ours.push(repeat(settings.seconds, CONCURRENT_LISTS, |n| our_list(Arc::clone(&view), n)).await?);
+        lists.theirs.push(repeat(settings.seconds, CONCURRENT_LISTS, |n| driver_list(Arc::clone(&theirs), n)).await?);
     }
     rows.show("rows committed");
     points.show("rows read by key");
@@ -94,7 +94,7 @@ async fn rounds(settings: &Settings, store: &Arc<ScyllaStore>, driver: &Arc<Sess
     Ok(())
 }
 
-/// Rates of both in each round.
+/// Rates of both sides in each round.
 #[derive(Default)]
 struct Pair {
     ours: Vec<f64>,
@@ -111,7 +111,7 @@ impl Pair {
     }
 }
 
-/// The driver with the statements that the store has, too.
+/// The driver with the store's statements.
 struct Driver {
     session: Arc<Session>,
     insert: PreparedStatement,
@@ -138,7 +138,7 @@ fn value() -> Bytes {
     Bytes::from(format!(r#"{{"seq":1,"record":"{}"}}"#, "x".repeat(375)))
 }
 
-/// The rows that are read: those of the list, its entries, and the feed.
+/// Writes the rows that are read: the records of the list, its entries, and the feed.
 async fn fill(view: &dyn View) -> Result<(), Failure> {
     for begin in (0..LISTED).step_by(usize::try_from(BATCH_ROWS)?) {
         let writes = (begin..begin + BATCH_ROWS).flat_map(|n| {
@@ -161,7 +161,7 @@ async fn fill(view: &dyn View) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Some records a day.
+/// Spreads records over days.
 fn day_of(n: i64) -> i64 {
     n / 30
 }
@@ -181,7 +181,7 @@ async fn insert_rows(driver: &Arc<Driver>, begin: i64) -> Result<f64, Failure> {
     let started = Instant::now();
     let mut under_way = JoinSet::new();
     for n in begin..begin + ROUND_ROWS {
-        while under_way.len() >= UNDER_WAY {
+        while under_way.len() >= CONCURRENT_REQUESTS {
             under_way.join_next().await.transpose()?.transpose()?;
         }
         let (driver, value) = (Arc::clone(driver), value.clone());
@@ -193,15 +193,15 @@ async fn insert_rows(driver: &Arc<Driver>, begin: i64) -> Result<f64, Failure> {
     Ok(ROUND_ROWS as f64 / started.elapsed().as_secs_f64())
 }
 
-/// Does an act over and over, so many at once, for some seconds; answers how many a second.
-async fn repeat<F>(seconds: u64, at_once: usize, act: impl Fn(u64) -> F) -> Result<f64, Failure>
+/// Runs an action repeatedly with the given concurrency for some seconds; returns the number per second.
+async fn repeat<F>(seconds: u64, concurrency: usize, act: impl Fn(u64) -> F) -> Result<f64, Failure>
 where
     F: Future<Output = Result<(), Failure>> + Send + 'static,
 {
     let (started, limit) = (Instant::now(), Duration::from_secs(seconds));
     let (mut under_way, mut done, mut next) = (JoinSet::new(), 0_u32, 0);
     while started.elapsed() < limit {
-        while under_way.len() < at_once {
+        while under_way.len() < concurrency {
             next += 1;
             under_way.spawn(act(next));
         }
@@ -217,7 +217,7 @@ where
     Ok(rate)
 }
 
-/// The row that a turn reads.
+/// Returns the key of the row that the n-th read gets.
 fn row_of(n: u64) -> String {
     (n * 37 % LISTED.unsigned_abs()).to_string()
 }
@@ -234,7 +234,7 @@ async fn driver_point(driver: Arc<Driver>, n: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the page of a turn begins: at the beginning of a block, so that both read the same blocks.
+/// Returns the start of the n-th page: the start of a block, so that both sides read the same blocks.
 fn page_begin(n: u64) -> u64 {
     let pages = FEED_CHANGES / PAGE_CHANGES as u64;
     n * 7 % pages * PAGE_CHANGES as u64
@@ -255,7 +255,7 @@ async fn driver_page(driver: Arc<Driver>, n: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The day with which the list's page of a turn begins; a whole page lies beyond it.
+/// Returns the day at which the n-th page of the list begins; a whole page follows.
 fn list_begin(n: u64) -> i64 {
     let days = day_of(LISTED - i64::try_from(PAGE_ENTRIES).unwrap_or_default()) - 1;
     day_of(LISTED) - i64::try_from(n * 7).unwrap_or_default() % days
@@ -269,7 +269,7 @@ async fn our_list(view: Arc<dyn View>, n: u64) -> Result<(), Failure> {
     let entries = view.range(&LIST, range).await?;
     let mut ids: Vec<Key> = Vec::with_capacity(PAGE_RECORDS);
     for (key, _) in entries.into_iter().take(PAGE_RECORDS) {
-        let [_, _, _, Datum::Text(id), _] = key.as_slice() else { return Err("an entry has another key".into()) };
+        let [_, _, _, Datum::Text(id), _] = key.as_slice() else { return Err("an entry has an unexpected key".into()) };
         ids.push(key![id.as_str()]);
     }
     let rows = view.get_many(&ROWS, &ids).await?;

@@ -1,4 +1,4 @@
-//! The engine's parts in one process, as `highwater serve` wires them, on a directory of the benchmark.
+//! The engine's parts in one process, connected as in `highwater serve`, on a directory of the benchmark.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use view_store::embedded::EmbeddedStore;
 
 use crate::Failure;
 
-/// Everything opened, the projector running.
+/// An open engine with a running projector.
 pub(crate) struct Engine {
     pub(crate) log: Arc<dyn EventLog>,
     pub(crate) store: Arc<dyn ViewStore>,
     pub(crate) projector: Arc<Projector>,
     pub(crate) runner: Arc<Runner>,
-    /// The public half of a key that receipts can be signed with; none is named yet.
+    /// The public half of a key that receipts can be signed with; the log does not name a key yet.
     pub(crate) receipt_key: String,
     pub(crate) keys: Arc<SigningKeys>,
     stop: watch::Sender<bool>,
@@ -34,20 +34,20 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Opens what is in a directory, or makes it.
+    /// Opens a directory, or creates it.
     pub(crate) async fn open(dir: &Path) -> Result<Self, Failure> {
         Self::open_with(dir, true).await
     }
 
-    /// Opens it with or without the deciders; the heads are kept either way.
+    /// Opens a directory with or without deciders; the latest-version index (`heads`) is maintained either way.
     pub(crate) async fn open_with(dir: &Path, deciders: bool) -> Result<Self, Failure> {
         let log = EmbeddedLog::open(&dir.join("log"), event_log::embedded::Options::default())?;
         let store = EmbeddedStore::open(&dir.join("views"), view_store::embedded::Options::default())?;
-        Self::over(log, store, deciders).await
+        Self::with_backends(log, store, deciders).await
     }
 
-    /// The same over any log and store.
-    pub(crate) async fn over(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>, deciders: bool) -> Result<Self, Failure> {
+    /// Opens an engine over any log and store.
+    pub(crate) async fn with_backends(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>, deciders: bool) -> Result<Self, Failure> {
         let clock = Clock::System;
         let heads = store.live(&engine::VIEW).await?;
         let keys = SigningKeys::default();
@@ -61,13 +61,13 @@ impl Engine {
         let projecting = if deciders {
             tokio::spawn(Arc::clone(&projector).run("bench".to_owned(), stopping))
         } else {
-            tokio::spawn(keep_heads(Heads::new(Arc::clone(&log), store.live(&engine::VIEW).await?), stopping))
+            tokio::spawn(run_heads(Heads::new(Arc::clone(&log), store.live(&engine::VIEW).await?), stopping))
         };
         Ok(Self { log, store, projector, runner, receipt_key, keys, stop, projecting })
     }
 
-    /// Waits until the recalls are projected up to the log's present end.
-    pub(crate) async fn projected(&self) -> Result<(), Failure> {
+    /// Waits until the recalls are projected up to the current end of the log.
+    pub(crate) async fn wait_projected(&self) -> Result<(), Failure> {
         let view = self.store.live(&recalls::VIEW).await?;
         for partition in 0..RECALLS.partitions {
             let end = self.log.end(&RECALLS, partition).await?;
@@ -76,7 +76,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Stops and closes in order.
+    /// Stops the projector and closes store and log.
     pub(crate) async fn close(self) -> Result<(), Failure> {
         self.stop.send_replace(true);
         self.projecting.await?;
@@ -86,8 +86,8 @@ impl Engine {
     }
 }
 
-/// What the projector does when it has no deciders.
-async fn keep_heads(heads: Heads, mut stop: watch::Receiver<bool>) {
+/// Maintains the latest-version index, as the projector does without deciders.
+async fn run_heads(heads: Heads, mut stop: watch::Receiver<bool>) {
     let keep = async { while heads.catch_up().await.is_ok() && heads.wait().await.is_ok() {} };
     tokio::select! {
         _ = stop.changed() => {}

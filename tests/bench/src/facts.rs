@@ -1,4 +1,4 @@
-//! Real facts to append: those that the simulated upstreams gave when `ingest` ran, as they stand in its log.
+//! Realistic facts to append: those that `ingest` got from the simulated upstreams, read from its log.
 
 use event_log::embedded::{EmbeddedLog, Options};
 use event_log::{Append, EventLog, Record};
@@ -7,12 +7,12 @@ use schemas::topics::RECALLS;
 
 use crate::{Failure, Settings, ingest};
 
-/// Records read at once.
+/// The largest number of records and bytes per read.
 const READ_RECORDS: usize = 2_000;
 const READ_BYTES: usize = 4 << 20;
 
-/// Facts about records (not about runs, whose ends name offsets of that log), taken from its partitions in turn, so that every batch
-/// holds some of each. Those of one key stand in their order, so that they chain wherever they are appended.
+/// Reads facts about records from the partitions in turn, so that every batch has some of each. Facts about runs are left out, because the
+/// end of a run names offsets of the original log. Facts of one key keep their order, so that they form a chain in any log.
 pub(crate) async fn of(settings: &Settings, facts_max: usize) -> Result<Vec<Append>, Failure> {
     ingest::prepare(settings)?;
     let log = EmbeddedLog::open(&ingest::data_dir(settings).join("log"), Options::default())?;
@@ -44,7 +44,7 @@ async fn partition_of(log: &dyn EventLog, partition: u32, facts_max: usize) -> R
     Ok(out)
 }
 
-/// Bytes of a record's key, value and headers.
+/// Returns the bytes of a record's key, value and headers.
 pub(crate) fn bytes_of(record: &Record) -> usize {
     let headers: usize = record.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
     record.key.len() + record.value.len() + headers

@@ -1,5 +1,6 @@
-//! What a feed costs as its history grows, and what a filter costs that few changes fit: pages of the awards and filings services with a
-//! tenth of the records and with all of them, each served by a process of its own and asked in turn, so that a busy machine slows both.
+//! The cost of a feed as its history grows, and the cost of selective filters: pages of the awards and filings services with a tenth of the
+//! records and with all of them. Each size has a server process; the servers are loaded in turn, so that other load on the machine slows
+//! both.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,38 +21,39 @@ use schemas::views::{awards, filings};
 use serde_json::json;
 use surfaces::server::Server;
 
+use crate::child_server::{ChildServer, api_context, mint_keys};
 use crate::engine::Engine;
 use crate::load::{Round, Target};
-use crate::page::{Running, api_context, keys};
 use crate::report::{figure, heading, line, median, ratio};
 use crate::{Failure, Settings};
 
 /// The mode of `serve-child`.
 pub(crate) const MODE: &str = "filters";
-/// How many records of each service a server has.
+/// The environment variable with the number of records of each service.
 const RECORDS: &str = "BENCH_FILTERED_RECORDS";
-/// How many records the smaller one has.
-const ASKED: &str = "BENCH_FILTERED_ASKED";
-/// The one service that it has; all if it is not set.
+/// The environment variable with the number of records of the smaller server.
+const RECORDS_SMALLER: &str = "BENCH_FILTERED_RECORDS_SMALLER";
+/// The environment variable with the only service that has records; all have if it is not set.
 const ONLY: &str = "BENCH_FILTERED_ONLY";
-/// Different questions of a kind.
+/// Different paths of a kind.
 const QUESTIONS: u64 = 2_000;
-const APPENDED_AT_ONCE: u64 = 2_000;
-/// Facts after which it is waited until they are decided.
+const APPEND_RECORDS: u64 = 2_000;
+/// The largest number of facts that are appended before waiting until they are decided.
 const AHEAD_MAX: u64 = 100_000;
 const LIMIT: u64 = 200;
 const P99_MS_MAX: f64 = 20.0;
-/// What values the records are spread over.
+/// The number of different values that the records are spread over.
 const COMPANIES: u64 = 200_000;
 const RECIPIENTS: u64 = 100_000;
 const INDUSTRIES: u64 = 1_000;
-/// The recipient of one award.
+/// The recipient of only one award.
 const SINGULAR: &str = "SINGULAR WORKS INC";
 
-/// What is asked: of which service, its name, and what it is. A selective page of 200 lies in 200 places, one of the default size in 50.
+/// The kinds of requests: service, name and description. The items of a selective page of 200 are in 200 blocks, those of a default page in
+/// 50.
 const KINDS: [(&str, &str, &str); 11] = [
     ("awards", ALL, "all changes, cursors anywhere"),
-    ("awards", FIRST, "all changes, cursors anywhere in as many as the smaller one has"),
+    ("awards", FIRST, "all changes, cursors anywhere in as many as the smaller server has"),
     ("filings", "company", "filings of one company of 200,000, from the beginning"),
     ("awards", "recipient", "awards of one recipient of 100,000, from the beginning"),
     ("awards", "singular", "the one award of a recipient, from the beginning"),
@@ -63,18 +65,18 @@ const KINDS: [(&str, &str, &str); 11] = [
     ("awards", "sector 200", "a prefix of a hundred industries, cursors anywhere"),
 ];
 const ALL: &str = "all";
-/// The same where both read equally much.
+/// All changes, with cursors only where both servers have records.
 const FIRST: &str = "first";
 
-/// Fills what is missing, then loads the servers in turn.
+/// Adds missing records, then loads the servers in turn.
 pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let sizes = [settings.records / 10, settings.records];
     heading(&format!("filters: pages of {LIMIT}, {} and {} records of each service, one connection", sizes[0], sizes[1]));
     let mut servers = Vec::new();
     for records in sizes {
         let only = settings.only.iter().map(|only| (ONLY, only.clone()));
-        let set = [(RECORDS, records.to_string()), (ASKED, sizes[0].to_string())];
-        servers.push(Running::start(settings, MODE, &set.into_iter().chain(only).collect::<Vec<_>>())?);
+        let set = [(RECORDS, records.to_string()), (RECORDS_SMALLER, sizes[0].to_string())];
+        servers.push(ChildServer::start(settings, MODE, &set.into_iter().chain(only).collect::<Vec<_>>())?);
     }
     for (service, name, what) in KINDS {
         if settings.only.as_ref().is_some_and(|only| only != service) {
@@ -84,9 +86,9 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         for server in &servers {
             let dir = tempfile::tempdir()?;
             let own = server.texts("keys");
-            let asked: Vec<String> =
+            let lines: Vec<String> =
                 server.texts(name).into_iter().zip(own.iter().cycle()).map(|(path, key)| format!("{path} {key}")).collect();
-            let target = Target::new(name, server.address(), dir.path(), &asked)?;
+            let target = Target::new(name, server.address(), dir.path(), &lines)?;
             target.load(dir.path(), 1, 1)?;
             targets.push((target, dir, Vec::<Round>::new()));
         }
@@ -102,7 +104,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         let bytes: Vec<String> =
             targets.iter().map(|(_, _, rounds)| format!("{:.0}", of(rounds, |round| round.bytes_per_answer))).collect();
         figure("... bytes of an answer", bytes.join(" / "));
-        let [(few, few_p99), (many, many_p99)] = figures[..] else { return Err("two servers are asked".into()) };
+        let [(few, few_p99), (many, many_p99)] = figures[..] else { return Err("there must be two servers".into()) };
         figure("... p50 ms", format!("{few:.2} / {many:.2}"));
         figure("... p99 ms", format!("{few_p99:.2} / {many_p99:.2}"));
         if [ALL, FIRST].contains(&name) {
@@ -114,7 +116,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Serves so many records, which are kept for the next run.
+/// Serves the given number of records, which are stored for the next run.
 pub(crate) async fn serve(settings: &Settings) -> Result<(), Failure> {
     let records: u64 = std::env::var(RECORDS)?.parse()?;
     let dir = settings.dir.join(format!("filtered-{records}"));
@@ -127,15 +129,15 @@ pub(crate) async fn serve(settings: &Settings) -> Result<(), Failure> {
     let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
     let address = server.address();
     let context = api_context(&engine, &dir, address)?;
-    let mut said = questions(&context, records, std::env::var(ASKED)?.parse()?);
-    said["address"] = json!(address.to_string());
-    said["keys"] = json!(keys(&context).await?);
-    line(&said.to_string());
+    let mut report = questions(&context, records, std::env::var(RECORDS_SMALLER)?.parse()?);
+    report["address"] = json!(address.to_string());
+    report["keys"] = json!(mint_keys(&context).await?);
+    line(&report.to_string());
     server.run(Arc::clone(&context), services::all(), Arc::new(|| Ok(())), std::future::pending()).await?;
     Ok(())
 }
 
-/// Paths to ask for, by kind.
+/// Returns the paths of the requests, by kind.
 fn questions(context: &Context, records: u64, few: u64) -> serde_json::Value {
     let seqs = |of: u64| (0..QUESTIONS).map(move |n| Seq(scattered(n) % of.saturating_sub(LIMIT).max(1)));
     let cursor = |seq: Seq, filter: &str| cursor::encode(&context.secrets, "awards", seq, filter);
@@ -166,7 +168,7 @@ fn questions(context: &Context, records: u64, few: u64) -> serde_json::Value {
     })
 }
 
-/// Appends what is missing of a service's facts, and waits until all are decided.
+/// Appends the missing facts of a service and waits until all are decided.
 async fn fill(engine: &Engine, view: &'static ViewDef, records: u64, fact: fn(u64, u64) -> (String, FactData)) -> Result<(), Failure> {
     let live = engine.store.live(view).await?;
     let topic = fact(0, records).1.topic();
@@ -176,7 +178,7 @@ async fn fill(engine: &Engine, view: &'static ViewDef, records: u64, fact: fn(u6
         n += engine.log.end(topic, partition).await?.0;
     }
     while n < records {
-        let upto = records.min(n + APPENDED_AT_ONCE);
+        let upto = records.min(n + APPEND_RECORDS);
         let batch: Result<Vec<Append>, Failure> = (n..upto).map(|n| append(&mut encoder, &fact(n, records))).collect();
         engine.log.append(batch?).await?;
         n = upto;
@@ -189,7 +191,7 @@ async fn fill(engine: &Engine, view: &'static ViewDef, records: u64, fact: fn(u6
     Ok(())
 }
 
-/// The first fact of a key.
+/// Returns the append of the first fact of a key.
 fn append(encoder: &mut Encoder, (key, data): &(String, FactData)) -> Result<Append, Failure> {
     let (topic, kind, at_ms) = (data.topic(), FactKind::Observed, Clock::System.now().as_millisecond());
     let (head, content_hash) = (Head::default(), content_hash(kind, &data.canonical()));
@@ -212,7 +214,7 @@ fn append(encoder: &mut Encoder, (key, data): &(String, FactData)) -> Result<App
     Ok(Append { topic, partition, record: Record { key: Bytes::from(key.clone()), value, at_ms, ..Record::default() } })
 }
 
-/// The n-th award.
+/// Returns the key and data of the n-th award.
 fn award(n: u64, records: u64) -> (String, FactData) {
     let id = format!("CONT_AWD_{n:010}_8900_-NONE-_-NONE-");
     let own = scattered(n);
@@ -235,7 +237,7 @@ fn award(n: u64, records: u64) -> (String, FactData) {
     (format!("usaspending.awards/{id}"), FactData::Award(Box::new(fact)))
 }
 
-/// The n-th filing.
+/// Returns the key and data of the n-th filing.
 fn filing(n: u64, _records: u64) -> (String, FactData) {
     let cik = company(scattered(n));
     let accession = format!("{:010}-26-{:06}", n / 1_000_000, n % 1_000_000);
@@ -264,7 +266,7 @@ fn industry(n: u64) -> String {
     format!("{}", 541_000 + n / RECIPIENTS % INDUSTRIES)
 }
 
-/// Numbers without order, the same in every run.
+/// Returns pseudo-random numbers that are the same in every run.
 fn scattered(n: u64) -> u64 {
     (n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) >> 8
 }

@@ -1,4 +1,5 @@
-//! Ingest of simulated pages, from the first request to the last row, against serde_json parsing the same bytes; then opening again.
+//! Ingest of simulated pages, from the first request to the last row, compared with parsing the same bytes by serde_json; then the time to
+//! open the data again.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -13,12 +14,12 @@ use crate::{Failure, Settings, pages};
 
 const BASE_URL: &str = "BENCH_BASE_URL";
 
-/// The directory of the engine's data, which `replay` and `page` read.
+/// Returns the directory of the engine's data, which `replay` and `page` read.
 pub(crate) fn data_dir(settings: &Settings) -> PathBuf {
     settings.dir.join(format!("data-{}", settings.records))
 }
 
-/// Makes the data unless an earlier benchmark did.
+/// Creates the data unless an earlier benchmark did.
 pub(crate) fn prepare(settings: &Settings) -> Result<(), Failure> {
     if !data_dir(settings).join("complete").exists() {
         ingest(settings)?;
@@ -41,7 +42,7 @@ fn ingest(settings: &Settings) -> Result<Value, Failure> {
     Ok(result)
 }
 
-/// Parses, ingests, parses again.
+/// Parses, ingests, and parses again.
 pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     heading(&format!("ingest: pages of {} simulated records, runner and projector in one process", settings.records));
     let files = pages::prepare(settings)?;
@@ -58,7 +59,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     figure("parse to serde_json::Value, s", format!("{parse_s:.2}"));
     figure("ingest until the last row, s", format!("{ingest_s:.2}"));
     figure("... facts appended after, s", format!("{:.2}", number(&result, "appended_s")));
-    figure("facts a second, to the last row", format!("{:.0}", facts / ingest_s));
+    figure("facts per second, to the last row", format!("{:.0}", facts / ingest_s));
     let cpu = result.get("cpu").cloned().unwrap_or_default();
     figure("processor time of the engine, s", format!("{:.1}", number(&cpu, "total")));
     figure("... us a fact", format!("{:.1}", number(&cpu, "total") * 1e6 / facts.max(1.0)));
@@ -73,20 +74,20 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         return Ok(());
     }
     let opened = run_child(settings, "open-child", &[])?;
-    figure("opening again after a clean stop, s", format!("{:.2}", number(&opened, "seconds")));
+    figure("opening after a clean stop, s", format!("{:.2}", number(&opened, "seconds")));
     figure("... peak memory, MiB", format!("{:.0}", number(&opened, "memory_mib")));
     Ok(())
 }
 
-/// Seconds it takes to parse all pages, reading not counted.
+/// Parses all pages; returns the seconds, without the time of reading the files.
 fn parse(files: &[PathBuf]) -> Result<f64, Failure> {
     let mut seconds = 0.0;
     for file in files {
         let body = std::fs::read(file)?;
-        let begun = Instant::now();
+        let started = Instant::now();
         let value: Value = serde_json::from_slice(&body)?;
         drop(std::hint::black_box(value));
-        seconds += begun.elapsed().as_secs_f64();
+        seconds += started.elapsed().as_secs_f64();
     }
     Ok(seconds)
 }
@@ -101,15 +102,15 @@ fn disk_bytes(dir: &std::path::Path) -> Result<u64, Failure> {
     Ok(sum)
 }
 
-/// `ingest-child`: ingests all streams from a server of pages, the streams of one upstream one after another.
-/// With `BENCH_HEADS_ALONE` set there are no deciders.
+/// `ingest-child`: ingests all streams from a server of pages, the streams of one upstream one after another. With `BENCH_HEADS_ALONE` set
+/// there are no deciders.
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
     let base_url = std::env::var(BASE_URL)?;
     let deciders = std::env::var_os("BENCH_HEADS_ALONE").is_none();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {
         let engine = Engine::open_with(&data_dir(settings), deciders).await?;
-        let begun = Instant::now();
+        let started = Instant::now();
         let runs = upstreams::ALL.iter().map(|upstream| {
             let (runner, settings) = (std::sync::Arc::clone(&engine.runner), pages::settings(Some(base_url.clone())));
             tokio::spawn(async move {
@@ -123,11 +124,11 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
         for run in runs.collect::<Vec<_>>() {
             run.await??;
         }
-        let appended_s = begun.elapsed().as_secs_f64();
+        let appended_s = started.elapsed().as_secs_f64();
         if deciders {
-            engine.projected().await?;
+            engine.wait_projected().await?;
         }
-        let seconds = begun.elapsed().as_secs_f64();
+        let seconds = started.elapsed().as_secs_f64();
         let (memory_mib, cpu) = (memory_mib(std::process::id())?, processor_s());
         let mut facts = 0;
         for partition in 0..RECALLS.partitions {
@@ -143,14 +144,14 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `open-child`: opens what is there and closes it.
+/// `open-child`: opens the data and closes it.
 pub(crate) fn open_child(settings: &Settings) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {
-        let begun = Instant::now();
+        let started = Instant::now();
         let engine = Engine::open(&data_dir(settings)).await?;
-        engine.projected().await?;
-        let (seconds, memory_mib) = (begun.elapsed().as_secs_f64(), memory_mib(std::process::id())?);
+        engine.wait_projected().await?;
+        let (seconds, memory_mib) = (started.elapsed().as_secs_f64(), memory_mib(std::process::id())?);
         engine.close().await?;
         Ok::<_, Failure>(json!({ "seconds": seconds, "memory_mib": memory_mib }))
     })?;

@@ -1,5 +1,5 @@
-//! The log on Kafka against rdkafka alone: real facts appended in batches and read back, by clients with the same settings, on the
-//! same topic, in turn. What the log adds is checking, bounding, its own order of a batch, and records of its own form.
+//! The log on Kafka compared with rdkafka alone: batches of realistic facts are appended and read back, by clients with the same settings,
+//! on the same topic, in turn. The difference is the log's checks, limits, ordering within a batch, and bookkeeping records.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,19 +20,19 @@ use crate::{Failure, Settings, facts, servers};
 
 /// Facts in a batch.
 const BATCH: usize = 500;
-/// Batches under way in the second comparison, as when streams run side by side.
-const AT_ONCE: usize = 4;
-/// Facts appended in one round of each.
+/// Concurrent batches in the second comparison, as when several streams are synced.
+const CONCURRENT_BATCHES: usize = 4;
+/// Facts appended in one round of each side.
 const APPENDED_MAX: usize = 50_000;
-/// Facts read in one round of each.
+/// Facts read in one round of each side.
 const READ_MAX: usize = 200_000;
-/// As much at once as the projector reads.
+/// The largest read, as in the projector.
 const READ_RECORDS: usize = 2_000;
 const READ_BYTES: usize = 4 << 20;
-/// Facts appended one by one, each awaited.
+/// Facts appended one at a time.
 const SINGLES: usize = 300;
 
-/// Compares on topics of so many partitions, one after another.
+/// Compares on topics with the given numbers of partitions, one after another.
 pub(crate) fn run(settings: &Settings, brokers: &str) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -57,7 +57,7 @@ pub(crate) fn run(settings: &Settings, brokers: &str) -> Result<(), Failure> {
     })
 }
 
-/// Rates and processor time of one side.
+/// Rates and processor times of one side.
 #[derive(Default)]
 struct Side {
     a_second: Vec<f64>,
@@ -66,9 +66,9 @@ struct Side {
 
 impl Side {
     async fn measure(&mut self, facts: usize, act: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
-        let (begun, before) = (Instant::now(), number(&processor_s(), "total"));
+        let (started, before) = (Instant::now(), number(&processor_s(), "total"));
         act.await?;
-        self.a_second.push(facts as f64 / begun.elapsed().as_secs_f64());
+        self.a_second.push(facts as f64 / started.elapsed().as_secs_f64());
         self.processor_us.push((number(&processor_s(), "total") - before) * 1e6 / facts as f64);
         Ok(())
     }
@@ -82,14 +82,14 @@ struct Pair {
 }
 
 impl Pair {
-    /// Prints them; the first round of each has warmed up and does not count.
+    /// Prints both sides; the first round of each is a warm-up and is not counted.
     fn show(self, what: &str) {
         let Self { ours, theirs } = self;
         let of_both = ours.a_second.iter().zip(&theirs.a_second).skip(1).map(|(ours, theirs)| ours / theirs).collect();
         for (name, side) in [(what, ours), ("  rdkafka alone", theirs)] {
             let counting = |values: Vec<f64>| median(values.into_iter().skip(1).collect());
             let (rate, processor_us) = (counting(side.a_second), counting(side.processor_us));
-            figure(&format!("{name}, a second (processor us each)"), format!("{rate:.0} ({processor_us:.1})"));
+            figure(&format!("{name}, per second (processor us each)"), format!("{rate:.0} ({processor_us:.1})"));
         }
         let value = median(of_both);
         ratio("  ours / rdkafka's", value, value >= 0.5, ">= 0.5");
@@ -104,21 +104,21 @@ async fn compare(settings: &Settings, options: &Options, topic: &'static Topic, 
     figure("bytes of a fact", facts.iter().map(|fact| facts::bytes_of(&fact.record)).sum::<usize>() / facts.len().max(1));
     let (mut one, mut some, mut read) = (Pair::default(), Pair::default(), Pair::default());
     for _ in 0..=settings.rounds {
-        for (pair, at_once) in [(&mut one, 1), (&mut some, AT_ONCE)] {
-            pair.ours.measure(facts.len(), append(&log, &batches, at_once)).await?;
-            pair.theirs.measure(facts.len(), send(&producer, options, &batches, at_once)).await?;
+        for (pair, concurrency) in [(&mut one, 1), (&mut some, CONCURRENT_BATCHES)] {
+            pair.ours.measure(facts.len(), append(&log, &batches, concurrency)).await?;
+            pair.theirs.measure(facts.len(), send(&producer, options, &batches, concurrency)).await?;
         }
     }
     one.show("appended, one batch at a time");
-    some.show(&format!("appended, {AT_ONCE} batches at once"));
+    some.show(&format!("appended, {CONCURRENT_BATCHES} concurrent batches"));
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for fact in facts.iter().take(SINGLES) {
-        let begun = Instant::now();
+        let started = Instant::now();
         log.append(vec![fact.clone()]).await?;
-        ours.push(begun.elapsed().as_secs_f64());
-        let begun = Instant::now();
+        ours.push(started.elapsed().as_secs_f64());
+        let started = Instant::now();
         send(&producer, options, &[std::slice::from_ref(fact)], 1).await?;
-        theirs.push(begun.elapsed().as_secs_f64());
+        theirs.push(started.elapsed().as_secs_f64());
     }
     latency("one fact appended", &ours);
     latency("  rdkafka alone", &theirs);
@@ -129,7 +129,7 @@ async fn compare(settings: &Settings, options: &Options, topic: &'static Topic, 
     log.close().await?;
     let count = usize::try_from(ends.iter().sum::<u64>())?;
     for _ in 0..=settings.rounds {
-        // Another process's log, which has followed nothing so far.
+        // A log as another process opens it, which has read nothing yet.
         let reader = KafkaLog::open(options.clone()).await?;
         read.ours.measure(count, read_back(&reader, topic, &ends)).await?;
         reader.close().await?;
@@ -141,11 +141,11 @@ async fn compare(settings: &Settings, options: &Options, topic: &'static Topic, 
     Ok(())
 }
 
-/// Appends batches through the log, so many at once.
-async fn append(log: &Arc<KafkaLog>, batches: &[&[Append]], at_once: usize) -> Result<(), Failure> {
+/// Appends batches through the log with the given concurrency.
+async fn append(log: &Arc<KafkaLog>, batches: &[&[Append]], concurrency: usize) -> Result<(), Failure> {
     let mut under_way = JoinSet::new();
     for batch in batches {
-        while under_way.len() >= at_once {
+        while under_way.len() >= concurrency {
             under_way.join_next().await.transpose()?.transpose()?;
         }
         let (log, batch) = (Arc::clone(log), batch.to_vec());
@@ -157,11 +157,11 @@ async fn append(log: &Arc<KafkaLog>, batches: &[&[Append]], at_once: usize) -> R
     Ok(())
 }
 
-/// Sends the same batches by the client alone: each put on its way as a whole, then each delivery awaited.
-async fn send(producer: &Arc<FutureProducer>, options: &Options, batches: &[&[Append]], at_once: usize) -> Result<(), Failure> {
+/// Sends the same batches with the client alone: all records of a batch are sent, then each delivery is awaited.
+async fn send(producer: &Arc<FutureProducer>, options: &Options, batches: &[&[Append]], concurrency: usize) -> Result<(), Failure> {
     let mut under_way = JoinSet::new();
     for batch in batches {
-        while under_way.len() >= at_once {
+        while under_way.len() >= concurrency {
             under_way.join_next().await.transpose()?.transpose()?;
         }
         let (producer, options, batch) = (Arc::clone(producer), options.clone(), batch.to_vec());
@@ -195,7 +195,7 @@ async fn send_batch(producer: &FutureProducer, options: &Options, batch: &[Appen
     Ok(())
 }
 
-/// Reads all partitions up to their ends, in turn, as the heads do.
+/// Reads all partitions up to their ends, in turn, as the latest-version index does.
 async fn read_back(log: &Arc<KafkaLog>, topic: &'static Topic, ends: &[u64]) -> Result<(), Failure> {
     let mut next = vec![0; ends.len()];
     loop {
@@ -214,7 +214,7 @@ async fn read_back(log: &Arc<KafkaLog>, topic: &'static Topic, ends: &[u64]) -> 
     }
 }
 
-/// Polls all partitions up to their ends by the client alone.
+/// Polls all partitions up to their ends with the client alone.
 fn poll(options: &Options, topic: &'static Topic, ends: &[u64]) -> Result<(), Failure> {
     let consumer: BaseConsumer = options.consumer().create()?;
     let mut list = TopicPartitionList::new();

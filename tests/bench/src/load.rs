@@ -1,4 +1,4 @@
-//! Load by `wrk` (from Debian; a generator of our own would take processor time from what is measured in ways of its own).
+//! Load by `wrk` from Debian. A load generator of our own would distort the measurement by its use of the processor.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::Failure;
 
-/// Picks a line of a file for each request: a path, and the key to show, if any.
+/// Picks a line of a file for each request: a path and an optional key.
 const SCRIPT: &str = r#"
 local requests = {}
 function init(args)
@@ -23,7 +23,7 @@ function request()
 end
 "#;
 
-/// The end of every script: one line, `RESULT` and six numbers.
+/// The end of every script: it prints one line, `RESULT` and six numbers.
 const DONE: &str = r#"
 function done(summary, latency)
   local e = summary.errors
@@ -32,38 +32,38 @@ function done(summary, latency)
 end
 "#;
 
-/// What a server is asked for: its address and a file of paths.
+/// A server's address and a file of paths.
 pub(crate) struct Target {
     pub(crate) name: &'static str,
     pub(crate) address: String,
     pub(crate) paths: PathBuf,
 }
 
-/// One round of load.
+/// The results of one round of load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
     pub(crate) answers_per_s: f64,
-    /// Bytes of an answer with its head.
+    /// Bytes of an answer, including its head.
     pub(crate) bytes_per_answer: f64,
     pub(crate) p50_ms: f64,
     pub(crate) p99_ms: f64,
 }
 
 impl Target {
-    /// A target whose paths are written to a file.
+    /// Writes the paths of a target to a file.
     pub(crate) fn new(name: &'static str, address: String, dir: &Path, lines: &[String]) -> Result<Self, Failure> {
         let paths = dir.join(format!("{name}.paths"));
         std::fs::write(&paths, lines.join("\n") + "\n")?;
         Ok(Self { name, address, paths })
     }
 
-    /// Loads it for some seconds over so many connections kept open.
+    /// Loads the target for some seconds over the given number of persistent connections.
     pub(crate) fn load(&self, dir: &Path, connections: usize, seconds: u64) -> Result<Round, Failure> {
         wrk(self.name, dir, SCRIPT, (connections, seconds), &self.address, self.paths.as_ref())
     }
 }
 
-/// Loads a server for some seconds over so many connections kept open, as a script with one argument says.
+/// Loads a server for some seconds over the given number of persistent connections, with a script that has one argument.
 pub(crate) fn wrk(
     name: &str,
     dir: &Path,

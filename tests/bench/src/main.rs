@@ -1,17 +1,18 @@
-//! Load and comparison programs. Each prints what the engine does divided by what its limit or a peer does **in the same run**,
-//! the two taken in turn, so that a busy machine slows both.
+//! Load and comparison programs. Each prints the engine's result divided by that of a limit or a peer **in the same run**. Both sides
+//! alternate, so that other load on the machine slows both.
 //!
 //! ```text
 //! cargo run --release -p bench -- all|append|ingest|replay|page|filters|sizes|stream|receipts|kafka|cql|visible|webhooks [--records N] [--dir DIR]
 //! ```
 //!
-//! `kafka`, `cql`, `visible` and `webhooks` need a broker and a CQL node: those of `--kafka` and `--cql`, else of `HIGHWATER_TEST_KAFKA` and
-//! `HIGHWATER_TEST_CQL`, else those that `ops/engines` starts.
+//! `kafka`, `cql`, `visible` and `webhooks` need a broker and a CQL node: those of `--kafka` and `--cql`, or of `HIGHWATER_TEST_KAFKA` and
+//! `HIGHWATER_TEST_CQL`, or those that `ops/engines` starts.
 //!
-//! `ops/docs/operations/performance.md` holds the figures and says how they are taken. The hidden commands are the processes that are
-//! measured: each has one to itself, so that its time and memory are its own.
+//! `ops/docs/operations/performance.md` has the figures and says how they are measured. The hidden commands are the measured processes:
+//! each measurement has its own process, so that time and memory can be attributed to it.
 
 mod append;
+mod child_server;
 mod cql;
 mod engine;
 mod facts;
@@ -36,11 +37,11 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-/// The same as the binary's.
+/// The allocator that the `highwater` binary uses.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// What any part of a benchmark fails with; it is shown and ends the run.
+/// The error of any part of a benchmark; it is printed and ends the run.
 type Failure = Box<dyn StdError + Send + Sync>;
 
 /// Compares the engine with its limits and peers, within one run.
@@ -49,10 +50,10 @@ type Failure = Box<dyn StdError + Send + Sync>;
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// How many simulated records.
+    /// The number of simulated records.
     #[arg(long, global = true, default_value_t = 100_000)]
     records: u64,
-    /// Where data and pages are kept, and found again by the next run; by default a temporary directory.
+    /// The directory of data and pages, which a later run uses again; a temporary directory by default.
     #[arg(long, global = true)]
     dir: Option<PathBuf>,
     /// Seconds of load in each round of `page`.
@@ -67,14 +68,14 @@ struct Cli {
     /// Numbers of partitions that `kafka` compares with, one after another.
     #[arg(long, global = true, value_delimiter = ',', default_value = "4")]
     partitions: Vec<u32>,
-    /// Copies of each topic of `kafka` and `visible`.
+    /// The replication factor of the topics of `kafka` and `visible`.
     #[arg(long, global = true, default_value_t = 1)]
     replication: i32,
-    /// One of the services that `filters` asks, alone: `awards` or `filings`. Ten million records of each take some 30 GB. One part of `webhooks`:
+    /// Restricts `filters` to one service, `awards` or `filings` (ten million records of each take some 30 GB), or `webhooks` to one part,
     /// `singles` or `crowd`.
     #[arg(long, global = true)]
     only: Option<String>,
-    /// Rounds; figures are medians.
+    /// The number of rounds; figures are medians.
     #[arg(long, global = true, default_value_t = 5)]
     rounds: usize,
 }
@@ -83,34 +84,34 @@ struct Cli {
 enum Command {
     /// All of the following.
     All,
-    /// Durable appends of 500 records of 300 bytes against write and fdatasync of the same bytes.
+    /// Durable appends of 500 records of 300 bytes, compared with write and fdatasync of the same bytes.
     Append,
-    /// Ingest of simulated pages, up to the last row, against serde_json parsing the same bytes; and opening again.
+    /// Ingest of simulated pages up to the last row, compared with parsing the same bytes by serde_json; and opening the data again.
     Ingest,
-    /// `replay recalls` against reading the topic of changes.
+    /// `replay recalls`, compared with reading the topic of changes.
     Replay,
-    /// Pages of 200 changes over HTTP against a ready-made body and against PostgreSQL behind the same server.
+    /// Pages of 200 changes over HTTP, compared with a ready-made body and with PostgreSQL behind the same HTTP server.
     Page,
-    /// Pages of feeds and of filters that few changes fit, with a tenth of the records and with all.
+    /// Pages of feeds and of selective filters, with a tenth of the records and with all.
     Filters,
-    /// Bytes of records and rows, for a plan of capacity.
+    /// Bytes of records and rows, for capacity planning.
     Sizes,
-    /// Thousands of idle readers of events at one node: their memory, and how soon a change has reached all.
+    /// Thousands of idle readers of events at one node: their memory, and the time until a change has reached all of them.
     Stream,
-    /// Receipts issued by 64 callers at once against bare Ed25519 signatures on one core.
+    /// Receipts issued by 64 concurrent callers, compared with bare Ed25519 signatures on one core.
     Receipts,
-    /// Appends and reads of facts through Kafka against rdkafka alone.
+    /// Appends and reads of facts through Kafka, compared with rdkafka alone.
     Kafka,
-    /// The view store on a CQL node against the driver alone.
+    /// The view store on a CQL node, compared with the driver alone.
     Cql,
-    /// How soon an appended fact is in the feed, and how many a second one projector takes in.
+    /// The time from the append of a fact to its change in the feed, and the throughput of one projector.
     Visible,
-    /// How soon a change at an upstream is posted, and what a thousand bad targets of ten thousand do to the others.
+    /// The time from a change at an upstream to its delivery, and the effect of a thousand bad targets on nine thousand others.
     Webhooks,
     /// The process that ingests, measured by `ingest`.
     #[command(hide = true)]
     IngestChild,
-    /// The process that opens again, measured by `ingest`.
+    /// The process that opens the data again, measured by `ingest`.
     #[command(hide = true)]
     OpenChild,
     /// The process that serves pages of upstreams.
@@ -133,7 +134,7 @@ enum Command {
     ServeChild,
 }
 
-/// What every benchmark is told.
+/// The settings of every benchmark.
 struct Settings {
     records: u64,
     dir: PathBuf,

@@ -1,91 +1,39 @@
-//! Pages of 200 changes at random cursors over HTTP: the API's own server, the same framework answering a ready-made body of the
-//! same size, and the same framework in front of PostgreSQL. Each server is a process with one worker thread.
+//! Pages of 200 changes at random cursors over HTTP: the API's server, the same HTTP framework with a ready-made body of the same size, and
+//! the same framework in front of PostgreSQL. Each server is a process with one worker thread.
 
-use access::Access;
-use operation::context::Part;
-use operation::signing_state::SigningState;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::io::BufRead as _;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use feed::cursor;
 use http::Response;
-use operation::context::{Context, ServiceSettings};
-use operation::secrets::Secrets;
-use operation::tiers::{Limits, Tiers};
-use schemas::clock::Clock;
 use schemas::position::Seq;
-use schemas::views::accounts::Tier;
 use schemas::views::recalls;
-use serde_json::{Value, json};
+use serde_json::json;
 use surfaces::server::{Server, listen};
 use warp::Filter;
 
+use crate::child_server::{ChildServer, MODE, api_context, mint_keys};
 use crate::engine::Engine;
 use crate::load::{Round, Target};
-use crate::report::{figure, heading, line, median, memory_mib, number, ratio, spawn};
+use crate::report::{figure, heading, line, median, number, ratio};
 use crate::{Failure, Settings, filters, ingest, postgres};
 
-const MODE: &str = "BENCH_MODE";
 const SOCKET: &str = "BENCH_SOCKET";
 const BODY_BYTES: &str = "BENCH_BODY_BYTES";
 const LIMIT: u64 = 200;
-/// Different cursors asked for.
+/// The number of different cursors.
 const CURSORS: u64 = 4_000;
-/// Changes at the end of the feed that the second question keeps to: what readers who follow a feed ask for.
+/// The range of the recent cursors, in changes before the end of the feed, as readers who follow a feed use them.
 const RECENT: u64 = 20_000;
-/// Keys in turn: a key of the largest tier may ask a million times a day.
-const KEYS: usize = 8;
-/// What stands before the ready-made body in an answer.
+/// The size of an answer's head with a ready-made body, in bytes.
 const READY_HEAD_BYTES: f64 = 112.0;
 const CONNECTIONS: usize = 16;
 const CONNECTIONS_FEW: usize = 4;
-
-/// A server of this program; ended when dropped.
-pub(crate) struct Running {
-    child: Child,
-    says: Value,
-}
-
-impl Running {
-    pub(crate) fn start(settings: &Settings, mode: &str, variables: &[(&str, String)]) -> Result<Self, Failure> {
-        let variables: Vec<_> = [(MODE, mode.to_owned())].into_iter().chain(variables.iter().cloned()).collect();
-        let mut child = spawn(settings, "serve-child", &variables)?;
-        let mut first = String::new();
-        if let Some(output) = child.stdout.take() {
-            std::io::BufReader::new(output).read_line(&mut first)?;
-        }
-        match serde_json::from_str(&first) {
-            Ok(says) => Ok(Self { child, says }),
-            Err(error) => {
-                child.kill()?;
-                Err(format!("the server {mode} did not start: {error}").into())
-            }
-        }
-    }
-
-    pub(crate) fn texts(&self, name: &str) -> Vec<String> {
-        let items = self.says.get(name).and_then(Value::as_array).into_iter().flatten();
-        items.filter_map(|item| item.as_str().map(str::to_owned)).collect()
-    }
-
-    pub(crate) fn address(&self) -> String {
-        self.says.get("address").and_then(Value::as_str).unwrap_or_default().to_owned()
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// Loads the servers in turn.
 pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
@@ -94,25 +42,25 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let cluster = postgres::Cluster::start()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     figure("rows in PostgreSQL", runtime.block_on(postgres::fill(settings, cluster.socket()))?);
-    let api = Running::start(settings, "api", &[])?;
-    let peer = Running::start(settings, "postgres", &[(SOCKET, cluster.socket().display().to_string())])?;
+    let api = ChildServer::start(settings, "api", &[])?;
+    let peer = ChildServer::start(settings, "postgres", &[(SOCKET, cluster.socket().display().to_string())])?;
     let dir = tempfile::tempdir()?;
     let keys = api.texts("keys");
     let paths = |cursors: &str| -> Vec<String> {
         let cursors = api.texts(cursors).into_iter().zip(keys.iter().cycle());
         cursors.map(|(cursor, key)| format!("/recalls/v1/changes?limit={LIMIT}&cursor={cursor} {key}")).collect()
     };
-    let last = number(&api.says, "last") as u64;
+    let last = number(&api.report, "last") as u64;
     let after = |seqs: Vec<u64>| -> Vec<String> { seqs.into_iter().map(|seq| format!("/changes?after={seq}")).collect() };
     let anywhere = Target::new("api", api.address(), dir.path(), &paths("cursors"))?;
     let recent = Target::new("api_recent", api.address(), dir.path(), &paths("recent"))?;
-    // Warms the API up, and tells how large its answers are: the newest changes are not as long as those anywhere.
+    // Warms up the API and measures its answers: recent changes are shorter than others.
     let mut sizes = Vec::new();
     let mut ready = Vec::new();
     for (name, like) in [("ready", &anywhere), ("ready_recent", &recent)] {
         let warm = like.load(dir.path(), CONNECTIONS, settings.seconds)?;
         let body_bytes = (warm.bytes_per_answer - READY_HEAD_BYTES).max(1.0) as usize;
-        let server = Running::start(settings, "ready", &[(BODY_BYTES, body_bytes.to_string())])?;
+        let server = ChildServer::start(settings, "ready", &[(BODY_BYTES, body_bytes.to_string())])?;
         ready.push((Target::new(name, server.address(), dir.path(), &["/".to_owned()])?, server));
         sizes.push(format!("{:.0}", warm.bytes_per_answer));
     }
@@ -148,7 +96,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         let (p50, p99) = (of(&few, name, |round| round.p50_ms), of(&few, name, |round| round.p99_ms));
         figure(&format!("{name}, p50 / p99 ms, {CONNECTIONS_FEW} connections"), format!("{p50:.2} / {p99:.2}"));
     }
-    figure("peak memory of the API's process, MiB", format!("{:.0}", memory_mib(api.child.id())?));
+    figure("peak memory of the API's process, MiB", format!("{:.0}", api.memory_mib()?));
     let pages = |name: &str| of(&rounds, name, |round| round.answers_per_s);
     let compared = [("anywhere", "api", "ready", "postgres"), ("the newest 20,000", "api_recent", "ready_recent", "postgres_recent")];
     for (what, ours, ready, theirs) in compared {
@@ -161,14 +109,14 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Seqs spread over the last `among` of `last` changes, each with a whole page behind it; the same in every run.
+/// Returns seqs spread over the last `among` of `last` changes, each with a whole page after it; the same in every run.
 fn seqs(last: u64, among: u64) -> Vec<u64> {
     let among = among.min(last).saturating_sub(LIMIT).max(1);
     let begin = last.saturating_sub(LIMIT + among);
     (0..CURSORS).map(|i| begin + i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17) % among).collect()
 }
 
-/// `serve-child`: serves until it is ended.
+/// `serve-child`: serves until it is killed.
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(async {
@@ -187,7 +135,7 @@ async fn serve_api(settings: &Settings) -> Result<(), Failure> {
     let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
     let address = server.address();
     let context = api_context(&engine, &dir, address)?;
-    let keys = keys(&context).await?;
+    let keys = mint_keys(&context).await?;
     let last = engine.store.live(&recalls::VIEW).await?.checkpoint().await?.seq;
     let cursors = |among| -> Vec<String> {
         seqs(last, among).into_iter().map(|seq| cursor::encode(&context.secrets, "recalls", Seq(seq), "")).collect()
@@ -198,48 +146,6 @@ async fn serve_api(settings: &Settings) -> Result<(), Failure> {
     );
     server.run(Arc::clone(&context), services::all(), Arc::new(|| Ok(())), std::future::pending()).await?;
     Ok(())
-}
-
-/// Keys to ask with in turn.
-pub(crate) async fn keys(context: &Context) -> Result<Vec<String>, Failure> {
-    let mut keys = Vec::new();
-    for _ in 0..KEYS {
-        let minted = Access::of(context).mint(context, Tier::FleetPlus, "bench@example.com").await;
-        keys.push(minted.map_err(|problem| format!("no key: {problem:?}"))?.key.reveal().to_owned());
-    }
-    Ok(keys)
-}
-
-/// What the API is given, at an address.
-pub(crate) fn api_context(engine: &Engine, dir: &Path, address: SocketAddr) -> Result<Arc<Context>, Failure> {
-    let service = |service: operation::Service| {
-        let prefix = format!("/{}", service.name);
-        (
-            service.name.to_owned(),
-            ServiceSettings { enabled: true, base_url: format!("http://{address}{prefix}"), prefix, prices: BTreeMap::new() },
-        )
-    };
-    let settings = operation::context::Settings {
-        services: services::all().into_iter().map(service).collect(),
-        trusted_proxies: Vec::new(),
-        connections_max: 10_000,
-        connections_per_address_max: 10_000,
-        forwarded_header: operation::context::ForwardedHeader::default(),
-        listening: None,
-        request_timeout_s: 10,
-        body_bytes_max: 64 << 10,
-        allowed_hosts: Vec::new(),
-        public_brokers: Vec::new(),
-        registry: None,
-        private_targets: false,
-        nameserver: None,
-        cache_dir: None,
-        tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(1_000_000_000, 0, 200, 20, 50)),
-    };
-    let secrets = Secrets::load_or_create(&dir.join("master.key"))?;
-    let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
-    let context = Context::new(settings, Clock::System, secrets, log, store);
-    Ok(Arc::new(context.with(SigningState::new(Arc::clone(&engine.keys)))))
 }
 
 async fn serve_ready(body_bytes: usize) -> Result<(), Failure> {
@@ -291,7 +197,7 @@ where
     F: Filter<Extract = (R,), Error: Into<warp::Rejection> + std::fmt::Debug> + Clone + Send + Sync + 'static,
     R: warp::Reply,
 {
-    // The same options of sockets as the API's, so that what is compared is what stands behind them.
+    // The same socket options as in the API's server, so that only what is behind the sockets differs.
     let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
     line(&json!({ "address": listener.local_addr()?.to_string() }).to_string());
     warp::serve(route).incoming(listener).run().await;

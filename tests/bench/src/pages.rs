@@ -1,7 +1,7 @@
-//! Pages of the simulated upstreams, rendered before anything is measured and served from files by a process of their own.
+//! Pages of the simulated upstreams, rendered before the measurement and served from files by a separate process.
 //!
-//! The streams of recalls that answer in JSON are taken; the flat file of NHTSA is an archive, and EDGAR's answers are indexes and XML, which no
-//! JSON parser can be compared with. Grants, trials and awards are as many as they are, however many records are measured.
+//! Only the streams of recalls with JSON answers are used: NHTSA's flat file is an archive, and EDGAR's answers are indexes and XML, which
+//! cannot be compared with a JSON parser. The number of grants, trials and awards does not depend on the number of records.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -21,14 +21,14 @@ use warp::Filter;
 use crate::report::{line, spawn};
 use crate::{Failure, Settings};
 
-/// The streams whose pages are taken.
+/// Returns the streams whose pages are used.
 pub(crate) fn streams() -> impl Iterator<Item = (&'static dyn Upstream, &'static Stream)> {
     let played = simulator::UPSTREAMS.iter().filter_map(|name| upstreams::by_name(name));
     let all = played.flat_map(|upstream| upstream.manifest().streams.iter().map(move |stream| (upstream, stream)));
     all.filter(|(_, stream)| *stream.topic == schemas::topics::RECALLS && !stream.name.starts_with("nhtsa.flat"))
 }
 
-/// How the engine is to ask for them.
+/// Returns the settings of the upstreams for the engine.
 pub(crate) fn settings(base_url: Option<String>) -> upstreams::Settings {
     upstreams::Settings {
         base_url,
@@ -47,7 +47,7 @@ fn dir_of(settings: &Settings) -> PathBuf {
     settings.dir.join(format!("pages-{}", settings.records))
 }
 
-/// Renders all pages, unless an earlier run of the same day did; answers their files.
+/// Renders all pages, unless an earlier run of the same day did; returns their files.
 pub(crate) fn prepare(settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
     let dir = dir_of(settings);
     if let Ok(index) = read_index(&dir)
@@ -64,13 +64,13 @@ pub(crate) fn prepare(settings: &Settings) -> Result<Vec<PathBuf>, Failure> {
     for (upstream, stream) in streams() {
         let mut next = Some(upstream.start(stream, &Window { from: None, to: today() }, &own));
         while let Some(cursor) = next.take() {
-            let asked = upstream.request(stream, &cursor, &own)?;
-            let (path, query) = asked.path.split_once('?').unwrap_or((&asked.path, ""));
+            let request = upstream.request(stream, &cursor, &own)?;
+            let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
             let answer = world.answer(path, query).ok_or_else(|| format!("the simulator does not know {path}"))?;
             let file = format!("{:06}.json", files.len());
             std::fs::write(dir.join(&file), &answer.body)?;
             files.push(dir.join(&file));
-            index.push(json!({ "path": asked.path, "file": file, "status": answer.status, "link": answer.link }));
+            index.push(json!({ "path": request.path, "file": file, "status": answer.status, "link": answer.link }));
             let answer = Answer { status: answer.status, link: answer.link, body: Bytes::from(answer.body) };
             next = upstream.map(stream, &cursor, &answer, today())?.next;
         }
@@ -91,7 +91,7 @@ fn text<'a>(page: &'a Value, name: &str) -> &'a str {
     page.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Serves the pages in a process of its own; answers it and its address.
+/// Serves the pages in a separate process; returns the process and its address.
 pub(crate) fn serve(settings: &Settings) -> Result<(Child, String), Failure> {
     let mut child = spawn(settings, "pages-child", &[])?;
     let mut address = String::new();
@@ -101,7 +101,7 @@ pub(crate) fn serve(settings: &Settings) -> Result<(Child, String), Failure> {
     Ok((child, format!("http://{}", address.trim())))
 }
 
-/// `pages-child`: serves until it is ended.
+/// `pages-child`: serves until it is killed.
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
     let dir = dir_of(settings);
     let index = read_index(&dir)?;
@@ -113,8 +113,8 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
         let route = warp::path::full().and(query).and_then(move |path: warp::path::FullPath, query: String| {
             let (dir, pages) = (Arc::clone(&dir), Arc::clone(&pages));
             async move {
-                let asked = if query.is_empty() { path.as_str().to_owned() } else { format!("{}?{query}", path.as_str()) };
-                Ok::<_, Infallible>(answer(&dir, pages.get(&asked)).unwrap_or_else(|| not_there(&asked)))
+                let request = if query.is_empty() { path.as_str().to_owned() } else { format!("{}?{query}", path.as_str()) };
+                Ok::<_, Infallible>(answer(&dir, pages.get(&request)).unwrap_or_else(|| not_found(&request)))
             }
         });
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
@@ -135,8 +135,8 @@ fn answer(dir: &Path, page: Option<&Value>) -> Option<Response<Bytes>> {
     builder.body(Bytes::from(body)).ok()
 }
 
-fn not_there(asked: &str) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::from(format!("no page was rendered for {asked}")));
+fn not_found(request: &str) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from(format!("no page was rendered for {request}")));
     *response.status_mut() = http::StatusCode::NOT_FOUND;
     response
 }

@@ -1,4 +1,4 @@
-//! The peer: PostgreSQL, in a cluster of its own on a socket of its own, holding the same changes.
+//! The peer: PostgreSQL with the same changes, in a separate cluster on its own socket.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,11 +14,11 @@ use view_store::feed::{FeedCache, FeedReader};
 
 use crate::{Failure, Settings, ingest};
 
-/// Whom the cluster runs as when we are root, whom PostgreSQL refuses.
+/// The user that runs the cluster if we are root, because PostgreSQL refuses to run as root.
 const USER: &str = "postgres";
-/// Connections of the server in front of it.
+/// Connections between the HTTP server and PostgreSQL.
 pub(crate) const POOL: usize = 8;
-/// Bytes sent at once while loading.
+/// The buffer size for loading, in bytes.
 const COPY_BYTES: usize = 1 << 20;
 
 /// A running cluster; stopped and removed when dropped.
@@ -28,7 +28,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Makes and starts one.
+    /// Creates and starts a cluster.
     pub(crate) fn start() -> Result<Self, Failure> {
         let bin = find_bin().ok_or("no PostgreSQL found: install postgresql")?;
         let dir = tempfile::Builder::new().prefix("bench-pg").tempdir()?;
@@ -54,7 +54,7 @@ impl Cluster {
         command
     }
 
-    /// Where its socket is.
+    /// Returns the directory of the socket.
     pub(crate) fn socket(&self) -> &Path {
         self.dir.path()
     }
@@ -79,22 +79,22 @@ fn is_root() -> bool {
 }
 
 fn run(command: &mut Command) -> Result<(), Failure> {
-    // No pipes: a server that is started would keep them open.
+    // No pipes: the server would inherit them and keep them open.
     let status = command.stdout(std::process::Stdio::null()).status()?;
     if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}").into()) }
 }
 
-/// Connects once.
+/// Opens one connection.
 pub(crate) async fn connect(socket: &Path) -> Result<Client, Failure> {
     let (client, connection) = tokio_postgres::connect(&format!("host={} user=bench dbname=postgres", socket.display()), NoTls).await?;
     tokio::spawn(async move {
-        // Its end shows in the next query.
+        // If the connection ends, the next query fails.
         let _ = connection.await;
     });
     Ok(client)
 }
 
-/// Copies all changes of the view into a table; answers how many.
+/// Copies all changes of the view into a table; returns their number.
 pub(crate) async fn fill(settings: &Settings, socket: &Path) -> Result<u64, Failure> {
     use tokio::io::AsyncWriteExt as _;
     let client = connect(socket).await?;
@@ -103,7 +103,7 @@ pub(crate) async fn fill(settings: &Settings, socket: &Path) -> Result<u64, Fail
     let view = store.live(&VIEW).await?;
     let last = view.checkpoint().await?.seq;
     let reader = FeedReader::new(view, &FEED, FeedCache::new(1 << 20).into());
-    // COPY is fed through a file, which the server reads itself.
+    // COPY reads a file on the server's side.
     let path = socket.join("changes.tsv");
     let mut file = tokio::fs::File::create(&path).await?;
     let (mut text, mut seq) = (Vec::with_capacity(COPY_BYTES * 2), 1);
@@ -128,12 +128,12 @@ pub(crate) async fn fill(settings: &Settings, socket: &Path) -> Result<u64, Fail
     tokio::fs::remove_file(&path).await?;
     client.batch_execute("vacuum analyze changes").await?;
     client.batch_execute("checkpoint").await?;
-    // Lets the background writers come to rest.
+    // Waits until the background writers are idle.
     tokio::time::sleep(Duration::from_secs(2)).await;
     Ok(copied)
 }
 
-/// As COPY's text form wants it: JSON holds no control characters, so only the backslash is special.
+/// Escapes JSON for COPY's text format. JSON has no control characters, so only the backslash is special.
 fn escape(json: &Bytes, out: &mut Vec<u8>) {
     for byte in json {
         if *byte == b'\\' {

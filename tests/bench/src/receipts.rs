@@ -1,5 +1,5 @@
-//! Receipts issued over HTTP by callers at once, each durable before its answer, beside bare Ed25519 signatures on one core, and beside answers
-//! of the same server that read one row.
+//! Receipts issued over HTTP to concurrent callers, each durable before its answer, compared with bare Ed25519 signatures on one core, and
+//! with answers of the same server that read one row.
 
 use access::Access;
 use operation::context::Part;
@@ -17,19 +17,19 @@ use services::receipts::{pubkey, seal};
 use services::registration::TaskContext;
 use surfaces::server::Server;
 
+use crate::child_server::api_context;
 use crate::engine::Engine;
 use crate::load::{Round, Target, wrk};
-use crate::page::api_context;
 use crate::report::{figure, heading, line, median, ratio, spawn};
 use crate::{Failure, Settings};
 
-/// Callers at once.
+/// Concurrent callers.
 const CALLERS: usize = 64;
-/// How long bare signatures are counted.
-const SIGNED_FOR: Duration = Duration::from_millis(500);
+/// How long bare signatures are measured.
+const SIGNING_TIME: Duration = Duration::from_millis(500);
 const SIGNATURES_MAX: f64 = 1.2;
 
-/// Asks for a receipt that nobody asked for before, of one of a thousand agents.
+/// Each request asks for a new receipt of one of a thousand agents.
 const SCRIPT: &str = r#"
 local number, key = 0, ""
 function init(args)
@@ -43,27 +43,27 @@ function request()
 end
 "#;
 
-/// Signatures a second on one core.
+/// Measures signatures per second on one core.
 fn signatures_per_s(keys: &SigningKeys, public: &str) -> f64 {
-    let (begun, mut signed) = (Instant::now(), 0_u32);
-    while begun.elapsed() < SIGNED_FOR {
+    let (started, mut signed) = (Instant::now(), 0_u32);
+    while started.elapsed() < SIGNING_TIME {
         for _ in 0..100 {
             signed += 1;
             std::hint::black_box(keys.sign_bytes(public, &signed.to_be_bytes().repeat(8)));
         }
     }
-    f64::from(signed) / begun.elapsed().as_secs_f64()
+    f64::from(signed) / started.elapsed().as_secs_f64()
 }
 
-/// `receipts`.
+/// Runs `receipts`.
 pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     heading(&format!("receipts: {CALLERS} callers, rounds of {} s", settings.seconds));
     let mut node = spawn(settings, "receipts-child", &[])?;
     let measured = (|| {
-        let mut said = String::new();
-        BufReader::new(node.stdout.take().ok_or("the node has no pipe")?).read_line(&mut said)?;
-        let said: Value = serde_json::from_str(&said)?;
-        let (address, key) = (said["address"].as_str().unwrap_or_default(), said["key"].as_str().unwrap_or_default());
+        let mut report = String::new();
+        BufReader::new(node.stdout.take().ok_or("the node has no pipe")?).read_line(&mut report)?;
+        let report: Value = serde_json::from_str(&report)?;
+        let (address, key) = (report["address"].as_str().unwrap_or_default(), report["key"].as_str().unwrap_or_default());
         let keys = SigningKeys::default();
         let public = keys.add(&[9; 32]);
         let asked = Target::new("pubkey", address.to_owned(), &settings.dir, &[format!("/receipts/pubkey {key}")])?;
@@ -79,8 +79,8 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     node.wait()?;
     let rounds = measured?;
     let middle = |of: &dyn Fn(&(f64, Round, Round)) -> f64| median(rounds.iter().map(of).collect());
-    figure("bare signatures a second", format!("{:.0}", middle(&|(bare, ..)| *bare)));
-    figure("answers of /pubkey a second", format!("{:.0}", middle(&|(_, asked, _)| asked.answers_per_s)));
+    figure("bare signatures per second", format!("{:.0}", middle(&|(bare, ..)| *bare)));
+    figure("answers of /pubkey per second", format!("{:.0}", middle(&|(_, asked, _)| asked.answers_per_s)));
     figure("receipts a second", format!("{:.0}", middle(&|(.., round)| round.answers_per_s)));
     figure("p50 / p99 ms", format!("{:.2} / {:.2}", middle(&|(.., round)| round.p50_ms), middle(&|(.., round)| round.p99_ms)));
     figure("an answer's time in signatures", format!("{:.2}", middle(&|(bare, asked, _)| bare / asked.answers_per_s)));
@@ -103,8 +103,8 @@ pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
         line(&json!({ "address": address.to_string(), "key": minted.key.reveal() }).to_string());
         let memory = Memory::Store(Arc::clone(&engine.store));
         let signer = Arc::new(Signer::new(Arc::clone(&context), memory, engine.receipt_key.clone()));
-        let given = TaskContext { context: Arc::clone(&context), signer: Arc::clone(&signer), holder: "bench".to_owned() };
-        tokio::spawn(seal::run(Arc::new(given)));
+        let task_context = TaskContext { context: Arc::clone(&context), signer: Arc::clone(&signer), holder: "bench".to_owned() };
+        tokio::spawn(seal::run(Arc::new(task_context)));
         tokio::spawn(async move { signer.watch().await });
         Ok(server.run(context, services::all(), Arc::new(|| Ok(())), std::future::pending()).await?)
     })

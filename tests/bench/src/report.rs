@@ -1,4 +1,4 @@
-//! What a run prints, and what it reads of the system: load, memory, processor time.
+//! The output of a run, and its readings of the system: load, memory and processor time.
 
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::{Failure, Settings};
 
-/// Prints a line; a reader who has gone away stops nothing.
+/// Prints a line; a closed standard output is no error.
 pub(crate) fn line(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
-/// Prints what the machine is.
+/// Prints a description of the machine.
 pub(crate) fn machine() {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo");
@@ -21,13 +21,13 @@ pub(crate) fn machine() {
     line(&format!("machine: {cores} cores, {model}; load average {}", read("/proc/loadavg").trim()));
 }
 
-/// Prints the heading of a benchmark with the load at its beginning.
+/// Prints the heading of a benchmark and the current load.
 pub(crate) fn heading(text: &str) {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     line(&format!("\n{text} (load {})", load.split(' ').next().unwrap_or_default()));
 }
 
-/// Prints a ratio beside its target.
+/// Prints a ratio and its target.
 pub(crate) fn ratio(name: &str, value: f64, is_met: bool, target: &str) {
     line(&format!("  {name:<44} {value:>9.3}   target {target}: {}", if is_met { "met" } else { "NOT MET" }));
 }
@@ -37,31 +37,31 @@ pub(crate) fn figure(name: &str, value: impl std::fmt::Display) {
     line(&format!("  {name:<44} {value:>9}"));
 }
 
-/// The middle of some values; 0 for none.
+/// Returns the median of some values; 0 for none.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-/// The value below which a share of some values lies; 0 for none.
+/// Returns a percentile of some values, given as a share; 0 for none.
 pub(crate) fn percentile(mut values: Vec<f64>, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let at = ((values.len() as f64 * share).ceil() as usize).clamp(1, values.len().max(1));
     values.get(at - 1).copied().unwrap_or_default()
 }
 
-/// Prints how long something took: the middle and the slowest hundredth, given in seconds and shown in milliseconds.
+/// Prints the median and the 99th percentile of some durations, which are given in seconds and printed in milliseconds.
 pub(crate) fn latency(name: &str, seconds: &[f64]) {
     let (p50, p99) = (percentile(seconds.to_vec(), 0.5), percentile(seconds.to_vec(), 0.99));
     figure(&format!("{name}, p50 / p99 ms"), format!("{:.2} / {:.2}", p50 * 1e3, p99 * 1e3));
 }
 
-/// The most memory that a process had at once, in MiB.
+/// Returns the peak memory of a process, in MiB.
 pub(crate) fn memory_mib(process: u32) -> Result<f64, Failure> {
     memory_of(process, "VmHWM:")
 }
 
-/// What it has now.
+/// Returns the current memory of a process, in MiB.
 pub(crate) fn memory_now_mib(process: u32) -> Result<f64, Failure> {
     memory_of(process, "VmRSS:")
 }
@@ -72,7 +72,7 @@ fn memory_of(process: u32, name: &str) -> Result<f64, Failure> {
     Ok(kib.ok_or("the process is gone")? / 1024.0)
 }
 
-/// Seconds of processor time of this process, by the names of its threads; threads that have ended count as `ended`.
+/// Returns the seconds of processor time of this process, by the names of its threads; threads that have ended count as `ended`.
 pub(crate) fn processor_s() -> Value {
     let of = |path: &str| -> Option<(String, f64)> {
         let stat = std::fs::read_to_string(path).ok()?;
@@ -93,7 +93,7 @@ pub(crate) fn processor_s() -> Value {
     json!({ "total": total, "threads": by_name })
 }
 
-/// Starts this program again with a hidden command, its output in a pipe.
+/// Starts this program with a hidden command; its output goes to a pipe.
 pub(crate) fn spawn(settings: &Settings, command: &str, variables: &[(&str, String)]) -> Result<Child, Failure> {
     let mut child = Command::new(std::env::current_exe()?);
     child.arg(command).arg("--dir").arg(&settings.dir).args(["--records", &settings.records.to_string()]);
@@ -102,7 +102,7 @@ pub(crate) fn spawn(settings: &Settings, command: &str, variables: &[(&str, Stri
     Ok(child.spawn()?)
 }
 
-/// Runs a hidden command to its end; answers the JSON it printed.
+/// Runs a hidden command to its end; returns the JSON that it printed.
 pub(crate) fn run_child(settings: &Settings, command: &str, variables: &[(&str, String)]) -> Result<Value, Failure> {
     let output = spawn(settings, command, variables)?.wait_with_output()?;
     if !output.status.success() {
@@ -111,7 +111,7 @@ pub(crate) fn run_child(settings: &Settings, command: &str, variables: &[(&str, 
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
-/// A number in what a child printed.
+/// Returns a number from a child's output.
 pub(crate) fn number(value: &Value, name: &str) -> f64 {
     value.get(name).and_then(Value::as_f64).unwrap_or_default()
 }

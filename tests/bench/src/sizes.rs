@@ -1,4 +1,4 @@
-//! What a plan of capacity counts with: bytes of a record in each topic, rows and bytes in each table, as `ingest` leaves them.
+//! Figures for capacity planning: bytes per record in each topic, and rows and bytes in each table, of the data that `ingest` created.
 
 use event_log::EventLog;
 use event_log::embedded::EmbeddedLog;
@@ -13,13 +13,13 @@ use view_store::store::Span;
 use crate::report::{figure, heading, line};
 use crate::{Failure, Settings, facts, ingest};
 
-/// Records and rows read at once.
-const AT_ONCE: usize = 2_000;
+/// The largest number of records and rows per read.
+const READ_RECORDS: usize = 2_000;
 const READ_BYTES: usize = 4 << 20;
 
-/// Reads everything once.
+/// Reads all topics and tables once.
 pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
-    heading(&format!("sizes: what {} simulated records become", settings.records));
+    heading(&format!("sizes: topics and tables of {} simulated records", settings.records));
     ingest::prepare(settings)?;
     let dir = ingest::data_dir(settings);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -45,7 +45,7 @@ async fn topic_sizes(log: &dyn EventLog, topic: &'static Topic) -> Result<(), Fa
     for partition in 0..topic.partitions {
         let mut next = LogOffset(0);
         loop {
-            let batch = log.read(topic, partition, next, AT_ONCE, READ_BYTES).await?;
+            let batch = log.read(topic, partition, next, READ_RECORDS, READ_BYTES).await?;
             let Some(last) = batch.last() else { break };
             next = last.offset.next();
             for size in batch.iter().map(|stored| facts::bytes_of(&stored.record)) {
@@ -64,7 +64,7 @@ async fn table_sizes(store: &EmbeddedStore, def: &'static ViewDef) -> Result<(),
         let (mut count, mut bytes, mut most) = (0, 0, 0);
         let (mut partition, mut in_partition, mut in_largest) = (Key::new(), 0, 0);
         loop {
-            let rows = scan.next(AT_ONCE).await?;
+            let rows = scan.next(READ_RECORDS).await?;
             if rows.is_empty() {
                 break;
             }

@@ -1,6 +1,5 @@
-//! Readers of server-sent events who wait, thousands at one node: the memory that they cost it while nothing happens, and the time from the
-//! append of a fact until its change has reached the last of them. The node is a process of its own; append and arrival are told by the
-//! machine's one clock.
+//! Thousands of idle readers of server-sent events at one node: the memory that they cost, and the time from the append of a fact until its
+//! change has reached the last of them. The node is a separate process; both times come from the same clock.
 
 use access::Access;
 use operation::context::Part;
@@ -19,22 +18,22 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
+use crate::child_server::api_context;
 use crate::engine::Engine;
-use crate::page::api_context;
 use crate::report::{figure, heading, line, median, memory_now_mib, ratio, spawn};
 use crate::{Failure, Settings, facts, ingest};
 
-/// Readers at once.
+/// Concurrent readers.
 const READERS: usize = 2_000;
-/// Changes that are waited for.
+/// The number of changes that are appended.
 const CHANGES: usize = 20;
 /// Connections that are opened at a time.
 const OPENED_AT_ONCE: usize = 100;
-/// Nothing takes longer than this but by a fault.
-const ARRIVED_MAX: Duration = Duration::from_secs(60);
+/// The time after which a change counts as lost.
+const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(60);
 const MEMORY_MIB_MAX: f64 = 200.0;
 
-/// The node; ended when dropped.
+/// The node; killed when dropped.
 struct Node {
     child: Child,
     input: ChildStdin,
@@ -48,17 +47,17 @@ impl Node {
         Ok(Self { child, input, output: BufReader::new(output) })
     }
 
-    /// The next line that it says.
-    fn says(&mut self) -> Result<Value, Failure> {
-        let mut said = String::new();
-        self.output.read_line(&mut said)?;
-        Ok(serde_json::from_str(&said)?)
+    /// Reads the next line of the node's output.
+    fn read_line(&mut self) -> Result<Value, Failure> {
+        let mut report = String::new();
+        self.output.read_line(&mut report)?;
+        Ok(serde_json::from_str(&report)?)
     }
 
-    /// Has it append a fact; when that was handed over, in milliseconds since 1970.
+    /// Makes the node append a fact; returns the time just before the append, in milliseconds since 1970.
     fn append(&mut self) -> Result<f64, Failure> {
         writeln!(self.input, "append")?;
-        self.says()?.as_f64().ok_or_else(|| "the node appended nothing".into())
+        self.read_line()?.as_f64().ok_or_else(|| "the node appended nothing".into())
     }
 }
 
@@ -78,29 +77,29 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     heading(&format!("stream: {READERS} readers of events at one node, one worker thread"));
     ingest::prepare(settings)?;
     let mut node = Node::start(settings)?;
-    let says = node.says()?;
-    let text = |name: &str| says.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let report = node.read_line()?;
+    let text = |name: &str| report.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let (address, key): (SocketAddr, _) = (text("address").parse()?, text("key"));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(async {
         let (arrived, mut arrivals) = mpsc::unbounded_channel();
-        // What a first reader and a first change cost is no reader's own.
+        // The one-time costs of the first reader and the first change are not part of the cost of a reader.
         tokio::spawn(follow(address, key.clone(), arrived.clone()));
-        taken(&mut arrivals, 1).await?;
+        arrival_times(&mut arrivals, 1).await?;
         node.append()?;
-        taken(&mut arrivals, 1).await?;
+        arrival_times(&mut arrivals, 1).await?;
         let before = memory_now_mib(node.child.id())?;
         for _ in 0..READERS / OPENED_AT_ONCE {
             for _ in 0..OPENED_AT_ONCE {
                 tokio::spawn(follow(address, key.clone(), arrived.clone()));
             }
-            taken(&mut arrivals, OPENED_AT_ONCE).await?;
+            arrival_times(&mut arrivals, OPENED_AT_ONCE).await?;
         }
         let idle = memory_now_mib(node.child.id())? - before;
         let (mut last, mut first, mut most) = (Vec::new(), Vec::new(), idle);
         for _ in 0..CHANGES {
             let handed_over = node.append()?;
-            let times = taken(&mut arrivals, READERS + 1).await?;
+            let times = arrival_times(&mut arrivals, READERS + 1).await?;
             let after = times.into_iter().map(|at| at - handed_over);
             let (least, greatest) = after.fold((f64::MAX, 0.0_f64), |(least, greatest), ms| (least.min(ms), greatest.max(ms)));
             first.push(least);
@@ -112,14 +111,14 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         figure("... and all, p50 ms", format!("{:.1}", median(last.clone())));
         let slowest = last.into_iter().fold(0.0, f64::max);
         ratio("... and all, the slowest of the changes, s", slowest / 1e3, slowest < 1e3, "< 1");
-        ratio("memory of the readers while idle, MiB", idle, idle < MEMORY_MIB_MAX, "< 200");
-        ratio("... and while changes come, MiB", most, most < MEMORY_MIB_MAX, "< 200");
+        ratio("memory of idle readers, MiB", idle, idle < MEMORY_MIB_MAX, "< 200");
+        ratio("... and during changes, MiB", most, most < MEMORY_MIB_MAX, "< 200");
         Ok(())
     })
 }
 
-/// When the next so many events arrived.
-async fn taken(arrivals: &mut mpsc::UnboundedReceiver<Result<f64, String>>, count: usize) -> Result<Vec<f64>, Failure> {
+/// Waits for the given number of events; returns their arrival times.
+async fn arrival_times(arrivals: &mut mpsc::UnboundedReceiver<Result<f64, String>>, count: usize) -> Result<Vec<f64>, Failure> {
     let taking = async {
         let mut times = Vec::with_capacity(count);
         while times.len() < count {
@@ -127,10 +126,10 @@ async fn taken(arrivals: &mut mpsc::UnboundedReceiver<Result<f64, String>>, coun
         }
         Ok(times)
     };
-    tokio::time::timeout(ARRIVED_MAX, taking).await.map_err(|_| "a change did not reach all readers")?
+    tokio::time::timeout(ARRIVAL_TIMEOUT, taking).await.map_err(|_| "a change did not reach all readers")?
 }
 
-/// A reader: tells when its stream began, then when each event arrived.
+/// Runs a reader, which reports when its stream began and when each event arrived.
 async fn follow(address: SocketAddr, key: String, arrived: mpsc::UnboundedSender<Result<f64, String>>) {
     let followed = async {
         let mut stream = TcpStream::connect(address).await?;
@@ -145,14 +144,14 @@ async fn follow(address: SocketAddr, key: String, arrived: mpsc::UnboundedSender
         }
         Ok::<_, std::io::Error>(())
     };
-    let words = match followed.await {
+    let message = match followed.await {
         Ok(()) => "a stream ended".to_owned(),
         Err(error) => format!("a stream broke: {error}"),
     };
-    let _ = arrived.send(Err(words));
+    let _ = arrived.send(Err(message));
 }
 
-/// `stream-child`: serves, and appends a fact for each line that it is given, until its input ends.
+/// `stream-child`: serves, and appends a fact for each line of its input, until the input ends.
 pub(crate) fn child(settings: &Settings) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(async {

@@ -1,6 +1,6 @@
-//! From the append of a fact to its change in the feed: first many facts at once, which says what one projector does a second, then single
-//! ones, which says how soon a reader sees one. On the embedded pair in one process; on Kafka and CQL with the projector in a
-//! process of its own, and reader and ingestor sharing nothing with it but the servers.
+//! The time from the append of a fact to its change in the feed. First many facts are appended at once, for the throughput of one
+//! projector, then single ones, for the latency. With the embedded log and store everything is in one process; with Kafka and CQL the
+//! projector is a separate process that shares only the servers with reader and ingestor.
 
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::process::{Child, ChildStdout};
@@ -26,53 +26,53 @@ use crate::engine::Engine;
 use crate::report::{figure, heading, latency, line, memory_mib, number, processor_s, spawn};
 use crate::{Failure, Settings, facts, servers};
 
-/// Facts appended at once, before single ones.
+/// Facts appended at once, before the single ones.
 const BULK: usize = 20_000;
 /// Facts in a batch.
 const BATCH: usize = 500;
 /// Single facts for each kind of reader.
 const SINGLES: usize = 500;
-/// How often a reader asks that does so again and again.
-const ASK_EVERY: Duration = Duration::from_millis(2);
+/// The interval of a reader that polls.
+const READER_POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Changes a reader asks for.
 const PAGE_CHANGES: usize = 200;
-/// Nothing takes longer than this but by a fault.
-const VISIBLE_MAX: Duration = Duration::from_secs(60);
+/// The time after which a fact counts as lost.
+const VISIBILITY_TIMEOUT: Duration = Duration::from_secs(60);
 
 const KAFKA: &str = "BENCH_KAFKA";
 const CQL: &str = "BENCH_CQL";
 const NAME: &str = "BENCH_NAME";
 const REPLICATION: &str = "BENCH_REPLICATION";
 
-/// How a reader comes to know of a change.
+/// How a reader notices a change.
 #[derive(Clone, Copy)]
 enum Reader {
-    /// It asks for the feed every few milliseconds.
-    Asks,
-    /// It waits on the view, as what the API does for a cursor that is ahead of it.
+    /// It polls the feed every few milliseconds.
+    Polls,
+    /// It waits on the view, as the API does for a cursor that is ahead of it.
     Waits,
 }
 
-/// Seconds of each single fact.
+/// The seconds of each single fact.
 #[derive(Default)]
 struct Seconds {
-    /// From handing it over until the log has it.
+    /// From the call of append to its return.
     appended: Vec<f64>,
-    /// From handing it over until the page with its change is read, by asking.
-    asked: Vec<f64>,
-    /// The same by waiting.
+    /// From the call of append until a polling reader has the page with the change.
+    polled: Vec<f64>,
+    /// From the call of append until a waiting reader has the page with the change.
     waited: Vec<f64>,
 }
 
 impl Seconds {
     fn show(&self) {
         latency("one fact: appended", &self.appended);
-        latency("... visible to one who asks every 2 ms", &self.asked);
-        latency("... visible to one who waits", &self.waited);
+        latency("... visible to a reader that polls every 2 ms", &self.polled);
+        latency("... visible to a reader that waits", &self.waited);
     }
 }
 
-/// On the embedded pair.
+/// Runs `visible` with the embedded log and store.
 pub(crate) fn embedded(settings: &Settings) -> Result<(), Failure> {
     heading("visible: from append to the feed, embedded log and store in one process");
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -87,10 +87,10 @@ pub(crate) fn embedded(settings: &Settings) -> Result<(), Failure> {
         let (mut seconds, mut floor) = (Seconds::default(), Vec::new());
         for (turn, pair) in singles.chunks(2).enumerate() {
             single(&engine.log, &view, pair, turn, &mut seconds).await?;
-            let begun = Instant::now();
+            let started = Instant::now();
             file.write_all(&pair[0].record.value)?;
             file.sync_data()?;
-            floor.push(begun.elapsed().as_secs_f64());
+            floor.push(started.elapsed().as_secs_f64());
         }
         seconds.show();
         latency("floor: write and fdatasync of the fact", &floor);
@@ -98,10 +98,10 @@ pub(crate) fn embedded(settings: &Settings) -> Result<(), Failure> {
     })
 }
 
-/// On Kafka and CQL.
+/// Runs `visible` with Kafka and CQL.
 pub(crate) fn on_servers(settings: &Settings, brokers: &str, node: &str) -> Result<(), Failure> {
     heading(&format!(
-        "visible: from append to the feed, Kafka ({} brokers, replication {}) and CQL, the projector in a process of its own",
+        "visible: from append to the feed, Kafka ({} brokers, replication {}) and CQL, the projector in a separate process",
         brokers.split(',').count(),
         settings.replication
     ));
@@ -111,7 +111,7 @@ pub(crate) fn on_servers(settings: &Settings, brokers: &str, node: &str) -> Resu
         let name = engines::unique("bench");
         let driver = engines::driver(node).await?;
         let measured = measure(settings, brokers, node, &name, &driver, &facts).await;
-        // To look at what a run leaves on the servers' disks.
+        // Keeps the data on the servers for inspection.
         if std::env::var_os("BENCH_KEEP").is_some() {
             figure("kept: prefix of topics, and keyspace", name);
             return measured;
@@ -138,63 +138,63 @@ async fn measure(settings: &Settings, brokers: &str, node: &str, name: &str, dri
     seconds.show();
     floor.show();
     engines::remove_topics(brokers, &floor.options.prefix).await?;
-    let says = projecting.stop()?;
-    let cpu = says.get("cpu").cloned().unwrap_or_default();
+    let report = projecting.stop()?;
+    let cpu = report.get("cpu").cloned().unwrap_or_default();
     figure("projector's process: processor time, s", format!("{:.1}", number(&cpu, "total")));
-    figure("... peak memory, MiB", format!("{:.0}", number(&says, "memory_mib")));
+    figure("... peak memory, MiB", format!("{:.0}", number(&report, "memory_mib")));
     store.close().await?;
     log.close().await?;
     Ok(())
 }
 
-/// Appends many facts and waits until the view has passed them.
+/// Appends many facts and waits until the view has processed them.
 async fn append_bulk(log: &Arc<dyn EventLog>, view: &Arc<dyn View>, facts: &[Append]) -> Result<(), Failure> {
-    let begun = Instant::now();
+    let started = Instant::now();
     for batch in facts.chunks(BATCH) {
         log.append(batch.to_vec()).await?;
     }
-    let appended_s = begun.elapsed().as_secs_f64();
+    let appended_s = started.elapsed().as_secs_f64();
     for partition in 0..RECALLS.partitions {
         let end = log.end(&RECALLS, partition).await?;
         view_store::engine::wait_past(&**view, &RECALLS, partition, end).await?;
     }
-    let (visible_s, changes) = (begun.elapsed().as_secs_f64(), view.checkpoint().await?.seq);
+    let (visible_s, changes) = (started.elapsed().as_secs_f64(), view.checkpoint().await?.seq);
     figure("facts at once", facts.len());
     figure("changes decided", changes);
-    figure("facts appended, a second", format!("{:.0}", facts.len() as f64 / appended_s));
-    figure("facts visible, a second", format!("{:.0}", facts.len() as f64 / visible_s));
+    figure("facts appended per second", format!("{:.0}", facts.len() as f64 / appended_s));
+    figure("facts visible per second", format!("{:.0}", facts.len() as f64 / visible_s));
     Ok(())
 }
 
-/// Appends two facts, one after another, each until a reader has its page.
+/// Appends two facts, one after the other, each followed by a read of its page.
 async fn single(log: &Arc<dyn EventLog>, view: &Arc<dyn View>, pair: &[Append], turn: usize, seconds: &mut Seconds) -> Result<(), Failure> {
-    for (fact, reader) in pair.iter().zip([Reader::Asks, Reader::Waits]) {
-        // Lets the projector come to rest, in no step with anything that goes by a clock.
+    for (fact, reader) in pair.iter().zip([Reader::Polls, Reader::Waits]) {
+        // Waits until the projector is idle, for a time that is not in step with any timer.
         tokio::time::sleep(Duration::from_millis(20 + turn as u64 * 7 % 53)).await;
         let seen = view.checkpoint().await?;
-        let begun = Instant::now();
+        let started = Instant::now();
         let offset = *log.append(vec![fact.clone()]).await?.first().ok_or("no offset was answered")?;
-        seconds.appended.push(begun.elapsed().as_secs_f64());
-        let read = tokio::time::timeout(VISIBLE_MAX, read_change(&**view, fact, offset, Seq(seen.seq), reader)).await;
-        read.map_err(|_| format!("a fact was not visible after {VISIBLE_MAX:?}"))??;
+        seconds.appended.push(started.elapsed().as_secs_f64());
+        let read = tokio::time::timeout(VISIBILITY_TIMEOUT, read_change(&**view, fact, offset, Seq(seen.seq), reader)).await;
+        read.map_err(|_| format!("a fact was not visible after {VISIBILITY_TIMEOUT:?}"))??;
         match reader {
-            Reader::Asks => seconds.asked.push(begun.elapsed().as_secs_f64()),
-            Reader::Waits => seconds.waited.push(begun.elapsed().as_secs_f64()),
+            Reader::Polls => seconds.polled.push(started.elapsed().as_secs_f64()),
+            Reader::Waits => seconds.waited.push(started.elapsed().as_secs_f64()),
         }
     }
     Ok(())
 }
 
-/// Reads the page after `after` once the view has passed a fact.
+/// Reads the page after `after` once the view has processed a fact.
 async fn read_change(view: &dyn View, fact: &Append, offset: LogOffset, after: Seq, reader: Reader) -> Result<(), Failure> {
     let end = offset.next();
     let now = match reader {
-        Reader::Asks => loop {
+        Reader::Polls => loop {
             let now = view.checkpoint().await?;
             if now.position(&RECALLS, fact.partition) >= end {
                 break now;
             }
-            tokio::time::sleep(ASK_EVERY).await;
+            tokio::time::sleep(READER_POLL_INTERVAL).await;
         },
         Reader::Waits => view_store::engine::wait_past(view, &RECALLS, fact.partition, end).await?,
     };
@@ -202,7 +202,7 @@ async fn read_change(view: &dyn View, fact: &Append, offset: LogOffset, after: S
     if page.to == now.seq { Ok(()) } else { Err("a page is short".into()) }
 }
 
-/// What no reader can be faster than: one awaited send by the client alone until a consumer has it, then one row written and read by the
+/// The lower limit of a reader's latency: one send with the client alone until a consumer has it, then one row written and read with the
 /// driver alone.
 struct Floor<'a> {
     options: event_log::kafka::Options,
@@ -221,7 +221,7 @@ static FLOOR: &[Topic] = &[Topic { name: "floor", kind: TopicKind::Facts, partit
 impl<'a> Floor<'a> {
     async fn open(settings: &Settings, brokers: &str, name: &str, driver: &'a Session) -> Result<Self, Failure> {
         let options = servers::log_options(brokers, name, FLOOR, settings.replication);
-        // Makes the topic.
+        // Creates the topic.
         KafkaLog::open(options.clone()).await?.close().await?;
         let producer = options.producer().set("linger.ms", "0").create()?;
         let consumer: BaseConsumer = options.consumer().create()?;
@@ -246,14 +246,14 @@ impl<'a> Floor<'a> {
     }
 
     async fn measure(&mut self, turn: usize, fact: &Append) -> Result<(), Failure> {
-        let (begun, id, name) = (Instant::now(), i64::try_from(turn)?, self.options.name_of(&FLOOR[0]));
+        let (started, id, name) = (Instant::now(), i64::try_from(turn)?, self.options.name_of(&FLOOR[0]));
         let message: FutureRecord<'_, [u8], [u8]> = FutureRecord::to(&name).partition(0).payload(&fact.record.value[..]);
         self.producer.send_result(message).map_err(|(error, _)| error)?.await?.map_err(|(error, _)| error)?;
         self.arrived.recv().await.ok_or("the consumer ended")?;
-        let log = begun.elapsed().as_secs_f64();
+        let log = started.elapsed().as_secs_f64();
         self.driver.execute_unpaged(&self.insert, (id, &fact.record.value[..])).await?;
         self.driver.execute_unpaged(&self.select, (id,)).await?.into_rows_result()?.first_row::<(Vec<u8>,)>()?;
-        let all = begun.elapsed().as_secs_f64();
+        let all = started.elapsed().as_secs_f64();
         self.log.push(log);
         self.store.push(all - log);
         self.all.push(all);
@@ -285,7 +285,7 @@ impl Projecting {
         if first.trim() == "projecting" { Ok(this) } else { Err("the projector did not start".into()) }
     }
 
-    /// Ends it in order; answers what it says of itself.
+    /// Stops the process cleanly; returns its report.
     fn stop(mut self) -> Result<Value, Failure> {
         drop(self.child.stdin.take());
         let mut last = String::new();
@@ -296,7 +296,7 @@ impl Projecting {
 
 impl Drop for Projecting {
     fn drop(&mut self) {
-        // One that has ended is only waited for.
+        // A process that has ended is only waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -310,7 +310,7 @@ pub(crate) fn child() -> Result<(), Failure> {
         let replication = std::env::var(REPLICATION)?.parse()?;
         let log = KafkaLog::open(servers::log_options(&brokers, &name, topics::ALL, replication)).await?;
         let store = ScyllaStore::open(servers::store_options(&node, &name)).await?;
-        let engine = Engine::over(log, store, true).await?;
+        let engine = Engine::with_backends(log, store, true).await?;
         line("projecting");
         tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await??;
         let (memory_mib, cpu) = (memory_mib(std::process::id())?, processor_s());
