@@ -310,7 +310,7 @@ mod tests {
 
     /// Proves that keys, signatures and cosignatures of another implementation are parsed and verified, and that this one creates the same bytes.
     #[test]
-    fn vectors_made_elsewhere() {
+    fn vectors_of_other_implementations_verify() {
         assert_eq!((log().to_string(), witness().to_string()), (LOG.to_owned(), WITNESS.to_owned()));
         let cosigner = Cosigner::new("witness.example/w1", &[2; 32]).unwrap();
         assert_eq!(*cosigner.verifier(), witness());
@@ -357,7 +357,7 @@ mod tests {
 
     /// Proves that a key of another type, a key with a changed part, and a text that is not a key are refused with the reason.
     #[test]
-    fn keys_that_are_none() {
+    fn malformed_keys_are_refused() {
         let refused = |text: &str| VerifierKey::parse(text, KeyType::Cosignature).unwrap_err();
         assert_eq!(refused(LOG), KeyError::Type { found: 1, wanted: 4 });
         assert_eq!(refused(&WITNESS.replace("w1", "w2")), KeyError::Id);
@@ -374,7 +374,7 @@ mod tests {
 
     /// Proves that a text without the form of a note, or of a checkpoint, is not parsed.
     #[test]
-    fn notes_that_are_none() {
+    fn malformed_notes_are_refused() {
         let note = format!("{TEXT}\n{LOG_LINE}\n");
         assert!(Note::parse(&note).is_some());
         let many = |lines: usize| format!("{TEXT}\n{}", format!("{LOG_LINE}\n").repeat(lines));

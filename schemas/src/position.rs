@@ -77,7 +77,7 @@ mod tests {
 
     /// Proves that positions convert to signed columns and back, and that numbers which are not positions are errors.
     #[test]
-    fn signed_forms() {
+    fn positions_convert_to_signed_columns() {
         for number in [0, 1, i64::MAX] {
             assert_eq!(LogOffset::try_from(number).and_then(i64::try_from), Ok(number));
             assert_eq!(Seq::try_from(number).and_then(i64::try_from), Ok(number));

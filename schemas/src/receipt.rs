@@ -295,7 +295,7 @@ mod tests {
     /// Proves that a signed receipt passes all checks, that the same body and key give the same bytes, that the canonical form equals the
     /// library's, and that each modified part fails its own check.
     #[test]
-    fn what_each_check_finds() {
+    fn each_check_detects_its_modification() {
         let keys = SigningKeys::default();
         let public = keys.add(&[7; 32]);
         let SignedReceipt { receipt, canonical } = keys.sign(&public, body(1)).unwrap();
@@ -323,7 +323,7 @@ mod tests {
     /// Proves that every byte of a receipt's text matters: after a change of any one byte the receipt fails a check, is no longer JSON, or
     /// means the same.
     #[test]
-    fn every_byte_counts() {
+    fn every_byte_of_a_receipt_matters() {
         let keys = SigningKeys::default();
         let public = keys.add(&[9; 32]);
         let text = serde_json::to_string(&keys.sign(&public, body(3)).unwrap().receipt).unwrap();
@@ -339,7 +339,7 @@ mod tests {
     /// Proves that a change of any byte of a receipt's body fails the check of the hash. `FLIPPED_RECEIPTS=1000` repeats it for more
     /// receipts.
     #[test]
-    fn every_byte_of_a_body_counts() {
+    fn every_byte_of_a_body_is_hashed() {
         let receipts: i64 = std::env::var("FLIPPED_RECEIPTS").map_or(3, |text| text.parse().unwrap());
         let keys = SigningKeys::default();
         let public = keys.add(&[9; 32]);
@@ -359,7 +359,7 @@ mod tests {
     /// Proves that the canonical form is that of RFC 8785 (values from its examples): names sorted by UTF-16, numbers formatted as in
     /// ECMAScript.
     #[test]
-    fn canonical_form() {
+    fn canonical_form_is_that_of_rfc_8785() {
         let canonical = |text: &str| {
             let value: Value = serde_json::from_str(text).unwrap();
             String::from_utf8(serde_json_canonicalizer::to_vec(&value).unwrap()).unwrap()

@@ -344,7 +344,7 @@ mod tests {
     /// Proves that every leaf of trees of many sizes has an inclusion proof that is valid for that leaf alone, and that consistency proofs
     /// between all sizes are valid.
     #[test]
-    fn proofs() {
+    fn proofs_of_all_sizes_verify() {
         let (leaves, stored) = grown(70);
         for size in 1..=70 {
             let checkpoint = at(size, &stored);
@@ -368,7 +368,7 @@ mod tests {
 
     /// Proves that a tree built tile by tile, with interruptions, gives the same roots and proofs as one built hash by hash.
     #[test]
-    fn edges() {
+    fn incremental_tree_equals_the_whole() {
         let (leaves, stored) = grown(700);
         let (mut tiles, mut edge) = (HashMap::new(), Edge::read(0, &HashMap::new()).unwrap());
         for (n, leaf) in leaves.iter().enumerate() {
@@ -389,7 +389,7 @@ mod tests {
 
     /// Proves that a checkpoint reads back under its own key, and neither under another key nor after any modification.
     #[test]
-    fn checkpoints() {
+    fn checkpoints_verify_only_under_their_key() {
         let keys = SigningKeys::default();
         let (own, other) = (keys.add(&[1; 32]), keys.add(&[2; 32]));
         let checkpoint = Checkpoint { origin: "x.example/receipts".to_owned(), size: 7, root: leaf(b"root") };
@@ -404,7 +404,7 @@ mod tests {
 
     /// Proves that paths of tiles are accepted in the specification's spelling only.
     #[test]
-    fn paths() {
+    fn only_canonical_tile_paths_are_accepted() {
         let (tile, is_entries) = parse_tile_path("tile/1/x001/x234/067.p/5").unwrap();
         assert_eq!((tile.level(), tile.level_index(), tile.width(), is_entries), (1, 1_234_067, 5, false));
         let (tile, is_entries) = parse_tile_path("tile/entries/003").unwrap();

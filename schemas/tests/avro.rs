@@ -174,9 +174,9 @@ fn changes_read_back() {
     assert_eq!((datum, avro::join(&fingerprint, datum)), (&framed[10..], framed.clone()));
 }
 
-/// Proves that what a newer version wrote with a schema that it registered reads back once that is learned, added fields left out.
+/// Proves that values of a newer schema are read once the schema is learned, without the fields that it added.
 #[test]
-fn a_newer_schema_is_learned() {
+fn newer_schemas_are_learned() {
     let text = avro::ALL.iter().find(|text| text.topic == "recalls").unwrap().json;
     let newer = text.replacen(r#"{"name": "key""#, r#"{"name": "added", "type": "string", "default": ""}, {"name": "key""#, 1);
     assert_ne!(newer, text);
@@ -195,7 +195,7 @@ fn a_newer_schema_is_learned() {
 /// Proves that another Avro library reads our single objects with the schema alone, and that the fingerprint is the one
 /// that a third library (fastavro, of Python) computes for the schema's canonical form.
 #[test]
-fn another_library_agrees() {
+fn other_libraries_read_our_values() {
     let bytes = Encoder::new("recalls").unwrap().encode(&fact()).unwrap();
     let text = avro::ALL.iter().find(|schema| schema.topic == "recalls").unwrap().json;
     let schema = Schema::parse_str(text).unwrap();

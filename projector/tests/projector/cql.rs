@@ -37,7 +37,7 @@ fn silent() -> Progress {
 
 /// Proves that the same facts give the same records, history and pages on both stores, byte for byte, also after a replay on CQL.
 #[tokio::test]
-async fn both_stores_hold_the_same() {
+async fn both_stores_hold_the_same_data() {
     let address = node!("the recalls on CQL");
     let store = open(&address, &engines::unique("recalls")).await;
     let (mut embedded, mut cql) = (Engine::new().await, Engine::on(store, tempfile::tempdir().unwrap()).await);
@@ -72,7 +72,7 @@ fn observed(number: u32) -> (String, Content) {
 
 /// Proves that a projector opens the new generation after another process rebuilt the view and swapped it, and continues to decide.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_projector_continues_after_a_swap_by_another_process() {
+async fn projector_continues_after_a_swap_by_another_process() {
     let address = node!("a swap elsewhere on CQL");
     let keyspace = engines::unique("swap");
     let mut engine = Engine::on(open(&address, &keyspace).await, tempfile::tempdir().unwrap()).await;

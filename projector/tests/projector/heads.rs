@@ -48,7 +48,7 @@ async fn facts_that_do_not_chain_are_dropped() {
 
 /// Proves that a service passes the end of a run only after the facts that it covers in every partition, and then publishes it once.
 #[tokio::test]
-async fn a_runs_end_waits_for_its_facts() {
+async fn end_of_a_run_waits_for_its_facts() {
     let mut engine = Engine::new().await;
     let partition = RECALLS.partition_of(b"@run/test") as usize;
     let mut ends = vec![0; RECALLS.partitions as usize];
@@ -97,7 +97,7 @@ async fn facts_of_an_interrupted_commit_are_indexed_again() {
         }
         cut += 1;
     }
-    assert!(cut >= 5, "the commit was interrupted after each row");
+    assert!(cut >= 5, "the commit was not interrupted after each row");
 }
 
 /// A view whose process dies at its first commit, after a number of rows.

@@ -77,7 +77,7 @@ async fn an_interrupted_group_is_completed() {
     let before = changes(&whole).await.len();
     whole.append_and_decide(&edit).await;
     let all = changes(&whole).await;
-    assert!(all.len() - before >= 2, "the edit must make a group");
+    assert!(all.len() - before >= 2, "the edit must lead to several changes");
     let mut cut = Engine::new().await;
     cut.append_and_decide(&first).await;
     cut.append_chained(&edit).await;

@@ -8,8 +8,8 @@ fn observed(key: &str, fact: RecallFact) -> (String, Content) {
     (key.to_owned(), Content::Observed(fact))
 }
 
-/// A small set of facts: two streams of one agency, two languages, agencies' duplicates, a pair that only looks like one, a renumbered
-/// record, an edit that separates a pair, a withdrawal.
+/// Returns a small set of facts: two streams of one agency, two languages, duplicates of two agencies, a pair that only looks like one, a
+/// renumbered record, an edit that separates a pair, a withdrawal.
 pub(crate) fn sample_facts() -> Vec<(String, Content)> {
     let mut spanish = recall("fsis", "USDA", "018-2026", "Carne", "Acme Foods", "2026-03-02");
     spanish.lang = "es".into();
@@ -21,7 +21,7 @@ pub(crate) fn sample_facts() -> Vec<(String, Content)> {
         observed("fsis/018-2026/es", spanish),
         observed("nhtsa.socrata/26V400000", recall("nhtsa.socrata", "NHTSA", "26V400000", "Acme: Brakes may fail", "Acme", "2026-02-01")),
         observed("nhtsa.flat/26V400000", flat),
-        // Two of one agency on one day: nothing determines which of them the other agency means.
+        // Two recalls of one agency on one day: nothing determines which of them the other agency means.
         observed("openfda.food/F-2", recall("openfda.food", "FDA", "F-2", "Same Title", "Same", "2026-04-01")),
         observed("openfda.food/F-3", recall("openfda.food", "FDA", "F-3", "Same Title", "Same", "2026-04-01")),
         observed("fsis/020-2026/en", recall("fsis", "USDA", "020-2026", "Same Title", "Same", "2026-04-01")),
@@ -46,7 +46,7 @@ pub(crate) fn sample_facts() -> Vec<(String, Content)> {
         // A record that gets its number later, under the same key.
         observed("cpsc/10854", recall("cpsc", "CPSC", "10854", "Numbered later", "Acme", "2026-10-01")),
         observed("cpsc/10854", recall("cpsc", "CPSC", "26606", "Numbered later", "Acme", "2026-10-01")),
-        // Five with the same likeness in a chain of weeks: too many to be merged, whichever comes first.
+        // Five similar recalls within weeks of each other: too many to be merged, whichever is first.
         observed("cpsc/80", recall("cpsc", "CPSC", "80", "Chain", "Kette", "2026-01-01")),
         observed("openfda.food/F-6", recall("openfda.food", "FDA", "F-6", "Chain", "Kette", "2026-01-07")),
         observed("fsis/060-2026/en", recall("fsis", "USDA", "060-2026", "Chain", "Kette", "2026-01-13")),
@@ -107,14 +107,14 @@ async fn one_record_per_recall() {
         assert!(record.is_listed() && record.agencies.len() == 1, "{alone}: {record:?}");
     }
     assert!(engine.record("FDA:EVT-9-ab").await.is_none_or(|record| record.merged_into == "FDA:H-9"));
-    // A record whose number was replaced is not a record of its own any more.
+    // A record whose number was replaced is no longer a separate record.
     assert_eq!(engine.record("CPSC:10854").await.unwrap().merged_into, "CPSC:26606");
     assert!(engine.record("USDA:040-2026").await.is_none_or(|record| record.withdrawn));
 }
 
 /// Proves that the final records do not depend on the order of arrival or on how it is split into batches.
 #[tokio::test]
-async fn order_does_not_matter() {
+async fn records_do_not_depend_on_the_order_of_arrival() {
     let world = sample_facts();
     let mut random = Random(20_261_120);
     let mut expected = None;

@@ -23,7 +23,7 @@ use crate::harness::{Content, Engine, clock, recall};
 /// The recalls service with a rule that cannot decide some records until it is fixed.
 struct FixedRecalls;
 
-static IS_MENDED: AtomicBool = AtomicBool::new(false);
+static IS_FIXED: AtomicBool = AtomicBool::new(false);
 
 /// The title that the rule cannot decide.
 const UNDECIDABLE: &str = "Strange";
@@ -52,7 +52,7 @@ impl Service for FixedRecalls {
 
     fn decide(rows: &mut Rows, fact: &Fact<RecallFact>) -> Result<Vec<Draft<Recall, Note>>, Undecided> {
         let is_strange = fact.data.as_ref().is_some_and(|data| data.title == UNDECIDABLE);
-        if is_strange && !IS_MENDED.load(Ordering::Relaxed) {
+        if is_strange && !IS_FIXED.load(Ordering::Relaxed) {
             return Err(Undecided::Poison("strange".to_owned()));
         }
         Recalls::decide(rows, fact)
@@ -89,7 +89,7 @@ async fn changes(engine: &Engine) -> Vec<Stored> {
 }
 
 /// Returns everything that readers and digests see.
-async fn seen(engine: &Engine, decider: &Decider<FixedRecalls>) -> (String, String) {
+async fn visible_state(engine: &Engine, decider: &Decider<FixedRecalls>) -> (String, String) {
     let upto = Seq(decider.checkpoint().seq);
     let page = view_store::feed::read_page(&**decider.view(), &FEED, Seq(0), upto, 1_000).await.unwrap();
     let feed = page.parts.iter().map(|part| String::from_utf8_lossy(part).into_owned()).collect();
@@ -110,7 +110,7 @@ async fn retries_survive_a_crash() {
     let edit = [content("openfda.food", "FDA", "F-4", UNDECIDABLE)];
     let after = [content("openfda.food", "FDA", "F-4", "Plain")];
 
-    IS_MENDED.store(false, Ordering::Relaxed);
+    IS_FIXED.store(false, Ordering::Relaxed);
     let mut whole = Engine::new().await;
     let (mut taking, mut looking) = (decider(&whole).await, decider(&whole).await);
     for facts in [&first[..], &edit] {
@@ -120,11 +120,11 @@ async fn retries_survive_a_crash() {
     }
     assert_eq!((taking.parked_keys(), looking.parked_keys()), (1, 1));
     let before = changes(&whole).await.len();
-    IS_MENDED.store(true, Ordering::Relaxed);
+    IS_FIXED.store(true, Ordering::Relaxed);
     assert_eq!(taking.retry_parked().await.unwrap(), 1);
     let all = changes(&whole).await;
-    assert!(all.len() - before >= 3, "the edit must make a group");
-    let wanted = seen(&whole, &taking).await;
+    assert!(all.len() - before >= 3, "the edit must lead to several changes");
+    let wanted = visible_state(&whole, &taking).await;
 
     looking.catch_up().await.unwrap();
     assert_eq!(looking.parked_keys(), 0);
@@ -133,21 +133,21 @@ async fn retries_survive_a_crash() {
     assert_eq!(looking.parked_keys(), 0, "a later fact of the key is decided");
 
     for logged in 1..all.len() - before {
-        IS_MENDED.store(false, Ordering::Relaxed);
+        IS_FIXED.store(false, Ordering::Relaxed);
         let mut cut = Engine::new().await;
         let mut dying = decider(&cut).await;
         for facts in [&first[..], &edit] {
             cut.append_chained(facts).await;
             dying.catch_up().await.unwrap();
         }
-        IS_MENDED.store(true, Ordering::Relaxed);
+        IS_FIXED.store(true, Ordering::Relaxed);
         let torn = all[before..before + logged].iter();
         let batch = torn.map(|stored| Append { topic: &CHANGES_RECALLS, partition: 0, record: stored.record.clone() }).collect();
         cut.log.append(batch).await.unwrap();
         let mut next = decider(&cut).await;
         next.catch_up().await.unwrap();
         assert_eq!(changes(&cut).await, all, "cut after {logged}");
-        assert_eq!(seen(&cut, &next).await, wanted, "cut after {logged}");
+        assert_eq!(visible_state(&cut, &next).await, wanted, "cut after {logged}");
         assert!(next.parked_rows().await.unwrap().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! The signing check: called once before a batch, which obeys its result.
+//! The signing check: it is called once before a batch, which obeys its result.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -82,7 +82,7 @@ async fn the_check_is_called_once_for_a_batch() {
 
     append_commands(&engine, &[("key".to_owned(), ReceiptCommand { verb: KEY.to_owned(), public_key, ..ReceiptCommand::default() })]).await;
     decider.catch_up().await.unwrap();
-    assert_eq!(calls(), 0, "naming a key signs nothing");
+    assert_eq!(calls(), 0, "a change of keys must not call the check");
     append_commands(&engine, &issues(0, 100)).await;
     decider.catch_up().await.unwrap();
     let signed = decider.checkpoint().seq;

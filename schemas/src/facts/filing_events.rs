@@ -64,7 +64,7 @@ mod tests {
     /// Proves that the table parses, that the item with the highest score counts, that of two with one score the lower number does, and how
     /// unknown items are labelled.
     #[test]
-    fn weights() {
+    fn item_with_the_highest_score_counts() {
         assert!(WEIGHTS.version > 0);
         let of = |form: &str, items: &[&str]| {
             let items: Vec<String> = items.iter().map(|item| (*item).to_owned()).collect();

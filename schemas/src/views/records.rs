@@ -196,7 +196,7 @@ mod tests {
 
     /// Proves that values are normalized regardless of case and spaces, and that long ones are truncated.
     #[test]
-    fn values() {
+    fn values_are_normalized() {
         assert_eq!(normal("  ACME \n Corp "), "acme corp");
         assert_eq!(Term::new("org", " "), None);
         assert_eq!(Term::new("org", "Ünï").unwrap().text(), "org/ünï");

@@ -1,9 +1,9 @@
 //! Real servers for tests: `ops/engines` starts them at the first call, and all tests of a machine share them.
 //!
-//! Promises: a test gets an address that answers, or a reason why there is none. Under `CI=true` a missing server is a failure;
-//! elsewhere the test says on standard error what was not run and why, and ends. They run on after the tests: `ops/engines down`
-//! stops them. Tests keep apart by names of their own ([`unique`]), and remove what they made under them: a node that is given keyspace after
-//! keyspace answers ever more slowly ([`remove_keyspace`], [`remove_topics`]). A test that kills servers has its own ([`own`]).
+//! A test gets an address that answers, or the reason why there is none. Under `CI=true` a missing server is a failure; elsewhere the test
+//! prints what was not run and why, and ends. The servers keep running after the tests; `ops/engines down` stops them. Tests use names of
+//! their own ([`unique`]) and remove what they created under them, because a node becomes slower with each keyspace ([`remove_keyspace`],
+//! [`remove_topics`]). A test that kills servers starts its own ([`own`]).
 
 pub mod own;
 mod removed;
@@ -18,32 +18,32 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use self::removed::{driver, remove_keyspace, remove_topics};
 
-/// A server's address, or why there is none.
+/// A server's address, or the reason why there is none.
 pub type Found = Result<String, String>;
 
-/// `host:port` of a Kafka broker. `HIGHWATER_TEST_KAFKA` names one that runs already.
+/// Returns `host:port` of a Kafka broker. `HIGHWATER_TEST_KAFKA` names a running one.
 pub fn kafka() -> Found {
     static FOUND: OnceLock<Found> = OnceLock::new();
     FOUND.get_or_init(|| found("kafka", "HIGHWATER_TEST_KAFKA", "kafka://")).clone()
 }
 
-/// `host:port` of a CQL node. `HIGHWATER_TEST_CQL` names one that runs already.
+/// Returns `host:port` of a CQL node. `HIGHWATER_TEST_CQL` names a running one.
 pub fn cql() -> Found {
     static FOUND: OnceLock<Found> = OnceLock::new();
     FOUND.get_or_init(|| found("cql", "HIGHWATER_TEST_CQL", "scylla://")).clone()
 }
 
-/// The address of a schema registry, `http://…`. `HIGHWATER_TEST_REGISTRY` names one that runs already.
+/// Returns the address of a schema registry, `http://…`. `HIGHWATER_TEST_REGISTRY` names a running one.
 pub fn registry() -> Found {
     static FOUND: OnceLock<Found> = OnceLock::new();
     FOUND.get_or_init(|| found("registry", "HIGHWATER_TEST_REGISTRY", "registry: ")).clone()
 }
 
-/// What was found, or `None` after saying that `test` was not run, and why: on standard error, and in the file that
-/// `HIGHWATER_NOT_RUN` names, from which `ops/test` takes its last words.
+/// Returns the server, or `None` after reporting that `test` was not run and why: on standard error, and in the file that
+/// `HIGHWATER_NOT_RUN` names, from which `ops/test` prints its summary.
 ///
 /// # Panics
-/// Under `CI=true`, where a server that is missing is a failure.
+/// Under `CI=true`, where a missing server is a failure.
 #[must_use]
 #[expect(clippy::print_stderr, reason = "a test that did not run says so")]
 pub fn or_skip<T>(found: Result<T, String>, test: &str) -> Option<T> {
@@ -62,7 +62,7 @@ pub fn or_skip<T>(found: Result<T, String>, test: &str) -> Option<T> {
     }
 }
 
-/// A name that no other test has used: letters, digits and underscores, beginning with `prefix`.
+/// Returns a name that no other test has used: letters, digits and underscores, beginning with `prefix`.
 #[must_use]
 pub fn unique(prefix: &str) -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -75,18 +75,18 @@ fn found(engine: &str, variable: &str, scheme: &str) -> Found {
         return Ok(address);
     }
     prerequisites()?;
-    // What runs already stays as it is.
+    // A server that runs already is left as it is.
     let said = engines(&[vec!["up", "--only", engine], made_for("tests")].concat())?;
     let address = said.lines().find_map(|line| line.strip_prefix(scheme));
     address.map(str::to_owned).ok_or_else(|| format!("ops/engines up --only {engine} named no address"))
 }
 
-/// What servers are made for, where nobody but tests uses them: on a desk benchmarks may, too.
+/// Returns the purpose of new servers for `ops/engines`: in CI only tests use them, elsewhere benchmarks may, too.
 fn made_for(purpose: &str) -> Vec<&str> {
     if std::env::var_os("CI").is_some() { vec!["--for", purpose] } else { Vec::new() }
 }
 
-/// What starting servers needs.
+/// Checks what starting servers requires.
 fn prerequisites() -> Result<(), String> {
     for (program, package) in [("java", "default-jdk-headless"), ("mvn", "maven")] {
         if Command::new(program).arg("-version").output().is_err() {
@@ -96,7 +96,7 @@ fn prerequisites() -> Result<(), String> {
     Ok(())
 }
 
-/// Calls ops/engines; what it wrote to its standard output.
+/// Calls ops/engines; returns its standard output.
 fn engines(arguments: &[&str]) -> Result<String, String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ops/engines");
     let output = Command::new(&script).args(arguments).output().map_err(|error| format!("ops/engines: {error}"))?;

@@ -1,4 +1,4 @@
-//! Servers that one test has alone, so that it may kill and pause them.
+//! Servers that only one test uses, so that it may kill and pause them.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -8,11 +8,12 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::{engines, made_for, prerequisites};
 
-/// Where ports are looked for: below those that the system gives to connections, which must not take one while its server is down.
+/// The range in which ports are searched: below the system's ephemeral ports, which could otherwise occupy a port while its server is down.
 const PORTS: std::ops::Range<u16> = 20_000..30_000;
-/// Ports from one set to the next.
-const PORTS_A_SET: u16 = 110;
-/// What a set uses of them, counted from the broker's: the broker, those that are secure, the one for proxies, the CQL node's three, the controller.
+/// The distance between two sets of ports.
+const PORTS_PER_SET: u16 = 110;
+/// The ports of a set, counted from the broker's: the broker, its secure listeners, the one for proxies, the CQL node's three, the
+/// controller.
 const USED: [u16; 9] = [0, 10, 20, 30, 50, 60, 61, 62, 101];
 
 /// One of the two servers.
@@ -25,7 +26,7 @@ pub enum Server {
 }
 
 impl Server {
-    /// Its name for ops/engines.
+    /// Returns the name for ops/engines.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,28 +36,28 @@ impl Server {
     }
 }
 
-/// A broker and a CQL node in a folder of their own, on ports of their own. Dropping it ends them and deletes their data; so does the
-/// next start in the same folder, should the process have been killed.
+/// A broker and a CQL node with their own directory and ports. Dropping it stops them and deletes their data; if the process was killed,
+/// the next start in the same directory does this.
 pub struct Own {
     dir: PathBuf,
     port: u16,
-    /// Held open: one at a time in one folder.
+    /// A lock on the directory, held while this exists.
     _lock: File,
 }
 
 impl Own {
-    /// Starts both. The broker advertises `kafka_proxy_port` to clients that connect through [`Own::behind_proxy`].
+    /// Starts both servers. The broker advertises `kafka_proxy_port` to clients that connect through [`Own::behind_proxy`].
     ///
     /// # Errors
-    /// Why they cannot run.
+    /// The reason why they cannot run.
     pub fn start(dir: &Path, kafka_proxy_port: u16) -> Result<Self, String> {
         Self::start_with(dir, &["--kafka-proxy", &kafka_proxy_port.to_string()])
     }
 
-    /// Starts both; the broker also listens with SASL and TLS, the CQL node asks for a password. See ops/engines, `--secure`.
+    /// Starts both servers; the broker also listens with SASL and TLS, the CQL node requires a password. See ops/engines, `--secure`.
     ///
     /// # Errors
-    /// Why they cannot run.
+    /// The reason why they cannot run.
     pub fn start_secure(dir: &Path) -> Result<Self, String> {
         Self::start_with(dir, &["--secure"])
     }
@@ -68,7 +69,7 @@ impl Own {
         let lock = File::create(dir.join("taken")).map_err(said)?;
         lock.lock().map_err(said)?;
         engines(&["wipe", "--dir", &dir.to_string_lossy()])?;
-        // Ports that are free are free until somebody takes them: sets of this process start one after another.
+        // A free port may be taken before it is used, so the sets of this process start one after another.
         static STARTING: Mutex<()> = Mutex::new(());
         let starting = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         let this = Self { dir: dir.to_owned(), port: free_ports()?, _lock: lock };
@@ -78,13 +79,13 @@ impl Own {
         Ok(this)
     }
 
-    /// `host:port` of the broker, for clients that need no proxy.
+    /// Returns `host:port` of the broker, for clients without a proxy.
     #[must_use]
     pub fn kafka(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// `host:port` of the broker's listener with a security protocol, by Kafka's name for it in lower case.
+    /// Returns `host:port` of the broker's listener with a security protocol, given by Kafka's name in lower case.
     ///
     /// # Panics
     /// With a protocol that Kafka does not have.
@@ -95,19 +96,19 @@ impl Own {
         format!("127.0.0.1:{}", usize::from(self.port) + further * 10)
     }
 
-    /// `host:port` of the CQL node.
+    /// Returns `host:port` of the CQL node.
     #[must_use]
     pub fn cql(&self) -> String {
         self.behind_proxy(Server::Cql)
     }
 
-    /// The file of the authority that signed the servers' certificates, or of another one.
+    /// Returns the file of the authority that signed the servers' certificates, or of another one.
     #[must_use]
     pub fn authority(&self, is_theirs: bool) -> PathBuf {
         self.dir.join("tls").join(if is_theirs { "ca.pem" } else { "other-ca.pem" })
     }
 
-    /// `host:port` to which a proxy of that server forwards.
+    /// Returns the `host:port` to which a proxy of that server forwards.
     #[must_use]
     pub fn behind_proxy(&self, server: Server) -> String {
         let port = match server {
@@ -117,18 +118,18 @@ impl Own {
         format!("127.0.0.1:{port}")
     }
 
-    /// Starts one again if it is dead; returns when it answers.
+    /// Restarts a server if it is dead; returns when it answers.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason why it does not answer.
     pub fn up(&self, server: Server) -> Result<(), String> {
         self.engines(&["up", "--only", server.name()]).map(|_| ())
     }
 
-    /// Sends one a signal by name: `KILL`, `STOP`, `CONT`.
+    /// Sends a server a signal by name: `KILL`, `STOP`, `CONT`.
     ///
     /// # Errors
-    /// When it does not run.
+    /// When the server does not run.
     pub fn signal(&self, server: Server, name: &str) -> Result<(), String> {
         let folder = match server {
             Server::Kafka => "kafka-1",
@@ -148,18 +149,18 @@ impl Own {
 
 impl Drop for Own {
     fn drop(&mut self) {
-        // A test that fails must leave no process behind, but may leave what the servers said. If this fails, the next start tries again.
+        // A test that fails must leave no process behind, but may leave the servers' logs. If this fails, the next start tries again.
         let command = if std::thread::panicking() { "down" } else { "wipe" };
         drop(self.engines(&[command]));
     }
 }
 
-/// The first of the ports of a set that are all free.
+/// Returns the first port of a set whose ports are all free.
 fn free_ports() -> Result<u16, String> {
     let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
-    // Sets that start at the same time look in different places.
+    // Sets that start at the same time search from different ports.
     let from = u16::try_from(std::process::id() % 80).unwrap_or_default();
-    let sets = (0..80).map(|n| PORTS.start + (from + n) % 80 * PORTS_A_SET);
+    let sets = (0..80).map(|n| PORTS.start + (from + n) % 80 * PORTS_PER_SET);
     sets.filter(|port| PORTS.contains(port))
         .find(|port| USED.iter().all(|used| is_free(port + used)))
         .ok_or_else(|| format!("no free ports from {} to {}", PORTS.start, PORTS.end))

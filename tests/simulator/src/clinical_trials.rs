@@ -160,7 +160,7 @@ fn studies(world: &World, query: &Query<'_>, plan: &Plan) -> Result<Answer, Stri
         .filter(|study| !plan.vanishes(study.random()))
         .map(|study| {
             let mut record = to_json(study, fields.as_deref());
-            plan.schema.strike(&mut record);
+            plan.schema.apply(&mut record);
             record
         })
         .collect();

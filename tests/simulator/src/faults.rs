@@ -147,9 +147,9 @@ impl Faults {
         }
         let mut plan = Plan::default();
         for (at, odds) in self.odds.iter_mut().enumerate() {
-            let strikes = odds.probability > 0.0 && odds.remaining != Some(0) && random.unit(at as u64) < odds.probability;
-            plan.strikes[at] = strikes;
-            if let Some(remaining) = odds.remaining.as_mut().filter(|_| strikes) {
+            let occurs = odds.probability > 0.0 && odds.remaining != Some(0) && random.unit(at as u64) < odds.probability;
+            plan.occurs[at] = occurs;
+            if let Some(remaining) = odds.remaining.as_mut().filter(|_| occurs) {
                 *remaining -= 1;
             }
         }
@@ -166,7 +166,7 @@ impl Faults {
 /// The faults of one request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
-    strikes: [bool; NAMES.len()],
+    occurs: [bool; NAMES.len()],
     pub(crate) schema: Schema,
     pub(crate) retry_after_s: u64,
     pub(crate) slow_ms: u64,
@@ -175,12 +175,12 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn has(&self, fault: Fault) -> bool {
-        self.strikes[fault as usize]
+        self.occurs[fault as usize]
     }
 
     /// Whether the answer has no fault in its content.
     pub(crate) fn is_clean(&self) -> bool {
-        self.strikes.iter().all(|strikes| !strikes)
+        self.occurs.iter().all(|occurs| !occurs)
     }
 
     /// Returns the offset at which a page begins that should begin at `start`.

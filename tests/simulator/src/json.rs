@@ -14,7 +14,7 @@ pub(crate) struct Schema {
 
 impl Schema {
     /// Applies the fault to a record, at any depth.
-    pub(crate) fn strike(&self, record: &mut Value) {
+    pub(crate) fn apply(&self, record: &mut Value) {
         if self.missing.is_none() && self.retyped.is_none() {
             return;
         }
@@ -27,11 +27,11 @@ impl Schema {
                     if self.retyped.as_ref() == Some(name) {
                         *field = json!({"type": "changed"});
                     } else {
-                        self.strike(field);
+                        self.apply(field);
                     }
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.strike(item)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.apply(item)),
             _ => {}
         }
     }

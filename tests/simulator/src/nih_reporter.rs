@@ -49,7 +49,7 @@ pub(crate) fn answer(world: &World, body: &[u8], plan: &Plan, build: u64) -> Ans
         .filter(|record| !plan.vanishes(Random::new(world.seed, DAILY.kind, number(record))))
         .map(|record| {
             let mut record = chosen(record, &request);
-            plan.schema.strike(&mut record);
+            plan.schema.apply(&mut record);
             record
         })
         .collect();

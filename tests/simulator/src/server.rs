@@ -77,7 +77,7 @@ impl Simulator {
         if endpoint == Endpoint::Fsis && plan.is_clean() && known.is_some() && known == answer.etag {
             (answer.status, answer.body) = (304, Vec::new());
         }
-        struck(answer, &plan)
+        apply_faults(answer, &plan)
     }
 
     fn side(&self, path: &str, query: &str) -> Served {
@@ -201,7 +201,7 @@ fn refusal(plan: &Plan) -> Option<Served> {
 }
 
 /// Sends the body: truncated, slowly, or completely.
-fn struck(mut answer: Answer, plan: &Plan) -> Served {
+fn apply_faults(mut answer: Answer, plan: &Plan) -> Served {
     let whole = answer.body.len();
     let cut = plan.has(Fault::Truncated) || plan.has(Fault::TruncatedLength);
     if cut {

@@ -188,7 +188,7 @@ fn same_seed_same_bytes() {
 /// Proves that each format parses and contains everything that the upstream's description names, including all categories and special
 /// cases.
 #[test]
-fn forms_are_true() {
+fn formats_match_the_descriptions() {
     let sim = Simulator::new(options(20_000));
     let cpsc = list(&get(&sim, CPSC, "format=json"));
     let fields = "RecallID RecallNumber RecallDate Description URL Title ConsumerContact LastPublishDate Products Inconjunctions Images Injuries Manufacturers Retailers Importers Distributors SoldAtLabel ManufacturerCountries ProductUPCs Hazards Remedies RemedyOptions";
@@ -277,7 +277,7 @@ fn visible_entries_differ() {
 /// Proves that windows are inclusive, that pages join without gap or duplicate in both orders, and that limits are answered as in the real
 /// services.
 #[test]
-fn windows_and_pages_are_right() {
+fn windows_and_pages_are_complete() {
     let sim = Simulator::new(options(20_000));
     let food = "/food/enforcement.json";
     let total = value(&get(&sim, food, ""))["meta"]["results"]["total"].as_u64().unwrap();
@@ -338,7 +338,7 @@ fn windows_and_pages_are_right() {
 
 /// Proves that a million records cost nothing to set up, and that the last page is as fast as the first.
 #[test]
-fn a_million_records_need_no_memory() {
+fn million_records_need_no_memory() {
     let sim = Simulator::new(options(1_000_000));
     let records: u64 = sim.stats().records.iter().map(|(_, records)| records).sum();
     assert_eq!(records, 1_000_000);
@@ -352,7 +352,7 @@ fn a_million_records_need_no_memory() {
 
 /// Proves that faults are known by name, can be counted, and occur only for the selected upstream.
 #[test]
-fn faults_are_drawn_as_set() {
+fn faults_occur_as_configured() {
     let mut faults = Faults::default();
     for name in FAULT_NAMES {
         faults.set(name, 0.0).unwrap();
@@ -361,12 +361,12 @@ fn faults_are_drawn_as_set() {
     assert!(faults.set("nonsense", 1.0).unwrap_err().to_string().contains("html"));
     faults.set("html.count", 2.0).unwrap();
     faults.set_text("only", "openfda").unwrap();
-    let mut struck = |stream| (0..50).filter(|n| !faults.draw(stream, "x", Random::new(1, 2, *n)).is_clean()).count();
-    assert_eq!((struck("cpsc"), struck("openfda.drug"), struck("openfda.food")), (0, 2, 0));
+    let mut count_faulty = |stream| (0..50).filter(|n| !faults.draw(stream, "x", Random::new(1, 2, *n)).is_clean()).count();
+    assert_eq!((count_faulty("cpsc"), count_faulty("openfda.drug"), count_faulty("openfda.food")), (0, 2, 0));
     faults.set("html.count", 1e9).unwrap();
     faults.set("html", 0.3).unwrap();
-    let mut struck = |stream| (0..1000).filter(|n| !faults.draw(stream, "x", Random::new(1, 2, *n)).is_clean()).count();
-    assert!((200..400).contains(&struck("openfda.drug")));
+    let mut count_faulty = |stream| (0..1000).filter(|n| !faults.draw(stream, "x", Random::new(1, 2, *n)).is_clean()).count();
+    assert!((200..400).contains(&count_faulty("openfda.drug")));
 }
 
 /// Sends a request over its own connection. Returns status line and headers, and the body as far as it arrived.
@@ -381,7 +381,7 @@ async fn http(addr: std::net::SocketAddr, head: &str, body: &str) -> (String, Ve
     (String::from_utf8(bytes[..at].to_vec()).unwrap().to_lowercase(), bytes[at + 4..].to_vec())
 }
 
-async fn served_at(options: Options) -> (Arc<Simulator>, std::net::SocketAddr) {
+async fn start(options: Options) -> (Arc<Simulator>, std::net::SocketAddr) {
     let sim = Simulator::new(options);
     let (addr, server) = Arc::clone(&sim).bind("127.0.0.1:0".parse().unwrap(), std::future::pending()).await.unwrap();
     tokio::spawn(server);
@@ -394,8 +394,8 @@ fn set(name: &str, value: f64) -> String {
 
 /// Proves that each fault has its effect on the wire, and that the control API sets and removes faults.
 #[tokio::test]
-async fn faults_show_on_the_wire() {
-    let (sim, addr) = served_at(options(600)).await;
+async fn faults_change_responses() {
+    let (sim, addr) = start(options(600)).await;
     let food = "GET /food/enforcement.json?limit=100&sort=report_date:desc";
     let clean = http(addr, food, "").await.1;
     let under = async |fault: &str, request: &str| {
@@ -437,8 +437,8 @@ async fn faults_show_on_the_wire() {
 /// Proves that the control API applies changes, returns the expected changes after any number, and counts; and that an unchanged document
 /// is answered with 304.
 #[tokio::test]
-async fn the_control_api_steers() {
-    let (sim, addr) = served_at(options(600)).await;
+async fn control_api_changes_and_reports_the_state() {
+    let (sim, addr) = start(options(600)).await;
     let (head, _) = http(addr, "GET /fsis/api/recall/v/1", "").await;
     let etag = head.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap().to_owned();
     let conditional = format!("GET /fsis/api/recall/v/1 HTTP/1.1\r\nif-none-match: {etag}\r\nx:");
@@ -460,17 +460,17 @@ async fn the_control_api_steers() {
 
 /// Proves that changes are applied automatically as configured: over time, or once after a sync run.
 #[tokio::test(start_paused = true)]
-async fn changes_come_by_themselves() {
+async fn changes_are_applied_automatically() {
     let every = Duration::from_secs(10);
-    let (sim, _) = served_at(Options { change: When::Always { every }, change_rate: 3, ..options(600) }).await;
+    let (sim, _) = start(Options { change: When::Always { every }, change_rate: 3, ..options(600) }).await;
     tokio::time::sleep(Duration::from_secs(25)).await;
     assert_eq!(sim.stats().changes, 6);
 
     let change = When::BetweenRuns { idle: Some(Duration::from_secs(4)) };
-    let (sim, addr) = served_at(Options { change, change_rate: 5, ..options(600) }).await;
+    let (sim, addr) = start(Options { change, change_rate: 5, ..options(600) }).await;
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(sim.stats().changes, 0, "nobody came");
+    assert_eq!(sim.stats().changes, 0, "changes need a request first");
     http(addr, "GET /food/enforcement.json", "").await;
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(sim.stats().changes, 5, "once after a run");
+    assert_eq!(sim.stats().changes, 5, "changes are applied once after a run");
 }

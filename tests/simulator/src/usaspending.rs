@@ -99,8 +99,8 @@ pub(crate) fn answer(world: &World, route: Route, path: &str, body: &[u8], plan:
     match answered {
         Ok(mut body) => {
             match body.get_mut("results") {
-                Some(results) => plan.schema.strike(results),
-                None => plan.schema.strike(&mut body),
+                Some(results) => plan.schema.apply(results),
+                None => plan.schema.apply(&mut body),
             }
             Answer::json(body.to_string().into_bytes())
         }

@@ -53,7 +53,7 @@ fn keys(rows: &[Value]) -> BTreeSet<String> {
 /// Proves that the rows match the counts, that awards page without a gap, and that single days add up to the window's actions, although
 /// long pages of actions repeat some rows and hide others.
 #[test]
-fn counts_and_pages_agree() {
+fn counts_equal_rows() {
     let sim = Simulator::new(options(600));
     let month = filters("last_modified_date", "2026-10-21", "2026-11-20");
     let awards = read(&sim, AWARDS, &month, "Last Modified Date", "asc", 7);
@@ -74,14 +74,17 @@ fn counts_and_pages_agree() {
         .sum();
     assert_eq!(by_type as u64, all);
     let paged = read(&sim, TRANSACTIONS, &year, "Award ID", "asc", 5);
-    assert!(paged.len() as u64 == all && (keys(&paged).len() as u64) < all, "without a tie-break some come twice, others never");
+    assert!(
+        paged.len() as u64 == all && (keys(&paged).len() as u64) < all,
+        "without a tie-break some rows must be repeated and others missing"
+    );
     let per_day = count(&sim, TRANSACTIONS, &month) as f64 / 22.0;
     assert!((4.0..14.0).contains(&per_day), "{per_day} a day");
 }
 
 /// Proves that an award's amount is the sum of its actions, that one award is found by its id, and that end dates are in the next months.
 #[test]
-fn awards_add_up() {
+fn award_amounts_are_sums_of_actions() {
     let sim = Simulator::new(options(600));
     let recent = filters("new_awards_only", "2026-07-23", "2026-11-20");
     let awards = read(&sim, AWARDS, &recent, "Award Amount", "desc", 100);
@@ -106,14 +109,14 @@ fn awards_add_up() {
     assert!(0 < ending("2027-02-18") && ending("2027-02-18") < ending("2027-05-19"));
     assert!(awards.iter().any(|row| row["Award Amount"].as_f64().unwrap() > 5e6));
     let names: BTreeSet<String> = awards.iter().map(|row| text(&row["Recipient Name"])).collect();
-    assert!(names.len() > 5 && names.len() * 4 < awards.len(), "recipients come again: {} of {}", names.len(), awards.len());
+    assert!(names.len() > 5 && names.len() * 4 < awards.len(), "recipients must repeat: {} of {}", names.len(), awards.len());
     assert_eq!(get(&sim, "/api/v2/awards/CONT_AWD_NONE_7530_-NONE-_-NONE-/", "").status, 404);
     assert_eq!(value(&get(&sim, "/api/v2/awards/last_updated/", "")), json!({"last_updated": "11/20/2026"}));
 }
 
 /// Proves that filters select what they name, that unknown filters are reported, and that invalid requests are refused.
 #[test]
-fn filters_filter() {
+fn filters_select_matching_records() {
     let sim = Simulator::new(options(600));
     let with = |name: &str, filter: Value| {
         let mut filters = filters("last_modified_date", "2026-01-01", "2026-11-20");
@@ -165,7 +168,7 @@ fn filters_filter() {
 /// Proves that each business day of four weeks adds actions, among them new awards, modifications and corrections, and removes none; and
 /// that actions of the Department of Defense are published ninety days later.
 #[test]
-fn days_bring_actions() {
+fn business_days_add_actions() {
     let sim = Simulator::new(options(600));
     let amounts = || -> BTreeMap<String, Value> {
         let days = std::iter::successors(Some(date(2026, 10, 1)), |day| day.checked_add(jiff::Span::new().days(8)).ok()).take(11);

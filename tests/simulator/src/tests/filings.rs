@@ -24,7 +24,7 @@ fn trades(sim: &Simulator) -> Vec<[String; 4]> {
 
 /// Proves that several insiders of one company buy within days, that most companies have a symbol, and that there are other trades.
 #[test]
-fn insiders_buy_together() {
+fn several_insiders_buy_within_days() {
     let sim = Simulator::new(options(600));
     let trades = trades(&sim);
     let mut buyers: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -52,7 +52,7 @@ fn current_reports_have_items() {
 
 /// Proves that the search finds the documents of the requested forms and days, including amendments, page by page, and nothing else.
 #[test]
-fn documents_are_found() {
+fn search_finds_documents() {
     let sim = Simulator::new(options(600));
     let find = |query: &str| -> (usize, Vec<Value>) {
         let mut body: Value = serde_json::from_slice(&get(&sim, "/LATEST/search-index", query).body).unwrap();
@@ -64,7 +64,7 @@ fn documents_are_found() {
     let of = |name: &str| -> BTreeSet<String> { first.iter().map(|hit| hit["_source"][name].as_str().unwrap().to_owned()).collect() };
     assert_eq!(of("form"), ["8-K", "8-K/A"].map(str::to_owned).into());
     assert_eq!(of("file_date").len(), 5, "{:?}", of("file_date"));
-    assert!(of("adsh").len() * 2 == total, "a filing has two documents");
+    assert!(of("adsh").len() * 2 == total, "every filing must have two documents");
     let (all, page) = find("q=");
     let (_, second) = find("q=&from=100");
     assert!(page.len() == 100 && all > 100 && page.iter().all(|hit| !second.contains(hit)));

@@ -34,7 +34,7 @@ fn added(from: &str, to: &str) -> Value {
 /// Proves that pages join without gap or duplicate in both orders, that months add up to the whole, and that earlier years have fewer
 /// records.
 #[test]
-fn pages_join_and_windows_add_up() {
+fn pages_and_windows_are_complete() {
     let sim = Simulator::new(options(600));
     let all = read(&sim, &json!({}), 50, "asc");
     let mut upwards = ids(&all);
@@ -52,7 +52,7 @@ fn pages_join_and_windows_add_up() {
 
 /// Proves that criteria select what they name, that unknown criteria are ignored, and that invalid requests are refused.
 #[test]
-fn criteria_filter() {
+fn criteria_select_matching_records() {
     let sim = Simulator::new(options(600));
     let all = read(&sim, &json!({}), 500, "asc");
     let checks: [(Value, Fits<'_>); 8] = [
@@ -88,7 +88,7 @@ fn criteria_filter() {
 
 /// Proves that each business day of four weeks adds grants and removes none, and that some amounts are amended in place.
 #[test]
-fn days_bring_grants() {
+fn business_days_add_grants() {
     let sim = Simulator::new(options(600));
     let amounts = |records: &[Value]| -> BTreeMap<u64, Value> {
         records.iter().map(|record| (record["appl_id"].as_u64().unwrap(), record["award_amount"].clone())).collect()

@@ -5,8 +5,8 @@ use super::*;
 /// Proves that searches accept only POST and everything else only GET, that the size of bodies is limited, and that faults apply to
 /// searches like to all other requests.
 #[tokio::test]
-async fn searches_are_posted() {
-    let (_sim, addr) = served_at(options(600)).await;
+async fn searches_accept_only_post() {
+    let (_sim, addr) = start(options(600)).await;
     let (grants, body) = ("/v2/projects/search", r#"{"limit":20,"sort_field":"appl_id"}"#);
     let clean = http(addr, &format!("POST {grants}"), body).await;
     assert!(clean.0.starts_with("http/1.1 200"), "{}", clean.0);

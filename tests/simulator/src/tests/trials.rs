@@ -17,7 +17,7 @@ fn read(sim: &Simulator, query: &str) -> Vec<Value> {
     loop {
         let page = value(&get(sim, PATH, &format!("{query}&countTotal=true{token}")));
         all.extend(page["studies"].as_array().unwrap().iter().cloned());
-        assert_eq!(page["totalCount"].is_null(), !token.is_empty(), "counted on the first page alone");
+        assert_eq!(page["totalCount"].is_null(), !token.is_empty(), "only the first page has a total");
         total = total.or_else(|| page["totalCount"].as_u64());
         match page["nextPageToken"].as_str() {
             Some(next) => token = format!("&pageToken={next}"),
@@ -35,7 +35,7 @@ fn updated(range: &str) -> String {
 
 /// Proves that pages join without gap or duplicate, that windows add up to the whole, and that empty fields are omitted.
 #[test]
-fn pages_join_and_windows_add_up() {
+fn pages_and_windows_are_complete() {
     let sim = Simulator::new(options(600));
     let all = read(&sim, "pageSize=1000");
     let ids: BTreeSet<&str> = all.iter().map(|study| at(study, ID)).collect();
@@ -51,7 +51,7 @@ fn pages_join_and_windows_add_up() {
 
 /// Proves that filters and queries select what they name, that fields can be chosen, and that unknown names are refused.
 #[test]
-fn filters_filter() {
+fn filters_select_matching_records() {
     let sim = Simulator::new(options(600));
     let all = read(&sim, "pageSize=1000");
     let phases = |study: &Value| study.pointer("/protocolSection/designModule/phases").cloned().unwrap_or_default();
@@ -95,13 +95,13 @@ fn filters_filter() {
         assert!(answer.status == 400 && String::from_utf8(answer.body).unwrap().contains(words), "{query}");
     }
     let deep = "(".repeat(100_000);
-    assert_eq!(get(&sim, PATH, &format!("filter.advanced={deep}")).status, 400, "however deep");
+    assert_eq!(get(&sim, PATH, &format!("filter.advanced={deep}")).status, 400, "deep nesting must be refused");
     assert_eq!(value(&get(&sim, PATH, "pageSize=0"))["studies"].as_array().unwrap().len(), 10);
 }
 
 /// Proves that one study is found by its number, that an old number leads to it, and that the data version is that of the last working day.
 #[test]
-fn one_study_and_the_version() {
+fn study_by_number_and_data_version() {
     let sim = Simulator::new(options(600));
     let all = read(&sim, "pageSize=1000");
     let one = &all[all.len() / 2];
@@ -119,7 +119,7 @@ fn one_study_and_the_version() {
 
 /// Proves that each business day of four weeks posts and updates studies, and that statuses, end dates and results change.
 #[test]
-fn days_bring_studies_and_updates() {
+fn business_days_add_studies_and_updates() {
     let sim = Simulator::new(options(600));
     let by_id =
         || -> BTreeMap<String, Value> { read(&sim, "pageSize=1000").into_iter().map(|study| (at(&study, ID).to_owned(), study)).collect() };
