@@ -2,9 +2,10 @@
 //!
 //! [`log`] holds the trait and its guarantees, [`contract`] the tests that every implementation must pass, [`embedded`] the implementation
 //! in the data directory, [`kafka`] the one on a Kafka cluster, [`metered`] metrics around any of them, and [`transfer`] export and import
-//! between logs.
+//! between logs. [`durable_file`] writes small files next to a log.
 
 pub mod contract;
+pub mod durable_file;
 pub mod embedded;
 mod headers;
 pub mod kafka;

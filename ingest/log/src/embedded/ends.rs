@@ -15,6 +15,8 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::durable_file;
+
 const MAGIC: &[u8; 8] = b"hwends\x00\x01";
 const SLOT_BYTES_UNIT: usize = 4096;
 
@@ -66,13 +68,7 @@ impl EndsFile {
         let mut bytes = vec![0; 2 * slot_bytes];
         bytes[..slot.len()].copy_from_slice(&slot);
         bytes[slot_bytes..slot_bytes + slot.len()].copy_from_slice(&slot);
-        let fresh = dir.join("ends.new");
-        let mut file = File::create(&fresh)?;
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        fs::rename(&fresh, path(dir))?;
-        // A rename is durable once its directory is synced.
-        File::open(dir)?.sync_all()?;
+        let file = durable_file::replace(&path(dir), &bytes, 0o666)?;
         Ok(Self { file, slot_bytes, generation: 1 })
     }
 
