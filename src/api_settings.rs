@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::net::SocketAddr;
 
 use event_log::kafka::Framing;
-use feed::reading::LIMIT_MAX;
+use feed::page_request::LIMIT_MAX;
 use operation::Price;
 use operation::context::{ForwardedHeader, ServiceSettings, Settings};
 use operation::tiers::{Limits, Tiers};

@@ -6,7 +6,7 @@ use operation::signing_state::SigningState;
 use std::fmt;
 use std::sync::Arc;
 
-use access::{Access, Erased, unused_until, webhook};
+use access::{Access, ErasedAccount, unused_until, webhook};
 use clap::Subcommand;
 use event_log::transfer;
 use operation::context::Part;
@@ -21,7 +21,7 @@ use schemas::views::engine::{RUNS, RunRow, VIEW as ENGINE_VIEW};
 use serde::{Deserialize, Serialize};
 use upstreams::Upstream;
 use webhooks::operate;
-use webhooks::operations::Standing;
+use webhooks::operations::DeliveryStatus;
 
 use crate::engine::Engine;
 use crate::output::Output;
@@ -455,8 +455,8 @@ async fn accounts(engine: &Engine, command: AccountsCommand, output: &dyn Output
     let refused = |problem: operation::problem::Problem| Failure(problem.detail);
     match command {
         AccountsCommand::Erase { id } => {
-            let Erased { account, keys, kept } = Access::of(context).erase(context, &id).await.map_err(refused)?;
-            output.note(&format!("{account} is erased: {keys} keys, {kept} filters and watches"));
+            let ErasedAccount { account, keys, saved_items } = Access::of(context).erase(context, &id).await.map_err(refused)?;
+            output.note(&format!("{account} is erased: {keys} keys, {saved_items} filters and watches"));
         }
         AccountsCommand::ExportSecrets => {
             for (account, secret) in webhook::account_secrets(context).await.map_err(refused)? {
@@ -471,7 +471,7 @@ async fn accounts(engine: &Engine, command: AccountsCommand, output: &dyn Output
                     wrong.push(format!("line {} is no account and its secret", at + 1));
                     continue;
                 };
-                match webhook::take_account_secret(context, account, secret).await {
+                match webhook::import_account_secret(context, account, secret).await {
                     Ok(()) => taken += 1,
                     Err(problem) => wrong.push(problem.detail),
                 }
@@ -491,7 +491,7 @@ async fn webhooks(engine: &Engine, command: WebhooksCommand, output: &dyn Output
     match command {
         WebhooksCommand::List => {
             for at in operate::list(context).await.map_err(refused)? {
-                let Standing { state, told, delivered, skipped, failing_since, reason, .. } = Standing::from(&at);
+                let DeliveryStatus { state, told, delivered, skipped, failing_since, reason, .. } = DeliveryStatus::from(&at);
                 let failing = if failing_since.is_empty() { String::new() } else { format!("\tfailing since {failing_since}: {reason}") };
                 let line = format!(
                     "{}\t{}\t{}\t{state}\ttold {told}\t{delivered} delivered\t{skipped} skipped{failing}",
@@ -509,7 +509,7 @@ async fn webhooks(engine: &Engine, command: WebhooksCommand, output: &dyn Output
         }
         WebhooksCommand::Replay { id, after, upto } => {
             let standing = operate::replay_from(context, &id, after, upto).await.map_err(refused)?;
-            output.note(&format!("{id} goes on after change {}", standing.told));
+            output.note(&format!("{id} goes on after change {}", standing.delivered_seq));
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use access::{Access, USES_EVERY};
+use access::{Access, USE_RECORDING_INTERVAL};
 use async_trait::async_trait;
 use event_log::EventLog;
 use event_log::metered::Metered;
@@ -168,7 +168,7 @@ impl Engine {
         let context = Context::new(settings, clock, secrets, Arc::clone(&log), Arc::clone(&store)).with(Live::new(asked?)?);
         let mut payments = payments(&config)?;
         if listening.is_some() && role.is(Role::Api) {
-            payments.ask().await.map_err(|error| payments_wrong(&config, &error))?;
+            payments.load_supported_versions().await.map_err(|error| payments_wrong(&config, &error))?;
         }
         let context =
             Arc::new(context.with(payments).with(SigningState::new(Arc::clone(&keys))).with(witnesses::witnessing(&config, &dir, record)?));
@@ -381,7 +381,7 @@ async fn record_uses(engine: Arc<Engine>) {
         let is_last = *stop.borrow();
         let access = Access::of(&engine.context);
         let recorded = access.record_uses(&engine.context);
-        match tokio::time::timeout(if is_last { GIVE_BACK_MAX } else { USES_EVERY }, recorded).await {
+        match tokio::time::timeout(if is_last { GIVE_BACK_MAX } else { USE_RECORDING_INTERVAL }, recorded).await {
             Ok(Ok(())) => {}
             Ok(Err(problem)) => tracing::warn!(reason = problem.detail, "the use of keys is not recorded"),
             Err(_) => tracing::warn!("the use of keys is not recorded in time"),
@@ -391,7 +391,7 @@ async fn record_uses(engine: Arc<Engine>) {
         }
         tokio::select! {
             _ = stop.changed() => {}
-            () = tokio::time::sleep(USES_EVERY) => {}
+            () = tokio::time::sleep(USE_RECORDING_INTERVAL) => {}
         }
     }
 }

@@ -8,7 +8,7 @@ pub(crate) fn defined() -> BTreeMap<String, String> {
         ingest::metrics::described(),
         event_log::metered::described(),
         projector::metrics::descriptions(),
-        operation::metrics::described(),
+        operation::metrics::descriptions(),
     ];
     let rows = described.concat().into_iter().map(|desc| {
         let labels: Vec<String> = desc.variable_labels.iter().map(|label| format!("`{label}`")).collect();

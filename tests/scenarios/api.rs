@@ -2,7 +2,7 @@
 
 use access::Access;
 use operation::context::Part;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use event_log::{Append, Record};
 use feed::live::Live;
-use operation::context::{Context, ForwardedHeader, ServiceSettings, Settings};
+use operation::context::{Context, ServiceSettings, Settings};
 use operation::problem::Problem;
 use operation::secrets::Secrets;
 use operation::tiers::{Limits, Tiers};
@@ -151,28 +151,12 @@ impl LocalApi {
 fn context(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_url: Option<&str>, address: SocketAddr) -> Arc<Context> {
     let service = |service: Service| {
         let prefix = format!("/{}", service.name);
-        (
-            service.name.to_owned(),
-            ServiceSettings { enabled: true, base_url: format!("http://{address}{prefix}"), prefix, prices: BTreeMap::new() },
-        )
+        (service.name.to_owned(), ServiceSettings::new(format!("http://{address}{prefix}"), prefix))
     };
-    let own = Settings {
-        services: services().into_iter().map(service).collect::<BTreeMap<_, _>>(),
-        trusted_proxies: Vec::new(),
-        connections_max: 10_000,
-        connections_per_address_max: 10_000,
-        forwarded_header: ForwardedHeader::default(),
-        listening: None,
-        request_timeout_s: 10,
-        body_bytes_max: 64 << 10,
-        allowed_hosts: Vec::new(),
-        public_brokers: Vec::new(),
-        registry: None,
-        private_targets: false,
-        nameserver: None,
-        cache_dir: None,
-        tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(10_000, 0, 200, 20, 50)),
-    };
+    let own = Settings::new(
+        services().into_iter().map(service).collect(),
+        Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(10_000, 0, 200, 20, 50)),
+    );
     let secrets = Secrets::from_master(&[7; 32]).unwrap();
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
     let live_upstreams = base_url.map(|base_url| upstream_names().into_iter().map(|name| (name, settings(base_url))).collect::<Vec<_>>());

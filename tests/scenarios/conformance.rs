@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use operation::problem::Problem;
-use operation::{Answer, Method, Operation, Price, Service, Words};
+use operation::{Answer, Definition, Method, Operation, Price, Service};
 use schemars::JsonSchema;
 use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
@@ -33,7 +33,7 @@ struct Text {
 
 /// The fixture tools of the suites whose answers our tools can express: a text or an error.
 fn fixtures() -> Vec<Service> {
-    let message = |name: &'static str, path: &'static str| Words {
+    let message = |name: &'static str, path: &'static str| Definition {
         name,
         method: Method::Get,
         path,

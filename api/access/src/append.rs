@@ -1,12 +1,14 @@
-//! Commands: what the API is asked to remember is appended to a topic of commands, and answered once the view that decides it has passed
-//! it, so that a caller reads its own writes.
+//! Commands: a write request is appended to a topic of commands, and answered once the view that decides it has processed it, so that a caller
+//! reads its own writes.
 //!
-//! Commands chain per subject like facts. Two that extend the same head: the engine takes the first, and the other tries again on top of it.
+//! Commands chain per subject like facts. If two commands extend the same head, the engine applies the first, and the other is retried.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use event_log::{Append, Headers, Record};
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
 use schemas::avro::Encoder;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
@@ -18,53 +20,56 @@ use schemas::topics::Topic;
 use schemas::views::engine::{self, HeadRow};
 use view_store::Checkpoint;
 
-use operation::context::{Context, store_problem};
-use operation::problem::Problem;
+/// How long appending a command may take. After that, it is unknown whether the command is recorded.
+const APPEND_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long a request waits until its command is projected.
+const PROJECTION_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often a command is tried when other commands are applied first.
+const ATTEMPTS_MAX: usize = 5;
 
-/// How long a command may take to be appended. Beyond, it may be recorded or not.
-const APPENDED_WITHIN: Duration = Duration::from_secs(4);
-/// How long a command may take to be projected before the caller is told to ask again.
-const PROJECTED_WITHIN: Duration = Duration::from_secs(10);
-/// How often a command that lost to another one tries again.
-const TRIES: usize = 5;
-
-/// Whether a subject takes one command only.
+/// How many commands a subject takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Once {
-    /// The subject was made up by chance for this request: nothing can have been done for it.
-    Fresh,
-    /// The subject stands for the request: whatever was done for it before was done for this one, too.
-    Yes,
-    /// Each command is one more.
-    No,
+pub enum CommandPolicy {
+    /// The subject is random and new, so no command can exist for it yet.
+    NewSubject,
+    /// The subject identifies the request. If it has a command already, the request was processed before.
+    OncePerSubject,
+    /// The subject takes any number of commands.
+    Always,
 }
 
-/// Appends a command on top of its subject's head and waits until a view has passed it; again while another one was first.
+/// Appends a command on top of its subject's head and waits until a view has processed it. Retries if another command was applied first.
 ///
 /// # Errors
-/// `unavailable` when it is not recorded, or not projected in time.
-pub async fn command<C: Command>(ctx: &Context, view: &'static ViewDef, subject: &str, once: Once, command: &C) -> Result<(), Problem> {
-    for _ in 0..TRIES {
-        let head = if once == Once::Fresh { Head::default() } else { head_of(ctx, C::TOPIC, subject).await? };
-        if once == Once::Yes && head.version > 0 {
-            return caught_up(ctx, view, C::TOPIC).await;
+/// `unavailable` when the command is not recorded, or not projected in time.
+pub async fn append_command<C: Command>(
+    ctx: &Context,
+    view: &'static ViewDef,
+    subject: &str,
+    policy: CommandPolicy,
+    command: &C,
+) -> Result<(), Problem> {
+    for _ in 0..ATTEMPTS_MAX {
+        let head = if policy == CommandPolicy::NewSubject { Head::default() } else { head_of(ctx, C::TOPIC, subject).await? };
+        if policy == CommandPolicy::OncePerSubject && head.version > 0 {
+            return wait_until_projected(ctx, view, C::TOPIC).await;
         }
-        if taken(ctx, view, C::TOPIC, vec![envelope(ctx, subject, head, command)?]).await? == [true] {
+        if append_and_wait(ctx, view, C::TOPIC, vec![envelope(ctx, subject, head, command)?]).await? == [true] {
             return Ok(());
         }
     }
-    Err(Problem::new(ErrorCode::Unavailable, "others change this at the same time; ask again").retry_after(1))
+    Err(Problem::new(ErrorCode::Unavailable, "too many concurrent changes; try again").retry_after(1))
 }
 
-/// Waits until a view has passed the present end of a topic of commands.
+/// Waits until a view has processed a topic of commands up to its current end.
 ///
 /// # Errors
-/// `unavailable` when it has not in time.
-pub async fn caught_up(ctx: &Context, view: &'static ViewDef, topic: &'static Topic) -> Result<(), Problem> {
-    let place = format!("{}/0", topic.name);
-    let end = ctx.log.end(topic, 0).await.map_err(|error| failed("read the end", &error))?;
-    let passed = |at: &Checkpoint| end.0 == 0 || at.positions.get(&place).is_some_and(|next| *next >= end.0);
-    ctx.wait_for(view, PROJECTED_WITHIN, passed).await?.map(|_| ()).ok_or_else(not_yet)
+/// `unavailable` when the view does not get there in time.
+pub async fn wait_until_projected(ctx: &Context, view: &'static ViewDef, topic: &'static Topic) -> Result<(), Problem> {
+    let partition = format!("{}/0", topic.name);
+    let end = ctx.log.end(topic, 0).await.map_err(|error| append_failed("read the end", &error))?;
+    let passed = |at: &Checkpoint| end.0 == 0 || at.positions.get(&partition).is_some_and(|next| *next >= end.0);
+    ctx.wait_for(view, PROJECTION_TIMEOUT, passed).await?.map(|_| ()).ok_or_else(not_projected)
 }
 
 async fn head_of(ctx: &Context, topic: &Topic, subject: &str) -> Result<Head, Problem> {
@@ -75,17 +80,17 @@ async fn head_of(ctx: &Context, topic: &Topic, subject: &str) -> Result<Head, Pr
 fn head_in(subject: &str, row: Option<Bytes>) -> Result<Head, Problem> {
     let Some(bytes) = row else { return Ok(Head::default()) };
     HeadRow::from_bytes(&bytes).map(|row| row.head).ok_or_else(|| {
-        tracing::error!(key = subject, "the head of a subject cannot be read");
+        tracing::error!(key = subject, "the stored head of a subject cannot be decoded");
         Problem::new(ErrorCode::Internal, "a stored row cannot be read")
     })
 }
 
-/// Appends commands, one a subject, on top of their heads, in one batch, and waits until a view has passed them; says of each whether it extended
-/// its subject's head, which another one may have done first.
+/// Appends commands in one batch, one per subject, on top of their heads, and waits until a view has processed them. Returns for each command
+/// whether it was applied; it was not if another command extended the same head first.
 ///
 /// # Errors
-/// `unavailable` when they are not recorded, or not projected in time.
-pub async fn commands<C: Command>(ctx: &Context, view: &'static ViewDef, all: &[(String, C)]) -> Result<Vec<bool>, Problem> {
+/// `unavailable` when the commands are not recorded, or not projected in time.
+pub async fn append_commands<C: Command>(ctx: &Context, view: &'static ViewDef, all: &[(String, C)]) -> Result<Vec<bool>, Problem> {
     let engine = ctx.live(&engine::VIEW).await?;
     let heads: Vec<Key> = all.iter().map(|(subject, _)| key![C::TOPIC.name, subject.as_str()]).collect();
     let heads = engine.get_many(&engine::HEADS, &heads).await.map_err(store_problem)?;
@@ -93,23 +98,23 @@ pub async fn commands<C: Command>(ctx: &Context, view: &'static ViewDef, all: &[
     for ((subject, command), head) in all.iter().zip(heads) {
         appends.push(envelope(ctx, subject, head_in(subject, head)?, command)?);
     }
-    taken(ctx, view, C::TOPIC, appends).await
+    append_and_wait(ctx, view, C::TOPIC, appends).await
 }
 
-/// Appends and waits until a view has passed it; says of each whether it extended its subject's head.
-async fn taken(ctx: &Context, view: &'static ViewDef, topic: &'static Topic, appends: Vec<Append>) -> Result<Vec<bool>, Problem> {
+/// Appends records and waits until a view has processed them. Returns for each record whether it extended its subject's head.
+async fn append_and_wait(ctx: &Context, view: &'static ViewDef, topic: &'static Topic, appends: Vec<Append>) -> Result<Vec<bool>, Problem> {
     let offsets = append(ctx, appends).await?;
     let Some(last) = offsets.iter().max() else { return Ok(Vec::new()) };
-    let place = format!("{}/0", topic.name);
-    let passed = |at: &Checkpoint| at.positions.get(&place).is_some_and(|next| next > last);
-    ctx.wait_for(view, PROJECTED_WITHIN, passed).await?.ok_or_else(not_yet)?;
+    let partition = format!("{}/0", topic.name);
+    let passed = |at: &Checkpoint| at.positions.get(&partition).is_some_and(|next| next > last);
+    ctx.wait_for(view, PROJECTION_TIMEOUT, passed).await?.ok_or_else(not_projected)?;
     let engine = ctx.live(&engine::VIEW).await?;
     let dropped: Vec<Key> = offsets.iter().map(|offset| key![topic.name, 0_i64, i64::try_from(*offset).unwrap_or(i64::MAX)]).collect();
     let dropped = engine.get_many(&engine::DROPPED, &dropped).await.map_err(store_problem)?;
     Ok(dropped.iter().map(Option::is_none).collect())
 }
 
-/// A command as it is appended on top of a head.
+/// Builds the record of a command on top of a head.
 fn envelope<C: Command>(ctx: &Context, subject: &str, head: Head, command: &C) -> Result<Append, Problem> {
     let now_ms = ctx.clock.now_ms();
     let content = content_hash(FactKind::Observed, &command.canonical());
@@ -129,24 +134,24 @@ fn envelope<C: Command>(ctx: &Context, subject: &str, head: Head, command: &C) -
         data: Some(command),
         run: None,
     };
-    let value = Encoder::new(topic.name).and_then(|mut encoder| encoder.encode(&fact)).map_err(|error| failed("encode", &error))?;
+    let value = Encoder::new(topic.name).and_then(|mut encoder| encoder.encode(&fact)).map_err(|error| append_failed("encode", &error))?;
     let kind = format!("highwater.{}.{}", topic.name, command.verb());
     let headers = Headers::cloud_event(&id.to_string(), &kind, &format!("/{}", topic.name), &rfc3339(now_ms));
     let record = Record { key: Bytes::from(subject.to_owned()), value: Bytes::from(value), headers, at_ms: now_ms };
     Ok(Append { topic, partition: topic.partition_of(subject.as_bytes()), record })
 }
 
-/// Appends; answers the offsets.
+/// Appends records and returns their offsets.
 async fn append(ctx: &Context, appends: Vec<Append>) -> Result<Vec<u64>, Problem> {
-    let appended = tokio::time::timeout(APPENDED_WITHIN, ctx.log.append(appends)).await.map_err(|late| failed("append", &late))?;
-    Ok(appended.map_err(|error| failed("append", &error))?.into_iter().map(|offset| offset.0).collect())
+    let appended = tokio::time::timeout(APPEND_TIMEOUT, ctx.log.append(appends)).await.map_err(|late| append_failed("append", &late))?;
+    Ok(appended.map_err(|error| append_failed("append", &error))?.into_iter().map(|offset| offset.0).collect())
 }
 
-fn failed(what: &'static str, error: &(dyn std::error::Error + 'static)) -> Problem {
-    tracing::error!(error, what, "a command was not recorded");
+fn append_failed(what: &'static str, error: &(dyn std::error::Error + 'static)) -> Problem {
+    tracing::error!(error, what, "a command could not be appended");
     Problem::new(ErrorCode::Unavailable, "the command could not be recorded").retry_after(1)
 }
 
-fn not_yet() -> Problem {
-    Problem::new(ErrorCode::Unavailable, "the command is recorded and not yet projected; ask again").retry_after(5)
+fn not_projected() -> Problem {
+    Problem::new(ErrorCode::Unavailable, "the command is recorded, but not projected yet; try again").retry_after(5)
 }

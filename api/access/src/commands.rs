@@ -1,52 +1,52 @@
-//! What is done to keys: each act is a command on the `accounts` topic, and answers once the accounts view has passed it.
+//! Commands on API keys. Each is appended to the `accounts` topic and answered once the accounts view has processed it.
 
 use std::net::IpAddr;
 
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
+use operation::tiers::MINTS_PER_ADDRESS_MAX;
 use schemas::error_code::ErrorCode;
 use schemas::hash::{Hash32, hex};
 use schemas::views::accounts::{self, AccountCommand, ApiKey, Tier};
 use view_store::store::Span;
 
-use super::append::{Once, command};
+use super::append::{CommandPolicy, append_command};
 use super::keys::{Key, account_id, checked_email, key_id};
 use super::quota::minting_subject;
 use super::{Access, DAY_MS, is_working, key_row, read_row};
-use operation::context::{Context, store_problem};
-use operation::problem::Problem;
-use operation::tiers::MINTS_PER_ADDRESS_MAX;
 
-/// Rows of one page of a listing.
+/// How many rows are read per page.
 pub(super) const PAGE_ROWS: usize = 500;
 
-/// A key just made. The only time that it is shown.
+/// A new key. It is shown only this once.
 #[derive(Clone, Debug)]
 pub struct MintedKey {
     /// The key.
     pub key: Key,
-    /// How it stands.
+    /// The row of the key.
     pub row: ApiKey,
 }
 
-/// What became of a request for a free key.
+/// The result of a request for a free key.
 #[derive(Clone, Debug)]
 pub enum FreeKey {
     /// A key was minted, and is shown this once.
     Minted(MintedKey),
-    /// The request was answered before: the row of the key that it minted then, which is not shown again.
+    /// The request is a repetition: the row of the key that was minted before. The key itself is not shown again.
     Repeated(ApiKey),
 }
 
-/// A key and the one that takes its place.
+/// A key and its replacement.
 #[derive(Clone, Debug)]
 pub struct RotatedKey {
     /// The new key.
     pub minted: MintedKey,
-    /// The old one, with the time it ends.
+    /// The old key, with the time when it stops working.
     pub old: ApiKey,
 }
 
 impl Access {
-    /// Mints a key of any tier. The e-mail address may be empty; it is hashed, not kept.
+    /// Mints a key of any tier. The e-mail address may be empty; only its hash is stored.
     ///
     /// # Errors
     /// `parameter-invalid` for the address or tier; `unavailable` when the command is not projected in time.
@@ -60,9 +60,9 @@ impl Access {
         self.mint_key(ctx, id, key, tier, email_hash).await
     }
 
-    /// Mints a free key for a caller. How many is limited by the caller's network address alone: anybody can type a stranger's e-mail address,
-    /// and must not use up a limit of theirs. A request repeated on the same UTC day with the same idempotency key mints nothing: it gets the
-    /// row of the key, never the key, which is random and kept nowhere.
+    /// Mints a free key for a caller. The number of keys is limited by network address only, because a limit by e-mail address could be used up by
+    /// strangers. A request that is repeated on the same UTC day with the same idempotency key mints nothing and returns the row of the first key,
+    /// but not the key, which is random and not stored.
     ///
     /// # Errors
     /// As [`Self::mint`], and `rate-limited`.
@@ -87,16 +87,18 @@ impl Access {
             ctx.store.coordination().add_to_counter(&name, 1, MINTS_PER_ADDRESS_MAX, now_ms, expires_ms).await.map_err(store_problem)?;
         if taken == 0 {
             let rest_s = u64::try_from(((day + 1) * DAY_MS - now_ms + 999) / 1_000).unwrap_or(1);
-            let detail = format!("this address made {MINTS_PER_ADDRESS_MAX} keys today; use one of them, or come back tomorrow");
+            let detail = format!(
+                "this network address created {MINTS_PER_ADDRESS_MAX} keys today, the most allowed; use one of them, or try again tomorrow"
+            );
             return Err(Problem::new(ErrorCode::RateLimited, detail).retry_after(rest_s));
         }
         let minted = self.mint_key(ctx, id, key, Tier::Free, email_hash).await?;
-        // Of two copies of a request that come at once, the first to be recorded has minted the key.
+        // Of concurrent copies of a request, the first to be recorded mints the key.
         let is_own = minted.row.key_hash == minted.key.hash(&ctx.secrets).to_string();
         Ok(if is_own { FreeKey::Minted(minted) } else { FreeKey::Repeated(minted.row) })
     }
 
-    /// All keys, in the order of their ids, ended ones too.
+    /// Lists all keys, including revoked and replaced ones, sorted by id.
     ///
     /// # Errors
     /// When the rows cannot be read.
@@ -114,10 +116,10 @@ impl Access {
         }
     }
 
-    /// Gives a key's account a new key; the old one works for a day more.
+    /// Gives a key's account a new key. The old key works for one more day.
     ///
     /// # Errors
-    /// `not-found` for a key that is unknown or ended, `parameter-invalid` for one rotated before; as [`Self::mint`] else.
+    /// `not-found` for a key that is unknown or does not work any more, `parameter-invalid` for one that was rotated before; otherwise as [`Self::mint`].
     pub async fn rotate(&self, ctx: &Context, id: &str) -> Result<RotatedKey, Problem> {
         let old = live_key(ctx, id).await?;
         if old.ends_at != 0 {
@@ -136,23 +138,23 @@ impl Access {
             ..AccountCommand::default()
         };
         let new_id = rotate.new_key_id.clone();
-        command(ctx, &accounts::VIEW, id, Once::No, &rotate).await?;
+        append_command(ctx, &accounts::VIEW, id, CommandPolicy::Always, &rotate).await?;
         self.forget(id);
         let old = read_back(ctx, id).await?;
-        // A key that another command ended meanwhile has no heir.
+        // If another command ended the key in the meantime, it was not replaced.
         let row = key_row(ctx, &new_id).await?.ok_or_else(|| no_such_key(id))?;
         Ok(RotatedKey { minted: MintedKey { key, row }, old })
     }
 
-    /// Ends a key now.
+    /// Revokes a key.
     ///
     /// # Errors
-    /// `not-found` for a key that is unknown or ended; as [`Self::mint`] else.
+    /// `not-found` for a key that is unknown or does not work any more; otherwise as [`Self::mint`].
     pub async fn revoke(&self, ctx: &Context, id: &str) -> Result<(), Problem> {
         let old = live_key(ctx, id).await?;
         let revoke =
             AccountCommand { verb: "revoke".to_owned(), key_id: old.id, account: old.account, tier: old.tier, ..AccountCommand::default() };
-        command(ctx, &accounts::VIEW, id, Once::No, &revoke).await?;
+        append_command(ctx, &accounts::VIEW, id, CommandPolicy::Always, &revoke).await?;
         self.forget(id);
         Ok(())
     }
@@ -162,7 +164,7 @@ impl Access {
         Ok(hex(&ctx.secrets.email(&email)))
     }
 
-    /// Mints a key under an id. The row answered is of another key where one was minted under that id before.
+    /// Mints a key under an id. Returns the row of another key if one was minted under that id before.
     async fn mint_key(&self, ctx: &Context, id: String, key: Key, tier: Tier, email_hash: String) -> Result<MintedKey, Problem> {
         let mint = AccountCommand {
             verb: "mint".to_owned(),
@@ -173,25 +175,25 @@ impl Access {
             email_hash,
             ..AccountCommand::default()
         };
-        command(ctx, &accounts::VIEW, &id, Once::Yes, &mint).await?;
+        append_command(ctx, &accounts::VIEW, &id, CommandPolicy::OncePerSubject, &mint).await?;
         Ok(MintedKey { row: read_back(ctx, &id).await?, key })
     }
 }
 
-/// A key that works.
+/// Finds a key that works.
 async fn live_key(ctx: &Context, id: &str) -> Result<ApiKey, Problem> {
     let row = key_row(ctx, id).await?.filter(|row| is_working(row, ctx.clock.now_ms()));
     row.ok_or_else(|| no_such_key(id))
 }
 
 fn no_such_key(id: &str) -> Problem {
-    Problem::new(ErrorCode::NotFound, format!("there is no key {id} that works"))
+    Problem::new(ErrorCode::NotFound, format!("there is no working key {id}"))
 }
 
-/// The row that a command made.
+/// The row that a command created.
 async fn read_back(ctx: &Context, id: &str) -> Result<ApiKey, Problem> {
     key_row(ctx, id).await?.ok_or_else(|| {
-        tracing::error!(key = id, "a command was projected and left no row");
-        Problem::new(ErrorCode::Internal, "the command left no key")
+        tracing::error!(key = id, "a projected command created no row");
+        Problem::new(ErrorCode::Internal, "the command created no key")
     })
 }

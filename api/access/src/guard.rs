@@ -1,5 +1,5 @@
-//! Where a webhook may lead: to public addresses alone, as the registries of special addresses have them, and never to this server's own public
-//! names, unless private targets are permitted.
+//! Where webhooks may be delivered to: only to public addresses, according to the registries of special-purpose addresses, and never to this
+//! server's own addresses and host names, unless private targets are permitted.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -8,19 +8,18 @@ use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{ConnectionConfig, LookupIpStrategy, NameServerConfig, ResolverConfig};
 use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use operation::context::Settings;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-use operation::context::Settings;
-
-/// How long a name may take to be resolved.
-const RESOLVED_WITHIN: Duration = Duration::from_secs(4);
-/// How long one question may take.
-const ASKED_WITHIN: Duration = Duration::from_secs(2);
-/// Addresses of one name that are looked at.
+/// How long resolving a host name may take.
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long one DNS query may take.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
+/// The most addresses of one host that are used.
 const ADDRESSES_MAX: usize = 64;
 
-/// Special blocks of IPv4 (IANA IPv4 Special-Purpose Address Registry, multicast, and what is reserved): not to be posted to.
+/// Special-purpose blocks of IPv4 (IANA IPv4 Special-Purpose Address Registry). Multicast and reserved addresses are checked separately.
 const SPECIAL_V4: [(Ipv4Addr, u32); 16] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
@@ -40,7 +39,7 @@ const SPECIAL_V4: [(Ipv4Addr, u32); 16] = [
     (Ipv4Addr::new(203, 0, 113, 0), 24),
 ];
 
-/// Whether an address is one of the public internet.
+/// Whether an address belongs to the public internet.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {
@@ -51,7 +50,7 @@ pub fn is_public(address: IpAddr) -> bool {
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let within = |(block, bits): &(Ipv4Addr, u32)| (address.to_bits() ^ block.to_bits()) >> (32 - bits) == 0;
-    // From 224 on: multicast, and what is reserved.
+    // From 224 on: multicast and reserved addresses.
     address.octets()[0] < 224 && !SPECIAL_V4.iter().any(within)
 }
 
@@ -62,22 +61,22 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         let [c, d] = segments[at + 1].to_be_bytes();
         Ipv4Addr::new(a, b, c, d)
     };
-    // An interface identifier of ISATAP leads to the IPv4 address in it, whatever the prefix says.
+    // An ISATAP interface identifier routes to the IPv4 address in it, whatever the prefix is.
     if segments[4] & 0xfcff == 0 && segments[5] == 0x5efe && !is_public_v4(embedded(6)) {
         return false;
     }
     match segments {
-        // 6to4 and NAT64 lead to an address of the old kind.
+        // 6to4 and NAT64 route to the embedded IPv4 address.
         [0x2002, ..] => is_public_v4(embedded(1)),
         [0x64, 0xff9b, 0, 0, 0, 0, ..] => is_public_v4(embedded(6)),
-        // Protocol assignments (Teredo, ORCHID, benchmarks), and documentation.
+        // Protocol assignments (Teredo, ORCHID, benchmarking), and documentation.
         [0x2001, 0..0x200 | 0xdb8, ..] | [0x3fff, 0..0x1000, ..] => false,
-        // All that is given to the public begins with 001: mapped, local, unique and multicast addresses do not.
+        // Public unicast addresses start with the bits 001; IPv4-mapped, local, unique local and multicast addresses do not.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }
 
-/// Last labels of names that are not in the public DNS: reserved ones, and those that private networks use.
+/// Top-level labels that are not in the public DNS: reserved ones, and those that private networks use.
 const PRIVATE_SUFFIXES: [&str; 16] = [
     "alt",
     "corp",
@@ -97,7 +96,7 @@ const PRIVATE_SUFFIXES: [&str; 16] = [
     "workgroup",
 ];
 
-/// Whether a name may be one of the public internet, by its form.
+/// Whether a name can be a public host name, judged by its form.
 #[must_use]
 pub fn is_public_name(name: &str) -> bool {
     let name = normal_name(name);
@@ -108,12 +107,12 @@ pub fn is_public_name(name: &str) -> bool {
     }
 }
 
-/// A name in lower case, without the point at its end.
+/// A name in lower case, without trailing dots.
 fn normal_name(name: &str) -> String {
     name.trim_end_matches('.').to_ascii_lowercase()
 }
 
-/// Which hosts webhooks may lead to.
+/// The hosts that webhooks may be delivered to.
 #[derive(Clone, Debug, Default)]
 pub struct TargetRules {
     private_targets: bool,
@@ -122,15 +121,15 @@ pub struct TargetRules {
 }
 
 impl TargetRules {
-    /// Public hosts alone, or any host where private targets are permitted.
+    /// Rules that permit public hosts only, or any host if private targets are permitted.
     #[must_use]
     pub fn new(private_targets: bool) -> Self {
         Self { private_targets, ..Self::default() }
     }
 
-    /// The rules of a server: a webhook must not lead to a public name of its own, nor to the address that it listens on.
+    /// The rules of a server: a webhook must not be delivered to its own host names, nor to the address that it listens on.
     #[must_use]
-    pub fn of(settings: &Settings) -> Self {
+    pub fn from_settings(settings: &Settings) -> Self {
         let mut rules = Self { own_addresses: settings.listening.into_iter().collect(), ..Self::new(settings.private_targets) };
         let base_urls = settings.services.values().map(|service| service.base_url.clone());
         let hosts = settings.allowed_hosts.iter().map(|host| format!("https://{host}/"));
@@ -145,13 +144,13 @@ impl TargetRules {
         rules
     }
 
-    /// Whether private targets are permitted, and with them plain http and all ports.
+    /// Whether private targets are permitted, including plain http and all ports.
     #[must_use]
     pub fn has_private_targets(&self) -> bool {
         self.private_targets
     }
 
-    /// Whether a webhook may name a host, as far as its form says.
+    /// Whether the rules permit a host, judged by its form.
     pub fn permits_host(&self, host: &Host<&str>) -> bool {
         match host {
             Host::Domain(name) => self.private_targets || (is_public_name(name) && !self.own_names.contains(&normal_name(name))),
@@ -160,22 +159,22 @@ impl TargetRules {
         }
     }
 
-    /// Whether a webhook may be delivered to an address.
+    /// Whether the rules permit an address.
     fn permits_address(&self, address: IpAddr) -> bool {
         self.private_targets || (is_public(address) && !self.own_addresses.contains(&address))
     }
 }
 
-/// Resolves names for connections: one answer, checked, and connected to as it is. A name of which one address is not public leads nowhere.
-/// Questions are asked beside all other work: a name server that is slow holds no thread.
+/// Resolves host names for connections. The result is checked and then connected to, so that the name cannot resolve differently in between. A host
+/// with any address that is not public does not resolve. Resolving is asynchronous and blocks no thread.
 #[derive(Clone)]
-pub struct Guarded {
+pub struct GuardedResolver {
     rules: TargetRules,
     names: TokioResolver,
 }
 
-impl Guarded {
-    /// Asks the name servers of the system, or the one given.
+impl GuardedResolver {
+    /// Creates a resolver that uses the given name server, or those of the system.
     ///
     /// # Errors
     /// When the system's configuration cannot be read.
@@ -192,47 +191,47 @@ impl Guarded {
             }
         };
         let options = builder.options_mut();
-        (options.timeout, options.attempts) = (ASKED_WITHIN, 2);
-        // All of a name's addresses are looked at.
+        (options.timeout, options.attempts) = (QUERY_TIMEOUT, 2);
+        // All addresses of a host are checked.
         options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
         Ok(Self { rules, names: builder.build()? })
     }
 }
 
-/// Why a name leads nowhere.
+/// Why a host name does not resolve to usable addresses.
 #[derive(Debug, thiserror::Error)]
-enum Nowhere {
-    /// One of its addresses is not public.
-    #[error("the host's name does not lead to public addresses alone")]
-    Inside,
-    /// It has none now.
-    #[error("the host's name is not resolved")]
-    Unknown(#[source] NetError),
-    /// Nobody says.
-    #[error("the host's name is not resolved in time")]
-    Late,
+enum ResolveError {
+    /// One of the addresses is not public.
+    #[error("the host does not resolve to public addresses only")]
+    NotPublic,
+    /// The look-up failed.
+    #[error("the host cannot be resolved")]
+    LookupFailed(#[source] NetError),
+    /// The look-up took too long.
+    #[error("resolving the host took too long")]
+    TimedOut,
 }
 
-impl Guarded {
-    async fn addresses(&self, name: &str) -> Result<Vec<SocketAddr>, Nowhere> {
-        // With the point at its end: no domain of this machine's own is tried behind it.
+impl GuardedResolver {
+    async fn addresses(&self, name: &str) -> Result<Vec<SocketAddr>, ResolveError> {
+        // With a trailing dot, so that the search domains of this machine are not tried.
         let whole = format!("{}.", name.trim_end_matches('.'));
-        let found = tokio::time::timeout(RESOLVED_WITHIN, self.names.lookup_ip(whole)).await.map_err(|_| Nowhere::Late)?;
+        let found = tokio::time::timeout(RESOLVE_TIMEOUT, self.names.lookup_ip(whole)).await.map_err(|_| ResolveError::TimedOut)?;
         let addresses: Vec<SocketAddr> =
-            found.map_err(Nowhere::Unknown)?.iter().take(ADDRESSES_MAX).map(|ip| SocketAddr::new(ip, 0)).collect();
+            found.map_err(ResolveError::LookupFailed)?.iter().take(ADDRESSES_MAX).map(|ip| SocketAddr::new(ip, 0)).collect();
         if !addresses.iter().all(|address| self.rules.permits_address(address.ip())) {
-            return Err(Nowhere::Inside);
+            return Err(ResolveError::NotPublic);
         }
         Ok(addresses)
     }
 
-    /// Whether a name leads to an address that is not public; false where nobody knows now.
-    pub async fn leads_inside(&self, name: &str) -> bool {
-        matches!(self.addresses(name).await, Err(Nowhere::Inside))
+    /// Whether a host resolves to an address that is not public; false if it does not resolve.
+    pub async fn resolves_to_private(&self, name: &str) -> bool {
+        matches!(self.addresses(name).await, Err(ResolveError::NotPublic))
     }
 }
 
-impl Resolve for Guarded {
+impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let this = self.clone();
         Box::pin(async move { Ok(Box::new(this.addresses(name.as_str()).await?.into_iter()) as Addrs) })
@@ -387,8 +386,9 @@ mod tests {
             assert!(!is_public_name(name), "{name}");
         }
         let nowhere = Some("127.0.0.1:1".parse().unwrap());
-        let resolve =
-            |private_targets| Guarded::new(TargetRules::new(private_targets), nowhere).unwrap().resolve("localhost".parse().unwrap());
+        let resolve = |private_targets| {
+            GuardedResolver::new(TargetRules::new(private_targets), nowhere).unwrap().resolve("localhost".parse().unwrap())
+        };
         assert!(resolve(false).await.err().unwrap().to_string().contains("public"));
         assert!(resolve(true).await.unwrap().all(|address| address.ip().is_loopback()));
     }

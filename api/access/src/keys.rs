@@ -1,18 +1,17 @@
-//! API keys: their form, and the hashes and ids that stand for them.
+//! API keys: their format, hashes and ids.
 //!
-//! A key is `hw_live_`, 30 base62 characters by chance, and 6 of checksum (CRC-32 of the 30). The checksum tells a typing error or a
-//! stranger's string from a key before anything is looked up. A key itself is never stored.
-
-use schemas::hash::{Hash32, hex};
+//! A key is `hw_live_`, 30 random base62 characters, and 6 characters of checksum (CRC-32 of the 30). The checksum detects typing errors and other
+//! strings before anything is looked up. Keys are never stored.
 
 use operation::redaction::PREFIX;
 use operation::secrets::Secrets;
+use schemas::hash::{Hash32, hex};
 
 const BODY_LEN: usize = 30;
 const CHECK_LEN: usize = 6;
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// A key of the right form, as its holder shows it. Not in `Debug` output.
+/// A well-formed key. Hidden in `Debug` output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
 
@@ -23,7 +22,7 @@ impl std::fmt::Debug for Key {
 }
 
 impl Key {
-    /// A new key by chance.
+    /// Creates a random key.
     #[must_use]
     pub fn random() -> Self {
         Self::from_bytes(rand::random::<[u8; 64]>)
@@ -32,7 +31,7 @@ impl Key {
     fn from_bytes(mut more: impl FnMut() -> [u8; 64]) -> Self {
         let mut body = String::with_capacity(BODY_LEN);
         while body.len() < BODY_LEN {
-            // Bytes from 248 on would favour the first letters of the alphabet.
+            // Bytes from 248 on would make the first letters of the alphabet more frequent.
             let letters = more().into_iter().filter(|byte| *byte < 248).map(|byte| char::from(ALPHABET[usize::from(byte % 62)]));
             body.extend(letters.take(BODY_LEN - body.len()));
         }
@@ -40,7 +39,7 @@ impl Key {
         Self(format!("{PREFIX}{body}{check}"))
     }
 
-    /// Reads a key; `None` if its form or its checksum is wrong.
+    /// Parses a key; `None` if its format or its checksum is wrong.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix(PREFIX)?;
@@ -51,26 +50,26 @@ impl Key {
         (checksum(body) == check).then(|| Self(text.to_owned()))
     }
 
-    /// The key, to be shown to its holder once.
+    /// The text of the key, to be shown once.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// The keyed hash that stands for it.
+    /// The keyed hash that the key is stored under.
     #[must_use]
     pub fn hash(&self, secrets: &Secrets) -> Hash32 {
         Hash32(secrets.lookup(&self.0))
     }
 }
 
-/// The id of a key: `key_` and 24 hex digits of its hash, or of the hash of the request that mints it once.
+/// The id of a key: `key_` and 24 hex digits of its hash, or of the hash of an idempotent request to mint it.
 #[must_use]
 pub fn key_id(hash: &Hash32) -> String {
     format!("key_{}", hex(&hash.0[..12]))
 }
 
-/// A new account's id: `acct_` and 24 hex digits by chance.
+/// The id of a new account: `acct_` and 24 random hex digits.
 #[must_use]
 pub fn account_id() -> String {
     format!("acct_{}", hex(&rand::random::<[u8; 12]>()))
@@ -86,24 +85,24 @@ fn checksum(body: &str) -> String {
     out.into_iter().map(char::from).collect()
 }
 
-/// An e-mail address, trimmed and in lower case, or what is wrong with it. It is hashed, never stored.
+/// Normalizes an e-mail address to lower case. Only the hash of the address is stored.
 ///
 /// # Errors
-/// Words for the caller.
+/// The reason why it is invalid, for the caller.
 pub fn checked_email(text: &str) -> Result<String, &'static str> {
     let email = text.trim();
     if email.is_empty() {
-        return Err("an e-mail address is wanted");
+        return Err("an e-mail address is required");
     }
     if email.len() > 254 {
         return Err("the address is longer than 254 bytes");
     }
     if email.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Err("the address holds white space or control characters");
+        return Err("the address contains white space or control characters");
     }
     match email.split_once('@') {
         Some((local, domain)) if !local.is_empty() && !domain.is_empty() && !domain.contains('@') => Ok(email.to_lowercase()),
-        _ => Err("the address must have one @ with something on either side"),
+        _ => Err("the address must have one @ with text on both sides"),
     }
 }
 
@@ -111,7 +110,7 @@ pub fn checked_email(text: &str) -> Result<String, &'static str> {
 mod tests {
     use super::*;
 
-    /// Proves the form of keys, and that any single changed, missing or added character is refused before a look-up.
+    /// Proves the format of keys, and that any single changed, missing or added character is refused before a look-up.
     #[test]
     fn form_and_checksum() {
         let key = Key::random();
@@ -140,7 +139,7 @@ mod tests {
         assert_eq!(checksum("").as_str(), "000000");
     }
 
-    /// Proves which addresses are taken.
+    /// Proves which e-mail addresses are accepted.
     #[test]
     fn addresses() {
         assert_eq!(checked_email(" Ann@Example.org "), Ok("ann@example.org".to_owned()));

@@ -1,16 +1,16 @@
-//! Who may call, and how often: keys, tiers, quotas, and the secrets behind them.
+//! Access control: keys, tiers, quotas, and the secrets behind them.
 //!
-//! Promises: a key is checked for its form before anything is looked up, and compared in constant time; a revoked key stops working
-//! within [`KEY_CACHED_FOR`] on every node, at once on the node that revoked it, and ends what waits under it within five seconds; quotas are
-//! exact (see [`quota`]).
+//! Promises: the format of a key is checked before anything is looked up, and keys are compared in constant time. A revoked key stops working
+//! within [`KEY_CACHED_FOR`] on every node, immediately on the node that revoked it, and its waiting calls end within five seconds. Quotas are exact
+//! (see [`quota`]).
 
 pub mod append;
 pub mod commands;
 mod erase;
 pub mod guard;
-pub mod kept;
 pub mod keys;
 pub mod quota;
+pub mod saved;
 pub mod sign;
 pub mod webhook;
 
@@ -19,55 +19,55 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use operation::context::{Context, Part, store_problem, stored};
+use operation::problem::Problem;
+use operation::tiers::{self, FREE_KEY_UNUSED_DAYS_MAX, Window};
+use operation::{Caller, Operation, Price};
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
 use schemas::key;
 use schemas::views::accounts::{self, AccountCommand, ApiKey, Row, Tier, hour_of};
 use subtle::ConstantTimeEq;
 
-use self::append::commands;
+use self::append::append_commands;
 pub use self::commands::{FreeKey, MintedKey, RotatedKey};
-pub use self::erase::Erased;
+pub use self::erase::ErasedAccount;
 use self::keys::Key;
 use self::quota::{Quotas, Spent, address_subject};
-use operation::context::{Context, Part, store_problem, stored};
-use operation::problem::Problem;
-use operation::tiers::{self, FREE_KEY_UNUSED_DAYS_MAX, Window};
-use operation::{Caller, Operation, Price};
 
-/// How long a key's row is believed without being read again.
+/// How long the row of a key is cached.
 pub const KEY_CACHED_FOR: Duration = Duration::from_secs(4);
-/// How often the key of a call that waits is looked at again. With [`KEY_CACHED_FOR`], a revoked key ends such a call within five seconds.
+/// How often the key of a waiting call is checked. With [`KEY_CACHED_FOR`], a revoked key ends such a call within five seconds.
 const KEY_CHECK_INTERVAL: Duration = Duration::from_millis(500);
-/// Uses of keys recorded at once; the others follow the next time.
-const RECORDED_AT_ONCE: usize = 2_000;
+/// The most uses of keys that are recorded per batch; the others are recorded with the next batch.
+const USES_PER_BATCH_MAX: usize = 2_000;
 /// How often uses of keys are recorded.
-pub const USES_EVERY: Duration = Duration::from_secs(60);
+pub const USE_RECORDING_INTERVAL: Duration = Duration::from_secs(60);
 const DAY_MS: i64 = 86_400_000;
-/// Rows of keys held in memory.
+/// The most rows of keys in the cache.
 const KEYS_CACHED_MAX: usize = 10_000;
 
-/// What a request shows of who it is.
+/// The credentials of a request.
 #[derive(Clone, Default)]
 pub struct Credentials {
-    /// The API key, by whichever way it came.
+    /// The API key, from whichever header or parameter.
     pub key: Option<String>,
 }
 
-/// A request that may go on.
+/// An admitted request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Admission {
-    /// Who calls.
+    /// The caller.
     pub caller: Caller,
-    /// The header `RateLimit`; empty where nothing is counted.
+    /// The header `RateLimit`; empty if the call does not count against a quota.
     pub rate_limit: String,
-    /// The header `RateLimit-Policy`; empty where nothing is counted.
+    /// The header `RateLimit-Policy`; empty if the call does not count against a quota.
     pub rate_limit_policy: String,
-    /// Whether the call is answered only if it is paid for.
+    /// Whether the call must be paid for.
     pub must_pay: bool,
 }
 
-/// Calls that were spent and may be given back: subject, window, and when they were spent (milliseconds since 1970).
+/// Calls that were counted and can be refunded: subject, window, and when they were counted (milliseconds since 1970).
 #[derive(Debug, Default)]
 pub struct Refundable(Vec<(String, Window, i64)>);
 
@@ -76,14 +76,14 @@ pub struct Refundable(Vec<(String, Window, i64)>);
 pub struct Access {
     cached: Mutex<HashMap<Hash32, (Instant, Arc<ApiKey>)>>,
     quotas: Quotas,
-    /// Keys whose use in this hour is not recorded yet, by id.
+    /// Ids of keys whose use in this hour is not recorded yet.
     used: Mutex<BTreeSet<String>>,
 }
 
 impl Part for Access {}
 
 impl Access {
-    /// Admits a call of an operation, or says why not. A call that is counted and admitted is spent, unless it `goes_on` with one that was.
+    /// Admits a call of an operation. An admitted call counts against the quota, unless it `is_continuation` of a call that was counted.
     ///
     /// # Errors
     /// `key-invalid`, `tier-too-low`, `rate-limited` with the seconds to the next window, `unavailable`.
@@ -93,7 +93,7 @@ impl Access {
         credentials: Credentials,
         address: IpAddr,
         operation: &Operation,
-        goes_on: bool,
+        is_continuation: bool,
     ) -> Result<Admission, Problem> {
         let caller = self.caller(ctx, credentials, address).await?;
         if let Price::Tier(least) = operation.price
@@ -108,7 +108,7 @@ impl Access {
         {
             return Ok(Admission { caller, rate_limit: String::new(), rate_limit_policy: String::new(), must_pay: true });
         }
-        if !operation.counted || goes_on {
+        if !operation.counted || is_continuation {
             return Ok(Admission { caller, rate_limit: String::new(), rate_limit_policy: String::new(), must_pay: false });
         }
         let limits = ctx.settings.tiers.of(caller.tier);
@@ -127,7 +127,7 @@ impl Access {
         Ok(Admission { caller, rate_limit, rate_limit_policy: policy, must_pay: false })
     }
 
-    /// Admits a call that must be paid for and is not: those are limited by address, generously.
+    /// Admits an unpaid call of an operation that must be paid for. Such calls have a generous limit per address.
     ///
     /// # Errors
     /// `rate-limited`, `unavailable`.
@@ -135,8 +135,8 @@ impl Access {
         self.spend(ctx, &format!("unpaid/{}", address_subject(address)), tiers::UNPAID).await.map(|_| ())
     }
 
-    /// Admits a call with a payment before the payment is read: those are limited by address, more generously than unpaid calls. What is spent is
-    /// given back unless the payment is refused.
+    /// Admits a call with a payment before the payment is read. Such calls have a limit per address that is higher than that of unpaid calls. The call
+    /// is refunded unless the payment is refused.
     ///
     /// # Errors
     /// `rate-limited`, `unavailable`.
@@ -146,8 +146,8 @@ impl Access {
         Ok(spent)
     }
 
-    /// Admits a payment before anybody is asked about it. Payments that are refused, or that nobody settles, are limited by address and by payer;
-    /// what is spent is given back when the payment is settled.
+    /// Admits a payment before the facilitator is asked about it. Payments that are refused or not settled are limited per address and per payer; the
+    /// payment is refunded when it is settled.
     ///
     /// # Errors
     /// `rate-limited`, `unavailable`.
@@ -158,7 +158,7 @@ impl Access {
         Ok(spent)
     }
 
-    /// Gives back what was spent.
+    /// Gives back calls that were counted.
     pub async fn refund(&self, spent: Refundable) {
         for (subject, window, at_ms) in spent.0 {
             self.quotas.unspend(&subject, window, at_ms).await;
@@ -172,7 +172,7 @@ impl Access {
         Ok(())
     }
 
-    /// Admits a read of a file: those are limited by address, generously.
+    /// Admits a read of a file. Reads of files have a generous limit per address.
     ///
     /// # Errors
     /// `rate-limited`, `unavailable`.
@@ -180,7 +180,7 @@ impl Access {
         self.spend(ctx, &format!("file/{}", address_subject(address)), tiers::FILES).await.map(|_| ())
     }
 
-    /// Admits a checkpoint that is submitted to this witness: those are limited by address, generously.
+    /// Admits a checkpoint that is submitted to this witness. Submissions have a generous limit per address.
     ///
     /// # Errors
     /// `rate-limited`, `unavailable`.
@@ -188,7 +188,7 @@ impl Access {
         self.spend(ctx, &format!("checkpoint/{}", address_subject(address)), tiers::CHECKPOINTS).await.map(|_| ())
     }
 
-    /// Admits a request for a path that leads nowhere: those are limited by address, generously.
+    /// Admits a request for a path that does not exist. Such requests have a generous limit per address.
     ///
     /// # Errors
     /// `rate-limited`, `unavailable`.
@@ -196,21 +196,21 @@ impl Access {
         self.spend(ctx, &format!("unknown/{}", address_subject(address)), tiers::UNKNOWN_PATHS).await.map(|_| ())
     }
 
-    /// Waits until a key is no longer good: it was revoked, or replaced a day ago. Never ready without a key.
-    pub async fn key_ended(&self, ctx: &Context, credentials: &Credentials, address: IpAddr) {
+    /// Waits until a key stops working because it was revoked, or replaced a day ago. Never completes without a key.
+    pub async fn wait_for_key_end(&self, ctx: &Context, credentials: &Credentials, address: IpAddr) {
         if credentials.key.is_none() {
             return std::future::pending().await;
         }
         loop {
             tokio::time::sleep(KEY_CHECK_INTERVAL).await;
-            // A key that cannot be looked up now is not one that has ended.
+            // A key that cannot be looked up now may still work.
             if self.caller(ctx, credentials.clone(), address).await.is_err_and(|problem| problem.code == ErrorCode::KeyInvalid) {
                 return;
             }
         }
     }
 
-    /// Gives back what was leased and not used, for a clean stop.
+    /// Returns the leased calls that were not used, for a clean shutdown.
     ///
     /// # Errors
     /// When the counters cannot be reached.
@@ -223,17 +223,17 @@ impl Access {
         if spent.allowed {
             return Ok(spent);
         }
-        let detail = format!("the {} calls of this {} are spent; the next ones come in {} s", window.calls_max, window.name, spent.reset_s);
+        let detail = format!("the quota of {} calls per {} is used up; it resets in {} s", window.calls_max, window.name, spent.reset_s);
         let rate_limit = format!("\"{}\";r=0;t={}", window.name, spent.reset_s);
         Err(Problem::new(ErrorCode::RateLimited, detail).retry_after(spent.reset_s).header("ratelimit", rate_limit))
     }
 
-    /// Who calls.
+    /// Authenticates the caller.
     async fn caller(&self, ctx: &Context, credentials: Credentials, address: IpAddr) -> Result<Caller, Problem> {
         let Some(text) = credentials.key else {
             return Ok(Caller { tier: Tier::Anonymous, key_id: String::new(), account: String::new(), address });
         };
-        let key = Key::parse(&text).ok_or_else(|| invalid("the API key is mistyped: its form or its checksum is wrong"))?;
+        let key = Key::parse(&text).ok_or_else(|| invalid("the API key is malformed: its format or checksum is wrong"))?;
         let hash = key.hash(&ctx.secrets);
         let row = match self.cached_key(&hash) {
             Some(row) => row,
@@ -245,16 +245,16 @@ impl Access {
         }
         if unused_until(&row).is_some_and(|until| until <= now_ms) {
             return Err(invalid(&format!(
-                "the API key expired after {FREE_KEY_UNUSED_DAYS_MAX} days without use; POST /api/keys makes a new one"
+                "the API key expired after {FREE_KEY_UNUSED_DAYS_MAX} days without use; create a new one with POST /api/keys"
             )));
         }
         let tier = Tier::from_name(&row.tier).ok_or_else(|| {
-            tracing::error!(key = row.id, tier = row.tier, "a key has a tier that this version does not know");
-            Problem::new(ErrorCode::Internal, "the key's tier is unknown here")
+            tracing::error!(key = row.id, tier = row.tier, "a key has a tier that this version does not support");
+            Problem::new(ErrorCode::Internal, "the key's tier is not supported by this version")
         })?;
         if row.last_used_at < hour_of(ctx.clock.now_ms()) {
             let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-            // Those that find no room are noted with a later call.
+            // If the set is full, the use is recorded with a later call.
             if used.len() < KEYS_CACHED_MAX && !used.contains(&row.id) {
                 used.insert(row.id.clone());
             }
@@ -262,19 +262,20 @@ impl Access {
         Ok(Caller { tier, key_id: row.id.clone(), account: row.account.clone(), address })
     }
 
-    /// Records which keys were used since the last time, each once an hour. A use that could not be recorded is recorded with the next ones.
+    /// Records which keys were used since the last time, once per key and hour. A use that cannot be recorded is recorded with the next ones.
     ///
     /// # Errors
-    /// `unavailable` when one is not recorded, or not projected in time.
+    /// `unavailable` when a use is not recorded, or not projected in time.
     pub async fn record_uses(&self, ctx: &Context) -> Result<(), Problem> {
-        let used: Vec<String> = self.used.lock().unwrap_or_else(PoisonError::into_inner).iter().take(RECORDED_AT_ONCE).cloned().collect();
+        let used: Vec<String> = self.used.lock().unwrap_or_else(PoisonError::into_inner).iter().take(USES_PER_BATCH_MAX).cloned().collect();
         if used.is_empty() {
             return Ok(());
         }
         let command = |key_id: &String| AccountCommand { verb: "used".to_owned(), key_id: key_id.clone(), ..AccountCommand::default() };
         let all: Vec<(String, AccountCommand)> = used.iter().map(|key_id| (key_id.clone(), command(key_id))).collect();
-        let taken = commands(ctx, &accounts::VIEW, &all).await?;
-        let recorded: BTreeSet<String> = used.into_iter().zip(taken).filter_map(|(key_id, is_taken)| is_taken.then_some(key_id)).collect();
+        let applied = append_commands(ctx, &accounts::VIEW, &all).await?;
+        let recorded: BTreeSet<String> =
+            used.into_iter().zip(applied).filter_map(|(key_id, is_applied)| is_applied.then_some(key_id)).collect();
         self.used.lock().unwrap_or_else(PoisonError::into_inner).retain(|key_id| !recorded.contains(key_id));
         self.cached.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, (_, row)| !recorded.contains(&row.id));
         Ok(())
@@ -285,7 +286,7 @@ impl Access {
         cached.get(hash).filter(|(read, _)| read.elapsed() < KEY_CACHED_FOR).map(|(_, row)| Arc::clone(row))
     }
 
-    /// Reads a key's row and caches it.
+    /// Reads the row of a key and caches it.
     async fn read_key(&self, ctx: &Context, hash: Hash32) -> Result<Arc<ApiKey>, Problem> {
         let view = ctx.live(&accounts::VIEW).await?;
         let id = view.get(&accounts::BY_HASH, &key![hash.to_string().as_str()]).await.map_err(store_problem)?;
@@ -306,32 +307,32 @@ impl Access {
         Ok(row)
     }
 
-    /// Forgets the cached row of a key, so that a command acts here at once.
+    /// Removes the row of a key from the cache, so that a command takes effect immediately on this node.
     fn forget(&self, key_id: &str) {
         self.cached.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, (_, row)| row.id != key_id);
     }
 }
 
-/// When a free key expires unless it is used before: milliseconds since 1970. `None` for keys of other tiers, which do not expire.
+/// When a free key expires unless it is used: milliseconds since 1970. `None` for keys of other tiers, which do not expire.
 #[must_use]
 pub fn unused_until(row: &ApiKey) -> Option<i64> {
     let since = row.minted_at.max(row.last_used_at);
     (row.tier == Tier::Free.as_str()).then(|| since.saturating_add(FREE_KEY_UNUSED_DAYS_MAX * DAY_MS))
 }
 
-/// Whether a key is neither ended nor expired at a time, in milliseconds since 1970.
+/// Whether a key works at a time, in milliseconds since 1970: it has neither ended nor expired.
 fn is_working(row: &ApiKey, now_ms: i64) -> bool {
     (row.ends_at == 0 || row.ends_at > now_ms) && unused_until(row).is_none_or(|until| until > now_ms)
 }
 
-/// A key's row as it stands.
+/// Reads the current row of a key.
 async fn key_row(ctx: &Context, id: &str) -> Result<Option<ApiKey>, Problem> {
     let view = ctx.live(&accounts::VIEW).await?;
     let Some(bytes) = view.get(&accounts::KEYS, &key![id]).await.map_err(store_problem)? else { return Ok(None) };
     read_row(&bytes).map(Some)
 }
 
-/// A stored row of a key.
+/// Decodes a stored row of a key.
 fn read_row(bytes: &[u8]) -> Result<ApiKey, Problem> {
     stored(&accounts::KEYS, bytes).map(|row: Row| row.record)
 }

@@ -1,14 +1,14 @@
 //! Quotas, leased in blocks from counters that all nodes share.
 //!
-//! Promises: never more calls than the quota, over many nodes and across a kill, because a block is taken before any of it is used;
-//! on one node exactly the quota, and what is left reads 0 at exactly the limit; a kill forfeits at most one block a subject, a clean
-//! stop ([`Quotas::release_all`]) nothing. Memory is bounded: subjects that were not seen for longest give their block back.
+//! Promises: there are never more calls than the quota, over many nodes and across a kill, because a block is leased before any of it is used. One
+//! node allows exactly the quota, and the remaining calls read 0 exactly at the limit. A kill loses at most one block per subject, a clean
+//! shutdown ([`Quotas::release_all`]) none. Memory is bounded: the least recently used subjects return their blocks.
 //!
 //! ```text
-//! counter    0 ....... used ....... quota          used  = given out to all nodes, blocks not yet spent included
-//!                      floor                       floor = where the counter stood after this node's last take
+//! counter    0 ....... used ....... quota          used  = leased to all nodes, including blocks that are not used up
+//!                      floor                       floor = the counter after this node's last lease
 //! ```
-//! A take names the next floor as its bound, so what it answers tells where the counter stands; no call reads it.
+//! A request for a block names the next floor as its bound, so its result shows the value of the counter; no call reads the counter separately.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -16,25 +16,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
+use operation::tiers::Window;
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use view_store::ViewStore;
 use view_store::store::Error;
 
-use operation::tiers::Window;
-
-/// Subjects whose blocks are held at a time.
+/// The most subjects whose blocks are held at a time.
 const SUBJECTS_MAX: usize = 50_000;
-/// The largest block taken at once, in calls.
+/// The largest block that is leased, in calls.
 const BLOCK_CALLS_MAX: i64 = 500;
-/// How long a refusal stands before the counter is asked again: another node may have given some back.
+/// How long a refusal is cached. After that the counter is read again, because another node may have returned calls.
 const REFUSED_FOR: Duration = Duration::from_secs(1);
-/// Counters are kept this long after their window, so that clocks that differ a little agree on them.
+/// How long counters are kept after their window, so that nodes whose clocks differ a little agree on them.
 const KEPT_MS: i64 = 600_000;
 
-/// The outcome of spending one call.
+/// The result of using one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spent {
-    /// Whether there was one left.
+    /// Whether the call is within the quota.
     pub allowed: bool,
     /// Calls left in the window.
     pub remaining: i64,
@@ -42,17 +41,17 @@ pub struct Spent {
     pub reset_s: u64,
 }
 
-/// What one node holds of one subject's quota.
+/// The calls of one subject that this node has leased.
 #[derive(Debug, Default)]
 struct Lease {
-    /// Which window, counted from 1970.
+    /// The number of the window since 1970.
     number: i64,
-    /// Where the counter stood after the last take.
+    /// The value of the counter after the last lease.
     floor: i64,
-    /// Calls taken from the counter and not yet spent.
+    /// Calls that are leased and not used yet.
     left: i64,
     refused_until: Option<Instant>,
-    /// Given back and out of the map: whoever still holds it looks again.
+    /// The lease was returned and removed from the map; a task that still holds it must get a new one.
     is_closed: bool,
 }
 
@@ -60,7 +59,7 @@ struct Lease {
 struct Subject {
     /// When it was last used, in uses of the whole map.
     used: AtomicU64,
-    lease: Arc<Turn<Lease>>,
+    lease: Arc<AsyncMutex<Lease>>,
 }
 
 type Name = (String, &'static str);
@@ -80,16 +79,16 @@ impl Default for Quotas {
 }
 
 impl Quotas {
-    /// Quotas that hold at most so many subjects' blocks.
+    /// Creates quotas that hold the blocks of at most the given number of subjects.
     #[must_use]
     pub fn new(subjects_max: usize) -> Self {
         Self { subjects: Mutex::default(), subjects_max: subjects_max.max(1), uses: AtomicU64::new(0) }
     }
 
-    /// Spends one call of a subject's window.
+    /// Uses one call of a subject's window.
     ///
     /// # Errors
-    /// When the counter cannot be reached; nothing is spent then.
+    /// When the counter cannot be reached; no call is used then.
     pub async fn spend(&self, store: &Arc<dyn ViewStore>, subject: &str, window: Window, now_ms: i64) -> Result<Spent, Error> {
         let length_ms = window.length_s.max(1) * 1_000;
         let number = window_number(window, now_ms);
@@ -101,7 +100,7 @@ impl Quotas {
         }
         if lease.left == 0 && lease.refused_until.is_none_or(|until| until <= Instant::now()) {
             let refill = refill(lease, Arc::clone(store), counter(subject, window, number), window, now_ms);
-            // On a task of its own, so that a caller who hangs up does not lose what the counter gave.
+            // In a task of its own, so that a caller that disconnects does not lose the calls that were leased.
             lease = match tokio::spawn(refill).await {
                 Ok(refilled) => refilled?,
                 Err(stopped) => {
@@ -114,8 +113,8 @@ impl Quotas {
         Ok(Spent { allowed, remaining: (window.calls_max - lease.floor + lease.left).max(0), reset_s })
     }
 
-    /// Gives back one call that [`Self::spend`] allowed at a time (milliseconds since 1970). Nothing is given back once the window, or this node's
-    /// share of it, is over.
+    /// Returns one call that [`Self::spend`] allowed at the given time (milliseconds since 1970). Nothing is returned once the window, or this node's
+    /// lease, is over.
     pub async fn unspend(&self, subject: &str, window: Window, spent_at_ms: i64) {
         let name = (subject.to_owned(), window.name);
         let entry = {
@@ -129,10 +128,10 @@ impl Quotas {
         }
     }
 
-    /// Gives back what was taken and not spent, for a clean stop. Quotas may be used afterwards.
+    /// Returns all calls that are leased and not used, for a clean shutdown. The quotas can be used afterwards.
     ///
     /// # Errors
-    /// When the counters cannot be reached; what was not given back is forfeited.
+    /// When the counters cannot be reached; calls that were not returned are lost.
     pub async fn release_all(&self, store: &Arc<dyn ViewStore>, now_ms: i64) -> Result<(), Error> {
         let all: Vec<_> = self.subjects.lock().unwrap_or_else(PoisonError::into_inner).drain().collect();
         for ((subject, _), (window, entry)) in all {
@@ -141,13 +140,13 @@ impl Quotas {
         Ok(())
     }
 
-    /// Subjects whose blocks are held.
+    /// The number of subjects whose blocks are held.
     #[must_use]
     pub fn subjects_held(&self) -> usize {
         self.subjects.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// The subject's lease, locked.
+    /// The lease of a subject, locked.
     async fn lease(&self, store: &Arc<dyn ViewStore>, subject: &str, window: Window, now_ms: i64) -> OwnedMutexGuard<Lease> {
         loop {
             let use_number = self.uses.fetch_add(1, Ordering::Relaxed);
@@ -168,7 +167,7 @@ impl Quotas {
                 tokio::spawn(async move {
                     for ((subject, _), (window, entry)) in idle {
                         if let Err(error) = give_back(&store, &subject, window, &entry, now_ms).await {
-                            tracing::warn!(%error, "an idle caller's block of calls could not be given back");
+                            tracing::warn!(%error, "leased calls of an idle caller could not be returned");
                         }
                     }
                 });
@@ -181,7 +180,7 @@ impl Quotas {
     }
 }
 
-/// Takes the tenth of the subjects that was used longest ago out of the map.
+/// Removes the least recently used tenth of the subjects from the map.
 fn take_idle(subjects: &mut HashMap<Name, (Window, Arc<Subject>)>) -> Vec<(Name, (Window, Arc<Subject>))> {
     let mut uses: Vec<u64> = subjects.values().map(|(_, entry)| entry.used.load(Ordering::Relaxed)).collect();
     let tenth = uses.len() / 10;
@@ -201,18 +200,18 @@ async fn give_back(store: &Arc<dyn ViewStore>, subject: &str, window: Window, en
     Ok(())
 }
 
-/// Which window a time (milliseconds since 1970) is in, counted from 1970.
+/// The number of the window that a time (milliseconds since 1970) is in, since 1970.
 fn window_number(window: Window, at_ms: i64) -> i64 {
     at_ms.div_euclid(window.length_s.max(1) * 1_000)
 }
 
-/// A window's counter: its name and when it is forgotten.
+/// A window's counter: its name, and when it expires.
 fn counter(subject: &str, window: Window, number: i64) -> (String, i64) {
     let name = if window.name == "day" { format!("quota/{subject}/{number}") } else { format!("quota/{subject}/{}/{number}", window.name) };
     (name, (number + 1) * window.length_s.max(1) * 1_000 + KEPT_MS)
 }
 
-/// Takes the next block. Leaves the lease without calls, refused for a while, if there is none.
+/// Leases the next block. If there is none, leaves the lease without calls and caches the refusal.
 async fn refill(
     mut lease: OwnedMutexGuard<Lease>,
     store: Arc<dyn ViewStore>,
@@ -225,14 +224,14 @@ async fn refill(
     let take = async |amount: i64, bound: i64| store.coordination().add_to_counter(&name, amount, bound, now_ms, expires_ms).await;
     let mut misses = 0;
     while lease.left == 0 && lease.floor < quota {
-        // The last calls one by one, so that nodes do not hold what another one's caller is refused.
+        // The last calls are leased one by one, so that a node does not hold calls that another node needs.
         let step = if quota - lease.floor > block { block } else { 1 };
         let got = take(step, lease.floor + step).await?;
         lease.floor += step;
         lease.left += got;
         misses = if got == 0 { misses + 1 } else { 0 };
         if misses == 2 && quota - lease.floor > 4 {
-            // Far behind: halve the range in which the counter stands. A probe that gets a call keeps it.
+            // Far from the counter: halve the range that the counter is in. A probe that gets a call keeps it.
             let mut above = quota;
             while above - lease.floor > step {
                 let middle = lease.floor + (above - lease.floor) / 2;
@@ -240,7 +239,7 @@ async fn refill(
                 lease.left += got;
                 if got == 0 { lease.floor = middle } else { above = middle }
             }
-            // An ordinary take after it tells exactly where the counter stands.
+            // The next lease shows exactly where the counter is.
             if lease.left > 0 && lease.floor < quota {
                 let step = step.min(quota - lease.floor);
                 let got = take(step, lease.floor + step).await?;
@@ -251,14 +250,14 @@ async fn refill(
         }
     }
     if lease.left == 0 {
-        // Others may have given some back below the floor.
+        // Other nodes may have returned calls below the floor.
         lease.left = take(1, quota).await?;
     }
     lease.refused_until = (lease.left == 0).then(|| Instant::now() + REFUSED_FOR);
     Ok(lease)
 }
 
-/// The subject that an address counts as: IPv4 addresses one by one, IPv6 by /64, since a caller has all of that.
+/// The quota subject of an address: single IPv4 addresses, and IPv6 by /64, because a caller usually has a whole /64.
 #[must_use]
 pub fn address_subject(address: IpAddr) -> String {
     match address.to_canonical() {
@@ -270,7 +269,7 @@ pub fn address_subject(address: IpAddr) -> String {
     }
 }
 
-/// The subject that an address mints keys as: IPv4 addresses one by one, IPv6 by /48, the size that one customer of a provider is given.
+/// The subject for minting keys of an address: single IPv4 addresses, and IPv6 by /48, the size that a provider's customer usually has.
 #[must_use]
 pub fn minting_subject(address: IpAddr) -> String {
     match address.to_canonical() {

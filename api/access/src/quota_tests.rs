@@ -21,7 +21,7 @@ async fn spend_all(quotas: &Quotas, store: &Arc<dyn ViewStore>, window: Window) 
     served
 }
 
-/// Proves that one node serves exactly the quota, counts it down one by one to 0, and starts afresh on the next day.
+/// Proves that one node allows exactly the quota, counts it down one by one to 0, and starts again on the next day.
 #[tokio::test]
 async fn exactly_the_quota() {
     let dir = tempfile::tempdir().unwrap();
@@ -39,7 +39,7 @@ async fn exactly_the_quota() {
     assert_eq!(quotas.spend(&store, "key_a", HUNDRED, 2 * DAY_MS).await.unwrap(), Spent { allowed: true, remaining: 99, reset_s: 86_400 });
 }
 
-/// Proves that a call that is given back can be spent again, that a call of another window or of nobody gives nothing, and that no quota grows.
+/// Proves that a refunded call can be used again, that a refund for another window or an unknown subject has no effect, and that no quota grows.
 #[tokio::test]
 async fn calls_are_given_back() {
     let dir = tempfile::tempdir().unwrap();
@@ -57,7 +57,7 @@ async fn calls_are_given_back() {
     assert_eq!(quotas.spend(&store, "key_a", HUNDRED, 2 * DAY_MS).await.unwrap().remaining, 99);
 }
 
-/// Proves that 16 tasks at once are served exactly the quota together.
+/// Proves that 16 concurrent tasks together get exactly the quota.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn exact_over_tasks() {
     let dir = tempfile::tempdir().unwrap();
@@ -82,10 +82,10 @@ async fn exact_over_tasks() {
     assert_eq!(served, 100);
 }
 
-/// Proves that a kill forfeits at most a block and grants nothing, that a clean stop forfeits nothing, and that what is left reads right
-/// after either.
+/// Proves that a kill loses at most one block and grants nothing, that a clean shutdown loses nothing, and that the remaining calls are right after
+/// both.
 #[tokio::test]
-async fn across_stops() {
+async fn a_kill_loses_at_most_one_block() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(&dir);
     let killed = Quotas::default();
@@ -104,7 +104,7 @@ async fn across_stops() {
     assert_eq!(spend_all(&last, &store, HUNDRED).await, 58);
 }
 
-/// Proves that two nodes together never pass the quota, use all of it, and that one goes on with what the other gives back.
+/// Proves that two nodes together never exceed the quota and use all of it, and that one node uses what the other returned.
 #[tokio::test]
 async fn two_nodes() {
     let dir = tempfile::tempdir().unwrap();
@@ -128,7 +128,7 @@ async fn two_nodes() {
     }
 }
 
-/// Proves that subjects beyond the bound give their blocks back, so that none of their calls is lost.
+/// Proves that subjects beyond the limit return their blocks, so that none of their calls is lost.
 #[tokio::test]
 async fn bounded_memory() {
     let dir = tempfile::tempdir().unwrap();
@@ -144,7 +144,7 @@ async fn bounded_memory() {
     quotas.release_all(&store, DAY_MS).await.unwrap();
 }
 
-/// Proves what an address counts as.
+/// Proves which subject an address counts as.
 #[test]
 fn subjects_of_addresses() {
     let subject = |text: &str| address_subject(text.parse().unwrap());

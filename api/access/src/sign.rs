@@ -7,12 +7,12 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// What a secret begins with.
+/// The prefix of a secret.
 const PREFIX: &str = "whsec_";
-/// Bytes of a secret, at least and at most.
+/// The fewest and the most bytes of a secret.
 const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
-/// What a target's messages are signed with. Not printable.
+/// A secret that signs the messages to a webhook. Hidden in `Debug` output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SigningSecret(Vec<u8>);
 
@@ -23,44 +23,44 @@ impl fmt::Debug for SigningSecret {
 }
 
 impl SigningSecret {
-    /// A new one.
+    /// Creates a random secret.
     #[must_use]
     pub fn random() -> Self {
         Self::of(rand::random())
     }
 
-    /// One of these bytes.
+    /// Creates a secret from bytes.
     #[must_use]
     pub fn of(bytes: [u8; 32]) -> Self {
         Self(bytes.to_vec())
     }
 
-    /// Reads one that a caller brings.
+    /// Parses a secret from a request.
     ///
     /// # Errors
-    /// Words for the caller, which repeat nothing of it.
+    /// The reason, for the caller. It quotes nothing of the secret.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
         let bytes = text.strip_prefix(PREFIX).ok_or("does not begin with whsec_")?;
-        let bytes = STANDARD.decode(bytes).map_err(|_| "is no base64 after whsec_")?;
+        let bytes = STANDARD.decode(bytes).map_err(|_| "is not base64 after whsec_")?;
         if bytes.len() < *BYTES.start() {
-            return Err("is too short: 24 to 64 bytes are wanted");
+            return Err("is too short: it must have 24 to 64 bytes");
         }
         if bytes.len() > *BYTES.end() {
-            return Err("is too long: 24 to 64 bytes are wanted");
+            return Err("is too long: it must have 24 to 64 bytes");
         }
         Ok(Self(bytes))
     }
 
-    /// Its text, for the caller who made the target, once.
+    /// The text of the secret, to be shown once to the caller who created the webhook.
     #[must_use]
     pub fn reveal(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(&self.0))
     }
 
-    /// The signature of a message at a time (seconds since 1970), `v1,…`.
+    /// Signs a message at a time (seconds since 1970): `v1,…`.
     #[must_use]
     pub fn sign(&self, id: &str, at_s: i64, body: &[u8]) -> String {
-        // Keys of any length are taken.
+        // HMAC accepts keys of any length.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else { return String::new() };
         mac.update(format!("{id}.{at_s}.").as_bytes());
         mac.update(body);
@@ -72,7 +72,7 @@ impl SigningSecret {
 mod tests {
     use super::*;
 
-    /// Proves the signature of the example that the standard's own libraries test, and which secrets are taken.
+    /// Proves the signature of the example in the standard's own libraries, and which secrets are accepted.
     #[test]
     fn signatures_and_secrets() {
         let secret = SigningSecret::parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();

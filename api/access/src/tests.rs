@@ -1,12 +1,14 @@
 //! Admission and commands, with a small fold in the place of the projector.
 
-use crate::Access;
-use operation::context::Part;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use event_log::EventLog;
+use feed::testing::START_MS;
+use feed::testing::accounts::world;
 use jiff::Timestamp;
+use operation::context::Part;
+use operation::{Definition, Method};
 use schemas::clock::Clock;
 use schemas::position::LogOffset;
 use schemas::topics::ACCOUNTS;
@@ -16,16 +18,14 @@ use serde_json::{Value, json};
 use view_store::ViewStore;
 
 use super::*;
-use feed::testing::START_MS;
-use feed::testing::accounts::world;
-use operation::{Method, Words};
+use crate::Access;
 
 fn address(last: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))
 }
 
 fn operation(price: Price, counted: bool) -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "test",
         method: Method::Get,
         path: "/test",
@@ -47,9 +47,9 @@ async fn admit(ctx: &Context, key: &str, operation: &Operation) -> Result<Admiss
     Access::of(ctx).admit(ctx, Credentials { key }, address(1), operation, false).await
 }
 
-/// Proves the life of a key: minted it works and is hashed at rest, rotated both work for a day, revoked it stops at once.
+/// Proves the life of a key: a minted key works and is stored as a hash, a rotated key and its replacement both work for a day, a revoked key stops at once.
 #[tokio::test]
-async fn life_of_a_key() {
+async fn keys_are_minted_rotated_and_revoked() {
     let (world, ctx) = world().await;
     let free = operation(Price::Free, true);
     let minted = Access::of(&ctx).mint(&ctx, Tier::Pro, "ann@example.org").await.unwrap();
@@ -85,7 +85,7 @@ async fn life_of_a_key() {
     }
 }
 
-/// Proves that malformed, unknown and mistyped keys are refused, and tiers below the price too, without spending anything.
+/// Proves that malformed, unknown and mistyped keys are refused, and so are tiers below the price, without counting against a quota.
 #[tokio::test]
 async fn refusals() {
     let (_world, ctx) = world().await;
@@ -106,7 +106,7 @@ async fn refusals() {
     assert!(Access::of(&ctx).mint(&ctx, Tier::Anonymous, "").await.is_err());
 }
 
-/// Proves that the hour in which a key was used is recorded, once however often it is used, and that a key which is not used has none.
+/// Proves that the hour in which a key was used is recorded once, however often it is used, and that an unused key has none.
 #[tokio::test]
 async fn last_use() {
     let (world, ctx) = world().await;
@@ -124,7 +124,7 @@ async fn last_use() {
     let last = async |id: &str| Access::of(&ctx).list(&ctx).await.unwrap().into_iter().find(|key| key.id == id).unwrap().last_used_at;
     assert_eq!((last(&used.row.id).await, last(&unused.row.id).await), (hour_of(START_MS), 0));
 
-    // What is recorded is not recorded again in the same hour, by another node either; in the next one it is.
+    // Within the same hour it is not recorded again, not even by another node; in the next hour it is.
     for (later_ms, uses) in [(0, 0), (LAST_USED_PRECISION_MS, 1)] {
         let other = world.context(START_MS + later_ms);
         admit(&other, used.key.reveal(), &free).await.unwrap();
@@ -135,8 +135,8 @@ async fn last_use() {
     assert_eq!(last(&used.row.id).await, hour_of(START_MS + LAST_USED_PRECISION_MS));
 }
 
-/// Proves that 16 tasks together get exactly the 100 calls of an address, that the last one reads 0 and the next ones 429 with the pause
-/// to midnight; that what is not counted goes on, and that others are not touched.
+/// Proves that 16 tasks together get exactly the 100 calls of an address, that the last one reads 0 and the next ones get 429 with the pause
+/// to midnight; that calls which do not count are still answered, and that other callers are not affected.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn exact_quota() {
     let (world, _) = world().await;
@@ -184,8 +184,8 @@ fn minted(free: FreeKey) -> MintedKey {
     }
 }
 
-/// Proves that free keys are limited by the caller's network address alone, IPv6 by /48, and that no number of keys made for a stranger's e-mail
-/// address keeps its owner from one.
+/// Proves that free keys are limited only by the caller's network address, IPv6 by /48, and that keys made for a stranger's e-mail address do not
+/// prevent its owner from getting one.
 #[tokio::test]
 async fn minting_is_limited_by_address() {
     let (_world, ctx) = world().await;
@@ -209,7 +209,7 @@ async fn minting_is_limited_by_address() {
     assert_eq!(mint("d@example.org", v6("::ffff:192.0.2.1")).await.unwrap_err().code, ErrorCode::RateLimited, "IPv4 within IPv6");
 }
 
-/// Proves that a repeated request gets the row of the key that it minted and never the key, at once or later, and that it does not count twice.
+/// Proves that a repeated request gets the row of the key that it minted and never the key, immediately or later, and that it does not count twice.
 #[tokio::test]
 async fn a_repeated_mint_shows_no_key() {
     let (_world, ctx) = world().await;
@@ -225,13 +225,13 @@ async fn a_repeated_mint_shows_no_key() {
         let FreeKey::Repeated(again) = mint("a@example.org", "once").await else { panic!("it was minted before") };
         assert_eq!((&again.id, &again.account, &again.tier), (&row.id, &row.account, &row.tier));
     }
-    for (email, once) in [("a@example.org", "twice"), ("b@example.org", "once")] {
-        let other = minted(mint(email, once).await);
+    for (email, policy) in [("a@example.org", "twice"), ("b@example.org", "once")] {
+        let other = minted(mint(email, policy).await);
         assert_ne!((other.key.reveal(), &other.row.id), (first.key.reveal(), &first.row.id));
     }
 }
 
-/// Proves that a free key expires after 90 days without use, counted from its last use, that it is not rotated then, and that no other key expires.
+/// Proves that a free key expires after 90 days without use, that it cannot be rotated then, and that other keys do not expire.
 #[tokio::test]
 async fn unused_free_keys_expire() {
     let (world, ctx) = world().await;
@@ -264,7 +264,7 @@ async fn unused_free_keys_expire() {
     assert!(admit(&much_later, used.key.reveal(), &free).await.is_err());
 }
 
-/// Proves that two commands on one key at once both take effect, one on top of the other.
+/// Proves that two concurrent commands on one key both take effect, one on top of the other.
 #[tokio::test]
 async fn commands_chain() {
     let (world, ctx) = world().await;
@@ -279,7 +279,7 @@ async fn commands_chain() {
     assert_eq!(HeadRow::from_bytes(&head).unwrap().head.version, 5);
 }
 
-/// Proves that a clock that is not fixed serves as well (the other tests fix it).
+/// Proves that the system clock works as well (the other tests use a fixed one).
 #[tokio::test]
 async fn system_clock() {
     let (world, _) = world().await;

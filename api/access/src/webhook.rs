@@ -1,12 +1,15 @@
-//! The URL that an account wants something delivered to: personal, and often a secret by itself.
+//! The URL of a webhook. It is personal data, and often a secret.
 //!
-//! Promises: it is checked for its form before anything else is done with it; it is in no log, error or `Debug` output; what is kept is
-//! sealed under a key that follows from the master key and a secret of the account that is in no log, bound to the one thing that it belongs
-//! to. Sealed form, in base64url without padding: version u8, a nonce of 12 bytes by chance, the URL under ChaCha20-Poly1305, whose tag of 16
-//! bytes ends it. What a name stands for is not looked up here: whoever connects must look, at the time.
+//! Promises: the format of a URL is checked before anything else is done with it. It is in no log, error or `Debug` output. It is stored encrypted,
+//! under a key derived from the master key and a secret of the account that is in no log, and it is bound to one item. Encrypted form, in
+//! base64url without padding: version u8, a random nonce of 12 bytes, the URL encrypted with ChaCha20-Poly1305, and its tag of 16 bytes. Host names
+//! are not resolved here; the connection must check the addresses.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
+use operation::secrets::Secrets;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use schemas::error_code::ErrorCode;
 use schemas::hash::{Hash32, hex};
@@ -15,25 +18,21 @@ use url::Url;
 
 use crate::guard::TargetRules;
 use crate::sign::SigningSecret;
-use operation::context::{Context, store_problem};
-use operation::problem::Problem;
-use operation::secrets::Secrets;
 
 /// The longest URL, in characters.
 pub const URL_CHARS_MAX: usize = 2_000;
-/// Why a host is refused, whether its form, its name or what the name leads to is to blame: which of them is not told, and no address, since that
-/// would map a network for whoever asks.
+/// Why a host is refused. The reason is the same for its form, its name and its addresses, so that callers cannot use webhooks to map a network.
 pub const NOT_PUBLIC: &str = "names a host that is not on the public internet";
-/// The ports that are posted to.
+/// The ports that webhooks may use.
 const PORTS: [u16; 2] = [443, 8443];
-/// How it is sealed today. Version 1 had no secret of the account.
+/// The current version of the encrypted form. Version 1 did not use a secret of the account.
 const VERSION: u8 = 2;
-/// What the name begins with that an account's secret is kept under in the store.
-const KEPT: &str = "webhook-secret/";
+/// The prefix of the names under which the secrets of accounts are stored.
+const STORE_PREFIX: &str = "webhook-secret/";
 /// The secret of an account that was erased.
 const ERASED: &str = "";
 
-/// A URL that was checked.
+/// A webhook URL with a valid format.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Webhook(Url);
 
@@ -44,28 +43,28 @@ impl std::fmt::Debug for Webhook {
 }
 
 impl Webhook {
-    /// Reads a URL. Rules that permit private targets let plain http, this machine's own networks and all ports pass.
+    /// Parses a URL. Rules that permit private targets also permit plain http, private networks and all ports.
     ///
     /// # Errors
-    /// Words for the caller, which repeat nothing of it.
-    pub fn checked(text: &str, rules: &TargetRules) -> Result<Self, &'static str> {
+    /// The reason, for the caller. It quotes nothing of the URL.
+    pub fn parse(text: &str, rules: &TargetRules) -> Result<Self, &'static str> {
         if text.chars().count() > URL_CHARS_MAX {
             return Err("is longer than 2000 characters");
         }
-        // The parser would drop these where they are.
+        // The parser would silently remove these characters.
         if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-            return Err("holds white space or control characters");
+            return Err("contains white space or control characters");
         }
-        let checked = Self(Url::parse(text).map_err(|_| "is no URL")?);
-        checked.permitted(rules)?;
+        let checked = Self(Url::parse(text).map_err(|_| "is not a URL")?);
+        checked.check_permitted(rules)?;
         Ok(checked)
     }
 
-    /// Whether it may be delivered to: what was permitted once may not be now.
+    /// Checks that the rules permit the URL. They may have changed since it was stored.
     ///
     /// # Errors
-    /// As [`Self::checked`].
-    pub fn permitted(&self, rules: &TargetRules) -> Result<(), &'static str> {
+    /// As [`Self::parse`].
+    pub fn check_permitted(&self, rules: &TargetRules) -> Result<(), &'static str> {
         let (Self(url), private_targets) = (self, rules.has_private_targets());
         match url.scheme() {
             "https" => {}
@@ -74,71 +73,71 @@ impl Webhook {
             _ => return Err("is not https"),
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("holds a user name or password: put a secret into the path or the query");
+            return Err("contains a user name or password; put secrets into the path or the query");
         }
         if url.fragment().is_some() {
-            return Err("holds a fragment, which is never sent");
+            return Err("contains a fragment, which is never sent");
         }
-        let host = url.host().ok_or("names no host")?;
+        let host = url.host().ok_or("has no host")?;
         if !rules.permits_host(&host) {
             return Err(NOT_PUBLIC);
         }
         if !private_targets && !url.port_or_known_default().is_some_and(|port| PORTS.contains(&port)) {
-            return Err("names a port other than 443 and 8443");
+            return Err("has a port other than 443 and 8443");
         }
         Ok(())
     }
 
-    /// The host it names: all of it that is shown.
+    /// The host. It is the only part that is shown.
     #[must_use]
     pub fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
     }
 
-    /// The URL, for whoever delivers to it.
+    /// The text of the URL, for delivery.
     #[must_use]
     pub fn reveal(&self) -> &str {
         self.0.as_str()
     }
 
-    /// The same, in its parts.
+    /// The parsed URL.
     pub fn url(&self) -> &Url {
         &self.0
     }
 }
 
-/// What the URLs of one account are sealed with.
+/// Encrypts and decrypts the webhook URLs and signing secrets of one account.
 pub struct Sealing {
     account: String,
     key: LessSafeKey,
 }
 
 impl Sealing {
-    /// That of an account, made if it has none yet.
+    /// Loads the secret of an account, or creates it.
     ///
     /// # Errors
     /// `not-found` for an account that was erased; `unavailable` when the store does not answer.
-    pub async fn made(ctx: &Context, account: &str) -> Result<Self, Problem> {
+    pub async fn load_or_create(ctx: &Context, account: &str) -> Result<Self, Problem> {
         let secret = hex(&rand::random::<[u8; 32]>());
-        let kept = ctx.store.coordination().store_if_absent(&format!("{KEPT}{account}"), &secret).await.map_err(store_problem)?;
-        Self::from_secret(&ctx.secrets, account, &kept).ok_or_else(|| Problem::new(ErrorCode::NotFound, "this account was erased"))
+        let stored = ctx.store.coordination().store_if_absent(&format!("{STORE_PREFIX}{account}"), &secret).await.map_err(store_problem)?;
+        Self::from_secret(&ctx.secrets, account, &stored).ok_or_else(|| Problem::new(ErrorCode::NotFound, "this account was erased"))
     }
 
-    /// That of an account; `None` for one that has none, or was erased.
+    /// Loads the secret of an account; `None` if it has none, or was erased.
     ///
     /// # Errors
     /// `unavailable` when the store does not answer.
-    pub async fn of(ctx: &Context, account: &str) -> Result<Option<Self>, Problem> {
-        let kept = ctx.store.coordination().value(&format!("{KEPT}{account}")).await.map_err(store_problem)?;
-        Ok(kept.and_then(|secret| Self::from_secret(&ctx.secrets, account, &secret)))
+    pub async fn load(ctx: &Context, account: &str) -> Result<Option<Self>, Problem> {
+        let stored = ctx.store.coordination().value(&format!("{STORE_PREFIX}{account}")).await.map_err(store_problem)?;
+        Ok(stored.and_then(|secret| Self::from_secret(&ctx.secrets, account, &secret)))
     }
 
-    /// Destroys the account's secret: nothing that was sealed with it is read again, nor sealed anew.
+    /// Destroys the account's secret: nothing that was encrypted with it can be decrypted, and nothing new can be encrypted.
     ///
     /// # Errors
     /// `unavailable` when the store does not answer.
     pub async fn destroy(ctx: &Context, account: &str) -> Result<(), Problem> {
-        ctx.store.coordination().store(&format!("{KEPT}{account}"), ERASED).await.map_err(store_problem)
+        ctx.store.coordination().store(&format!("{STORE_PREFIX}{account}"), ERASED).await.map_err(store_problem)
     }
 
     fn from_secret(secrets: &Secrets, account: &str, secret: &str) -> Option<Self> {
@@ -147,7 +146,7 @@ impl Sealing {
         key.filter(|_| secret != ERASED).map(|key| Self { account: account.to_owned(), key })
     }
 
-    /// A URL sealed for one thing of the account.
+    /// Encrypts a URL for an item of the account.
     ///
     /// # Errors
     /// `internal`, which does not happen: a URL is short.
@@ -155,12 +154,12 @@ impl Sealing {
         self.seal_text(url.reveal(), id)
     }
 
-    /// The host of a watch's URL; empty where there is none, or none that can be read.
-    pub fn host(&self, kept: &SavedItem) -> String {
-        self.open(&kept.id, &kept.webhook).map_or_else(String::new, |url| url.host().to_owned())
+    /// The host of a watch's URL; empty if it has none, or if it cannot be decrypted.
+    pub fn host(&self, item: &SavedItem) -> String {
+        self.open(&item.id, &item.webhook).map_or_else(String::new, |url| url.host().to_owned())
     }
 
-    /// What signs the messages to that thing, sealed likewise.
+    /// Encrypts a signing secret for an item of the account.
     ///
     /// # Errors
     /// As [`Self::seal`].
@@ -173,25 +172,25 @@ impl Sealing {
         let mut text = text.as_bytes().to_vec();
         let sealed = self.key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), self.bound_to(id), &mut text);
         sealed.map_err(|_| {
-            tracing::error!("a webhook's address could not be sealed");
-            Problem::new(ErrorCode::Internal, "the webhook could not be kept")
+            tracing::error!("a webhook URL could not be encrypted");
+            Problem::new(ErrorCode::Internal, "the webhook could not be stored")
         })?;
         Ok(URL_SAFE_NO_PAD.encode([&[VERSION][..], &nonce, &text].concat()))
     }
 
-    /// What was sealed for that thing of this account; `None` for anything else, or under another master key.
+    /// Decrypts the URL of an item; `None` if it belongs to another item, account or master key.
     pub fn open(&self, id: &str, sealed: &str) -> Option<Webhook> {
         Url::parse(&self.open_text(id, sealed)?).ok().map(Webhook)
     }
 
-    /// The secret that was sealed for that thing, likewise.
+    /// Decrypts the signing secret of an item; `None` if it belongs to another item, account or master key.
     pub fn open_secret(&self, id: &str, sealed: &str) -> Option<SigningSecret> {
         SigningSecret::parse(&self.open_text(&secret_of(id), sealed)?).ok()
     }
 
-    /// The text of the secret that a watch was made with; `None` once it has another one.
-    pub fn first_secret(&self, kept: &SavedItem) -> Option<String> {
-        let secret = self.open_secret(&kept.id, &kept.secret).filter(|_| kept.changed_at == kept.made_at)?;
+    /// The text of the secret that a watch was created with; `None` if the secret was changed since.
+    pub fn first_secret(&self, item: &SavedItem) -> Option<String> {
+        let secret = self.open_secret(&item.id, &item.secret).filter(|_| item.changed_at == item.made_at)?;
         Some(secret.reveal())
     }
 
@@ -207,51 +206,51 @@ impl Sealing {
         Some(std::str::from_utf8(text).ok()?.to_owned())
     }
 
-    /// What is authenticated beside the URL: it opens nowhere else.
+    /// The associated data that binds an encrypted text to its item.
     fn bound_to(&self, id: &str) -> Aad<Vec<u8>> {
         Aad::from(format!("{VERSION}/{}/{id}", self.account).into_bytes())
     }
 }
 
-/// What the secret of a thing is bound to.
+/// The id that the signing secret of an item is bound to.
 fn secret_of(id: &str) -> String {
     format!("{id}/secret")
 }
 
-/// The secrets of all accounts that have one, for moving them: (account, secret); an empty one for an account that was erased.
+/// Lists the secrets of all accounts, for export: (account, secret). The secret of an erased account is empty.
 ///
 /// # Errors
 /// `unavailable` when the store does not answer.
 pub async fn account_secrets(ctx: &Context) -> Result<Vec<(String, String)>, Problem> {
     let mut all = ctx.store.coordination().values().await.map_err(store_problem)?;
-    all.retain_mut(|(name, _)| name.strip_prefix(KEPT).map(str::to_owned).map(|account| *name = account).is_some());
+    all.retain_mut(|(name, _)| name.strip_prefix(STORE_PREFIX).map(str::to_owned).map(|account| *name = account).is_some());
     all.sort_unstable();
     Ok(all)
 }
 
-/// Takes an account's secret from elsewhere. One that was erased, there or here, stays so.
+/// Imports an account's secret. An account that was erased, there or here, remains erased.
 ///
 /// # Errors
-/// `parameter-invalid` for what is no secret, or where the account has another one; `unavailable` when the store does not answer.
-pub async fn take_account_secret(ctx: &Context, account: &str, secret: &str) -> Result<(), Problem> {
+/// `parameter-invalid` if the secret is malformed, or if the account has another secret; `unavailable` when the store does not answer.
+pub async fn import_account_secret(ctx: &Context, account: &str, secret: &str) -> Result<(), Problem> {
     if secret == ERASED {
         return Sealing::destroy(ctx, account).await;
     }
     if Hash32::from_hex(secret).is_none() {
         return Err(Problem::parameter("secret", format!("the secret of account {account} is not 64 hex digits")));
     }
-    let kept = ctx.store.coordination().store_if_absent(&format!("{KEPT}{account}"), secret).await.map_err(store_problem)?;
-    if kept == secret || kept == ERASED {
+    let stored = ctx.store.coordination().store_if_absent(&format!("{STORE_PREFIX}{account}"), secret).await.map_err(store_problem)?;
+    if stored == secret || stored == ERASED {
         return Ok(());
     }
-    Err(Problem::parameter("secret", format!("account {account} has another secret here: addresses are sealed with it already")))
+    Err(Problem::parameter("secret", format!("account {account} has another secret, and webhook URLs are encrypted with it")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Proves which URLs are taken, by default and where private targets are, and that none shows itself.
+    /// Proves which URLs are accepted, by default and with private targets, and that `Debug` output shows none.
     #[test]
     fn forms() {
         let (strict, lax) = (&TargetRules::new(false), &TargetRules::new(true));
@@ -290,27 +289,27 @@ mod tests {
             &long,
         ];
         for url in public {
-            assert!(Webhook::checked(url, strict).is_ok() && Webhook::checked(url, lax).is_ok(), "{url}");
+            assert!(Webhook::parse(url, strict).is_ok() && Webhook::parse(url, lax).is_ok(), "{url}");
         }
         for url in private {
-            assert!(Webhook::checked(url, strict).is_err() && Webhook::checked(url, lax).is_ok(), "{url}");
+            assert!(Webhook::parse(url, strict).is_err() && Webhook::parse(url, lax).is_ok(), "{url}");
         }
         for url in never {
             for rules in [strict, lax] {
-                assert!(Webhook::checked(url, rules).is_err(), "{url}");
+                assert!(Webhook::parse(url, rules).is_err(), "{url}");
             }
         }
-        assert_eq!(format!("{:?}", Webhook::checked(public[0], strict).unwrap()), "Webhook(…)");
+        assert_eq!(format!("{:?}", Webhook::parse(public[0], strict).unwrap()), "Webhook(…)");
     }
 
-    /// Proves that a sealed URL opens for its account and its watch, under its master key and the account's secret, unchanged, and nowhere else;
-    /// that two seals differ, and that the URL is in none.
+    /// Proves that an encrypted URL can be decrypted for its account and watch, with its master key and account secret, unchanged, and not otherwise;
+    /// that encrypting twice gives different texts, and that the URL is in none of them.
     #[test]
     fn sealed() {
         let secrets = Secrets::from_master(&[7; 32]).unwrap();
         let sealing = |secrets: &Secrets, account: &str, secret: &str| Sealing::from_secret(secrets, account, secret).unwrap();
         let own = sealing(&secrets, "a", "1");
-        let webhook = Webhook::checked("https://example.org/hook?token=secret", &TargetRules::default()).unwrap();
+        let webhook = Webhook::parse("https://example.org/hook?token=secret", &TargetRules::default()).unwrap();
         let sealed = own.seal(&webhook, "w").unwrap();
         assert_ne!(sealed, own.seal(&webhook, "w").unwrap());
         let opened = own.open("w", &sealed).unwrap();

@@ -1,13 +1,15 @@
-//! The operation `changes`, the same for every service: the feed of what changed, from a cursor on.
+//! The operation `changes`, the same for every service: the feed of changes, from a cursor on.
 //!
-//! A page is spliced from stored bytes. Everything else in the answer follows from the positions it names, so that its ETag is known
-//! before its body.
+//! A page is spliced from stored bytes. Everything else in the answer follows from the positions of the page, so its ETag is known before its body.
 
-use crate::Feeds;
-use operation::context::Part;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use operation::context::Part;
+use operation::context::store_problem;
+use operation::metrics;
+use operation::problem::Problem;
+use operation::{Answer, Body, Call, Definition, Event, Form, Method, Operation, Price};
 use schemars::JsonSchema;
 use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
@@ -16,20 +18,17 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use view_store::feed::{FeedReader, Page};
 
-use super::etag::{etag, has_it};
+use super::etag::{etag, matches_etag};
 use super::history::{history_from, shallow_note};
 use super::notes::sample;
-use super::page::Place;
+use super::page::PageInfo;
+use super::page_request::PageRequest;
 use super::position::{self};
-use super::reading::Reading;
 use super::start::{catch_up, later, start};
 use super::{Source, cursor};
-use operation::context::store_problem;
-use operation::metrics;
-use operation::problem::Problem;
-use operation::{Answer, Body, Call, Event, Form, Method, Operation, Price, Words};
+use crate::Feeds;
 
-/// Changes whenever the same positions are answered with other bytes.
+/// Version of the rendering, part of the ETag. Increase it when the same positions are rendered differently.
 const RENDERING: &str = "1";
 
 /// One change.
@@ -41,7 +40,7 @@ pub struct Change<R: ChangeRecord> {
     pub event: String,
     /// Number of the change within the service: rises by 1 or more from change to change.
     pub seq: u64,
-    /// When it was recorded, RFC 3339 in UTC. Never goes back.
+    /// When it was recorded, RFC 3339 in UTC. Never decreases.
     pub recorded_at: String,
     /// What the change shows in addition to the record.
     #[serde(flatten)]
@@ -57,23 +56,23 @@ pub struct Change<R: ChangeRecord> {
 pub struct Changes<R: ChangeRecord> {
     /// The changes, oldest first.
     pub changes: Vec<Change<R>>,
-    /// Where the page stands.
+    /// The position of the page.
     #[serde(flatten)]
-    pub place: Place,
+    pub page: PageInfo,
 }
 
-/// The operation for one service, whose records are `R`.
+/// Defines the operation for one service, whose records are `R`.
 pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example: Value) -> Operation {
-    let words = Words {
+    let definition = Definition {
         name: "changes",
         method: Method::Get,
         path: "/v1/changes",
-        summary: "What changed since a cursor, oldest first: new and modified records.",
-        description: "Poll it with the cursor of the last answer to see every change exactly once. `hasMore` says whether to ask again at \
-            once. `from` and `to` name the range of `seq` that a page covers; ranges join, so that you can prove that nothing was skipped \
-            (changes that concern no reader have a `seq` too and are left out). Cursors survive restarts, rebuilds and upgrades. A page \
-            may be shorter than `limit` while `hasMore` is true. As NDJSON, one change a line, the next cursor is in the header \
-            `Next-Cursor`.",
+        summary: "The changes since a cursor, oldest first: new and modified records.",
+        description: "Poll with the cursor of the last answer to receive every change exactly once. `hasMore` says whether more changes are available \
+                    now. `from` and `to` are the range of `seq` that a page covers; consecutive ranges join without gaps, so you can prove that nothing was \
+                    skipped (internal changes that readers do not see have a `seq`, too, and are left out). Cursors survive restarts, rebuilds and upgrades. \
+                    A page may be shorter than `limit` while `hasMore` is true. As NDJSON, with one change per line, the next cursor is in the header \
+                    `Next-Cursor`.",
         price: Price::Free,
         tool: true,
         counted: true,
@@ -82,36 +81,36 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example
         example,
         aliases: &[],
     };
-    Operation::define::<Reading, Changes<R>, _, _>(words, move |call, arguments| answer(source, call, arguments))
+    Operation::define::<PageRequest, Changes<R>, _, _>(definition, move |call, arguments| answer(source, call, arguments))
 }
 
-/// An example that gives an answer for every service.
+/// Example arguments that give an answer for every service.
 #[must_use]
 pub fn example() -> Value {
     json!({ "start": "earliest", "limit": 10 })
 }
 
-async fn answer(source: Source, call: Call, reading: Reading) -> Result<Answer, Problem> {
+async fn answer(source: Source, call: Call, request: PageRequest) -> Result<Answer, Problem> {
     let (ctx, mut notes) = (&call.context, Vec::new());
-    reading.check(&call)?;
-    let limit = reading.limit_of(&call, &mut notes);
-    let mut at = position::position(ctx, &source, reading.as_of.as_deref()).await?;
-    let after = match &reading.cursor {
+    request.check(&call)?;
+    let limit = request.limit_of(&call, &mut notes);
+    let mut at = position::position(ctx, &source, request.as_of.as_deref()).await?;
+    let after = match &request.cursor {
         Some(text) => {
             let seq = cursor::decode(&ctx.secrets, source.service, "", text)?;
             if seq > at.last {
-                at = catch_up(ctx, &source, seq, at, reading.as_of.is_some()).await?;
+                at = catch_up(ctx, &source, seq, at, request.as_of.is_some()).await?;
             }
             seq
         }
-        None => start(ctx, &source, reading.start.as_deref(), &at).await?,
+        None => start(ctx, &source, request.start.as_deref(), &at).await?,
     };
     let after = sample(&call, &source, &at, after, &mut notes).await?;
-    let deadline = reading.deadline();
+    let deadline = request.deadline();
     let (reader, page) = loop {
         let reader = Feeds::of(ctx).reader(&source, Arc::clone(&at.view));
         let page = reader.page(after, at.seq, limit).await.map_err(store_problem)?;
-        // What concerns no reader is passed over, and the page covers it.
+        // Internal changes are not shown, but the page covers them.
         if page.shown > 0 || page.to < at.seq.0 {
             break (reader, page);
         }
@@ -135,35 +134,35 @@ async fn answer(source: Source, call: Call, reading: Reading) -> Result<Answer, 
         call.form.as_str(),
     ]);
     let next_cursor = cursor::encode(&ctx.secrets, source.service, Seq(page.to), "");
-    let body = if has_it(call.if_none_match.as_deref(), &etag) {
+    let body = if matches_etag(call.if_none_match.as_deref(), &etag) {
         Body::NotModified
     } else if call.form == Form::Lines {
-        metrics::published(source.service, page.shown);
+        metrics::count_published(source.service, page.shown);
         Body::Lines(lines(&reader, &page).await?.into_iter().map(|(_, line)| line).collect())
     } else if call.form == Form::Events {
-        metrics::published(source.service, page.shown);
+        metrics::count_published(source.service, page.shown);
         let event = |(seq, data)| Event { id: cursor::encode(&ctx.secrets, source.service, Seq(seq), ""), data };
         Body::Events(lines(&reader, &page).await?.into_iter().map(event).collect())
     } else {
-        metrics::published(source.service, page.shown);
-        // A cursor may stand ahead of what is asked for with `asOf`.
-        let standing = Feeds::of(ctx).standing(&source, at.view.as_ref(), Seq(page.to.min(at.last.0)), at.last).await?;
-        let place = Place {
+        metrics::count_published(source.service, page.shown);
+        // With `asOf`, a cursor may be after the requested position.
+        let completeness = Feeds::of(ctx).completeness(&source, at.view.as_ref(), Seq(page.to.min(at.last.0)), at.last).await?;
+        let info = PageInfo {
             cursor: next_cursor.clone(),
             has_more,
             from: page.from,
             to: page.to,
-            through_date: standing.through_date,
-            snapshot_count: standing.snapshot_count,
+            through_date: completeness.through_date,
+            snapshot_count: completeness.snapshot_count,
             note,
         };
-        Body::Parts(splice(page, &place)?)
+        Body::Parts(splice(page, &info)?)
     };
     Ok(Answer { body, etag, next_cursor, status: 200 })
 }
 
-/// The answer in pieces: the stored bytes of the page between what frames them.
-fn splice(page: Page, place: &Place) -> Result<Vec<Bytes>, Problem> {
+/// Builds the answer in pieces: the stored bytes of the page, and the JSON around them.
+fn splice(page: Page, info: &PageInfo) -> Result<Vec<Bytes>, Problem> {
     let mut parts = Vec::with_capacity(page.parts.len() * 2 + 2);
     parts.push(Bytes::from_static(b"{\"changes\":["));
     for (i, part) in page.parts.into_iter().enumerate() {
@@ -173,7 +172,7 @@ fn splice(page: Page, place: &Place) -> Result<Vec<Bytes>, Problem> {
         parts.push(part);
     }
     let mut rest = vec![b']', b','];
-    let written = serde_json::to_vec(place).map_err(|error| {
+    let written = serde_json::to_vec(info).map_err(|error| {
         tracing::error!(%error, "an answer cannot be written as JSON");
         Problem::new(ErrorCode::Internal, "the answer could not be written")
     })?;
@@ -183,7 +182,7 @@ fn splice(page: Page, place: &Place) -> Result<Vec<Bytes>, Problem> {
     Ok(parts)
 }
 
-/// The changes of a page one by one, with their seq.
+/// Reads the changes of a page one by one, with their seq.
 async fn lines(reader: &FeedReader, page: &Page) -> Result<Vec<(u64, Bytes)>, Problem> {
     let mut lines = Vec::with_capacity(page.shown);
     let mut seq = page.from;

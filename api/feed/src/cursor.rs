@@ -1,24 +1,23 @@
-//! Cursors: opaque, versioned, authenticated. One holds its service, the seq after which to go on, and the filter it was made under.
+//! Cursors: opaque, versioned and authenticated. A cursor holds its service, the seq after which reading continues, and the filter of its feed.
 //!
-//! Promises: the same place gives the same bytes, on every node that shares the master key; a cursor never expires; any changed,
-//! missing or added byte is noticed. Layout: version u8, key generation u8, length of the service's name u8, the name, seq u64 big
-//! endian, the filter, the first 16 bytes of HMAC-SHA256 over all before; base64url without padding.
+//! Promises: the same position gives the same bytes on every node that shares the master key. A cursor never expires. Any changed, missing or
+//! added byte is detected. Layout: version u8, key generation u8, length of the service's name u8, the name, seq u64 big endian, the filter, the
+//! first 16 bytes of HMAC-SHA256 over everything before; base64url without padding.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::Mac;
+use operation::problem::Problem;
+use operation::secrets::{CURSOR_GENERATION, Secrets};
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 
-use operation::problem::Problem;
-use operation::secrets::{CURSOR_GENERATION, Secrets};
-
 const VERSION: u8 = 1;
 const TAG_BYTES: usize = 16;
-/// The longest cursor read, in characters. One that goes from a filter to another holds both, each with texts of hundreds of characters.
+/// The longest cursor that is accepted, in characters. A cursor with `rebase` holds two filters, each of several hundred characters.
 const CHARS_MAX: usize = 16_384;
 
-/// The cursor that stands after `seq` of a service's changes, under a filter in canonical form (empty for none).
+/// Encodes the cursor after `seq` of a service's changes, for a filter in canonical form (empty for none).
 #[must_use]
 pub fn encode(secrets: &Secrets, service: &str, seq: Seq, filter: &str) -> String {
     let mut bytes = Vec::with_capacity(3 + service.len() + 8 + filter.len() + TAG_BYTES);
@@ -33,27 +32,27 @@ pub fn encode(secrets: &Secrets, service: &str, seq: Seq, filter: &str) -> Strin
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// Where a cursor stands.
+/// Decodes a cursor of a filter.
 ///
 /// # Errors
-/// `cursor-invalid` with the reason; `filter-changed` when it is ours and was made under another filter.
+/// `cursor-invalid` with the reason; `filter-changed` if the cursor belongs to another filter.
 pub fn decode(secrets: &Secrets, service: &str, filter: &str, cursor: &str) -> Result<Seq, Problem> {
     let (seq, made_under) = read(secrets, service, cursor)?;
     if made_under == filter { Ok(seq) } else { Err(filter_changed()) }
 }
 
-/// Where a cursor stands, and the filter that it was made under.
+/// Decodes a cursor. Returns its seq and its filter.
 ///
 /// # Errors
 /// `cursor-invalid` with the reason.
 pub fn read(secrets: &Secrets, service: &str, cursor: &str) -> Result<(Seq, String), Problem> {
     if cursor.is_empty() {
-        return Err(invalid("the cursor is empty; leave it out to start anew"));
+        return Err(invalid("the cursor is empty; leave it out to start again"));
     }
     if cursor.len() > CHARS_MAX {
-        return Err(invalid("the cursor is too long to be one of ours"));
+        return Err(invalid("the cursor is too long"));
     }
-    let foreign = || invalid("the cursor was not made here, or was changed on its way");
+    let foreign = || invalid("the cursor was not issued by this server, or was altered");
     let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| foreign())?;
     let (signed, tag) = bytes.split_last_chunk::<TAG_BYTES>().ok_or_else(foreign)?;
     let (version, generation, rest) = match signed {
@@ -61,7 +60,7 @@ pub fn read(secrets: &Secrets, service: &str, cursor: &str) -> Result<(Seq, Stri
         _ => return Err(foreign()),
     };
     if version != VERSION {
-        return Err(invalid("the cursor has a version that is not known here"));
+        return Err(invalid("the cursor has an unknown version"));
     }
     let mut mac = secrets.cursor(generation).ok_or_else(foreign)?;
     mac.update(signed);
@@ -70,20 +69,20 @@ pub fn read(secrets: &Secrets, service: &str, cursor: &str) -> Result<(Seq, Stri
     let (name, rest) = rest.split_at_checked(usize::from(*name_len)).ok_or_else(foreign)?;
     let (seq, made_under) = rest.split_first_chunk::<8>().ok_or_else(foreign)?;
     if name != service.as_bytes() {
-        return Err(invalid(&format!("the cursor is of the service {}, not of {service}", String::from_utf8_lossy(name))));
+        return Err(invalid(&format!("the cursor belongs to the service {}, not to {service}", String::from_utf8_lossy(name))));
     }
     let filter = String::from_utf8(made_under.to_vec()).map_err(|_| foreign())?;
     Ok((Seq(u64::from_be_bytes(*seq)), filter))
 }
 
-/// A cursor that was made under another filter.
+/// The problem of a cursor that belongs to another filter.
 pub fn filter_changed() -> Problem {
-    let detail = "the cursor was made under another filter; ask with that filter, with `rebase=true` where that is offered, or start anew \
-        without a cursor";
+    let detail =
+        "the cursor belongs to another filter; use that filter, add `rebase=true` where it is supported, or start again without a cursor";
     Problem { parameter: "cursor".to_owned(), ..Problem::new(ErrorCode::FilterChanged, detail) }
 }
 
-/// A cursor that cannot be used.
+/// The problem of a cursor that cannot be used.
 pub fn invalid(reason: &str) -> Problem {
     Problem { parameter: "cursor".to_owned(), ..Problem::new(ErrorCode::CursorInvalid, reason) }
 }

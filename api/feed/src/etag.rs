@@ -1,6 +1,6 @@
-//! ETags: made of what an answer follows from, not of its body.
+//! ETags, made from the inputs of an answer and not from its body.
 
-/// A strong ETag from what an answer follows from.
+/// Makes a strong ETag from the inputs of an answer.
 #[must_use]
 pub fn etag(parts: &[&str]) -> String {
     let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
@@ -8,9 +8,9 @@ pub fn etag(parts: &[&str]) -> String {
     format!("\"{}\"", schemas::hash::hex(&hash.0[..12]))
 }
 
-/// Whether `If-None-Match` names the ETag.
+/// Whether the header `If-None-Match` contains the ETag.
 #[must_use]
-pub fn has_it(if_none_match: Option<&str>, etag: &str) -> bool {
+pub fn matches_etag(if_none_match: Option<&str>, etag: &str) -> bool {
     if_none_match
         .is_some_and(|given| given.trim() == "*" || given.split(',').any(|one| one.trim().strip_prefix("W/").unwrap_or(one.trim()) == etag))
 }

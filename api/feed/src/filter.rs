@@ -1,5 +1,7 @@
-//! What a filtered feed shows: a filter of one service's changes, and how its changes are found without reading all.
+//! Filters of a service's changes, and the terms by which matching changes are found without reading all of them.
 
+use operation::context::Context;
+use operation::problem::Problem;
 use schemas::details::ChangeRecord;
 use schemas::error_code::ErrorCode;
 use schemas::views::records::{Record, normal};
@@ -9,10 +11,8 @@ use serde_json::Value;
 use view_store::feed::Page;
 
 use super::position::Position;
-use operation::context::Context;
-use operation::problem::Problem;
 
-/// One change as the feed has it.
+/// A change, as it is stored in the feed.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "R: DeserializeOwned"))]
 pub struct Element<R: ChangeRecord> {
@@ -20,19 +20,19 @@ pub struct Element<R: ChangeRecord> {
     pub event: String,
     /// Number of the change within the service.
     pub seq: u64,
-    /// When it was recorded, RFC 3339 in UTC.
+    /// When the change was recorded, RFC 3339 in UTC.
     pub recorded_at: String,
     /// What the change shows in addition to the record.
     #[serde(flatten)]
     pub details: R::Details,
-    /// The record after it.
+    /// The record after the change.
     pub record: R,
 }
 
-/// The changes of a page.
+/// Decodes the changes of a page.
 ///
 /// # Errors
-/// `internal` for what cannot be read.
+/// `internal` if a change cannot be decoded.
 pub fn elements<R: ChangeRecord + DeserializeOwned>(page: &Page) -> Result<Vec<Element<R>>, Problem> {
     let parts: Vec<&[u8]> = page.parts.iter().map(AsRef::as_ref).collect();
     let list = [b"[", parts.join(b",".as_slice()).as_slice(), b"]"].concat();
@@ -42,30 +42,30 @@ pub fn elements<R: ChangeRecord + DeserializeOwned>(page: &Page) -> Result<Vec<E
     })
 }
 
-/// Terms of which a change that fits has at least one.
+/// A query for terms. A change that matches the filter has at least one of these terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// One of these values.
+pub enum TermQuery {
+    /// One of these values of a dimension.
     Exact(&'static str, Vec<String>),
-    /// A value that contains this text.
+    /// A value of a dimension that contains this text.
     Part(&'static str, String),
-    /// A value that begins with one of these.
+    /// A value of a dimension that starts with one of these texts.
     Prefix(&'static str, Vec<String>),
 }
 
-/// A filter of one service's changes. Its fields in their order are its canonical form, so those that say nothing are left out when it is
-/// written.
+/// A filter of one service's changes. Its canonical form is its JSON, with the fields in the order of declaration and without the fields that are
+/// not set.
 pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + Send + Sync + 'static {
-    /// The records it looks at.
+    /// The records that the filter is applied to.
     type Record: Record;
 
-    /// Whether a change fits.
-    fn fits(&self, change: &Element<Self::Record>) -> bool;
+    /// Whether a change matches the filter.
+    fn matches(&self, change: &Element<Self::Record>) -> bool;
 
-    /// How changes that fit are found, each way by itself; the first that is selective enough is taken. None: all are looked at.
-    fn wanted(&self) -> Vec<Wanted>;
+    /// Alternative queries, each of which finds all matching changes. The first selective one is used; without any, all changes are read.
+    fn term_queries(&self) -> Vec<TermQuery>;
 
-    /// Looks up what the filter means at a position, which is no part of its canonical form; a note where that is nothing.
+    /// Resolves parts of the filter at a position. What is resolved is not part of the canonical form. Returns a note if it resolves to nothing.
     ///
     /// # Errors
     /// When the feed cannot be read.
@@ -73,18 +73,18 @@ pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + S
         std::future::ready(Ok(None))
     }
 
-    /// A value of a dimension that may stand for any: changes under it are looked at beside those of the values found.
-    fn beside(&self, _dimension: &str) -> Option<&'static str> {
+    /// A value of a dimension that matches every search. Changes with this value are candidates in addition to those with the values found.
+    fn wildcard(&self, _dimension: &str) -> Option<&'static str> {
         None
     }
 
-    /// This filter, with the fields that it leaves out as another has them.
+    /// Returns this filter, with unset fields taken from `base`.
     ///
     /// # Errors
-    /// `internal`, which does not happen: both are of one kind.
-    fn over(&self, base: &Self) -> Result<Self, Problem> {
+    /// `internal`, which does not happen: both have the same type.
+    fn with_defaults_from(&self, base: &Self) -> Result<Self, Problem> {
         let unwritten = |error: serde_json::Error| {
-            tracing::error!(%error, "a filter cannot be written");
+            tracing::error!(%error, "a filter cannot be encoded");
             Problem::new(ErrorCode::Internal, "the filter could not be read")
         };
         let mut merged = serde_json::to_value(base).map_err(unwritten)?;
@@ -94,31 +94,31 @@ pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + S
         serde_json::from_value(merged).map_err(unwritten)
     }
 
-    /// The canonical form; empty for the filter that lets all pass.
+    /// Encodes the canonical form; empty for the filter that matches everything.
     fn canonical(&self) -> String {
         if *self == Self::default() { String::new() } else { serde_json::to_string(self).unwrap_or_default() }
     }
 
-    /// The filter of a canonical form; `None` if it is none of this version's.
-    fn of_canonical(text: &str) -> Option<Self> {
+    /// Decodes a canonical form; `None` if this version cannot read it.
+    fn from_canonical(text: &str) -> Option<Self> {
         if text.is_empty() { Some(Self::default()) } else { serde_json::from_str(text).ok() }
     }
 }
 
-/// Whether a value contains a text that was asked for, as terms are compared.
+/// Whether a value contains a text, under the normalization of terms.
 #[must_use]
 pub fn contains(value: &str, part: &str) -> bool {
     normal(value).contains(&normal(part))
 }
 
-/// Whether a value is one that was asked for, as terms are compared.
+/// Whether a value is in a list, under the normalization of terms.
 #[must_use]
 pub fn is_one_of(value: &str, wanted: &[String]) -> bool {
     let value = normal(value);
     wanted.iter().any(|wanted| normal(wanted) == value)
 }
 
-/// Whether all words of a text occur in one of some texts or another, each as a word or the beginning of one, whatever their case.
+/// Whether every word of `wanted` occurs in one of the texts, as a word or the beginning of a word, ignoring case.
 #[must_use]
 pub fn has_words(texts: &[&str], wanted: &str) -> bool {
     let split = |text: &str| -> Vec<String> {
@@ -128,7 +128,7 @@ pub fn has_words(texts: &[&str], wanted: &str) -> bool {
     split(wanted).iter().all(|wanted| words.iter().any(|word| word.starts_with(wanted)))
 }
 
-/// Reads an element of the feed.
+/// Decodes an element of the feed.
 pub(crate) fn read<R: ChangeRecord + DeserializeOwned>(element: &[u8]) -> Result<Element<R>, Problem> {
     serde_json::from_slice(element).map_err(|error| {
         tracing::error!(%error, "a change in the feed cannot be read");
@@ -140,7 +140,7 @@ pub(crate) fn read<R: ChangeRecord + DeserializeOwned>(element: &[u8]) -> Result
 mod tests {
     use super::*;
 
-    /// Proves how values are compared with what was asked for.
+    /// Proves how values are compared with filters.
     #[test]
     fn comparisons() {
         assert!(contains("ACME  Holdings", "me hold") && !contains("ACME", "acme corp"));

@@ -1,11 +1,11 @@
-//! Pages under filters, over a view of plain records: what is found, what cursors hold, what a changed filter tells, and who is woken.
+//! Pages under filters, over a view of simple records: which changes are found, what cursors hold, what a changed filter returns, and who is woken.
 
-use crate::Feeds;
-use operation::context::Part;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::task::Poll;
 
+use operation::context::Part;
+use operation::{Body, Call, Form};
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use serde_json::{Value, json};
@@ -13,16 +13,16 @@ use serde_json::{Value, json};
 use super::position::position;
 use super::query::Query;
 use super::query::newest;
-use super::select::{Selection, Way};
+use super::select::{Direction, Selection};
 use super::testing::{Chance, call};
 use super::things::{
     LARGE, SMALL, Thing, Things, Wants, after, answer, at_cursor, at_ms, filters, keyed, page, query, seqs, thing_by_chance,
 };
 use super::{cursor, names};
-use operation::{Body, Call, Form};
+use crate::Feeds;
 
-/// Proves that pages of any size under any filter join without a gap and give each change that fits once, in order, with what the record
-/// was before: where terms are read over many partitions, where one has more than is read at once, and where all changes are looked at.
+/// Proves that pages of any size under any filter join without a gap and contain each matching change once, in order, with the previous version of
+/// the record: when terms are read over many partitions, when one has more than is read at once, and when all changes are read.
 #[tokio::test]
 async fn pages_join_under_every_filter() {
     for (tables, changes) in [(&SMALL, 900), (&LARGE, 4_500)] {
@@ -32,20 +32,20 @@ async fn pages_join_under_every_filter() {
             let expected: Vec<Value> = things
                 .shown(&wants, u64::MAX)
                 .into_iter()
-                .map(|told| {
-                    let event = if told.before.is_some() { "modified" } else { "new" };
-                    json!({ "event": event, "seq": told.seq, "record": told.after, "before": told.before })
+                .map(|change| {
+                    let event = if change.before.is_some() { "modified" } else { "new" };
+                    json!({ "event": event, "seq": change.seq, "record": change.after, "before": change.before })
                 })
                 .collect();
             let (mut got, mut to, mut question) = (Vec::new(), 0, query(wants.clone()));
-            question.asked.before = true;
+            question.request.before = true;
             loop {
-                question.asked.reading.limit = 1 + chance.below(200);
+                question.request.page.limit = 1 + chance.below(200);
                 let page = page(&keyed(&ctx), &feed, question.clone()).await;
                 assert_eq!(page["from"], to + 1, "{wants:?}");
                 let (end, own) = (page["to"].as_u64().unwrap(), seqs(&page));
                 assert!(
-                    own.len() <= question.asked.reading.limit && own.iter().all(|seq| (to + 1..=end).contains(seq)),
+                    own.len() <= question.request.page.limit && own.iter().all(|seq| (to + 1..=end).contains(seq)),
                     "{wants:?}: {page}"
                 );
                 assert_eq!(page["hasMore"], end < things.checkpoint.seq);
@@ -63,7 +63,7 @@ async fn pages_join_under_every_filter() {
     }
 }
 
-/// Proves the same of reading backwards, from any change on, and that the newest changes are those of the model.
+/// Proves the same for reading backwards, from any change on, and that the newest changes are those of the model.
 #[tokio::test]
 async fn backwards() {
     for (tables, changes) in [(&SMALL, 900), (&LARGE, 4_500)] {
@@ -78,25 +78,26 @@ async fn backwards() {
             let (mut upto, mut got) = (begin, Vec::new());
             while upto > low {
                 let limit = 1 + chance.below(60);
-                let found = selection.find(Seq(low), Seq(upto), limit, Way::Backwards).await.unwrap();
+                let found = selection.find(Seq(low), Seq(upto), limit, Direction::Backwards).await.unwrap();
                 assert!(found.to <= upto && found.to > low && found.changes.len() <= limit, "{wants:?}");
                 assert!(found.changes.iter().all(|change| (found.to..=upto).contains(&change.seq)));
                 got.extend(found.changes.into_iter().map(|change| change.seq));
                 upto = found.to - 1;
             }
-            let mut expected: Vec<u64> = things.shown(&wants, begin).into_iter().map(|told| told.seq).filter(|seq| *seq > low).collect();
+            let mut expected: Vec<u64> =
+                things.shown(&wants, begin).into_iter().map(|change| change.seq).filter(|seq| *seq > low).collect();
             expected.reverse();
             assert_eq!(got, expected, "{wants:?} {low}..={begin}");
             let found = newest(&ctx, &feed, &at, &wants, Seq(0), 40).await.unwrap();
-            let note = found.of_list();
-            let newest: Vec<u64> = things.shown(&wants, u64::MAX).into_iter().rev().take(40).map(|told| told.seq).collect();
+            let note = found.list_note();
+            let newest: Vec<u64> = things.shown(&wants, u64::MAX).into_iter().rev().take(40).map(|change| change.seq).collect();
             assert_eq!((found.changes.into_iter().map(|change| change.seq).collect::<Vec<_>>(), note), (newest, None), "{wants:?}");
         }
     }
 }
 
-/// Proves that parts of names find what was written after the names were first read, by following the feed; names of a generation of its
-/// own are read anew.
+/// Proves that parts of names find names that were written after the names were first read, by applying the feed; another generation reads its own
+/// names again.
 #[tokio::test]
 async fn names_are_followed() {
     let mut things = Things::filled(&SMALL, 15, 100).await;
@@ -116,17 +117,17 @@ async fn names_are_followed() {
         let all: Arc<names::Names<Thing>> = Feeds::of(&ctx).names(&feed.source, things.tables, generation);
         let reader = Feeds::of(&ctx).reader(&feed.source, Arc::clone(&things.view));
         let values = all.at(&reader, "name", Seq(things.checkpoint.seq)).await.unwrap();
-        let known: BTreeSet<String> = things.told.iter().map(|told| schemas::views::records::normal(&told.after.name)).collect();
+        let known: BTreeSet<String> = things.changes.iter().map(|change| schemas::views::records::normal(&change.after.name)).collect();
         assert_eq!(*values, known);
         let fresh: Arc<names::Names<Thing>> = Feeds::of(&things.context()).names(&feed.source, things.tables, generation);
         assert_eq!(*fresh.at(&reader, "name", Seq(things.checkpoint.seq)).await.unwrap(), known, "read from the table");
     }
 }
 
-/// Proves that a cursor is refused under another filter, and that with `rebase` it tells, in pages of any size, exactly by what the two
-/// filters differ over the things as they stood at the cursor, however they changed since; then the feed goes on at the cursor.
+/// Proves that a cursor is refused under another filter, and that with `rebase` the pages, of any size, contain exactly the difference between the
+/// two filters over the things as they were at the cursor, however they changed since; then the feed continues at the cursor.
 #[tokio::test]
-async fn a_changed_filter_tells_the_difference() {
+async fn rebase_returns_the_difference() {
     let things = Things::filled(&SMALL, 17, 1_200).await;
     let (ctx, feed, mut chance) = (things.context(), things.feed(None), Chance(18));
     let (all, last) = (filters(), things.checkpoint.seq);
@@ -136,30 +137,30 @@ async fn a_changed_filter_tells_the_difference() {
         let stands = cursor::encode(&ctx.secrets, "things", Seq(at), &crate::filter::Filter::canonical(&old));
         let mut question = at_cursor(query(new.clone()), stands);
         if old == new {
-            question.asked.rebase = chance.below(2) == 0;
+            question.request.rebase = chance.below(2) == 0;
         } else {
             let problem = answer(&keyed(&ctx), &feed, question.clone()).await.unwrap_err();
             assert_eq!((problem.code, problem.parameter.as_str()), (ErrorCode::FilterChanged, "cursor"));
-            question.asked.rebase = true;
+            question.request.rebase = true;
             let mut events = keyed(&ctx);
             events.form = Form::Events;
             assert_eq!(answer(&events, &feed, question.clone()).await.unwrap_err().parameter, "rebase");
-            let mut told: BTreeMap<String, (String, Value)> = BTreeMap::new();
+            let mut differences: BTreeMap<String, (String, Value)> = BTreeMap::new();
             loop {
-                question.asked.reading.limit = 1 + chance.below(90);
+                question.request.page.limit = 1 + chance.below(90);
                 let page = page(&keyed(&ctx), &feed, question.clone()).await;
                 assert_eq!((&page["from"], &page["to"]), (&json!(at + 1), &json!(at)), "nothing behind the cursor is covered yet");
                 for item in page["things"].as_array().unwrap() {
-                    let told = told.insert(
+                    let previous = differences.insert(
                         item["record"]["id"].as_str().unwrap().to_owned(),
                         (item["event"].as_str().unwrap().to_owned(), item["record"].clone()),
                     );
-                    assert_eq!(told, None, "each once");
+                    assert_eq!(previous, None, "each once");
                 }
                 question = after(question, &page);
-                // It goes on by itself, once it was begun; under a third filter it does not.
-                question.asked.rebase = chance.below(2) == 0;
-                let made_under = cursor::read(&ctx.secrets, "things", question.asked.reading.cursor.as_deref().unwrap()).unwrap().1;
+                // A rebase continues without the parameter; under a third filter it does not.
+                question.request.rebase = chance.below(2) == 0;
+                let made_under = cursor::read(&ctx.secrets, "things", question.request.page.cursor.as_deref().unwrap()).unwrap().1;
                 if !made_under.starts_with('\u{1}') {
                     assert_eq!(page["hasMore"], at < last);
                     break;
@@ -167,7 +168,7 @@ async fn a_changed_filter_tells_the_difference() {
                 assert_eq!(page["hasMore"], true);
                 let third = Wants { kind: Some("third".to_owned()), ..Wants::default() };
                 let mut other = Query { filter: third, ..question.clone() };
-                other.asked.rebase = true;
+                other.request.rebase = true;
                 let refused = answer(&keyed(&ctx), &feed, other).await;
                 assert_eq!(refused.unwrap_err().code, ErrorCode::FilterChanged);
             }
@@ -177,18 +178,18 @@ async fn a_changed_filter_tells_the_difference() {
                 (false, true) => Some((thing.id.clone(), ("added".to_owned(), json!(thing)))),
                 _ => None,
             });
-            assert_eq!(told, differ.collect(), "{old:?} to {new:?} at {at}");
+            assert_eq!(differences, differ.collect(), "{old:?} to {new:?} at {at}");
         }
-        question.asked.reading.limit = 7;
-        let goes_on = page(&keyed(&ctx), &feed, question).await;
-        let next: Vec<u64> = things.shown(&new, u64::MAX).into_iter().map(|told| told.seq).filter(|seq| *seq > at).take(7).collect();
-        assert_eq!((&goes_on["from"], seqs(&goes_on)), (&json!(at + 1), next), "{new:?} after {at}");
+        question.request.page.limit = 7;
+        let next_page = page(&keyed(&ctx), &feed, question).await;
+        let next: Vec<u64> = things.shown(&new, u64::MAX).into_iter().map(|change| change.seq).filter(|seq| *seq > at).take(7).collect();
+        assert_eq!((&next_page["from"], seqs(&next_page)), (&json!(at + 1), next), "{new:?} after {at}");
     }
 }
 
-/// Proves that a reader without a key is shown the last days, by pages and by what a changed filter tells, and is told so.
+/// Proves that a reader without a key sees only the last days, in pages and in the difference of a changed filter, and gets a note about it.
 #[tokio::test]
-async fn without_a_key_the_last_days_are_shown() {
+async fn callers_without_a_key_see_the_last_days() {
     let things = Things::filled(&SMALL, 19, 1_500).await;
     let (ctx, feed, last) = (things.context(), things.feed(Some(7)), things.checkpoint.seq);
     // One change every ten minutes; now is ten minutes after the last.
@@ -208,34 +209,34 @@ async fn without_a_key_the_last_days_are_shown() {
             break;
         }
     }
-    let expected: Vec<u64> = things.shown(&wants, u64::MAX).into_iter().map(|told| told.seq).filter(|seq| *seq >= begin).collect();
+    let expected: Vec<u64> = things.shown(&wants, u64::MAX).into_iter().map(|change| change.seq).filter(|seq| *seq >= begin).collect();
     assert_eq!(got, expected);
 
     question.filter = Wants { kind: Some("c".to_owned()), ..Wants::default() };
-    question.asked.rebase = true;
-    let mut told = 0;
+    question.request.rebase = true;
+    let mut shown = 0;
     loop {
         let page = page(&call(&ctx), &feed, question.clone()).await;
         assert!(seqs(&page).iter().all(|seq| *seq >= begin), "{page}");
-        told += seqs(&page).len();
+        shown += seqs(&page).len();
         question = after(question, &page);
         if page["hasMore"] == false {
             break;
         }
     }
-    assert!(told > 0);
+    assert!(shown > 0);
 }
 
-/// Proves that `asOf` shows the changes recorded until then and no later, also to a cursor that stands beyond it, whatever came since.
+/// Proves that `asOf` shows the changes recorded until then and no later ones, also for a later cursor and after new changes.
 #[tokio::test]
-async fn as_of_ends_where_it_says() {
+async fn as_of_pages_end_at_that_time() {
     let things = Things::filled(&SMALL, 20, 700).await;
     let (ctx, feed, mut chance) = (things.context(), things.feed(None), Chance(21));
     for wants in filters() {
         let seq = 1 + chance.below(usize::try_from(things.checkpoint.seq).unwrap()) as u64;
         let as_of = schemas::clock::rfc3339(at_ms(seq) + i64::try_from(chance.below(600_000)).unwrap());
         let mut question = query(wants.clone());
-        (question.asked.reading.as_of, question.asked.reading.wait) = (Some(as_of), 30);
+        (question.request.page.as_of, question.request.page.wait) = (Some(as_of), 30);
         let mut got = Vec::new();
         let (mut to, mut more) = (0, true);
         while more {
@@ -244,7 +245,7 @@ async fn as_of_ends_where_it_says() {
             (to, more) = (page["to"].as_u64().unwrap(), page["hasMore"] == true);
             question = after(question, &page);
         }
-        assert_eq!((to, got), (seq, things.shown(&wants, seq).into_iter().map(|told| told.seq).collect()), "{wants:?}");
+        assert_eq!((to, got), (seq, things.shown(&wants, seq).into_iter().map(|change| change.seq).collect()), "{wants:?}");
         let beyond = cursor::encode(&ctx.secrets, "things", Seq(things.checkpoint.seq), &crate::filter::Filter::canonical(&wants));
         let page = page(&keyed(&ctx), &feed, at_cursor(question.clone(), beyond)).await;
         assert_eq!((seqs(&page).len(), &page["hasMore"]), (0, &json!(false)));
@@ -254,7 +255,7 @@ async fn as_of_ends_where_it_says() {
     }
 }
 
-/// Proves that a reader that waits is woken by a change that fits, passes over those that do not, and is answered when the server stops.
+/// Proves that a waiting reader is woken by a matching change, skips other changes, and gets an answer when the server stops.
 #[tokio::test]
 async fn a_reader_that_waits_is_woken() {
     let mut things = Things::filled(&SMALL, 22, 100).await;
@@ -263,7 +264,7 @@ async fn a_reader_that_waits_is_woken() {
     let begun = page(&keyed(&ctx), &feed, query(wants.clone())).await;
     assert_eq!(begun["to"], things.checkpoint.seq);
     let mut question = after(query(wants), &begun);
-    question.asked.reading.wait = 30;
+    question.request.page.wait = 30;
     for form in [Form::Json, Form::Events] {
         let caller = Call { form, ..keyed(&ctx) };
         let mut waiting = std::pin::pin!(answer(&caller, &feed, question.clone()));
@@ -278,7 +279,7 @@ async fn a_reader_that_waits_is_woken() {
         let seq = things.change(&awaited);
         things.commit().await;
         let answered = waiting.await.unwrap();
-        question.asked.reading.cursor = Some(answered.next_cursor.clone());
+        question.request.page.cursor = Some(answered.next_cursor.clone());
         match answered.body {
             Body::Json(page) => {
                 assert_eq!((&page["from"], seqs(&page)), (&json!(begun["to"].as_u64().unwrap() + 1), vec![seq]));
@@ -292,7 +293,7 @@ async fn a_reader_that_waits_is_woken() {
             body => panic!("{body:?}"),
         }
     }
-    // Behind both there is nothing: whoever waits there is answered at the stop.
+    // Nothing follows: a reader that waits here gets its answer at the stop.
     let caller = keyed(&ctx);
     let mut waiting = std::pin::pin!(answer(&caller, &feed, question));
     assert!(matches!(futures_util::poll!(waiting.as_mut()), Poll::Pending));

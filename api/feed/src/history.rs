@@ -1,4 +1,4 @@
-//! Since when the changes of a service are recorded.
+//! How far back the history of a service goes.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use view_store::View;
 
 use crate::{Feeds, Source};
 
-/// The first change's recorded time in milliseconds since 1970; `None` before the first.
+/// When the first change was recorded, in milliseconds since 1970; `None` if there is no change yet.
 ///
 /// # Errors
 /// When the feed cannot be read.
@@ -16,7 +16,7 @@ pub async fn history_from(ctx: &Context, source: &Source, view: &Arc<dyn View>, 
     if last == 0 {
         return Ok(None);
     }
-    let known = Feeds::of(ctx).completeness(source, view.generation());
+    let known = Feeds::of(ctx).completeness_cache(source, view.generation());
     if let Some(first_ms) = known.first_ms.get() {
         return Ok(Some(*first_ms));
     }
@@ -24,14 +24,14 @@ pub async fn history_from(ctx: &Context, source: &Source, view: &Arc<dyn View>, 
     Ok(Some(*known.first_ms.get_or_init(|| block.recorded_at(0))))
 }
 
-/// What is said while a service's history is shorter than a week; `None` once it is not.
+/// The note for a service whose history is shorter than a week; `None` once it is longer.
 #[must_use]
 pub fn shallow_note(history_from_ms: Option<i64>, now_ms: i64) -> Option<&'static str> {
     const WEEK_MS: i64 = 7 * 86_400_000;
     match history_from_ms {
         None => Some("nothing is recorded yet"),
         Some(from) if now_ms - from < WEEK_MS => Some(
-            "history is shallow: changes are recorded since less than 7 days, and records older than that were taken over as they stood",
+            "history is shallow: changes have been recorded for less than 7 days, and older records were imported in their current state",
         ),
         Some(_) => None,
     }

@@ -1,6 +1,6 @@
 //! Reading a service's changes: cursors, positions in time, completeness, and the operation `changes` that every service has.
 //!
-//! Promise: what an answer says is taken at one position (a seq), so that it reads the same whatever is written meanwhile.
+//! Promise: an answer is taken at one position (a seq), so it is the same whatever is written in the meantime.
 
 mod cache;
 pub mod changes;
@@ -9,16 +9,15 @@ pub mod etag;
 pub mod filter;
 #[cfg(test)]
 mod filtered;
-pub mod followed;
 pub mod history;
+pub mod internal;
 pub mod live;
 pub mod names;
 pub mod notes;
 pub mod page;
+pub mod page_request;
 pub mod position;
-pub mod private;
 pub mod query;
-pub mod reading;
 pub mod select;
 mod source;
 mod start;
@@ -29,6 +28,7 @@ mod tests;
 #[cfg(test)]
 mod things;
 pub mod through;
+pub mod watchable;
 
 pub use cache::Feeds;
 pub use source::Source;

@@ -1,8 +1,8 @@
-//! Look-ups at upstreams, for answers that must not wait until something is recorded: polite, cached, within a deadline.
+//! Live look-ups at upstreams, for answers that cannot wait until a sync run records the data: rate-limited, cached, with a deadline.
 //!
-//! Promise: all nodes together ask an upstream [`A_SECOND`] times a second at most, each look-up once, beside what ingestors ask; one that asked to be left alone is
-//! left alone by all. An answer is asked for once, however many want it, and kept for some minutes. Whoever asks gets an answer or the reason
-//! why there is none, in time to answer without it.
+//! Promises: all nodes together send an upstream at most [`MAX_LOOKUPS_PER_SECOND`] look-ups per second, in addition to the requests of sync runs.
+//! All nodes back off from an upstream that asks for it. Concurrent look-ups of the same question share one request, and its answer is cached for
+//! some minutes. The caller gets an answer, or the reason why there is none, early enough to answer without it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,106 +20,107 @@ use upstreams::http::{Client, FetchError, Fetched};
 use upstreams::live::Question;
 use view_store::ViewStore;
 
-/// Look-ups of all nodes at one upstream in one second.
-pub const A_SECOND: i64 = 2;
-/// How long an answer is waited for.
+/// The most look-ups that all nodes together send to one upstream per second.
+pub const MAX_LOOKUPS_PER_SECOND: i64 = 2;
+/// How long a look-up may take.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// How long an answer is kept.
-const KEPT_FOR: Duration = Duration::from_secs(300);
-/// How long it is kept that there is none.
-const FAILURE_KEPT_FOR: Duration = Duration::from_secs(15);
-/// Answers kept.
-const KEPT_MAX: usize = 500;
-/// An upstream that asks to be left alone for longer is asked again after this.
-const LEFT_ALONE_MAX: Duration = Duration::from_secs(3_600);
+/// How long an answer is cached.
+const CACHED_FOR: Duration = Duration::from_secs(300);
+/// How long a failure is cached.
+const FAILURE_CACHED_FOR: Duration = Duration::from_secs(15);
+/// The most answers in the cache.
+const CACHED_ANSWERS_MAX: usize = 500;
+/// The longest back-off that an upstream can ask for.
+const MAX_BACK_OFF: Duration = Duration::from_secs(3_600);
 
-/// What an upstream said, or why it said nothing, in words for the caller.
-pub type Said = Result<Arc<Vec<FactData>>, String>;
+/// The facts that an upstream answered, or the reason why there are none, for the caller.
+pub type LookupResult = Result<Arc<Vec<FactData>>, String>;
 
-/// An answer that is kept, or on its way.
-type Kept = Arc<OnceCell<(Instant, Said)>>;
+/// A cached answer, possibly not there yet.
+type CacheEntry = Arc<OnceCell<(Instant, LookupResult)>>;
 
-/// The upstreams that may be asked.
+/// The upstreams that support live look-ups.
 #[derive(Default)]
 pub struct Live {
     clients: HashMap<&'static str, (Client, Settings)>,
-    kept: Mutex<HashMap<Question, Kept>>,
+    cache: Mutex<HashMap<Question, CacheEntry>>,
 }
 
 impl Part for Live {}
 
-/// Asks an upstream, at the time of an answer.
-pub async fn ask(ctx: &Context, question: Question, now: Timestamp) -> Said {
-    Live::of(ctx).ask(&*ctx.store, question, now.to_zoned(TimeZone::UTC).date()).await
+/// Looks a question up at its upstream. `now` is the time that the answer is for.
+pub async fn look_up(ctx: &Context, question: Question, now: Timestamp) -> LookupResult {
+    Live::of(ctx).look_up(&*ctx.store, question, now.to_zoned(TimeZone::UTC).date()).await
 }
 
 impl Live {
-    /// Those of the upstreams whose settings are given, by name.
+    /// Creates the clients of the given upstreams, by name.
     ///
     /// # Errors
     /// When a setting cannot be used.
     pub fn new(settings: impl IntoIterator<Item = (&'static str, Settings)>) -> Result<Self, upstreams::http::BuildError> {
         let client = |(name, settings): (&'static str, Settings)| Ok((name, (Client::for_look_ups(&settings)?, settings)));
-        Ok(Self { clients: settings.into_iter().map(client).collect::<Result<_, _>>()?, kept: Mutex::default() })
+        Ok(Self { clients: settings.into_iter().map(client).collect::<Result<_, _>>()?, cache: Mutex::default() })
     }
 
-    /// Asks a question, or gives what was said to it not long ago.
-    pub async fn ask(&self, store: &dyn ViewStore, question: Question, today: Date) -> Said {
-        let kept = self.kept(&question);
-        let answer = kept.get_or_init(|| async {
-            let said = match tokio::time::timeout(DEADLINE, self.fetch(store, &question, today)).await {
-                Ok(said) => said,
-                Err(_) => Err("it did not answer in time".to_owned()),
+    /// Looks a question up, or returns the cached answer.
+    pub async fn look_up(&self, store: &dyn ViewStore, question: Question, today: Date) -> LookupResult {
+        let entry = self.cache_entry(&question);
+        let answer = entry.get_or_init(|| async {
+            let answer = match tokio::time::timeout(DEADLINE, self.fetch(store, &question, today)).await {
+                Ok(answer) => answer,
+                Err(_) => Err("the upstream did not answer in time".to_owned()),
             };
-            (Instant::now(), said)
+            (Instant::now(), answer)
         });
         answer.await.1.clone()
     }
 
-    /// The place of a question's answer: a fresh one where the last is too old.
-    fn kept(&self, question: &Question) -> Kept {
-        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_fresh =
-            |kept: &Kept| kept.get().is_none_or(|(at, said)| at.elapsed() < if said.is_ok() { KEPT_FOR } else { FAILURE_KEPT_FOR });
-        if let Some(kept) = all.get(question).filter(|kept| is_fresh(kept)) {
-            return Arc::clone(kept);
+    /// The cache entry of a question. An expired entry is replaced.
+    fn cache_entry(&self, question: &Question) -> CacheEntry {
+        let mut all = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_fresh = |entry: &CacheEntry| {
+            entry.get().is_none_or(|(at, answer)| at.elapsed() < if answer.is_ok() { CACHED_FOR } else { FAILURE_CACHED_FOR })
+        };
+        if let Some(entry) = all.get(question).filter(|entry| is_fresh(entry)) {
+            return Arc::clone(entry);
         }
-        if all.len() >= KEPT_MAX {
-            all.retain(|_, kept| is_fresh(kept));
-            if all.len() >= KEPT_MAX {
+        if all.len() >= CACHED_ANSWERS_MAX {
+            all.retain(|_, entry| is_fresh(entry));
+            if all.len() >= CACHED_ANSWERS_MAX {
                 all.clear();
             }
         }
-        let fresh = Kept::default();
+        let fresh = CacheEntry::default();
         all.insert(question.clone(), Arc::clone(&fresh));
         fresh
     }
 
-    async fn fetch(&self, store: &dyn ViewStore, question: &Question, today: Date) -> Said {
+    async fn fetch(&self, store: &dyn ViewStore, question: &Question, today: Date) -> LookupResult {
         let name = question.upstream().manifest().name;
-        let unset = || format!("{name} is not enabled here");
-        let ((client, settings), stream) = self.clients.get(name).zip(question.stream()).ok_or_else(unset)?;
+        let not_enabled = || format!("{name} is not enabled here");
+        let ((client, settings), stream) = self.clients.get(name).zip(question.stream()).ok_or_else(not_enabled)?;
         let request = question.request(stream, settings).map_err(|error| {
-            tracing::warn!(upstream = name, %error, "an upstream must not be asked");
-            "it must not be asked with these settings".to_owned()
+            tracing::warn!(upstream = name, %error, "a look-up is not possible with the configured settings");
+            "look-ups are not possible with its settings".to_owned()
         })?;
         let coordination = store.coordination();
-        let unknown = |error: view_store::Error| {
-            tracing::warn!(error = schemas::reason::reason(&error), "whether an upstream may be asked cannot be told");
-            "it cannot be asked now".to_owned()
+        let store_failed = |error: view_store::Error| {
+            tracing::warn!(error = schemas::reason::reason(&error), "the rate limit of look-ups cannot be read");
+            "look-ups are not possible now".to_owned()
         };
-        // Ingestors say so under the same name.
-        let left_alone = upstreams::back_off_lease(name);
-        if coordination.holder(&left_alone).await.map_err(unknown)?.is_some() {
-            return Err("it asked to be left alone".to_owned());
+        // Sync runs hold the lease under the same name.
+        let back_off_lease = upstreams::back_off_lease(name);
+        if coordination.holder(&back_off_lease).await.map_err(store_failed)?.is_some() {
+            return Err("the upstream asked to back off".to_owned());
         }
         loop {
-            // Turns are of real seconds, whatever clock answers go by.
+            // The rate limit uses real time, even if answers use another clock.
             let now_ms = Clock::System.now_ms();
             let second = now_ms.div_euclid(1_000);
-            let turns = format!("live/{name}/{second}");
-            let turn = coordination.add_to_counter(&turns, 1, A_SECOND, now_ms, (second + 60) * 1_000);
-            if turn.await.map_err(unknown)? > 0 {
+            let counter = format!("live/{name}/{second}");
+            let added = coordination.add_to_counter(&counter, 1, MAX_LOOKUPS_PER_SECOND, now_ms, (second + 60) * 1_000);
+            if added.await.map_err(store_failed)? > 0 {
                 break;
             }
             let rest_ms = u64::try_from((second + 1) * 1_000 - now_ms).unwrap_or(1);
@@ -128,28 +129,28 @@ impl Live {
         let fetched = match client.fetch(stream, &request, None).await {
             Ok(fetched) => fetched,
             Err(error) => {
-                tracing::warn!(upstream = name, error = schemas::reason::reason(&error), "an upstream did not answer a look-up");
+                tracing::warn!(upstream = name, error = schemas::reason::reason(&error), "a look-up failed");
                 if let FetchError::Later { pause, .. } = &error {
-                    let pause = (*pause).min(LEFT_ALONE_MAX);
-                    coordination.lease(&left_alone, upstreams::BACK_OFF_HOLDER, pause).await.map_err(unknown)?;
-                    return Err("it asked to be left alone".to_owned());
+                    let pause = (*pause).min(MAX_BACK_OFF);
+                    coordination.lease(&back_off_lease, upstreams::BACK_OFF_HOLDER, pause).await.map_err(store_failed)?;
+                    return Err("the upstream asked to back off".to_owned());
                 }
-                return Err("it did not answer".to_owned());
+                return Err("the upstream did not answer".to_owned());
             }
         };
-        let Fetched::Answer { answer, .. } = fetched else { return Err("it answered nothing".to_owned()) };
+        let Fetched::Answer { answer, .. } = fetched else { return Err("the upstream returned no content".to_owned()) };
         let question = question.clone();
-        // Reading a large answer takes long; it must not hold up other tasks.
+        // Parsing a large answer takes long and must not block other tasks.
         let read = tokio::task::spawn_blocking(move || question.read(stream, &answer, today)).await;
         match read {
             Ok(Ok(facts)) => Ok(Arc::new(facts)),
             Ok(Err(error)) => {
-                tracing::warn!(upstream = name, %error, "an upstream's answer to a look-up cannot be read");
-                Err("its answer could not be read".to_owned())
+                tracing::warn!(upstream = name, %error, "the answer to a look-up cannot be parsed");
+                Err("its answer could not be parsed".to_owned())
             }
             Err(error) => {
-                tracing::error!(upstream = name, %error, "reading an upstream's answer ended by itself");
-                Err("its answer could not be read".to_owned())
+                tracing::error!(upstream = name, %error, "task that parses a look-up panicked");
+                Err("its answer could not be parsed".to_owned())
             }
         }
     }

@@ -1,59 +1,59 @@
-//! The values that terms of searched dimensions have: what a part of a name, or the beginning of a code, may mean.
+//! The values of searched dimensions, used to resolve a part of a name or the values_starting_with of a code to values.
 //!
-//! Promise: whoever looks a part up at a position finds every value that a change up to that position has. The values are read from their
-//! table once a generation and followed with the feed; they are few beside the changes, and held in memory.
+//! Promise: a look-up at a position finds every value of every change up to that position. The values are read from their table once per
+//! generation and then updated from the feed. They are few compared with the changes, and are held in memory.
 
 use std::collections::{BTreeSet, HashMap};
 use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use operation::context::store_problem;
+use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::Datum;
 use schemas::views::records::{NAME_SHARDS, Record, RecordTables, normal};
-use tokio::sync::Mutex as Turn;
+use tokio::sync::Mutex as AsyncMutex;
 use view_store::feed::FeedReader;
 use view_store::{Range, View};
 
 use super::filter::Element;
 use super::{Feeds, Source};
-use operation::context::store_problem;
-use operation::problem::Problem;
 
 const PAGE_ROWS: usize = 2_000;
-/// Beyond so many changes the table is read again instead of the feed.
-const FOLLOWED_MAX: u64 = 50_000;
+/// With more new changes than this, the table is read again instead of the feed.
+const APPLIED_CHANGES_MAX: u64 = 50_000;
 
-/// The values of one generation of a service's view.
+/// The values of searched dimensions in one generation of a service's view.
 pub struct Names<R> {
     tables: &'static RecordTables,
     known: RwLock<Known>,
-    /// Held while rows are read, so that they are read once.
-    turn: Turn<()>,
+    /// Held while rows are read, so that they are read only once.
+    load_lock: AsyncMutex<()>,
     records: PhantomData<fn() -> R>,
 }
 
 #[derive(Default)]
 struct Known {
-    /// Every value of a change up to this one is here.
+    /// All values of the changes up to this seq are in `values`.
     upto: Option<u64>,
     values: HashMap<&'static str, Arc<BTreeSet<String>>>,
 }
 
 impl Feeds {
-    /// The names that a service's records have, followed through one generation of its view.
+    /// The names in a service's records, cached for one generation of its view.
     pub fn names<R: Record>(&self, source: &Source, tables: &'static RecordTables, generation: u64) -> Arc<Names<R>> {
-        self.following(source, generation, || Names::new(tables))
+        self.cached_for(source, generation, || Names::new(tables))
     }
 }
 
 impl<R: Record> Names<R> {
     fn new(tables: &'static RecordTables) -> Self {
-        Self { tables, known: RwLock::default(), turn: Turn::default(), records: PhantomData }
+        Self { tables, known: RwLock::default(), load_lock: AsyncMutex::default(), records: PhantomData }
     }
 
-    /// The values of a dimension that changes up to a position have, and perhaps some of later ones.
+    /// The values of a dimension in the changes up to a position. Values of later changes may be included.
     ///
     /// # Errors
     /// When rows cannot be read.
@@ -61,22 +61,22 @@ impl<R: Record> Names<R> {
         if let Some(values) = self.known(dimension, seq) {
             return Ok(values);
         }
-        // Apart from the request, which may end before: what was read is kept.
+        // In a task of its own, so that the result is cached even if the request ends early.
         let (this, reader) = (Arc::clone(self), reader.clone());
         tokio::spawn(async move { this.catch_up(&reader, dimension, seq).await }).await.unwrap_or_else(|error| {
-            tracing::error!(%error, "reading names ended by itself");
+            tracing::error!(%error, "task that reads names panicked");
             Err(Problem::new(ErrorCode::Internal, "the names could not be read"))
         })
     }
 
     async fn catch_up(&self, reader: &FeedReader, dimension: &'static str, seq: Seq) -> Result<Arc<BTreeSet<String>>, Problem> {
-        let _turn = self.turn.lock().await;
+        let _loading = self.load_lock.lock().await;
         if let Some(values) = self.known(dimension, seq) {
             return Ok(values);
         }
         let upto = self.known.read().unwrap_or_else(PoisonError::into_inner).upto;
         match upto {
-            Some(upto) if seq.0 - upto <= FOLLOWED_MAX => self.follow(reader, upto, seq.0).await?,
+            Some(upto) if seq.0 - upto <= APPLIED_CHANGES_MAX => self.apply_changes(reader, upto, seq.0).await?,
             _ => self.load(reader.view().as_ref(), seq).await?,
         }
         Ok(self.known(dimension, seq).unwrap_or_default())
@@ -87,7 +87,7 @@ impl<R: Record> Names<R> {
         (known.upto? >= seq.0).then(|| known.values.get(dimension).map(Arc::clone).unwrap_or_default())
     }
 
-    /// Reads the table: it holds the values of every change below a checkpoint read before.
+    /// Reads the table. It holds the values of every change up to a checkpoint that was read before.
     async fn load(&self, view: &dyn View, seq: Seq) -> Result<(), Problem> {
         let upto = view.checkpoint().await.map_err(store_problem)?.seq.max(seq.0);
         let mut values = HashMap::new();
@@ -114,8 +114,8 @@ impl<R: Record> Names<R> {
         Ok(())
     }
 
-    /// Takes in the values of the changes between two positions.
-    async fn follow(&self, reader: &FeedReader, from: u64, to: u64) -> Result<(), Problem> {
+    /// Adds the values of the changes between two positions.
+    async fn apply_changes(&self, reader: &FeedReader, from: u64, to: u64) -> Result<(), Problem> {
         let mut found: HashMap<&'static str, Vec<String>> = HashMap::new();
         let mut seq = from + 1;
         while seq <= to {
@@ -144,14 +144,14 @@ impl<R: Record> Names<R> {
     }
 }
 
-/// The values that contain a text; one more than `values_max` at most, which is enough to know that they are too many.
-pub(super) fn containing(values: &BTreeSet<String>, part: &str, values_max: usize) -> Vec<String> {
+/// The values that contain a text, at most `values_max` plus one: the extra value shows that there are too many.
+pub(super) fn values_containing(values: &BTreeSet<String>, part: &str, values_max: usize) -> Vec<String> {
     let part = normal(part);
     values.iter().filter(|value| value.contains(&part)).take(values_max + 1).cloned().collect()
 }
 
-/// The values that begin with one of some texts.
-pub(super) fn beginning(values: &BTreeSet<String>, prefixes: &[String]) -> Vec<String> {
+/// The values that start with one of the prefixes.
+pub(super) fn values_starting_with(values: &BTreeSet<String>, prefixes: &[String]) -> Vec<String> {
     let mut out: Vec<String> = prefixes
         .iter()
         .map(|prefix| normal(prefix))
@@ -166,13 +166,13 @@ pub(super) fn beginning(values: &BTreeSet<String>, prefixes: &[String]) -> Vec<S
 mod tests {
     use super::*;
 
-    /// Proves which values contain a text and which begin with one.
+    /// Proves which values contain a text and which start with a prefix.
     #[test]
-    fn look_ups() {
+    fn searches() {
         let values: BTreeSet<String> = ["5415", "541511", "541512", "5417", "61"].map(str::to_owned).into();
-        assert_eq!(containing(&values, "15 ", 9), ["5415", "541511", "541512"]);
-        assert_eq!(containing(&values, "15", 1).len(), 2);
-        assert_eq!(beginning(&values, &["5415".into(), "541511".into()]), ["5415", "541511", "541512"]);
-        assert_eq!(beginning(&values, &["9".into()]), Vec::<String>::new());
+        assert_eq!(values_containing(&values, "15 ", 9), ["5415", "541511", "541512"]);
+        assert_eq!(values_containing(&values, "15", 1).len(), 2);
+        assert_eq!(values_starting_with(&values, &["5415".into(), "541511".into()]), ["5415", "541511", "541512"]);
+        assert_eq!(values_starting_with(&values, &["9".into()]), Vec::<String>::new());
     }
 }

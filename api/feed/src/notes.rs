@@ -1,77 +1,77 @@
-//! What is said beside an answer, and what bounds it: how shallow history is, what a key would open, and who did not answer.
+//! The notes added to an answer and the limits applied to it: a short history, what a key would give access to, and upstreams that did not answer.
 
-use crate::Feeds;
-use crate::live;
-use operation::context::Part;
 use std::sync::Arc;
 
+use operation::Call;
+use operation::context::Part;
+use operation::context::store_problem;
+use operation::problem::Problem;
 use schemas::facts::FactData;
 use schemas::position::Seq;
 use upstreams::live::Question;
 
 use super::Source;
 use super::history::{history_from, shallow_note};
+use super::page_request::LIMIT_MAX;
 use super::position::{DAY_MS, Position};
-use super::reading::LIMIT_MAX;
-use operation::Call;
-use operation::context::store_problem;
-use operation::problem::Problem;
+use crate::Feeds;
+use crate::live;
 
-/// What is said beside an answer that is no page, and what bounds it.
+/// The notes and limits of an answer that is not a page of a feed.
 #[derive(Clone, Debug)]
-pub struct Told {
-    /// Nothing up to this change is shown.
+pub struct ResponseNotes {
+    /// Changes up to this one are not shown.
     pub after: Seq,
     rows_max: usize,
     notes: Vec<String>,
 }
 
-impl Told {
-    /// How many rows the caller may have of those asked for.
+impl ResponseNotes {
+    /// Limits the number of rows to what the caller's tier allows, and adds a note if that is less than requested.
     #[must_use]
     pub fn limit(&mut self, limit: usize) -> usize {
         if limit > self.rows_max {
-            self.notes.push(format!("this tier gets at most {} rows an answer; a paid key gets up to {LIMIT_MAX}", self.rows_max));
+            self.notes.push(format!("this tier is limited to {} rows per answer; a paid key allows up to {LIMIT_MAX}", self.rows_max));
         }
         limit.min(self.rows_max)
     }
 
-    /// Says something more.
+    /// Adds a note.
     pub fn add(&mut self, note: Option<String>) {
         self.notes.extend(note);
     }
 
-    /// Asks an upstream for an answer of now; what hinders it is said.
-    pub async fn ask(&mut self, call: &Call, name: &str, question: Question, at: &Position) -> Option<Arc<Vec<FactData>>> {
-        let said = live::ask(&call.context, question, at.now).await;
-        said.map_err(|why| self.add(Some(format!("{name}: {why}")))).ok()
+    /// Looks a question up at its upstream. If that fails, adds a note with the reason and the given name.
+    pub async fn look_up(&mut self, call: &Call, name: &str, question: Question, at: &Position) -> Option<Arc<Vec<FactData>>> {
+        let answer = live::look_up(&call.context, question, at.now).await;
+        answer.map_err(|reason| self.add(Some(format!("{name}: {reason}")))).ok()
     }
 
-    /// All that is said.
+    /// Joins all notes; `None` if there are none.
     #[must_use]
     pub fn note(self) -> Option<String> {
         Some(self.notes.join("; ")).filter(|note| !note.is_empty())
     }
 }
 
-/// What must be said of an answer at a position: that history is shallow, and what a key would open.
+/// The notes and limits of an answer at a position: a short history, and what a key would give access to.
 ///
 /// # Errors
 /// When the feed cannot be read.
-pub async fn notes(call: &Call, source: &Source, at: &Position) -> Result<Told, Problem> {
+pub async fn notes(call: &Call, source: &Source, at: &Position) -> Result<ResponseNotes, Problem> {
     let ctx = &call.context;
     let mut notes = Vec::new();
     let after = sample(call, source, at, Seq(0), &mut notes).await?;
     let from_ms = history_from(ctx, source, &at.view, at.last.0).await?.filter(|_| at.seq.0 > 0);
     notes.extend(shallow_note(from_ms, at.now.as_millisecond()).map(str::to_owned));
-    Ok(Told { after, rows_max: ctx.settings.tiers.of(call.caller.tier).rows_max, notes })
+    Ok(ResponseNotes { after, rows_max: ctx.settings.tiers.of(call.caller.tier).rows_max, notes })
 }
 
-/// Where a reader without a key may begin.
+/// The seq after which a caller without a key may read. Adds a note if the range is limited.
 pub(super) async fn sample(call: &Call, source: &Source, at: &Position, after: Seq, notes: &mut Vec<String>) -> Result<Seq, Problem> {
     let Some(days) = source.sample_days.filter(|_| call.caller.key_id.is_empty()) else { return Ok(after) };
     let reader = Feeds::of(&call.context).reader(source, Arc::clone(&at.view));
     let begin = reader.seq_at(at.now.as_millisecond() - days * DAY_MS - 1, at.seq).await.map_err(store_problem)?;
-    notes.push(format!("without a key the last {days} days are shown; a key opens the rest"));
+    notes.push(format!("without a key only the last {days} days are shown; a key gives access to the rest"));
     Ok(after.max(begin))
 }

@@ -1,13 +1,14 @@
-//! At which position, and with which "now", a read operation answers: the latest, or as things stood at `asOf`.
+//! The position and the time that a read operation answers for: the latest, or those of `asOf`.
 
-use crate::Feeds;
-use operation::context::Part;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use operation::context::Part;
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
 use schemas::avro::decode;
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
@@ -16,35 +17,34 @@ use serde::Deserialize;
 use view_store::{Checkpoint, View};
 
 use super::Source;
-use operation::context::{Context, store_problem};
-use operation::problem::Problem;
+use crate::Feeds;
 
 /// A day in milliseconds.
 pub(super) const DAY_MS: i64 = 86_400_000;
-/// How long a view that lags is waited for.
-pub const LAG_WITHIN: Duration = Duration::from_secs(2);
-/// Records of the log that are looked at for what a view lacks.
+/// How long a request waits for a view that lags.
+pub const LAG_WAIT_MAX: Duration = Duration::from_secs(2);
+/// The most records of the log that are searched for changes that a view lacks.
 const TAIL_RECORDS: usize = 200;
-/// Their bytes.
+/// The most bytes of such records.
 const TAIL_BYTES: usize = 1 << 20;
 
-/// The position of one answer.
+/// The position that an answer is taken at.
 #[derive(Clone)]
 pub struct Position {
-    /// The generation read.
+    /// The generation of the view that is read.
     pub view: Arc<dyn View>,
-    /// The last change that counts.
+    /// The last change that the answer covers.
     pub seq: Seq,
-    /// The last change that the view holds; `seq` or above.
+    /// The last change that the view holds; at least `seq`.
     pub last: Seq,
-    /// What "now" is for the answer.
+    /// The time that the answer takes for "now".
     pub now: Timestamp,
 }
 
-/// The position that `asOf` names (an RFC 3339 timestamp, or a date for its end in UTC), or the latest one.
+/// Resolves `asOf` (an RFC 3339 time, or a date for its end in UTC) to a position; without it, the latest position.
 ///
 /// # Errors
-/// `as-of-invalid` for what is no time or not yet recorded; `unavailable` when the view lags behind the log for too long.
+/// `as-of-invalid` for a malformed or future time; `unavailable` when the view lags behind the log for too long.
 pub async fn position(ctx: &Context, source: &Source, as_of: Option<&str>) -> Result<Position, Problem> {
     let Some(text) = as_of else {
         let view = ctx.live(source.view).await?;
@@ -53,7 +53,7 @@ pub async fn position(ctx: &Context, source: &Source, as_of: Option<&str>) -> Re
     };
     let now = parse_as_of(text)?;
     if now > ctx.clock.now() {
-        let detail = format!("{text} is not yet recorded: it ends after now");
+        let detail = format!("{text} is in the future");
         return Err(Problem { parameter: "asOf".to_owned(), ..Problem::new(ErrorCode::AsOfInvalid, detail) });
     }
     let (view, at) = recorded_until(ctx, source, now.as_millisecond()).await?;
@@ -62,26 +62,26 @@ pub async fn position(ctx: &Context, source: &Source, as_of: Option<&str>) -> Re
     Ok(Position { view, seq, last, now })
 }
 
-/// A view that holds every change recorded until then. What was recorded is in the log by now; a view without it would answer
-/// otherwise later.
+/// Returns a view that holds every change that was recorded until the given time. A view that lags could give a different answer later, so it is
+/// compared with the log.
 async fn recorded_until(ctx: &Context, source: &Source, at_ms: i64) -> Result<(Arc<dyn View>, Checkpoint), Problem> {
     let view = ctx.live(source.view).await?;
     let at = view.checkpoint().await.map_err(store_problem)?;
-    // Recorded times never go back: what comes is later. The log is not asked, which may be away.
+    // Recorded times never decrease, so the view is complete up to that time. The log may be unavailable and is not read.
     if at.recorded_at_ms > at_ms {
         return Ok((view, at));
     }
     let end = log_end(ctx, source).await?;
-    let caught_up = |at: &Checkpoint| at.offset >= end.0 || at.recorded_at_ms > at_ms;
-    if caught_up(&at) || !goes_on(ctx, source, &at).await? {
+    let is_caught_up = |at: &Checkpoint| at.offset >= end.0 || at.recorded_at_ms > at_ms;
+    if is_caught_up(&at) || !may_have_more(ctx, source, &at).await? {
         return Ok((view, at));
     }
-    if let Some(found) = ctx.wait_for(source.view, LAG_WITHIN, caught_up).await? {
+    if let Some(found) = ctx.wait_for(source.view, LAG_WAIT_MAX, is_caught_up).await? {
         return Ok(found);
     }
     let view = ctx.live(source.view).await?;
     let at = view.checkpoint().await.map_err(store_problem)?;
-    if goes_on(ctx, source, &at).await? { Err(lagging()) } else { Ok((view, at)) }
+    if may_have_more(ctx, source, &at).await? { Err(lagging()) } else { Ok((view, at)) }
 }
 
 /// The end of the log of a service's changes.
@@ -89,8 +89,8 @@ pub async fn log_end(ctx: &Context, source: &Source) -> Result<LogOffset, Proble
     read_log(ctx.log.end(source.topic, 0)).await
 }
 
-/// Whether the log may hold a change that extends the last one of the view: what does not chain is not there, and no view passes it.
-async fn goes_on(ctx: &Context, source: &Source, at: &Checkpoint) -> Result<bool, Problem> {
+/// Whether the log may hold a change that extends the last change of the view. A record that does not extend it is ignored by every view.
+async fn may_have_more(ctx: &Context, source: &Source, at: &Checkpoint) -> Result<bool, Problem> {
     let next = i64::try_from(at.seq).unwrap_or(i64::MAX).saturating_add(1);
     let last = Hash32::from_hex(&at.hash).unwrap_or_default();
     let rest = read_log(ctx.log.read(source.topic, 0, LogOffset(at.offset), TAIL_RECORDS, TAIL_BYTES)).await?;
@@ -99,7 +99,7 @@ async fn goes_on(ctx: &Context, source: &Source, at: &Checkpoint) -> Result<bool
     Ok(is_long || rest.iter().any(|stored| decode::<Link>(source.topic.name, &stored.record.value).is_ok_and(extends)))
 }
 
-/// What of a change says where it belongs.
+/// The fields of a change that link it to the change before it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Link {
@@ -107,14 +107,14 @@ struct Link {
     prev_hash: Hash32,
 }
 
-/// What the log answers, or that it does not answer now.
-async fn read_log<T>(reading: impl Future<Output = Result<T, event_log::Error>>) -> Result<T, Problem> {
+/// Awaits a read of the log; `unavailable` if it fails or takes too long.
+async fn read_log<T>(read: impl Future<Output = Result<T, event_log::Error>>) -> Result<T, Problem> {
     let unread = |error: &(dyn std::error::Error + 'static)| {
         tracing::error!(error, "the log cannot be read");
         Problem::new(ErrorCode::Unavailable, "the log cannot be read now").retry_after(2)
     };
-    match tokio::time::timeout(LAG_WITHIN, reading).await {
-        Ok(read) => read.map_err(|error| unread(&error)),
+    match tokio::time::timeout(LAG_WAIT_MAX, read).await {
+        Ok(result) => result.map_err(|error| unread(&error)),
         Err(late) => Err(unread(&late)),
     }
 }
@@ -122,10 +122,10 @@ async fn read_log<T>(reading: impl Future<Output = Result<T, event_log::Error>>)
 /// The problem of a view that is behind its log.
 #[must_use]
 pub fn lagging() -> Problem {
-    Problem::new(ErrorCode::Unavailable, "the view lags behind the log; ask again").retry_after(2)
+    Problem::new(ErrorCode::Unavailable, "the view lags behind the log; try again").retry_after(2)
 }
 
-/// The time that `asOf` names.
+/// Parses `asOf`.
 fn parse_as_of(text: &str) -> Result<Timestamp, Problem> {
     let wrong = || {
         let detail = format!("{text:?} is neither a date (YYYY-MM-DD) nor an RFC 3339 time (2026-01-31T12:00:00Z)");
@@ -137,7 +137,7 @@ fn parse_as_of(text: &str) -> Result<Timestamp, Problem> {
     }
 }
 
-/// A `YYYY-MM-DD`; `None` for anything else.
+/// Parses a date `YYYY-MM-DD`; `None` for anything else.
 pub fn parse_date(text: &str) -> Option<Date> {
     let digits = text.bytes().enumerate().all(|(at, byte)| if at == 4 || at == 7 { byte == b'-' } else { byte.is_ascii_digit() });
     if text.len() == 10 && digits { text.parse().ok() } else { None }

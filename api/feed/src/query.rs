@@ -1,15 +1,18 @@
-//! A page of a feed under a filter: from a cursor on, from a day on, or, when the filter was changed, what that adds and removes.
+//! Pages of a filtered feed: from a cursor or a day on, or, after a change of the filter, the difference that the new filter makes.
 //!
-//! Promises, as those of `changes`: pages join without a gap, also under a filter; a page whose filter lets little pass may be short, with
-//! `hasMore`, and costs no more than another. A cursor holds its filter; under another one it is refused, or, with `rebase`, the reader is
-//! first told which records come in and which go out, as they stood where the cursor stands.
+//! Promises, as those of `changes`: consecutive pages join without a gap, under any filter. A page under a very selective filter may be short, with
+//! `hasMore`, and costs no more than any other page. A cursor is bound to its filter: with another filter it is refused, or, with `rebase`, the
+//! reader first receives the records that enter and leave the filtered set, as they were at the cursor.
 
-use crate::Feeds;
-use operation::context::Part;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use operation::context::Part;
+use operation::context::{Context, store_problem, stored};
+use operation::metrics;
+use operation::problem::Problem;
+use operation::{Answer, Body, Call, Event, Form};
 use schemas::details::ChangeRecord;
 use schemas::key;
 use schemas::position::Seq;
@@ -19,63 +22,60 @@ use serde::Serialize;
 use serde::de::IgnoredAny;
 use view_store::{Range, View};
 
-use super::etag::{etag, has_it};
+use super::etag::{etag, matches_etag};
 use super::filter::{Element, Filter};
 use super::history::{history_from, shallow_note};
 use super::notes::sample;
-use super::page::Place;
+use super::page::PageInfo;
+use super::page_request::FilteredPageRequest;
 use super::position::{self, DAY_MS, Position, day_text, start_ms};
-use super::reading::Filtered;
-use super::select::{Selection, Way};
+use super::select::{Direction, Selection};
 use super::start::{catch_up, later, start};
 use super::{Source, cursor};
-use operation::context::{Context, store_problem, stored};
-use operation::metrics;
-use operation::problem::Problem;
-use operation::{Answer, Body, Call, Event, Form};
+use crate::Feeds;
 
-/// Changes that a digest looks at, at most.
+/// The most changes that a digest reads.
 pub const DIGEST_MAX: usize = 2_000;
-/// How often [`newest`] reads on.
+/// The most searches of one call of [`newest`].
 const ROUNDS_MAX: usize = 5;
-/// Stands before each part of a cursor's filter while the reader is told what a new filter changes; it is in no JSON text.
+/// Separates the parts of a cursor's filter while a rebase is in progress. This character does not occur in JSON.
 const REBASE: char = '\u{1}';
-/// Changes whenever the same positions are answered with other bytes.
+/// Version of the rendering, part of the ETag. Increase it when the same positions are rendered differently.
 const RENDERING: &str = "1";
 
-/// What is asked of a feed.
+/// A query of a feed.
 #[derive(Clone, Debug)]
 pub struct Query<F> {
-    /// Where it goes on or starts, how much of it, and what comes with it.
-    pub asked: Filtered,
-    /// What is shown.
+    /// Where to start, how many changes to return, and what to include.
+    pub request: FilteredPageRequest,
+    /// The filter that changes must match.
     pub filter: F,
 }
 
-/// One item of a page: a change, or what a new filter adds or removes.
+/// An item of a page: a change, or a record that a new filter adds or removes.
 #[derive(Clone, Debug)]
 pub struct Item<R: ChangeRecord> {
-    /// The change; its event is `added` or `removed` where the filter did it.
+    /// The change. Its event is `added` or `removed` if the new filter is the reason.
     pub change: Element<R>,
-    /// The record before it, where that was asked for.
+    /// The record before the change, if it was requested.
     pub before: Option<R>,
 }
 
-/// A feed of one service that is filtered by `F`.
+/// The feed of a service that can be filtered.
 pub struct Feed {
-    /// Where the changes are.
+    /// The tables and topics of the feed.
     pub source: Source,
-    /// The service's tables.
+    /// The tables of the service's records.
     pub tables: &'static RecordTables,
-    /// The field that holds the items.
+    /// The field of the answer that holds the items.
     pub list: &'static str,
 }
 
 impl Feed {
-    /// Answers a query with a page, whose items `show` renders.
+    /// Answers a query with a page. `show` renders an item.
     ///
     /// # Errors
-    /// What is wrong with the query, or `unavailable`.
+    /// `parameter-invalid` and others for an invalid query; `unavailable`.
     pub async fn answer<F: Filter, T: Serialize>(
         &self,
         call: &Call,
@@ -83,75 +83,77 @@ impl Feed {
         show: impl Fn(Item<F::Record>) -> T,
     ) -> Result<Answer, Problem> {
         let (ctx, filter) = (&call.context, query.filter.canonical());
-        let (mut notes, reading) = (Vec::new(), &query.asked.reading);
-        reading.check(call)?;
-        let limit = reading.limit_of(call, &mut notes);
-        let mut at = position::position(ctx, &self.source, reading.as_of.as_deref()).await?;
-        let mut meant = query.filter.look_up(ctx, &at).await?;
-        let mut after = match &reading.cursor {
+        let (mut notes, page_request) = (Vec::new(), &query.request.page);
+        page_request.check(call)?;
+        let limit = page_request.limit_of(call, &mut notes);
+        let mut at = position::position(ctx, &self.source, page_request.as_of.as_deref()).await?;
+        let mut note = query.filter.look_up(ctx, &at).await?;
+        let mut after = match &page_request.cursor {
             Some(text) => {
                 let (seq, made_under) = cursor::read(&ctx.secrets, self.source.service, text)?;
                 if seq > at.last {
-                    at = catch_up(ctx, &self.source, seq, at, reading.as_of.is_some()).await?;
-                    meant = query.filter.look_up(ctx, &at).await?;
+                    at = catch_up(ctx, &self.source, seq, at, page_request.as_of.is_some()).await?;
+                    note = query.filter.look_up(ctx, &at).await?;
                 }
-                if let Some(mut rebase) = Rebase::<F>::of(&made_under, &filter, query.asked.rebase)? {
+                if let Some(mut rebase) = Rebase::<F>::of(&made_under, &filter, query.request.rebase)? {
                     if call.form == Form::Events {
-                        return Err(Problem::parameter("rebase", "what a new filter changes is told in pages, not in a stream"));
+                        return Err(Problem::parameter(
+                            "rebase",
+                            "a stream of server-sent events cannot use `rebase`; request pages instead",
+                        ));
                     }
-                    notes.extend(meant);
+                    notes.extend(note);
                     rebase.old.look_up(ctx, &at).await?;
                     rebase.at = sample(call, &self.source, &at, rebase.at, &mut notes).await?;
                     return self.rebase(call, &at, seq, rebase, &query, limit, notes, show).await;
                 }
                 seq
             }
-            None => start(ctx, &self.source, reading.start.as_deref(), &at).await?,
+            None => start(ctx, &self.source, page_request.start.as_deref(), &at).await?,
         };
         after = sample(call, &self.source, &at, after, &mut notes).await?;
-        let deadline = reading.deadline();
+        let deadline = page_request.deadline();
         let mut page = self.page(ctx, &at, &query, after, after, limit).await?;
         while page.items.is_empty() && page.to >= at.seq.0 {
             let Some(later) = later(ctx, &self.source, &at, deadline).await? else { break };
             at = later;
-            meant = query.filter.look_up(ctx, &at).await?;
+            note = query.filter.look_up(ctx, &at).await?;
             page = self.page(ctx, &at, &query, after, Seq(page.to), limit).await?;
         }
-        notes.extend(meant);
+        notes.extend(note);
         let next = cursor::encode(&ctx.secrets, self.source.service, Seq(page.to), &filter);
         self.render(call, &at, page, next, &filter, notes, &query, show).await
     }
 
-    /// Of some changes, the newest first, the records as they stand at a position: a record that has changed to what was not looked for is
-    /// left out.
+    /// Returns the records of those changes that are still the latest change of their record at a position.
     ///
     /// # Errors
     /// When rows cannot be read.
-    pub async fn standing<R: Record>(&self, at: &Position, changes: Vec<Element<R>>) -> Result<Vec<R>, Problem> {
+    pub async fn still_current<R: Record>(&self, at: &Position, changes: Vec<Element<R>>) -> Result<Vec<R>, Problem> {
         let keys: Vec<Key> = changes.iter().map(|change| key![change.record.id()]).collect();
         let rows = at.view.get_many(self.tables.records, &keys).await.map_err(store_problem)?;
         let mut out = Vec::new();
         for (change, row) in changes.into_iter().zip(rows) {
             let row = row.map(|bytes| stored::<Row<IgnoredAny>>(self.tables.records, &bytes)).transpose()?;
             let row_seq = row.and_then(|row| u64::try_from(row.seq).ok());
-            let mut stands = row_seq == Some(change.seq);
-            if !stands && row_seq.is_some_and(|row| row > at.seq.0) {
-                // It has changed after the position.
+            let mut is_current = row_seq == Some(change.seq);
+            if !is_current && row_seq.is_some_and(|row| row > at.seq.0) {
+                // The record changed again after the position.
                 let row = record_at::<R>(&*at.view, self.tables, change.record.id(), at.seq.0).await?;
-                stands = row.is_some_and(|row| u64::try_from(row.seq).ok() == Some(change.seq));
+                is_current = row.is_some_and(|row| u64::try_from(row.seq).ok() == Some(change.seq));
             }
-            if stands {
+            if is_current {
                 out.push(change.record);
             }
         }
         Ok(out)
     }
 
-    /// Records as they stand at a position, in the order of some changes of them, each once.
+    /// Returns the records of the changes as they are at a position, each once, in the order of the changes.
     ///
     /// # Errors
     /// When rows cannot be read.
-    pub async fn as_they_stand<R: Record>(&self, at: &Position, changes: Vec<Element<R>>) -> Result<Vec<R>, Problem> {
+    pub async fn records_at<R: Record>(&self, at: &Position, changes: Vec<Element<R>>) -> Result<Vec<R>, Problem> {
         let mut seen = HashSet::new();
         let ids: Vec<String> =
             changes.into_iter().map(|change| change.record.id().to_owned()).filter(|id| seen.insert(id.clone())).collect();
@@ -168,7 +170,7 @@ impl Feed {
         Ok(out)
     }
 
-    /// The changes after `from_here`; the page is said to begin after `after`.
+    /// Reads the changes after `from_here` into a page whose range starts after `after`.
     async fn page<F: Filter>(
         &self,
         ctx: &Context,
@@ -180,10 +182,10 @@ impl Feed {
     ) -> Result<Page<F::Record>, Problem> {
         let filters = [query.filter.clone()];
         let selection = Selection::new(ctx, &self.source, self.tables, at, &filters).await?;
-        let found = selection.find(from_here, at.seq, limit, Way::Forwards).await?;
+        let found = selection.find(from_here, at.seq, limit, Direction::Forwards).await?;
         let mut items = Vec::with_capacity(found.changes.len());
         for change in found.changes {
-            let before = if query.asked.before && change.event == "modified" {
+            let before = if query.request.before && change.event == "modified" {
                 record_at(&*at.view, self.tables, change.record.id(), change.seq.saturating_sub(1)).await?.map(|row| row.record)
             } else {
                 None
@@ -193,8 +195,8 @@ impl Feed {
         Ok(Page { items, from: after.0 + 1, to: found.to.max(from_here.0), has_more: found.to < at.seq.0 })
     }
 
-    /// Tells which records a new filter adds and removes, as they stood where the cursor stands.
-    #[expect(clippy::too_many_arguments, reason = "what is known of the call so far")]
+    /// Reads which records a new filter adds and removes, as they were at the cursor.
+    #[expect(clippy::too_many_arguments, reason = "the state of the request so far")]
     async fn rebase<F: Filter, T: Serialize>(
         &self,
         call: &Call,
@@ -209,15 +211,15 @@ impl Feed {
         let (ctx, new) = (&call.context, query.filter.canonical());
         let filters = [rebase.old.clone(), query.filter.clone()];
         let selection = Selection::new(ctx, &self.source, self.tables, at, &filters).await?;
-        let found = selection.find(rebase.at, seq, limit, Way::Forwards).await?;
+        let found = selection.find(rebase.at, seq, limit, Direction::Forwards).await?;
         let mut items = Vec::new();
         for mut change in found.changes {
-            // Only what the record was then counts, not what it had been before.
-            let stood = record_at::<F::Record>(&*at.view, self.tables, change.record.id(), seq.0).await?;
-            if stood.is_none_or(|row| u64::try_from(row.seq).ok() != Some(change.seq)) {
+            // Only the state of the record at the cursor counts, not earlier states.
+            let row = record_at::<F::Record>(&*at.view, self.tables, change.record.id(), seq.0).await?;
+            if row.is_none_or(|row| u64::try_from(row.seq).ok() != Some(change.seq)) {
                 continue;
             }
-            let event = match (rebase.old.fits(&change), query.filter.fits(&change)) {
+            let event = match (rebase.old.matches(&change), query.filter.matches(&change)) {
                 (true, false) => "removed",
                 (false, true) => "added",
                 _ => continue,
@@ -232,7 +234,7 @@ impl Feed {
         self.render(call, at, page, next, &made_under, notes, query, show).await
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all that an answer says")]
+    #[expect(clippy::too_many_arguments, reason = "all parts of the answer")]
     async fn render<F: Filter, T: Serialize>(
         &self,
         call: &Call,
@@ -249,7 +251,7 @@ impl Feed {
         notes.extend(shallow_note(from_ms, at.now.as_millisecond()).map(str::to_owned));
         let note = Some(notes.join("; ")).filter(|note| !note.is_empty());
         let (from, to) = (page.from.to_string(), page.to.to_string());
-        // What a filter means may be learnt: the same stretch then has other items.
+        // A filter may resolve differently later, so the same range can have other items.
         let seqs: Vec<String> = page.items.iter().map(|item| item.change.seq.to_string()).collect();
         let etag = etag(&[
             RENDERING,
@@ -261,16 +263,16 @@ impl Feed {
             &cursor,
             if page.has_more { "more" } else { "end" },
             &seqs.join(","),
-            if query.asked.before { "before" } else { "" },
+            if query.request.before { "before" } else { "" },
             note.as_deref().unwrap_or_default(),
             call.caller.tier.as_str(),
             call.form.as_str(),
         ]);
-        if has_it(call.if_none_match.as_deref(), &etag) {
+        if matches_etag(call.if_none_match.as_deref(), &etag) {
             return Ok(Answer { body: Body::NotModified, etag, next_cursor: cursor, status: 200 });
         }
-        metrics::published(self.source.service, page.items.len());
-        let standing = Feeds::of(ctx).standing(&self.source, at.view.as_ref(), Seq(page.to.min(at.last.0)), at.last).await?;
+        metrics::count_published(self.source.service, page.items.len());
+        let completeness = Feeds::of(ctx).completeness(&self.source, at.view.as_ref(), Seq(page.to.min(at.last.0)), at.last).await?;
         if call.form == Form::Events {
             let event = |item: Item<F::Record>| {
                 let id = cursor::encode(&ctx.secrets, self.source.service, Seq(item.change.seq), filter);
@@ -280,16 +282,16 @@ impl Feed {
             return Ok(Answer { body: Body::Events(items), etag: String::new(), next_cursor: cursor, status: 200 });
         }
         let items: Vec<T> = page.items.into_iter().map(show).collect();
-        let place = Place {
+        let info = PageInfo {
             cursor: cursor.clone(),
             has_more: page.has_more,
             from: page.from,
             to: page.to,
-            through_date: standing.through_date,
-            snapshot_count: standing.snapshot_count,
+            through_date: completeness.through_date,
+            snapshot_count: completeness.snapshot_count,
             note,
         };
-        let mut body = to_value(&place)?;
+        let mut body = to_value(&info)?;
         if let Some(fields) = body.as_object_mut() {
             fields.insert(self.list.to_owned(), to_value(&items)?);
         }
@@ -297,7 +299,7 @@ impl Feed {
     }
 }
 
-/// Items and the stretch that they cover.
+/// The items of a page, and the range that it covers.
 struct Page<R: ChangeRecord> {
     items: Vec<Item<R>>,
     from: u64,
@@ -305,16 +307,16 @@ struct Page<R: ChangeRecord> {
     has_more: bool,
 }
 
-/// Where telling what a new filter changes has come.
+/// The progress of a rebase.
 struct Rebase<F> {
     old: F,
     at: Seq,
 }
 
 impl<F: Filter> Rebase<F> {
-    /// What a cursor's filter asks for, beside the one that is given; `None` where they are one.
+    /// The rebase that a cursor's filter requires; `None` if the cursor has the given filter.
     fn of(made_under: &str, given: &str, is_wanted: bool) -> Result<Option<Self>, Problem> {
-        let unknown = || cursor::invalid("the cursor's filter is not known to this version");
+        let unknown = || cursor::invalid("the cursor's filter cannot be read by this version");
         let mut parts = made_under.split(REBASE);
         let (old, at) = match (parts.next(), parts.next(), parts.next(), parts.next()) {
             (Some(filter), None, ..) if filter == given => return Ok(None),
@@ -322,15 +324,15 @@ impl<F: Filter> Rebase<F> {
             (Some(""), Some(at), Some(old), Some(new)) if new == given => (old, at.parse().map_err(|_| unknown())?),
             _ => return Err(cursor::filter_changed()),
         };
-        // Telling goes on by itself, once it was begun.
+        // A rebase that was started continues without the parameter.
         if !is_wanted && !made_under.starts_with(REBASE) {
             return Err(cursor::filter_changed());
         }
-        Ok(Some(Self { old: F::of_canonical(old).ok_or_else(unknown)?, at: Seq(at) }))
+        Ok(Some(Self { old: F::from_canonical(old).ok_or_else(unknown)?, at: Seq(at) }))
     }
 }
 
-/// The row of a record as it stood at a seq.
+/// The row of a record as of a seq.
 async fn record_at<R: Record>(view: &dyn View, tables: &RecordTables, id: &str, seq: u64) -> Result<Option<Row<R>>, Problem> {
     let read = |bytes: &[u8]| stored::<Row<R>>(tables.records, bytes);
     let now = view.get(tables.records, &key![id]).await.map_err(store_problem)?;
@@ -352,7 +354,7 @@ fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<serde_json::Value, Probl
     })
 }
 
-/// The first day of the last `days` before a time, and the seq before everything recorded since its beginning.
+/// The first day of the last `days` before a time, and the last seq that was recorded before it.
 ///
 /// # Errors
 /// When the feed cannot be read.
@@ -364,46 +366,46 @@ pub async fn since_days(ctx: &Context, source: &Source, at: &Position, days: i64
     Ok((day, before))
 }
 
-/// The newest changes that fit a filter.
+/// The newest changes that match a filter.
 #[derive(Clone, Debug)]
 pub struct Newest<R: ChangeRecord> {
-    /// The changes, the last first.
+    /// The changes, newest first.
     pub changes: Vec<Element<R>>,
-    /// Where reading stopped, if it did before the end.
+    /// Where the search stopped, if it did not reach the end.
     cut: Option<Cut>,
 }
 
-/// Why reading stopped before the end.
+/// Why a search stopped before the end.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
-    /// There are as many as were asked for, and perhaps more before this seq.
-    Enough(u64),
-    /// So many changes were looked at; those before this seq were not.
-    Tired(u64),
+    /// The requested number of changes was found. There may be more before this seq.
+    LimitReached(u64),
+    /// The most changes allowed were read. Changes before this seq were not.
+    SearchLimitReached(u64),
 }
 
 impl<R: ChangeRecord> Newest<R> {
-    /// What to know of a list: that it may lack some that would have fitted into it.
+    /// The note for a list: it may be incomplete.
     #[must_use]
-    pub fn of_list(&self) -> Option<String> {
+    pub fn list_note(&self) -> Option<String> {
         self.cut.and_then(|cut| match cut {
-            Cut::Enough(_) => None,
-            Cut::Tired(seq) => Some(not_looked_at(seq)),
+            Cut::LimitReached(_) => None,
+            Cut::SearchLimitReached(seq) => Some(partial_note(seq)),
         })
     }
 
-    /// What to know of counts and sums: that there may be more.
+    /// The note for counts and sums: they may be incomplete.
     #[must_use]
-    pub fn of_sums(&self) -> Option<String> {
-        self.cut.map(|(Cut::Enough(seq) | Cut::Tired(seq))| not_looked_at(seq))
+    pub fn sums_note(&self) -> Option<String> {
+        self.cut.map(|(Cut::LimitReached(seq) | Cut::SearchLimitReached(seq))| partial_note(seq))
     }
 }
 
-fn not_looked_at(seq: u64) -> String {
-    format!("only the changes from number {seq} on were looked at; a narrower question looks further back")
+fn partial_note(seq: u64) -> String {
+    format!("only the changes from seq {seq} on were searched; a narrower query searches further back")
 }
 
-/// The newest changes that fit a filter, above a seq.
+/// Finds the newest changes after a seq that match a filter.
 ///
 /// # Errors
 /// When rows cannot be read.
@@ -419,15 +421,15 @@ pub async fn newest<F: Filter>(
     let selection = Selection::new(ctx, &feed.source, feed.tables, at, filters).await?;
     let (mut changes, mut upto) = (Vec::new(), at.seq);
     for _ in 0..ROUNDS_MAX {
-        let found = selection.find(after, upto, limit - changes.len(), Way::Backwards).await?;
+        let found = selection.find(after, upto, limit - changes.len(), Direction::Backwards).await?;
         changes.extend(found.changes);
         upto = Seq(found.to.saturating_sub(1));
         if upto <= after {
             return Ok(Newest { changes, cut: None });
         }
         if changes.len() >= limit {
-            return Ok(Newest { changes, cut: Some(Cut::Enough(upto.0 + 1)) });
+            return Ok(Newest { changes, cut: Some(Cut::LimitReached(upto.0 + 1)) });
         }
     }
-    Ok(Newest { changes, cut: Some(Cut::Tired(upto.0 + 1)) })
+    Ok(Newest { changes, cut: Some(Cut::SearchLimitReached(upto.0 + 1)) })
 }

@@ -1,23 +1,23 @@
-//! Where the changes of a service are.
+//! The tables and topics that hold the changes of a service.
 
 use schemas::tables::{Table, ViewDef};
 use schemas::topics::Topic;
 
-/// Where a service's changes are.
+/// The tables and topics that hold the changes of a service.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
-    /// The service's name.
+    /// The name of the service.
     pub service: &'static str,
-    /// Its view.
+    /// The view of the service.
     pub view: &'static ViewDef,
-    /// The feed table of it.
+    /// The feed table of the view.
     pub feed: &'static Table,
-    /// The table of completed runs: (upstream, seq descending).
+    /// The table of completed sync runs: (upstream, seq descending).
     pub through: &'static Table,
-    /// The topic of its changes.
+    /// The topic of the service's changes.
     pub topic: &'static Topic,
-    /// The topics of the facts it is decided from; those topics' upstreams are the ones whose completeness counts.
+    /// The topics of the facts that the service is decided from. The upstreams of these topics determine its completeness.
     pub facts: &'static [Topic],
-    /// Without a key only so many days back are shown; `None`: all.
+    /// How many days back callers without a key see; `None`: everything.
     pub sample_days: Option<i64>,
 }

@@ -1,4 +1,4 @@
-//! Where a page of a feed starts, and how long it is waited for.
+//! Where a page of a feed starts, and how long a request waits for it.
 
 use std::sync::Arc;
 
@@ -7,25 +7,25 @@ use operation::problem::Problem;
 use schemas::position::Seq;
 use tokio::time::Instant;
 
-use crate::position::{DAY_MS, LAG_WITHIN, Position, lagging, log_end, parse_date, start_ms};
+use crate::position::{DAY_MS, LAG_WAIT_MAX, Position, lagging, log_end, parse_date, start_ms};
 use crate::{Feeds, Source, cursor};
 
-/// A feed without a cursor starts this long ago.
+/// How long before now a feed without a cursor starts.
 const RECENT_MS: i64 = 7 * DAY_MS;
 
-/// Waits for a view that may lag behind a cursor of ours.
+/// Waits for a view that lags behind a valid cursor.
 pub(crate) async fn catch_up(ctx: &Context, source: &Source, seq: Seq, at: Position, as_of: bool) -> Result<Position, Problem> {
     if seq.0 > log_end(ctx, source).await?.0 {
-        return Err(cursor::invalid("the cursor stands beyond the end of the log: it was made for another one"));
+        return Err(cursor::invalid("the cursor is beyond the end of the log; it was issued for another log"));
     }
-    let (view, checkpoint) = ctx.wait_for(source.view, LAG_WITHIN, |at| at.seq >= seq.0).await?.ok_or_else(lagging)?;
+    let (view, checkpoint) = ctx.wait_for(source.view, LAG_WAIT_MAX, |at| at.seq >= seq.0).await?.ok_or_else(lagging)?;
     let last = Seq(checkpoint.seq);
-    // With `asOf`, what counts does not move with the view.
-    let counts = if as_of { at.seq } else { last };
-    Ok(Position { view, seq: counts, last, now: at.now })
+    // With `asOf`, the position of the answer does not move with the view.
+    let seq = if as_of { at.seq } else { last };
+    Ok(Position { view, seq, last, now: at.now })
 }
 
-/// After which change a feed without a cursor begins.
+/// The seq after which a feed without a cursor starts.
 pub(crate) async fn start(ctx: &Context, source: &Source, start: Option<&str>, at: &Position) -> Result<Seq, Problem> {
     let from_ms = match start {
         Some("earliest") => return Ok(Seq(0)),
@@ -39,7 +39,7 @@ pub(crate) async fn start(ctx: &Context, source: &Source, start: Option<&str>, a
     reader.seq_at(from_ms - 1, at.seq).await.map_err(store_problem)
 }
 
-/// A later position, once there is one; `None` when there is none in time, or the server stops.
+/// Waits for a later position; `None` if there is none before the deadline, or if the server stops.
 pub(crate) async fn later(ctx: &Context, source: &Source, at: &Position, deadline: Instant) -> Result<Option<Position>, Problem> {
     let left = deadline.saturating_duration_since(Instant::now());
     if left.is_zero() {

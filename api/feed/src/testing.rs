@@ -1,4 +1,4 @@
-//! For tests: a recalls view filled change by change, a log beside it, and a plain model that says what every answer must be.
+//! For tests: a recalls view that is filled change by change, its log, and a simple model of the expected answers.
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error here fails by panicking")]
 
@@ -12,6 +12,11 @@ use bytes::Bytes;
 use event_log::embedded::EmbeddedLog;
 use event_log::{Append, EventLog, Record};
 use jiff::Timestamp;
+use operation::context::{Context, Settings};
+use operation::problem::Problem;
+use operation::secrets::Secrets;
+use operation::tiers::{Limits, Tiers};
+use operation::{Answer, Body, Call, Caller, Form, Operation, Stage};
 use schemas::avro::{Encoder, datum_hash};
 use schemas::change::{Change, ChangeKind, Input, Through};
 use schemas::clock::{Clock, rfc3339};
@@ -28,18 +33,13 @@ use view_store::feed::FeedTail;
 use view_store::{Checkpoint, EmbeddedStore, View, ViewStore};
 
 use crate::Source;
-use operation::context::{Context, ForwardedHeader, Settings};
-use operation::problem::Problem;
-use operation::secrets::Secrets;
-use operation::tiers::{Limits, Tiers};
-use operation::{Answer, Body, Call, Caller, Form, Operation, Stage};
 
 /// 2026-11-01T00:00:00Z.
 pub const START_MS: i64 = 1_793_491_200_000;
 /// An hour in milliseconds.
 pub const HOUR_MS: i64 = 3_600_000;
 
-/// Where the changes of the view are.
+/// The source of the view's changes.
 pub const SOURCE: Source = Source {
     service: "recalls",
     view: &recalls::VIEW,
@@ -50,15 +50,15 @@ pub const SOURCE: Source = Source {
     sample_days: None,
 };
 
-/// One version of one record, as the model keeps it.
+/// A version of a record in the model.
 pub struct Version {
-    /// The change that made it.
+    /// The change that made the version.
     pub seq: u64,
-    /// The record.
+    /// The record in this version.
     pub record: Recall,
 }
 
-/// A recalls view, the log of its changes, and the model that says what answers must be.
+/// A recalls view, the log of its changes, and the model of the expected answers.
 pub struct World {
     /// The store.
     pub store: Arc<EmbeddedStore>,
@@ -68,21 +68,21 @@ pub struct World {
     pub view: Arc<dyn View>,
     /// All versions of all records, in the order of the changes.
     pub versions: Vec<Version>,
-    /// All changes as readers get them, with their `seq`.
+    /// All changes as readers receive them, with their `seq`.
     pub elements: Vec<(u64, Value)>,
     /// The checkpoint of the last commit.
     pub checkpoint: Checkpoint,
-    /// Current row of each id, and since when it stands at its place of the lists.
+    /// Current row of each id, and since when it has had its position in the lists.
     rows: BTreeMap<String, (Row, i64)>,
     tail: FeedTail,
     writes: Vec<Write>,
     appends: Vec<Append>,
-    /// Where all of it is.
+    /// The directory that holds all data.
     pub dir: tempfile::TempDir,
 }
 
 impl World {
-    /// A world without changes.
+    /// Creates a world without changes.
     pub async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let store = EmbeddedStore::open(&dir.path().join("store"), Options::default()).unwrap();
@@ -103,24 +103,11 @@ impl World {
         }
     }
 
-    /// A context whose clock stands still.
+    /// Creates a context with a fixed clock.
     pub fn context(&self, now_ms: i64) -> Arc<Context> {
         let settings = Settings {
-            services: BTreeMap::new(),
-            trusted_proxies: Vec::new(),
-            connections_max: 10_000,
-            connections_per_address_max: 10_000,
-            forwarded_header: ForwardedHeader::default(),
-            listening: None,
-            request_timeout_s: 10,
-            body_bytes_max: 65_536,
-            allowed_hosts: Vec::new(),
-            public_brokers: Vec::new(),
-            registry: None,
-            private_targets: false,
-            nameserver: None,
             cache_dir: Some(self.dir.path().join("cache")),
-            tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(100_000, 50_000, 200, 20, 50)),
+            ..Settings::new(BTreeMap::new(), Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(100_000, 50_000, 200, 20, 50)))
         };
         let secrets = Secrets::from_master(&[7; 32]).unwrap();
         let clock = Clock::Fixed(Timestamp::from_millisecond(now_ms).unwrap());
@@ -143,7 +130,7 @@ impl World {
         seq
     }
 
-    /// A change of a record; written with the next [`Self::commit`].
+    /// Adds a change of a record. The next [`Self::commit`] writes it.
     pub fn change(&mut self, at_ms: i64, record: &Recall) {
         let seq = self.checkpoint.seq + 1;
         let event = if self.rows.contains_key(&record.id) { "modified" } else { "new" };
@@ -183,20 +170,20 @@ impl World {
         self.put(&recalls::LISTS, key, serde_json::to_vec(&ListEntry { until }).unwrap());
     }
 
-    /// A completed run.
+    /// Adds a completed sync run.
     pub fn through(&mut self, at_ms: i64, upstream: &str, through_date: &str) {
         let seq = self.next(at_ms, None);
         let through = Through { upstream: upstream.to_owned(), through_date: through_date.to_owned(), finished_at: at_ms - 1_000 };
         self.put(&recalls::THROUGH, key![upstream, i64::try_from(seq).unwrap()], serde_json::to_vec(&through).unwrap());
     }
 
-    /// Puts what was changed into the log, then into the view.
+    /// Appends the pending changes to the log, then commits them to the view.
     pub async fn commit(&mut self) {
         self.log_only().await;
         self.view_only().await;
     }
 
-    /// Puts what was changed into the log: the view lags behind.
+    /// Appends the pending changes to the log only: the view lags behind.
     pub async fn log_only(&mut self) {
         let batch: Vec<Append> = std::mem::take(&mut self.appends);
         if let Some(last) = self.log.append(batch).await.unwrap().last() {
@@ -204,7 +191,7 @@ impl World {
         }
     }
 
-    /// A change as the log has it, without its record.
+    /// Appends a change without its record to the log.
     fn logged(seq: u64, prev_hash: Hash32, at_ms: i64) -> Append {
         let change: RecallChange = Change {
             seq: i64::try_from(seq).unwrap(),
@@ -226,7 +213,7 @@ impl World {
         Append { topic: &CHANGES_RECALLS, partition: 0, record: Record { value: Bytes::from(value), ..Record::default() } }
     }
 
-    /// A record that extends no chain, at the end of the log.
+    /// Appends a record that extends no chain to the log.
     pub async fn zombie(&mut self) {
         let append = Self::logged(self.checkpoint.seq + 1, Hash32::of(b"zombie"), 0);
         self.log.append(vec![append]).await.unwrap();
@@ -251,7 +238,7 @@ impl World {
         self.view = rebuilt;
     }
 
-    /// What stands at `seq`, newest first, ties by identity.
+    /// The current records at `seq`, newest first, ties by identity.
     pub fn standing(&self, seq: u64) -> Vec<&Recall> {
         let mut latest: BTreeMap<&str, &Recall> = BTreeMap::new();
         for version in self.versions.iter().filter(|version| version.seq <= seq) {
@@ -263,7 +250,7 @@ impl World {
     }
 }
 
-/// Where lists show a record: list, month, day.
+/// The position of a record in the lists: list, month, day.
 fn lists(record: &Recall) -> Vec<(String, i64, i64)> {
     let (month, day) = (month_of(&record.date), day_of(&record.date));
     let mut out = Vec::new();
@@ -275,27 +262,27 @@ fn lists(record: &Recall) -> Vec<(String, i64, i64)> {
     out
 }
 
-/// Numbers by chance, the same in every run.
+/// Random numbers, the same in every run.
 pub struct Chance(pub u64);
 
 impl Chance {
-    /// A number below a bound.
+    /// A random number below a bound.
     pub fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % bound
     }
 
-    /// One of several.
+    /// One of several values, at random.
     pub fn one_of<'a, T: ?Sized>(&mut self, of: &[&'a T]) -> &'a T {
         of[self.below(of.len())]
     }
 }
 
-/// What a record by chance is made of.
+/// Values that random records are made of.
 pub const WORDS: [&str; 12] =
     ["Chocolate", "choco", "Éclair", "battery", "BATTERIES", "bat", "fire", "firefly", "burn hazard", "salmonella", "18650", "180"];
 
-/// Record number `n` with contents by chance.
+/// Record number `n` with random contents.
 pub fn record_by_chance(chance: &mut Chance, n: usize) -> Recall {
     let agency = recalls::AGENCIES[n % 4];
     let date = match chance.below(12) {
@@ -319,7 +306,7 @@ pub fn record_by_chance(chance: &mut Chance, n: usize) -> Recall {
     }
 }
 
-/// Fills a world with records and their amendments, one change every ten minutes, with runs between.
+/// Fills a world with records and their amendments, one change every ten minutes, with sync runs between.
 pub async fn fill(world: &mut World, chance: &mut Chance, changes: usize, records: usize) {
     for n in 0..changes {
         let at_ms = START_MS + i64::try_from(world.checkpoint.seq).unwrap() * 600_000;
@@ -345,12 +332,12 @@ pub fn call(context: &Arc<Context>) -> Call {
     Call { context: Arc::clone(context), caller, form: Form::Json, idempotency_key: None, stage: Stage::Whole, if_none_match: None }
 }
 
-/// The answer of an operation.
+/// Runs an operation.
 pub async fn ask(context: &Arc<Context>, operation: &Operation, arguments: Value) -> Result<Answer, Problem> {
     (operation.run)(call(context), arguments).await
 }
 
-/// The answer's JSON text.
+/// Runs an operation and returns the answer's JSON text.
 pub fn text(answer: Answer) -> String {
     match answer.body {
         Body::Json(value) => value.to_string(),
@@ -359,7 +346,7 @@ pub fn text(answer: Answer) -> String {
     }
 }
 
-/// The answer of an operation, as JSON.
+/// Runs an operation and returns the answer as JSON.
 pub async fn value(context: &Arc<Context>, operation: &Operation, arguments: Value) -> Value {
     let shown = arguments.to_string();
     let answer = ask(context, operation, arguments).await.unwrap_or_else(|problem| panic!("{shown}: {problem:?}"));

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Answer, Body, Call, Form, Operation};
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use schemas::views::accounts::Tier;
@@ -11,11 +14,8 @@ use serde_json::{Value, json};
 use super::testing::SOURCE;
 use super::testing::{Chance, HOUR_MS, START_MS, World, call as anonymous, fill, record_by_chance};
 use super::{changes, cursor};
-use operation::context::Context;
-use operation::problem::Problem;
-use operation::{Answer, Body, Call, Form, Operation};
 
-/// A call with a paid key, whose pages are of full length.
+/// A call with a paid key, whose pages have full length.
 fn call(ctx: &Arc<Context>) -> Call {
     let mut call = anonymous(ctx);
     call.caller.tier = Tier::Pro;
@@ -74,7 +74,7 @@ async fn pages_join() {
     }
 }
 
-/// Proves where feeds without a cursor begin, and that bad arguments are named.
+/// Proves where feeds without a cursor start, and that invalid arguments are named.
 #[tokio::test]
 async fn starts() {
     let mut world = World::new().await;
@@ -106,7 +106,7 @@ async fn starts() {
     }
 }
 
-/// Proves that completeness is the least day of all upstreams read, at the position of the page.
+/// Proves that completeness is the earliest day of all upstreams, at the position of the page.
 #[tokio::test]
 async fn completeness() {
     let mut world = World::new().await;
@@ -128,7 +128,7 @@ async fn completeness() {
     assert_eq!((&page["from"], &page["throughDate"], &page["snapshotCount"]), (&json!(5), &json!("2026-10-31"), &json!(3)));
 }
 
-/// Proves that a cursor ahead of a view that lags is waited for, then 503; beyond the log's end it is refused.
+/// Proves that a cursor ahead of a lagging view waits and then gets 503; a cursor beyond the end of the log is refused.
 #[tokio::test]
 async fn lagging_view() {
     let mut world = World::new().await;
@@ -157,9 +157,9 @@ async fn lagging_view() {
     assert_eq!(problem.code, ErrorCode::Unavailable);
 }
 
-/// Proves that a record that does not chain, at the end of the log, holds nothing up.
+/// Proves that a record at the end of the log that extends no chain does not block readers.
 #[tokio::test]
-async fn what_does_not_chain_is_not_there() {
+async fn records_that_extend_no_chain_are_ignored() {
     let mut world = World::new().await;
     world.change(START_MS, &record_by_chance(&mut Chance(4), 1));
     world.commit().await;
@@ -173,7 +173,7 @@ async fn what_does_not_chain_is_not_there() {
     assert_eq!(page["to"], 2);
 }
 
-/// Proves that an unchanged page is answered without a body, and that the ETag moves with what the page says.
+/// Proves that an unchanged page is answered without a body, and that the ETag changes with the answer.
 #[tokio::test]
 async fn unchanged_pages() {
     let mut world = World::new().await;
@@ -193,7 +193,7 @@ async fn unchanged_pages() {
     assert!(matches!(answer.body, Body::Parts(_)));
 }
 
-/// Proves that a caller without a paid key gets shorter pages that say so, and misses nothing.
+/// Proves that a caller without a paid key gets shorter pages with a note, and misses nothing.
 #[tokio::test]
 async fn free_pages_are_shorter() {
     let mut world = World::new().await;

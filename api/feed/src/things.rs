@@ -1,9 +1,12 @@
-//! For tests: a view of plain records filled change by change, a filter over it, and a plain model of what every page must be.
+//! For tests: a view of simple records that is filled change by change, a filter over it, and a simple model of every expected page.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Answer, Body, Call};
 use schemas::clock::rfc3339;
 use schemas::details::{ChangeRecord, NoDetails};
 use schemas::key;
@@ -18,24 +21,21 @@ use view_store::feed::FeedTail;
 use view_store::{Checkpoint, View, ViewStore};
 
 use super::Source;
-use super::filter::{Element, Filter, Wanted, contains};
+use super::filter::{Element, Filter, TermQuery, contains};
+use super::page_request::{FilteredPageRequest, PageRequest};
 use super::query::{Feed, Item, Query};
-use super::reading::{Filtered, Reading};
 use super::testing::{Chance, START_MS, World, call};
-use operation::context::Context;
-use operation::problem::Problem;
-use operation::{Answer, Body, Call};
 
 mod tables {
     schemas::record_tables!("things");
 }
 
-/// Partitions of terms so small that a history has more of them than are read at once.
+/// Tables with so small partitions of terms that a history has more of them than are read at once.
 pub(crate) static SMALL: RecordTables = RecordTables { term_bucket: 32, ..tables::TABLES };
-/// Partitions that hold more than is read at once.
+/// Tables whose partitions of terms hold more than is read at once.
 pub(crate) static LARGE: RecordTables = RecordTables { term_bucket: 2_048, ..tables::TABLES };
 
-/// Between two changes.
+/// The time between two changes.
 pub(crate) const STEP_MS: i64 = 600_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ impl Record for Thing {
     }
 }
 
-/// Things of a kind, with a part of a name, of a size.
+/// A filter of things by kind, part of the name, and size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Wants {
@@ -72,13 +72,13 @@ pub(crate) struct Wants {
     pub(crate) name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) prefix: Option<String>,
-    /// Found by no term.
+    /// No term exists for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) size: Option<i64>,
 }
 
 impl Wants {
-    /// Written apart from [`Filter::fits`], by the words of what it means.
+    /// Written independently of [`Filter::matches`], from the meaning of the filter.
     pub(crate) fn takes(&self, thing: &Thing) -> bool {
         let name = thing.name.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
         let kind = thing.kind.to_lowercase();
@@ -92,7 +92,7 @@ impl Wants {
 impl Filter for Wants {
     type Record = Thing;
 
-    fn fits(&self, change: &Element<Thing>) -> bool {
+    fn matches(&self, change: &Element<Thing>) -> bool {
         let thing = &change.record;
         self.kind.as_deref().is_none_or(|kind| normal(kind) == normal(&thing.kind))
             && self.name.as_deref().is_none_or(|part| contains(&thing.name, part))
@@ -100,15 +100,15 @@ impl Filter for Wants {
             && self.size.is_none_or(|least| thing.size >= least)
     }
 
-    fn wanted(&self) -> Vec<Wanted> {
-        let name = self.name.clone().map(|part| Wanted::Part("name", part));
-        let prefix = self.prefix.clone().map(|prefix| Wanted::Prefix("name", vec![prefix]));
-        let kind = self.kind.clone().map(|kind| Wanted::Exact("kind", vec![kind]));
+    fn term_queries(&self) -> Vec<TermQuery> {
+        let name = self.name.clone().map(|part| TermQuery::Part("name", part));
+        let prefix = self.prefix.clone().map(|prefix| TermQuery::Prefix("name", vec![prefix]));
+        let kind = self.kind.clone().map(|kind| TermQuery::Exact("kind", vec![kind]));
         [name, prefix, kind].into_iter().flatten().collect()
     }
 }
 
-/// Filters that are found by terms, by some of many values, by too many values, and by looking at all.
+/// Filters that are found by terms, by some of many values, by too many values, and by reading all changes.
 pub(crate) fn filters() -> Vec<Wants> {
     let all = [
         json!({}),
@@ -127,9 +127,9 @@ pub(crate) fn filters() -> Vec<Wants> {
     all.into_iter().map(|wants| serde_json::from_value(wants).unwrap()).collect()
 }
 
-/// What the model keeps of a change that readers see.
+/// A change that readers see, in the model.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct ShownChange {
     pub(crate) seq: u64,
     pub(crate) after: Thing,
     pub(crate) before: Option<Thing>,
@@ -141,7 +141,7 @@ pub(crate) struct Things {
     pub(crate) tables: &'static RecordTables,
     pub(crate) view: Arc<dyn View>,
     pub(crate) checkpoint: Checkpoint,
-    pub(crate) told: Vec<Told>,
+    pub(crate) changes: Vec<ShownChange>,
     rows: BTreeMap<String, (u64, Thing)>,
     tail: FeedTail,
     writes: Vec<Write>,
@@ -151,11 +151,11 @@ impl Things {
     pub(crate) async fn new(tables: &'static RecordTables) -> Self {
         let world = World::new().await;
         let view = world.store.live(tables.view).await.unwrap();
-        let (checkpoint, told, rows) = (Checkpoint::default(), Vec::new(), BTreeMap::new());
-        Self { world, tables, view, checkpoint, told, rows, tail: FeedTail::empty(), writes: Vec::new() }
+        let (checkpoint, changes, rows) = (Checkpoint::default(), Vec::new(), BTreeMap::new());
+        Self { world, tables, view, checkpoint, changes, rows, tail: FeedTail::empty(), writes: Vec::new() }
     }
 
-    /// A view with changes by chance, one every ten minutes.
+    /// Creates a view with random changes, one every ten minutes.
     pub(crate) async fn filled(tables: &'static RecordTables, seed: u64, changes: usize) -> Self {
         let (mut this, mut chance) = (Self::new(tables).await, Chance(seed));
         this.fill(&mut chance, changes).await;
@@ -190,12 +190,12 @@ impl Things {
         seq
     }
 
-    /// A change that readers do not see.
+    /// Adds a change that readers do not see.
     pub(crate) fn hidden(&mut self) {
         self.next(None);
     }
 
-    /// A change of a thing; written with the next [`Self::commit`].
+    /// Adds a change of a thing. The next [`Self::commit`] writes it.
     pub(crate) fn change(&mut self, after: &Thing) -> u64 {
         let seq = self.checkpoint.seq + 1;
         let before = self.rows.get(&after.id).cloned();
@@ -217,7 +217,7 @@ impl Things {
             self.put(self.tables.terms, key![term.text(), number(seq) / self.tables.term_bucket, number(seq)], Vec::new());
         }
         self.rows.insert(after.id.clone(), (seq, after.clone()));
-        self.told.push(Told { seq, after: after.clone(), before: before.map(|(_, before)| before) });
+        self.changes.push(ShownChange { seq, after: after.clone(), before: before.map(|(_, before)| before) });
         seq
     }
 
@@ -227,24 +227,24 @@ impl Things {
         self.view.commit(writes, &self.checkpoint).await.unwrap();
     }
 
-    /// The changes up to a seq that a filter shows.
-    pub(crate) fn shown(&self, wants: &Wants, upto: u64) -> Vec<&Told> {
-        self.told.iter().filter(|told| told.seq <= upto && wants.takes(&told.after)).collect()
+    /// The changes up to a seq that match a filter.
+    pub(crate) fn shown(&self, wants: &Wants, upto: u64) -> Vec<&ShownChange> {
+        self.changes.iter().filter(|changes| changes.seq <= upto && wants.takes(&changes.after)).collect()
     }
 
-    /// The things as they stood at a seq.
+    /// The things as of a seq.
     pub(crate) fn standing(&self, seq: u64) -> BTreeMap<&str, &Thing> {
-        self.told.iter().filter(|told| told.seq <= seq).map(|told| (told.after.id.as_str(), &told.after)).collect()
+        self.changes.iter().filter(|changes| changes.seq <= seq).map(|changes| (changes.after.id.as_str(), &changes.after)).collect()
     }
 
-    /// The feed, of which callers without a key see so many days.
+    /// The feed, of which callers without a key see the given number of days.
     pub(crate) fn feed(&self, sample_days: Option<i64>) -> Feed {
         let TablesOf { view, feed, through } = TablesOf::of(self.tables);
         let source = Source { service: "things", view, feed, through, topic: &CHANGES_AWARDS, facts: &[], sample_days };
         Feed { source, tables: self.tables, list: "things" }
     }
 
-    /// A clock that stands some time after the last change.
+    /// A fixed clock, some time after the last change.
     pub(crate) fn context(&self) -> Arc<Context> {
         self.world.context(at_ms(self.checkpoint.seq) + STEP_MS)
     }
@@ -275,22 +275,22 @@ pub(crate) fn thing_by_chance(chance: &mut Chance) -> Thing {
 }
 
 pub(crate) fn query(filter: Wants) -> Query<Wants> {
-    let reading = Reading { cursor: None, start: Some("earliest".to_owned()), limit: 200, wait: 0, as_of: None };
-    Query { asked: Filtered { reading, before: false, rebase: false }, filter }
+    let page = PageRequest { cursor: None, start: Some("earliest".to_owned()), limit: 200, wait: 0, as_of: None };
+    Query { request: FilteredPageRequest { page, before: false, rebase: false }, filter }
 }
 
-/// The query that goes on behind a page.
+/// The query for the next page.
 pub(crate) fn after(query: Query<Wants>, page: &Value) -> Query<Wants> {
     at_cursor(query, page["cursor"].as_str().unwrap().to_owned())
 }
 
-/// The query that goes on at a cursor.
+/// The query that continues at a cursor.
 pub(crate) fn at_cursor(mut query: Query<Wants>, cursor: String) -> Query<Wants> {
-    (query.asked.reading.cursor, query.asked.reading.start) = (Some(cursor), None);
+    (query.request.page.cursor, query.request.page.start) = (Some(cursor), None);
     query
 }
 
-/// A caller with a paid key, whose pages are of full length.
+/// A caller with a paid key, whose pages have full length.
 pub(crate) fn keyed(ctx: &Arc<Context>) -> Call {
     let mut call = call(ctx);
     call.caller.tier = Tier::Pro;

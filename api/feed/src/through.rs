@@ -1,47 +1,47 @@
-//! How complete a service's data is at any position: which day all its upstreams have been read through, and how many runs that took.
+//! How complete a service's data is at any position: up to which day all its upstreams have been read, and after how many sync runs.
 //!
-//! The `through` rows of a view are read once for each generation and then followed, so that a request reads none of them.
+//! The `through` rows of a view are read once per generation and then updated, so that requests do not read them.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use operation::context::store_problem;
+use operation::problem::Problem;
 use schemas::change::Through;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::Datum;
 use schemas::views::recalls::day_of;
-use tokio::sync::Mutex as Turn;
+use tokio::sync::Mutex as AsyncMutex;
 use view_store::{Range, View};
 
 use super::position::{DAY_MS, day_text};
 use super::{Feeds, Source};
-use operation::context::store_problem;
-use operation::problem::Problem;
 
 const PAGE_ROWS: usize = 500;
 
 /// How complete the data is at a position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
-    /// The last day that every upstream was read through, `YYYY-MM-DD`; empty before the first run.
+pub struct Completeness {
+    /// The last day up to which every upstream has been read, `YYYY-MM-DD`; empty before the first completed run.
     pub through_date: String,
-    /// Runs of all upstreams that were decided to their end.
+    /// How many sync runs of all upstreams were completed and decided.
     pub snapshot_count: u64,
-    /// When the latest of them ended: milliseconds since 1970; 0 before the first.
+    /// When the latest of these runs finished: milliseconds since 1970; 0 before the first.
     pub finished_at_ms: i64,
 }
 
-/// One completed run, with what follows from it and all before.
+/// The completeness after one completed sync run.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     seq: u64,
-    /// The least day of all upstreams that have one.
+    /// The earliest of the upstreams' days, among upstreams that have one.
     through_day: i64,
-    /// The latest end of a run.
+    /// The latest finish time of a run.
     finished_at_ms: i64,
 }
 
 #[derive(Debug, Default)]
-struct Followed {
+struct CompletedRuns {
     /// All rows with a seq up to this one are in `entries`.
     upto: u64,
     entries: Vec<Entry>,
@@ -49,20 +49,20 @@ struct Followed {
     days: Vec<Option<i64>>,
 }
 
-/// The completed runs of one service in one generation of its view.
+/// The completed sync runs of one service in one generation of its view.
 #[derive(Debug)]
-pub struct Completeness {
+pub struct CompletenessCache {
     source: Source,
-    /// Names under which runs are recorded: the upstreams' and their streams'.
+    /// Names under which runs are recorded: upstreams and streams.
     upstreams: Vec<&'static str>,
-    followed: Mutex<Followed>,
-    /// Held while rows are read, so that they are read once.
-    turn: Turn<()>,
-    /// When the first change was recorded, once that is known: it never changes.
+    completed: Mutex<CompletedRuns>,
+    /// Held while rows are read, so that they are read only once.
+    load_lock: AsyncMutex<()>,
+    /// When the first change was recorded, once that is known. It never changes.
     pub(super) first_ms: OnceLock<i64>,
 }
 
-impl Completeness {
+impl CompletenessCache {
     fn new(source: Source) -> Self {
         let mut upstreams = Vec::new();
         for upstream in upstreams::ALL.iter().map(|upstream| upstream.manifest()) {
@@ -79,40 +79,40 @@ impl Completeness {
         }
         upstreams.sort_unstable();
         upstreams.dedup();
-        let followed = Followed { days: vec![None; upstreams.len()], ..Followed::default() };
-        Self { source, upstreams, followed: Mutex::new(followed), turn: Turn::default(), first_ms: OnceLock::new() }
+        let completed = CompletedRuns { days: vec![None; upstreams.len()], ..CompletedRuns::default() };
+        Self { source, upstreams, completed: Mutex::new(completed), load_lock: AsyncMutex::default(), first_ms: OnceLock::new() }
     }
 
-    /// How complete the data is at a position, `last` being what the view holds.
+    /// How complete the data is at a position. `last` is the last change in the view.
     ///
     /// # Errors
     /// When the rows cannot be read.
-    pub async fn at(&self, view: &dyn View, seq: Seq, last: Seq) -> Result<Standing, Problem> {
-        if let Some(standing) = self.known(seq) {
-            return Ok(standing);
+    pub async fn at(&self, view: &dyn View, seq: Seq, last: Seq) -> Result<Completeness, Problem> {
+        if let Some(completeness) = self.known(seq) {
+            return Ok(completeness);
         }
-        let _turn = self.turn.lock().await;
-        if let Some(standing) = self.known(seq) {
-            return Ok(standing);
+        let _loading = self.load_lock.lock().await;
+        if let Some(completeness) = self.known(seq) {
+            return Ok(completeness);
         }
-        self.follow(view, last.0.max(seq.0)).await?;
+        self.read_new_rows(view, last.0.max(seq.0)).await?;
         Ok(self.known(seq).unwrap_or_default())
     }
 
-    fn known(&self, seq: Seq) -> Option<Standing> {
-        let followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-        if seq.0 > followed.upto {
+    fn known(&self, seq: Seq) -> Option<Completeness> {
+        let completed = self.completed.lock().unwrap_or_else(PoisonError::into_inner);
+        if seq.0 > completed.upto {
             return None;
         }
-        let count = followed.entries.partition_point(|entry| entry.seq <= seq.0);
-        let Some(entry) = count.checked_sub(1).and_then(|last| followed.entries.get(last)) else { return Some(Standing::default()) };
+        let count = completed.entries.partition_point(|entry| entry.seq <= seq.0);
+        let Some(entry) = count.checked_sub(1).and_then(|last| completed.entries.get(last)) else { return Some(Completeness::default()) };
         let through_date = if entry.through_day == i64::MAX { String::new() } else { day_text(entry.through_day * DAY_MS) };
-        Some(Standing { through_date, snapshot_count: count as u64, finished_at_ms: entry.finished_at_ms })
+        Some(Completeness { through_date, snapshot_count: count as u64, finished_at_ms: entry.finished_at_ms })
     }
 
-    /// Reads the rows between what is known and `last`.
-    async fn follow(&self, view: &dyn View, last: u64) -> Result<(), Problem> {
-        let known = self.followed.lock().unwrap_or_else(PoisonError::into_inner).upto;
+    /// Reads the rows between the last known seq and `last`.
+    async fn read_new_rows(&self, view: &dyn View, last: u64) -> Result<(), Problem> {
+        let known = self.completed.lock().unwrap_or_else(PoisonError::into_inner).upto;
         let mut found: Vec<(u64, usize, Through)> = Vec::new();
         for (number, upstream) in self.upstreams.iter().enumerate() {
             let from = Some(key![*upstream, i64::try_from(last).unwrap_or(i64::MAX)]);
@@ -140,32 +140,32 @@ impl Completeness {
             }
         }
         found.sort_unstable_by_key(|(seq, number, _)| (*seq, *number));
-        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut completed = self.completed.lock().unwrap_or_else(PoisonError::into_inner);
         for (seq, number, through) in found {
             let day = if through.through_date.is_empty() { None } else { Some(day_of(&through.through_date)) };
-            if let (Some(day), Some(latest)) = (day, followed.days.get_mut(number)) {
+            if let (Some(day), Some(latest)) = (day, completed.days.get_mut(number)) {
                 *latest = Some(latest.map_or(day, |before| before.max(day)));
             }
-            let through_day = followed.days.iter().flatten().copied().min().unwrap_or(i64::MAX);
-            let finished_at_ms = followed.entries.last().map_or(0, |before| before.finished_at_ms).max(through.finished_at);
-            followed.entries.push(Entry { seq, through_day, finished_at_ms });
+            let through_day = completed.days.iter().flatten().copied().min().unwrap_or(i64::MAX);
+            let finished_at_ms = completed.entries.last().map_or(0, |before| before.finished_at_ms).max(through.finished_at);
+            completed.entries.push(Entry { seq, through_day, finished_at_ms });
         }
-        followed.upto = followed.upto.max(last);
+        completed.upto = completed.upto.max(last);
         Ok(())
     }
 }
 
 impl Feeds {
-    /// How complete a service's data is, followed through one generation of its view.
-    pub(crate) fn completeness(&self, source: &Source, generation: u64) -> Arc<Completeness> {
-        self.following(source, generation, || Completeness::new(*source))
+    /// The cache of a service's completeness for one generation of its view.
+    pub(crate) fn completeness_cache(&self, source: &Source, generation: u64) -> Arc<CompletenessCache> {
+        self.cached_for(source, generation, || CompletenessCache::new(*source))
     }
 
     /// How complete a service's data is at a position.
     ///
     /// # Errors
     /// When the rows cannot be read.
-    pub async fn standing(&self, source: &Source, view: &dyn View, seq: Seq, last: Seq) -> Result<Standing, Problem> {
-        self.completeness(source, view.generation()).at(view, seq, last).await
+    pub async fn completeness(&self, source: &Source, view: &dyn View, seq: Seq, last: Seq) -> Result<Completeness, Problem> {
+        self.completeness_cache(source, view.generation()).at(view, seq, last).await
     }
 }

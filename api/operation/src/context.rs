@@ -1,4 +1,4 @@
-//! What the handlers of all operations share.
+//! The context that the handlers of all operations share.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap};
@@ -22,25 +22,25 @@ use crate::tiers::Tiers;
 /// Settings of one service, `[services.NAME]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceSettings {
-    /// Whether it is served.
+    /// Whether the service is served.
     pub enabled: bool,
-    /// Its public base address without a slash at the end; by default the listener's address and `/NAME`.
+    /// The public base URL without a trailing slash; by default the listener's address and `/NAME`.
     pub base_url: String,
-    /// The path under which the listener serves it, `/recalls`.
+    /// The path under which the listener serves it, for example `/recalls`.
     pub prefix: String,
-    /// Prices that are not those of the definitions: operation to millionths of a US dollar.
+    /// Prices that replace those of the definitions: operation name to millionths of a US dollar.
     pub prices: BTreeMap<String, u64>,
 }
 
 impl ServiceSettings {
-    /// What a call of an operation costs in millionths of a US dollar, given what its definition says.
+    /// Settings of an enabled service with the prices of its definitions.
     #[must_use]
-    pub fn price(&self, operation: &str, micros: u64) -> u64 {
-        self.prices.get(operation).copied().unwrap_or(micros)
+    pub fn new(base_url: String, prefix: String) -> Self {
+        Self { enabled: true, base_url, prefix, prices: BTreeMap::new() }
     }
 }
 
-/// The header in which trusted proxies name the caller.
+/// The header in which trusted proxies report the caller's address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ForwardedHeader {
     /// `X-Forwarded-For`: addresses, separated by commas.
@@ -51,10 +51,10 @@ pub enum ForwardedHeader {
 }
 
 impl ForwardedHeader {
-    /// THE LIST of headers.
+    /// THE LIST of supported headers.
     pub const ALL: [Self; 2] = [Self::XForwardedFor, Self::Forwarded];
 
-    /// The header's name, in lower case, as configuration has it.
+    /// The name of the header in lower case, as in the configuration.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl ForwardedHeader {
         }
     }
 
-    /// The header of that name, in any case.
+    /// Finds a header by name, in any case.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|header| header.as_str().eq_ignore_ascii_case(name))
@@ -73,60 +73,84 @@ impl ForwardedHeader {
 /// Settings of the API.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The services by name.
+    /// The services, by name.
     pub services: BTreeMap<String, ServiceSettings>,
-    /// Proxies whose forwarding headers are believed: addresses or networks (`10.0.0.0/8`).
+    /// Trusted proxies, whose forwarding headers are used: addresses or networks (`10.0.0.0/8`).
     pub trusted_proxies: Vec<(IpAddr, u8)>,
-    /// Connections open at once, from all addresses. More wait in the system's queue.
+    /// The most open connections, from all addresses. More wait in the queue of the operating system.
     pub connections_max: usize,
-    /// Connections open at once from one address, or from one IPv6 /64.
+    /// The most open connections from one address, or from one IPv6 /64.
     pub connections_per_address_max: usize,
-    /// The header in which those proxies name the caller; no other one is read.
+    /// The header in which trusted proxies report the caller. No other header is used.
     pub forwarded_header: ForwardedHeader,
-    /// The address that the listener is bound to, if it is one of this process.
+    /// The address that the listener is bound to, if this process listens.
     pub listening: Option<IpAddr>,
-    /// Seconds a client may take to send a request's head and body.
+    /// How long a client may take to send the head and body of a request, in seconds.
     pub request_timeout_s: u64,
-    /// The largest body taken, in bytes.
+    /// The largest request body, in bytes.
     pub body_bytes_max: usize,
-    /// Host names the MCP endpoint answers to, beside those of the base addresses.
+    /// Host names that the MCP endpoint accepts, in addition to those of the base URLs.
     pub allowed_hosts: Vec<String>,
-    /// Kafka brokers as readers reach them (`host:port`), named in the AsyncAPI document; none if they are told otherwise.
+    /// Kafka brokers as consumers reach them (`host:port`), for the AsyncAPI document; empty if they are not published there.
     pub public_brokers: Vec<String>,
-    /// Where values are framed by a schema registry: its address as readers reach it, empty if they are told otherwise.
+    /// If values are framed by a schema registry: its public URL, empty if it is not published.
     pub registry: Option<String>,
-    /// Whether webhooks may be plain http and name hosts that are not on the public internet.
+    /// Whether webhooks may use plain http and hosts that are not on the public internet.
     pub private_targets: bool,
-    /// Who is asked for the addresses of webhooks' hosts; the system's name servers if `None`.
+    /// The name server that resolves webhook hosts; `None` for the name servers of the system.
     pub nameserver: Option<SocketAddr>,
-    /// A directory for caches that are built anew when they are lost; in memory if `None`.
+    /// The directory for caches, which are rebuilt if they are lost; in memory if `None`.
     pub cache_dir: Option<PathBuf>,
-    /// What each tier may do.
+    /// The limits of the tiers.
     pub tiers: Tiers,
 }
 
-/// What the handlers of all operations share: settings, clock, secrets, log and views, and by its type what else one of them needs.
+impl Settings {
+    /// Settings with defaults for everything but services and tiers: generous limits, no proxies, and no caches on disk.
+    #[must_use]
+    pub fn new(services: BTreeMap<String, ServiceSettings>, tiers: Tiers) -> Self {
+        Self {
+            services,
+            trusted_proxies: Vec::new(),
+            connections_max: 10_000,
+            connections_per_address_max: 10_000,
+            forwarded_header: ForwardedHeader::default(),
+            listening: None,
+            request_timeout_s: 10,
+            body_bytes_max: 64 << 10,
+            allowed_hosts: Vec::new(),
+            public_brokers: Vec::new(),
+            registry: None,
+            private_targets: false,
+            nameserver: None,
+            cache_dir: None,
+            tiers,
+        }
+    }
+}
+
+/// What the handlers of all operations share: settings, clock, secrets, log and views, and further parts by type.
 pub struct Context {
     /// The settings.
     pub settings: Settings,
     /// The clock.
     pub clock: Clock,
-    /// The keys that cursors, lookups and webhooks are derived from.
+    /// The master key, which other keys are derived from.
     pub secrets: Secrets,
-    /// The log, to append commands.
+    /// The log, to which commands are appended.
     pub log: Arc<dyn EventLog>,
     /// The views.
     pub store: Arc<dyn ViewStore>,
-    /// Whether the server stops: whoever waits for a new change is answered at once then.
+    /// Whether the server is shutting down: requests that wait for changes are answered then.
     pub stopping: watch::Sender<bool>,
-    /// One value of each type that a handler asked for or the engine set.
+    /// One value per type, set by the engine or created on first use.
     parts: RwLock<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
-/// State that some handlers share and others do not know of: a cache, a client, the index of a service. There is one of each type in a
-/// context. Its default is an empty cache or a switched-off client.
+/// State that some handlers share and others do not know: a cache, a client, the index of a service. A context has one value of each type. The default
+/// is an empty cache or a disabled client.
 pub trait Part: Default + Send + Sync + 'static {
-    /// The one of this context; the default where the engine set none.
+    /// The value in this context; the default if the engine set none.
     #[must_use]
     fn of(context: &Context) -> Arc<Self> {
         context.part()
@@ -134,19 +158,19 @@ pub trait Part: Default + Send + Sync + 'static {
 }
 
 impl Context {
-    /// A context with no parts set.
+    /// Creates a context without parts.
     #[must_use]
     pub fn new(settings: Settings, clock: Clock, secrets: Secrets, log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>) -> Self {
         Self { settings, clock, secrets, log, store, stopping: watch::Sender::new(false), parts: RwLock::default() }
     }
 
-    /// The same under another clock.
+    /// Replaces the clock.
     #[must_use]
     pub fn with_clock(self, clock: Clock) -> Self {
         Self { clock, ..self }
     }
 
-    /// Sets a part, in place of the one of its type.
+    /// Sets a part, replacing the one of the same type.
     #[must_use]
     pub fn with<T: Part>(mut self, part: impl Into<Arc<T>>) -> Self {
         self.parts.get_mut().unwrap_or_else(PoisonError::into_inner).insert(TypeId::of::<T>(), part.into());
@@ -168,9 +192,9 @@ impl Context {
         })
     }
 
-    /// Waits until the server stops.
+    /// Waits until the server shuts down.
     pub async fn stopped(&self) {
-        // The sender is held here: it cannot be gone.
+        // The sender is part of the context, so it cannot be dropped.
         let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
     }
 
@@ -182,7 +206,7 @@ impl Context {
         self.store.live(def).await.map_err(store_problem)
     }
 
-    /// Waits until the live generation's checkpoint fits; `None` if it does not in time. A swap meanwhile does no harm.
+    /// Waits until the checkpoint of the live generation satisfies a condition; `None` if it does not in time. The generation may be swapped meanwhile.
     ///
     /// # Errors
     /// `unavailable`.
@@ -222,11 +246,11 @@ impl Context {
     }
 }
 
-/// What a caller is told when a view cannot be read. The cause is logged here.
+/// The problem of a view that cannot be read. The cause is logged here.
 pub fn store_problem(error: view_store::Error) -> Problem {
     let cause: Option<&dyn std::error::Error> = std::error::Error::source(&error);
     match &error {
-        view_store::Error::Gone { .. } => tracing::debug!(%error, "a reader was overtaken by a swap"),
+        view_store::Error::Gone { .. } => tracing::debug!(%error, "a generation was removed while it was read"),
         _ => tracing::error!(%error, cause, "a view cannot be read"),
     }
     match error {
@@ -235,13 +259,13 @@ pub fn store_problem(error: view_store::Error) -> Problem {
     }
 }
 
-/// A stored row.
+/// Decodes a stored row.
 ///
 /// # Errors
-/// `internal` for one that cannot be read. The cause is logged here.
+/// `internal` if the row cannot be decoded. The cause is logged here.
 pub fn stored<T: DeserializeOwned>(table: &Table, bytes: &[u8]) -> Result<T, Problem> {
     serde_json::from_slice(bytes).map_err(|error| {
-        tracing::error!(%error, table = table.name, "a row cannot be read");
+        tracing::error!(%error, table = table.name, "a row cannot be decoded");
         Problem::new(ErrorCode::Internal, "a stored row cannot be read")
     })
 }

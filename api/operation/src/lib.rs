@@ -1,6 +1,6 @@
-//! What an operation is: its name, route, types, price and errors, the problem documents it answers, and what its handler is given.
+//! The definition of an operation: its name, route, types, price and errors, the problem documents it returns, and what its handler receives.
 //!
-//! Each operation is defined once, in the crate of the services; every surface renders that definition. This crate names no service and no
+//! Each operation is defined once, in the crate of the services; every surface renders that definition. This crate depends on no service and no
 //! surface.
 
 pub mod context;
@@ -31,18 +31,18 @@ use crate::problem::Problem;
 /// HTTP methods that operations use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Reads.
+    /// Reads a resource.
     Get,
-    /// Makes something.
+    /// Creates a resource, or starts an action.
     Post,
-    /// Changes something.
+    /// Changes a resource.
     Patch,
-    /// Takes something away.
+    /// Deletes a resource.
     Delete,
 }
 
 impl Method {
-    /// Its name: `GET`, `POST`, `PATCH` or `DELETE`.
+    /// The name: `GET`, `POST`, `PATCH` or `DELETE`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -53,78 +53,78 @@ impl Method {
         }
     }
 
-    /// Whether its arguments come in a body.
+    /// Whether arguments are sent in a body.
     #[must_use]
     pub fn has_body(self) -> bool {
         matches!(self, Self::Post | Self::Patch)
     }
 }
 
-/// Who may call, and what it costs.
+/// Who may call an operation, and what a call costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Price {
-    /// Free, within the tier's limits.
+    /// Free, within the limits of the caller's tier.
     Free,
-    /// Only from this tier on.
+    /// Requires a key of this tier or above.
     Tier(Tier),
-    /// Paid for by the call, or free with a key of a tier.
+    /// Paid per call, or free with a key of some tier.
     PerCall {
-        /// Millionths of a US dollar, unless `[prices]` says otherwise.
+        /// The price in millionths of a US dollar, unless `[prices]` sets another one.
         micros: u64,
-        /// The first tier whose keys need not pay.
+        /// The lowest tier whose keys do not pay.
         free_from: Tier,
     },
 }
 
-/// What a call of a priced operation is run for.
+/// The stage of a paid call that a handler runs for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
-    /// Its caller need not pay.
+    /// The caller does not need to pay.
     #[default]
     Whole,
-    /// What is shown for free, with the terms.
+    /// The free preview that is shown with the payment terms.
     Preview,
-    /// What is sold: a read answers as ever, a write with [`Body::Effect`] and does nothing yet.
+    /// The sale itself: a read returns its normal answer; a write returns [`Body::Effect`] and has no effect yet.
     Order {
         /// The id of the payment.
         payment: String,
-        /// The address that pays, in lower case.
+        /// The paying address, in lower case.
         payer: String,
     },
-    /// The payment with this id is claimed, and no money has moved: a write says whether it can still take effect. An error that may not be
-    /// retried ends the sale, and nothing is settled. Reads are not run at this stage.
+    /// The payment with this id is claimed, but not settled: a write checks whether it can still take effect. An error that must not be retried ends
+    /// the sale without settlement. Reads do not run at this stage.
     Claimed(String),
-    /// It is paid for: a write answers what its effect has made, under the id of the payment.
+    /// The payment is settled: a write returns the result of its effect, under the id of the payment.
     Paid(String),
 }
 
-/// Who calls.
+/// The caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The tier of the key, or anonymous.
+    /// The tier of the key; anonymous without a key.
     pub tier: Tier,
-    /// Id of the key; empty without one.
+    /// Id of the key; empty without a key.
     pub key_id: String,
-    /// The account; empty without a key.
+    /// Id of the account; empty without a key.
     pub account: String,
-    /// The caller's address, as far as the proxies between are trusted.
+    /// The caller's IP address, as far as trusted proxies report it.
     pub address: IpAddr,
 }
 
-/// In which form an answer is wanted.
+/// The requested form of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// A JSON object.
     #[default]
     Json,
-    /// NDJSON: a list operation may answer [`Body::Lines`].
+    /// NDJSON: list operations may return [`Body::Lines`].
     Lines,
-    /// Server-sent events: a feed answers [`Body::Events`].
+    /// Server-sent events: feeds return [`Body::Events`].
     Events,
 }
 
 impl Form {
-    /// Its name in ETags.
+    /// The name used in ETags.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -135,100 +135,100 @@ impl Form {
     }
 }
 
-/// One item of a feed as an event of its own.
+/// An item of a feed as a server-sent event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The cursor that stands after it.
+    /// The cursor after the item.
     pub id: String,
     /// The item as JSON, in one line.
     pub data: Bytes,
 }
 
-/// One call, whatever the surface it came by. Arguments are checked against the input schema before the handler sees them.
+/// One call, from any surface. Arguments are validated against the input schema before the handler runs.
 #[derive(Clone)]
 pub struct Call {
-    /// The engine.
+    /// The shared context.
     pub context: Arc<Context>,
-    /// Who calls.
+    /// The caller.
     pub caller: Caller,
-    /// In which form the answer is wanted.
+    /// The requested form of the answer.
     pub form: Form,
     /// `Idempotency-Key`, if given.
     pub idempotency_key: Option<String>,
-    /// What the call is run for; anything but the whole only where the operation is paid for by the call.
+    /// The stage that the handler runs for. Other values than `Whole` occur only for operations that are paid per call.
     pub stage: Stage,
-    /// `If-None-Match`, if given: a handler that knows its ETag before the body answers [`Body::NotModified`].
+    /// `If-None-Match`, if given: a handler that computes its ETag before the body can return [`Body::NotModified`].
     pub if_none_match: Option<String>,
 }
 
-/// A body, ready to be sent.
+/// The body of an answer.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// A JSON value.
     Json(Value),
-    /// JSON text in pieces that are sent one after another, never joined or parsed (spliced pages).
+    /// JSON text in pieces that are sent one after another without joining or parsing them (spliced pages).
     Parts(Vec<Bytes>),
-    /// Lines of NDJSON, each without its end.
+    /// Lines of NDJSON, without line ends.
     Lines(Vec<Bytes>),
-    /// Items of a feed, each with the cursor that stands after it.
+    /// Items of a feed, each with the cursor after it.
     Events(Vec<Event>),
-    /// The caller has it already.
+    /// The caller already has the current body.
     NotModified,
-    /// The command that a write asks for once it is paid for, as JSON.
+    /// The command that a write will append once it is paid for, as JSON.
     Effect(String),
 }
 
-/// What a handler answers.
+/// The result of a handler.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The body.
     pub body: Body,
-    /// A strong ETag with its quotes, made from position, parameters and tier; empty for none.
+    /// A strong ETag in quotes, made from position, parameters and tier; empty if there is none.
     pub etag: String,
-    /// The next cursor, for the header `Next-Cursor` of NDJSON answers; empty for none.
+    /// The next cursor, for the header `Next-Cursor` of NDJSON answers; empty if there is none.
     pub next_cursor: String,
-    /// 200, or 201 for a POST that made something.
+    /// 200, or 201 for a POST that created something.
     pub status: u16,
 }
 
 impl Answer {
-    /// A value with status 200.
+    /// An answer with a JSON value and status 200.
     ///
     /// # Errors
-    /// `internal` when the value cannot be written as JSON.
+    /// `internal` when the value cannot be encoded as JSON.
     pub fn json<T: Serialize>(value: &T) -> Result<Self, Problem> {
         let value = serde_json::to_value(value).map_err(|error| {
-            tracing::error!(%error, "an answer cannot be written as JSON");
-            Problem::new(ErrorCode::Internal, "the answer could not be written")
+            tracing::error!(%error, "an answer cannot be encoded as JSON");
+            Problem::new(ErrorCode::Internal, "the answer could not be encoded")
         })?;
         Ok(Self { body: Body::Json(value), etag: String::new(), next_cursor: String::new(), status: 200 })
     }
 }
 
-/// A handler's future.
-pub type Answering = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send>>;
+/// The future of a handler.
+pub type AnswerFuture = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send>>;
 
-/// One operation, defined once.
+/// An operation.
 pub struct Operation {
-    /// Its name: the MCP tool's and the OpenAPI `operationId`.
+    /// The name: also the MCP tool's name and the OpenAPI `operationId`.
     pub name: &'static str,
-    /// Method of the route.
+    /// The HTTP method.
     pub method: Method,
-    /// Path below the service's base address, with `{name}` for path parameters.
+    /// The path below the service's base URL, with `{name}` for path parameters.
     pub path: &'static str,
-    /// One sentence: what it gives.
+    /// What the operation does, in one sentence.
     pub summary: &'static str,
-    /// More words: limits, order, what is left out. Markdown.
+    /// Details: limits, order, what is left out. Markdown.
     pub description: &'static str,
-    /// Who may call it.
+    /// Who may call the operation, and what a call costs.
     pub price: Price,
-    /// Whether MCP offers it as a tool.
+    /// Whether MCP offers the operation as a tool.
     pub tool: bool,
-    /// Whether a call counts against the quota.
+    /// Whether calls count against the quota.
     pub counted: bool,
-    /// For list operations: the field of the result that holds the list (also offered as NDJSON); empty for others.
+    /// For list operations: the field of the result that holds the list (also available as NDJSON); empty for others.
     pub list: &'static str,
-    /// Errors it may answer beside those that every operation may.
+    /// Errors of the operation, in addition to those that every operation may return.
     pub errors: &'static [ErrorCode],
     /// Example arguments that give an answer.
     pub example: Value,
@@ -238,12 +238,12 @@ pub struct Operation {
     pub output: Value,
     /// Other names of parameters: (alias, name).
     pub aliases: &'static [(&'static str, &'static str)],
-    /// The handler, given checked arguments.
-    pub run: Arc<dyn Fn(Call, Value) -> Answering + Send + Sync>,
+    /// The handler. It receives validated arguments.
+    pub run: Arc<dyn Fn(Call, Value) -> AnswerFuture + Send + Sync>,
 }
 
-/// What a definition states beside its types and handler.
-pub struct Words {
+/// The parts of an operation's definition other than its types and handler.
+pub struct Definition {
     /// See [`Operation::name`].
     pub name: &'static str,
     /// See [`Operation::method`].
@@ -271,36 +271,36 @@ pub struct Words {
 }
 
 impl Operation {
-    /// Whether it is a feed: it can be waited for, and goes on from a cursor.
+    /// Whether the operation is a feed: it takes a cursor and can wait for changes.
     #[must_use]
     pub fn is_feed(&self) -> bool {
         ["cursor", "wait"].iter().all(|name| self.input.pointer(&format!("/properties/{name}")).is_some())
     }
 
-    /// What a call costs under a service's settings, in millionths of a US dollar; `None` for one that is not paid for by the call.
+    /// The price of a call under the settings of a service, in millionths of a US dollar; `None` if the operation is not paid per call.
     #[must_use]
-    pub fn price_under(&self, settings: &ServiceSettings) -> Option<u64> {
+    pub fn price_micros(&self, settings: &ServiceSettings) -> Option<u64> {
         let Price::PerCall { micros, .. } = self.price else { return None };
-        Some(settings.price(self.name, micros))
+        Some(settings.prices.get(self.name).copied().unwrap_or(micros))
     }
 
-    /// Whether it may ask an upstream, and says so in its answer.
+    /// Whether the operation may look data up at an upstream. Its answer then has the field `live`.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.output.pointer("/properties/live").is_some()
     }
 
-    /// Defines an operation: its words, its argument type `P`, its result type `O` (for the schema; handlers may answer
-    /// spliced bytes of the same shape) and its handler.
-    pub fn define<P, O, H, F>(words: Words, handler: H) -> Self
+    /// Defines an operation from its definition, its argument type `P`, its result type `O` (for the schema; handlers may return spliced bytes of the
+    /// same shape) and its handler.
+    pub fn define<P, O, H, F>(definition: Definition, handler: H) -> Self
     where
         P: DeserializeOwned + JsonSchema + Send + 'static,
         O: JsonSchema,
         H: Fn(Call, P) -> F + Send + Sync + Clone + 'static,
         F: Future<Output = Result<Answer, Problem>> + Send + 'static,
     {
-        let Words { name, method, path, summary, description, price, tool, counted, list, errors, example, aliases } = words;
-        let run = Arc::new(move |call: Call, arguments: Value| -> Answering {
+        let Definition { name, method, path, summary, description, price, tool, counted, list, errors, example, aliases } = definition;
+        let run = Arc::new(move |call: Call, arguments: Value| -> AnswerFuture {
             let handler = handler.clone();
             Box::pin(async move {
                 let arguments: P =
@@ -313,32 +313,32 @@ impl Operation {
     }
 }
 
-/// One service: what it is for, and its operations in order.
+/// A service and its operations.
 pub struct Service {
-    /// Its name: path prefix, configuration key, view.
+    /// The name: path prefix, configuration key and view.
     pub name: &'static str,
-    /// What it is called for people.
+    /// The title for people.
     pub title: &'static str,
-    /// What it is for, in a few sentences.
+    /// What the service offers, in a few sentences.
     pub about: &'static str,
-    /// Its operations.
+    /// The operations, in the order of the documentation.
     pub operations: Vec<Operation>,
-    /// What it serves beside them, by path: pages and files; `None` if nothing.
+    /// Other pages and files of the service, by path; `None` if there are none.
     pub files: Option<Files>,
 }
 
 /// A page or file of a service.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Its bytes.
+    /// The content.
     pub bytes: Bytes,
-    /// Its content type.
+    /// The content type.
     pub content_type: &'static str,
-    /// Whether nothing else will ever stand at its address.
-    pub lasts: bool,
+    /// Whether the content at this URL never changes.
+    pub is_immutable: bool,
     /// The content security policy of a page; empty for none.
     pub policy: &'static str,
 }
 
-/// Finds what stands at a path below the service's base address, without its first slash; `None` for nothing.
+/// Finds the page or file at a path below the service's base URL, without the first slash; `None` if there is none.
 pub type Files = fn(Arc<Context>, String) -> Pin<Box<dyn Future<Output = Result<Option<File>, Problem>> + Send>>;

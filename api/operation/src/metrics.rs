@@ -1,4 +1,4 @@
-//! What the surfaces count, in the default registry of the process. Labels are names of ours and HTTP statuses: closed sets.
+//! The metrics of the API, in the default registry of the process. Label values are our own names and HTTP statuses: closed sets.
 
 use std::sync::LazyLock;
 use std::time::Instant;
@@ -7,14 +7,14 @@ use http::StatusCode;
 use prometheus::core::{Collector, Desc};
 use prometheus::{Encoder, Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, TextEncoder};
 
-/// A counter in the default registry; `None` if the registry refused it, which costs the numbers and not the calls.
+/// Registers a counter; `None` if the registry refuses it: then the metric is missing, but calls work.
 fn counter(name: &str, help: &str, labels: &[&str]) -> Option<IntCounterVec> {
     let counter = IntCounterVec::new(Opts::new(name, help), labels).ok()?;
     prometheus::register(Box::new(counter.clone())).ok()?;
     Some(counter)
 }
 
-/// A gauge, likewise.
+/// Registers a gauge; `None` if the registry refuses it.
 fn gauge(name: &str, help: &str) -> Option<IntGauge> {
     let gauge = IntGauge::new(name, help).ok()?;
     prometheus::register(Box::new(gauge.clone())).ok()?;
@@ -24,14 +24,14 @@ fn gauge(name: &str, help: &str) -> Option<IntGauge> {
 static REQUESTS: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
     counter(
         "api_requests_total",
-        "Calls of operations answered, by service, operation and HTTP status",
+        "Answered calls of operations, by service, operation and HTTP status",
         &["service", "operation", "status"],
     )
 });
 static SECONDS: LazyLock<Option<HistogramVec>> = LazyLock::new(|| {
     let opts = HistogramOpts::new(
         "api_request_seconds",
-        "Seconds from the head of a call to the head of its answer, by service, operation and class of status",
+        "Seconds from the head of a request to the head of its response, by service, operation and status class",
     )
     .buckets(vec![0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0]);
     let histogram = HistogramVec::new(opts, &["service", "operation", "class"]).ok()?;
@@ -39,71 +39,65 @@ static SECONDS: LazyLock<Option<HistogramVec>> = LazyLock::new(|| {
     Some(histogram)
 });
 static RESPONSES: LazyLock<Option<IntCounterVec>> =
-    LazyLock::new(|| counter("api_responses_total", "Answers of the listener of every kind, by HTTP status", &["status"]));
+    LazyLock::new(|| counter("api_responses_total", "All HTTP responses, by status", &["status"]));
 static PUBLISHED: LazyLock<Option<IntCounterVec>> =
     LazyLock::new(|| counter("api_changes_published_total", "Changes sent to readers in pages of feeds, by service", &["service"]));
 static PAYMENTS: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
-    counter("api_payments_total", "Calls of operations that are sold, by service and what became of the payment", &["service", "outcome"])
+    counter("api_payments_total", "Calls of paid operations, by service and outcome of the payment", &["service", "outcome"])
 });
-static REVENUE: LazyLock<Option<IntCounterVec>> =
-    LazyLock::new(|| counter("api_payments_settled_micros_total", "Millionths of a US dollar settled, by service", &["service"]));
-static UNSETTLED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
-    gauge(
-        "api_payments_overdue",
-        "Payments whose time is over and of which nobody knows whether they were settled, at the node that looks after them",
-    )
+static REVENUE: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
+    counter("api_payments_settled_micros_total", "Settled payments in millionths of a US dollar, by service", &["service"])
 });
+static UNSETTLED: LazyLock<Option<IntGauge>> =
+    LazyLock::new(|| gauge("api_payments_overdue", "Expired payments whose settlement status is unknown, at the node that checks them"));
 static SIGNING_REFUSED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
     gauge(
         "api_checkpoint_signing_refused",
-        "Whether this node refuses to sign receipts and checkpoints, because its log does not continue what was signed before (1), or signs (0)",
+        "Whether this node refuses to sign receipts and checkpoints because its log does not extend what was signed before (1), or signs them (0)",
     )
 });
 static WITNESS_BEHIND: LazyLock<Option<IntGaugeVec>> = LazyLock::new(|| {
     let opts = Opts::new(
         "api_checkpoint_witness_behind_seconds",
-        "For how long a service's newest checkpoint has lacked the cosignature of a witness, at the node that asks; 0 if it has it",
+        "How long a service's newest checkpoint has lacked the cosignature of a witness, at the node that requests it; 0 if it is cosigned",
     );
     let gauge = IntGaugeVec::new(opts, &["witness", "service"]).ok()?;
     prometheus::register(Box::new(gauge.clone())).ok()?;
     Some(gauge)
 });
 static ATTEMPTS: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
-    counter("api_webhook_attempts_total", "Messages posted to webhooks, by service and what became of them", &["service", "outcome"])
+    counter("api_webhook_attempts_total", "Delivery attempts to webhooks, by service and outcome", &["service", "outcome"])
 });
 static SENDERS: LazyLock<Option<IntGauge>> =
-    LazyLock::new(|| gauge("api_webhook_senders", "Whether this node sends to webhooks (1) or another one may (0)"));
-static TARGETS_WELL: LazyLock<Option<IntGauge>> =
-    LazyLock::new(|| gauge("api_webhook_targets_well", "Webhooks that took their last message, at the node that sends"));
+    LazyLock::new(|| gauge("api_webhook_senders", "Whether this node sends webhooks (1) or not (0)"));
+static TARGETS_HEALTHY: LazyLock<Option<IntGauge>> =
+    LazyLock::new(|| gauge("api_webhook_targets_healthy", "Webhooks that accepted their last message, at the node that sends"));
 static TARGETS_FAILING: LazyLock<Option<IntGauge>> =
-    LazyLock::new(|| gauge("api_webhook_targets_failing", "Webhooks that did not take their last message, at the node that sends"));
+    LazyLock::new(|| gauge("api_webhook_targets_failing", "Webhooks that did not accept their last message, at the node that sends"));
 static TARGETS_DISABLED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
-    gauge("api_webhook_targets_disabled", "Webhooks to which nothing is sent until they are resumed, at the node that sends")
+    gauge("api_webhook_targets_disabled", "Disabled webhooks, which get no messages until they are resumed, at the node that sends")
 });
 static OLDEST_UNDELIVERED: LazyLock<Option<IntGauge>> = LazyLock::new(|| {
-    gauge(
-        "api_webhook_oldest_undelivered_seconds",
-        "For how long the message has been under way that waits longest, at the node that sends",
-    )
+    gauge("api_webhook_oldest_undelivered_seconds", "Age of the oldest message that is not delivered yet, at the node that sends")
 });
-static ANSWERING: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_requests_in_flight", "Requests being answered"));
-static OPEN: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_connections_open", "Connections open"));
+static IN_FLIGHT: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_requests_in_flight", "Requests in flight"));
+static OPEN: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_connections_open", "Open connections"));
 static OPEN_MAX: LazyLock<Option<IntGauge>> =
-    LazyLock::new(|| gauge("api_connections_max", "Connections that may be open at once; more wait in the system's queue"));
-static READY: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_ready", "Whether /readyz says yes (1) or no (0)"));
-static TASKS: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("runtime_tasks_alive", "Tasks of the process, running or waiting"));
+    LazyLock::new(|| gauge("api_connections_max", "The most open connections; more wait in the queue of the operating system"));
+static READY: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("api_ready", "Whether /readyz reports ready (1) or not (0)"));
+static TASKS: LazyLock<Option<IntGauge>> = LazyLock::new(|| gauge("runtime_tasks_alive", "Tokio tasks that are alive"));
 static QUEUED: LazyLock<Option<IntGauge>> =
-    LazyLock::new(|| gauge("runtime_tasks_queued", "Tasks that could run and wait for a thread, in the queue that all threads share"));
+    LazyLock::new(|| gauge("runtime_tasks_queued", "Tokio tasks in the global queue that wait for a thread"));
 
-/// What is counted here, for the table of metrics.
+/// The descriptions of all metrics of this module, for the reference documentation.
 #[must_use]
-pub fn described() -> Vec<Desc> {
+pub fn descriptions() -> Vec<Desc> {
     fn of<C: Collector>(metric: &Option<C>) -> Vec<Desc> {
         metric.iter().flat_map(Collector::desc).cloned().collect()
     }
     let counters = [&REQUESTS, &RESPONSES, &PUBLISHED, &PAYMENTS, &REVENUE, &ATTEMPTS].map(|metric| of(metric)).concat();
-    let targets = [&SENDERS, &TARGETS_WELL, &TARGETS_FAILING, &TARGETS_DISABLED, &OLDEST_UNDELIVERED].map(|metric| of(metric)).concat();
-    let gauges = [&UNSETTLED, &SIGNING_REFUSED, &ANSWERING, &OPEN, &OPEN_MAX, &READY, &TASKS, &QUEUED].map(|metric| of(metric)).concat();
+    let targets = [&SENDERS, &TARGETS_HEALTHY, &TARGETS_FAILING, &TARGETS_DISABLED, &OLDEST_UNDELIVERED].map(|metric| of(metric)).concat();
+    let gauges = [&UNSETTLED, &SIGNING_REFUSED, &IN_FLIGHT, &OPEN, &OPEN_MAX, &READY, &TASKS, &QUEUED].map(|metric| of(metric)).concat();
     [counters, of(&SECONDS), of(&WITNESS_BEHIND), gauges, targets].concat()
 }
 
@@ -119,10 +113,10 @@ fn change(gauge: &LazyLock<Option<IntGauge>>, by: i64) {
     }
 }
 
-/// The classes of HTTP statuses that an answer may have.
+/// The status classes in metrics.
 const CLASSES: [&str; 4] = ["2xx", "3xx", "4xx", "5xx"];
 
-/// The numbers of one operation, with the labels looked up beforehand.
+/// The metrics of one operation, with the labels resolved in advance.
 #[derive(Debug)]
 pub struct Meter {
     service: &'static str,
@@ -151,118 +145,118 @@ impl Meter {
     }
 }
 
-/// What became of a payment, or of a call without one.
+/// The outcome of a call of a paid operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Paid {
-    /// No payment came: the terms were told.
-    Asked,
-    /// The answer was sold, now or by an earlier copy.
+pub enum PaymentOutcome {
+    /// The call had no payment and got the payment terms.
+    TermsSent,
+    /// The payment is settled, now or by an earlier copy of the request.
     Settled,
     /// The payment was refused.
     Refused,
-    /// A copy of it was being settled.
+    /// Another copy of the request is being settled.
     Busy,
-    /// Nobody knows yet.
+    /// Whether the payment was settled is not known yet.
     Unknown,
 }
 
-/// Counts a call of an operation that is sold.
-pub fn paid(service: &str, paid: Paid) {
-    let outcome = match paid {
-        Paid::Asked => "asked",
-        Paid::Settled => "settled",
-        Paid::Refused => "refused",
-        Paid::Busy => "busy",
-        Paid::Unknown => "unknown",
+/// Counts a call of a paid operation.
+pub fn count_payment(service: &str, outcome: PaymentOutcome) {
+    let label = match outcome {
+        PaymentOutcome::TermsSent => "asked",
+        PaymentOutcome::Settled => "settled",
+        PaymentOutcome::Refused => "refused",
+        PaymentOutcome::Busy => "busy",
+        PaymentOutcome::Unknown => "unknown",
     };
     if let Some(payments) = PAYMENTS.as_ref() {
-        payments.with_label_values(&[service, outcome]).inc();
+        payments.with_label_values(&[service, label]).inc();
     }
 }
 
-/// Counts money that was recorded as settled.
-pub fn settled(service: &str, micros: i64) {
+/// Counts the amount of a settled payment.
+pub fn count_settled(service: &str, micros: i64) {
     if let Some(revenue) = REVENUE.as_ref() {
         revenue.with_label_values(&[service]).inc_by(u64::try_from(micros).unwrap_or(0));
     }
 }
 
-/// Counts an attempt to deliver a message, by its outcome.
-pub fn posted(service: &str, outcome: &'static str) {
+/// Counts a delivery attempt, by outcome.
+pub fn count_delivery(service: &str, outcome: &'static str) {
     if let Some(attempts) = ATTEMPTS.as_ref() {
         attempts.with_label_values(&[service, outcome]).inc();
     }
 }
 
-/// Shows how the targets of webhooks stand.
-pub fn targets(senders: usize, well: usize, failing: usize, disabled: usize, oldest_s: usize) {
+/// Sets the metrics of webhook delivery.
+pub fn set_webhook_targets(senders: usize, healthy: usize, failing: usize, disabled: usize, oldest_s: usize) {
     set(&SENDERS, senders);
-    set(&TARGETS_WELL, well);
+    set(&TARGETS_HEALTHY, healthy);
     set(&TARGETS_FAILING, failing);
     set(&TARGETS_DISABLED, disabled);
     set(&OLDEST_UNDELIVERED, oldest_s);
 }
 
-/// Shows whether this node refuses to sign.
-pub fn signing_refused(is_refused: bool) {
+/// Sets whether this node refuses to sign.
+pub fn set_signing_refused(is_refused: bool) {
     set(&SIGNING_REFUSED, usize::from(is_refused));
 }
 
-/// Shows for how long a witness has not cosigned the newest checkpoint of a service; `None` where another node asks.
-pub fn witness_behind(witness: &str, service: &str, seconds: Option<u64>) {
+/// Sets how long a witness has not cosigned the newest checkpoint of a service; `None` if another node requests cosignatures.
+pub fn set_witness_behind(witness: &str, service: &str, seconds: Option<u64>) {
     let Some(gauge) = WITNESS_BEHIND.as_ref() else { return };
     match seconds {
         Some(seconds) => gauge.with_label_values(&[witness, service]).set(i64::try_from(seconds).unwrap_or(i64::MAX)),
-        // It may not have been shown at all.
+        // The label values may not exist yet.
         None => drop(gauge.remove_label_values(&[witness, service])),
     }
 }
 
-/// Shows of how many payments nobody knows although their time is over.
-pub fn payments_overdue(overdue: usize) {
+/// Sets how many expired payments have an unknown settlement status.
+pub fn set_payments_overdue(overdue: usize) {
     set(&UNSETTLED, overdue);
 }
 
-/// A request being answered, also one whose caller goes away.
-pub struct Answering;
+/// A request in flight, even if its client disconnected.
+pub struct RequestInFlight;
 
-impl Answering {
-    /// Counts a request until it is dropped.
+impl RequestInFlight {
+    /// Counts a request as in flight until this value is dropped.
     #[must_use]
     pub fn begin() -> Self {
-        change(&ANSWERING, 1);
+        change(&IN_FLIGHT, 1);
         Self
     }
 }
 
-impl Drop for Answering {
+impl Drop for RequestInFlight {
     fn drop(&mut self) {
-        change(&ANSWERING, -1);
+        change(&IN_FLIGHT, -1);
     }
 }
 
-/// Counts an answer of any kind.
-pub fn answered(status: StatusCode) {
+/// Counts a response.
+pub fn count_response(status: StatusCode) {
     if let Some(responses) = RESPONSES.as_ref() {
         responses.with_label_values(&[status.as_str()]).inc();
     }
 }
 
 /// Counts the changes of a page.
-pub fn published(service: &str, changes: usize) {
+pub fn count_published(service: &str, changes: usize) {
     if let Some(published) = PUBLISHED.as_ref() {
         published.with_label_values(&[service]).inc_by(changes as u64);
     }
 }
 
-/// Shows how many connections are open, of how many.
-pub fn connections(open: usize, max: usize) {
+/// Sets the number of open connections, and the limit.
+pub fn set_connections(open: usize, max: usize) {
     set(&OPEN, open);
     set(&OPEN_MAX, max);
 }
 
-/// Everything in the default registry as text, and its content type. `is_ready` is what `/readyz` says now.
-pub fn text(is_ready: bool) -> (Vec<u8>, String) {
+/// Renders all metrics of the default registry, and returns their content type. `is_ready` is the result of `/readyz`.
+pub fn render(is_ready: bool) -> (Vec<u8>, String) {
     set(&READY, usize::from(is_ready));
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
         let runtime = runtime.metrics();
@@ -272,7 +266,7 @@ pub fn text(is_ready: bool) -> (Vec<u8>, String) {
     let encoder = TextEncoder::new();
     let mut text = Vec::new();
     if let Err(error) = encoder.encode(&prometheus::gather(), &mut text) {
-        tracing::error!(%error, "the metrics cannot be written");
+        tracing::error!(%error, "the metrics cannot be encoded");
     }
     (text, encoder.format_type().to_owned())
 }

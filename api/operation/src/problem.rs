@@ -1,40 +1,40 @@
-//! Errors as readers see them: RFC 9457 problem documents with a code from the closed table.
+//! Errors of the API: RFC 9457 problem documents with a code from the closed table.
 
 use schemas::error_code::ErrorCode;
 use serde_json::{Value, json};
 
 use crate::redaction::hide_keys;
 
-/// An error for the caller. What is for us alone is logged where it is handled.
+/// An error for the caller. Details for operators are logged where the error happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The code; gives status, title and type.
+    /// The code. It determines status, title and type.
     pub code: ErrorCode,
-    /// What is wrong with this request, in words for the caller.
+    /// What is wrong with this request, for the caller.
     pub detail: String,
-    /// The parameter or field it is about; empty for none.
+    /// The parameter or field that is wrong; empty if there is none.
     pub parameter: String,
-    /// Seconds after which to ask again; 0 for none.
+    /// Seconds to wait before a retry; 0 if unknown.
     pub retry_after_s: u64,
-    /// Response headers that go with it (`Allow`, the `RateLimit` fields of a refused call): lower-case name, value.
+    /// Response headers of the problem (`Allow`, the `RateLimit` fields of a refused call): lower-case name, value.
     pub headers: Vec<(&'static str, String)>,
-    /// The terms under which the call is answered, where it must be paid for.
+    /// The payment terms, if the call must be paid for.
     pub challenge: Option<Box<Challenge>>,
 }
 
-/// What an unpaid call is answered with beside the problem.
+/// The payment terms for an unpaid call, sent in addition to the problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
-    /// As version 1 of x402 has it: the body over REST.
+    /// In the format of x402 version 1: the body over REST.
     pub v1: Value,
-    /// As version 2 has it: a header over REST, the result over MCP.
+    /// In the format of x402 version 2: a header over REST, the result over MCP.
     pub v2: Value,
-    /// What of the answer is free; null where the arguments give none.
+    /// A free preview of the answer; null if there is none.
     pub preview: Value,
 }
 
 impl Challenge {
-    /// A body: the terms of a version, what is free, and the fields of the problem document, which no client of x402 looks at.
+    /// A body: the terms in one version, the preview, and the fields of the problem document, which x402 clients ignore.
     #[must_use]
     pub fn body(&self, terms: &Value, document: &Value) -> Value {
         let mut body = terms.clone();
@@ -53,18 +53,18 @@ impl Problem {
         Self { code, detail: hide_keys(detail.into()), parameter: String::new(), retry_after_s: 0, headers: Vec::new(), challenge: None }
     }
 
-    /// A problem of one parameter.
+    /// A problem with one parameter.
     #[must_use]
     pub fn parameter(name: impl Into<String>, detail: impl Into<String>) -> Self {
         Self { parameter: hide_keys(name.into()), ..Self::new(ErrorCode::ParameterInvalid, detail) }
     }
 
-    /// The same with a pause.
+    /// Sets the pause before a retry.
     #[must_use]
     pub fn retry_after(self, retry_after_s: u64) -> Self {
         Self { retry_after_s, ..self }
     }
-    /// The same with a response header; the name in lower case. An empty value adds none.
+    /// Adds a response header, with its name in lower case. An empty value is not added.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         let value = value.into();
@@ -74,13 +74,13 @@ impl Problem {
         self
     }
 
-    /// The same about one parameter.
+    /// Sets the parameter.
     #[must_use]
     pub fn about(self, parameter: impl Into<String>) -> Self {
         Self { parameter: hide_keys(parameter.into()), ..self }
     }
 
-    /// The problem document; `base_url` is that of the service, empty for a `type` relative to this host.
+    /// The problem document. `base_url` is that of the service, or empty for a `type` relative to this host.
     #[must_use]
     pub fn document(&self, base_url: &str) -> Value {
         let mut document = json!({

@@ -1,9 +1,9 @@
 //! Hides API keys in texts that repeat what a caller sent.
 
-/// What every API key begins with.
+/// The prefix of every API key.
 pub const PREFIX: &str = "hw_live_";
 
-/// A text that may repeat what a caller sent, without the keys in it: one may have been put where none belongs.
+/// Replaces API keys in a text that may repeat what a caller sent, since a key may have been sent in a wrong place.
 #[must_use]
 pub fn hide_keys(text: String) -> String {
     if !text.contains(PREFIX) {
@@ -23,7 +23,7 @@ pub fn hide_keys(text: String) -> String {
 mod tests {
     use super::*;
 
-    /// Proves that keys in a text are hidden, and nothing else of it is.
+    /// Proves that keys in a text are hidden, and nothing else.
     #[test]
     fn hidden_keys() {
         let key = format!("{PREFIX}{}", "Aa0".repeat(12));

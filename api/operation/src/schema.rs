@@ -1,7 +1,7 @@
-//! JSON Schemas of arguments and results, shaped so that every client of MCP and OpenAPI takes them.
+//! JSON Schemas of arguments and results, in a shape that all MCP and OpenAPI clients accept.
 //!
-//! Promises: draft 2020-12, nothing by reference, always an object with `properties`; inputs refuse unknown properties and are
-//! never nullable; no number formats, which strict validators do not know. The check of arguments against them is `arguments`.
+//! Promises: draft 2020-12, without references, always an object with `properties`. Inputs refuse unknown properties and are never nullable. There
+//! are no number formats, which strict validators reject. `arguments` validates arguments against these schemas.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -25,7 +25,7 @@ pub fn output<O: JsonSchema>() -> Value {
     object(SchemaSettings::draft2020_12().for_serialize(), |generator| generator.into_root_schema_for::<O>())
 }
 
-/// Makes a schema and forces its root into the shape of an object.
+/// Generates a schema and makes its root an object.
 fn object(mut settings: SchemaSettings, root: impl FnOnce(schemars::SchemaGenerator) -> schemars::Schema) -> Value {
     settings.inline_subschemas = true;
     settings.meta_schema = None;
@@ -43,8 +43,8 @@ fn object(mut settings: SchemaSettings, root: impl FnOnce(schemars::SchemaGenera
     schema
 }
 
-/// Drops number formats, which are no JSON Schema formats, and writes documented enums (`oneOf` of constants) as plain ones, so
-/// that clients show them and an error can list them.
+/// Removes number formats, which JSON Schema does not define, and turns documented enums (`oneOf` of constants) into plain ones, so that clients show
+/// them and errors can list them.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -66,7 +66,7 @@ fn tidy(schema: &mut Value) {
     }
 }
 
-/// The values of a `oneOf` whose branches are all strings known beforehand.
+/// The values of a `oneOf` whose branches are all string constants.
 fn constants(branches: &Value) -> Option<Value> {
     let mut values = Vec::new();
     for branch in branches.as_array()? {
@@ -79,7 +79,7 @@ fn constants(branches: &Value) -> Option<Value> {
     values.iter().all(Value::is_string).then_some(Value::Array(values))
 }
 
-/// An optional argument may be left out; it is not nullable.
+/// Makes an optional argument non-nullable: it is left out instead.
 fn strip_null(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -98,7 +98,7 @@ fn strip_null(schema: &mut Value) {
             }
             if let Some(only) = only_branch(fields) {
                 fields.remove("anyOf");
-                // What is said beside the branch (its description) is nearer to the reader than what the branch says.
+                // Fields next to `anyOf` (the description) are more specific than those of the branch.
                 for (name, value) in only {
                     fields.entry(name).or_insert(value);
                 }
@@ -110,7 +110,7 @@ fn strip_null(schema: &mut Value) {
     }
 }
 
-/// Takes null out of `anyOf`; the one branch that is left, if only one is.
+/// Removes null from `anyOf`. Returns the remaining branch if there is only one.
 fn only_branch(fields: &mut Map<String, Value>) -> Option<Map<String, Value>> {
     let branches = fields.get_mut("anyOf")?.as_array_mut()?;
     branches.retain(|branch| branch.get("type") != Some(&json!("null")));
@@ -151,7 +151,7 @@ mod tests {
         amount: Option<f64>,
     }
 
-    /// Proves that a schema has the shape that clients were seen to need: no reference, null, number format or bare root.
+    /// Proves that a schema has the shape that clients need: no reference, null, number format or bare root.
     #[test]
     fn shape_of_inputs() {
         let schema = input::<Arguments>();
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(schema["properties"]["limit"], json!({"type": "integer", "minimum": 1, "maximum": 5, "description": "How many."}));
     }
 
-    /// Proves that an operation without arguments still has an object for a schema, and that results keep their nulls.
+    /// Proves that an operation without arguments still has an object schema, and that results remain nullable.
     #[test]
     fn shape_of_others() {
         assert_eq!(input::<()>(), json!({"type": "object", "properties": {}, "additionalProperties": false}));

@@ -1,57 +1,60 @@
 //! The master key and what is derived from it.
 //!
-//! Promises: one file of 32 random bytes in hex, made at first start, readable by its owner only; every other secret is derived from it
-//! by purpose and generation, so that nodes that share the file share them all. No secret is in `Debug` output or in an error.
+//! Promises: the master key is one file of 32 random bytes in hex, created at the first start and readable by its owner only. Every other key is
+//! derived from it by purpose and generation, so nodes that share the file share all keys. No secret is in `Debug` output or in an error.
 
 use std::fmt;
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use event_log::durable_file;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// A keyed hash, ready to take what it is to hash.
+/// A keyed hash function.
 pub type Keyed = Hmac<Sha256>;
 
-/// Generation of the cursor key that new cursors are made with.
+/// The generation of the key that signs new cursors.
 pub const CURSOR_GENERATION: u8 = 1;
 
 /// Why a key file cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file cannot be read or made.
+    /// The file cannot be read or created.
     #[error("the key file {path} cannot be {verb}")]
     File {
         /// The file.
         path: PathBuf,
-        /// What was tried: `read`, `made`.
+        /// The operation that failed: `read` or `created`.
         verb: &'static str,
         /// Why it failed.
         #[source]
         source: std::io::Error,
     },
-    /// Others than its owner may read the file.
-    #[error("the key file {path} has mode {mode:04o}: others may read it; set it to 0600, and mint a new one if they did")]
+    /// The file is accessible to other users than its owner.
+    #[error(
+        "the key file {path} has mode {mode:04o}: other users can access it; set it to 0600, and replace the key if somebody may have read it"
+    )]
     Exposed {
         /// The file.
         path: PathBuf,
-        /// Its mode.
+        /// The mode of the file.
         mode: u32,
     },
-    /// The file holds something else.
+    /// The file does not hold a key.
     #[error("the key file {path} does not hold 64 hex digits")]
     Malformed {
         /// The file.
         path: PathBuf,
     },
-    /// The hash function refused the key, which it never does.
+    /// The hash function refused the key, which never happens.
     #[error("a key cannot be derived")]
     Derive(#[source] hmac::digest::InvalidLength),
 }
 
-/// The master key, and the keys in constant use.
+/// The master key, and the derived keys that are used often.
 #[derive(Clone)]
 pub struct Secrets {
     master: Keyed,
@@ -68,21 +71,21 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Reads the master key, making the file if there is none. Several processes may start at once: all get the same key.
+    /// Reads the master key file, or creates it. If several processes start at the same time, all get the same key.
     ///
     /// # Errors
-    /// When the file cannot be read or made, holds something else, or may be read by others than its owner.
+    /// When the file cannot be read or created, does not hold a key, or is accessible to other users.
     pub fn load_or_create(path: &Path) -> Result<Self, Error> {
         Self::from_master(&seed(path)?)
     }
 
-    /// The secrets that follow from a master key.
+    /// Derives the secrets from a master key.
     ///
     /// # Errors
-    /// Never, in fact: the hash function takes keys of any length.
+    /// Never in practice: the hash function accepts keys of any length.
     pub fn from_master(master: &[u8; 32]) -> Result<Self, Error> {
         let master = Keyed::new_from_slice(master).map_err(Error::Derive)?;
-        let derive = |purpose: &str| Keyed::new_from_slice(&derived(&master, purpose)).map_err(Error::Derive);
+        let derive = |purpose: &str| Keyed::new_from_slice(&derive_key(&master, purpose)).map_err(Error::Derive);
         Ok(Self {
             cursor: derive(&format!("cursor/{CURSOR_GENERATION}"))?,
             lookup: derive("lookup/1")?,
@@ -92,43 +95,43 @@ impl Secrets {
         })
     }
 
-    /// The key for a purpose and generation, `webhook/7`.
+    /// Derives the key for a purpose and generation, for example `webhook/7`.
     #[must_use]
     pub fn derive(&self, purpose: &str, generation: u32) -> [u8; 32] {
-        derived(&self.master, &format!("{purpose}/{generation}"))
+        derive_key(&self.master, &format!("{purpose}/{generation}"))
     }
 
-    /// The cursor key of a generation; `None` for one that never was.
+    /// The cursor key of a generation; `None` if there is no such generation.
     pub fn cursor(&self, generation: u8) -> Option<Keyed> {
         (generation == CURSOR_GENERATION).then(|| self.cursor.clone())
     }
 
-    /// The hash under which an API key is looked up.
+    /// The hash that an API key is stored under.
     pub fn lookup(&self, api_key: &str) -> [u8; 32] {
-        keyed(&self.lookup, &[api_key.as_bytes()])
+        keyed_hash(&self.lookup, &[api_key.as_bytes()])
     }
 
-    /// The hash that stands for an e-mail address.
+    /// The hash that an e-mail address is stored as.
     pub fn email(&self, email: &str) -> [u8; 32] {
-        keyed(&self.email, &[email.as_bytes()])
+        keyed_hash(&self.email, &[email.as_bytes()])
     }
 
-    /// What a repeated request gives again.
+    /// Bytes derived from an idempotent request, the same for each repetition.
     pub fn repeat(&self, parts: &[&[u8]]) -> [u8; 32] {
-        keyed(&self.repeat, parts)
+        keyed_hash(&self.repeat, parts)
     }
 }
 
-/// The 32 random bytes in a key file, which is made if there is none. Several processes may start at once: all get the same.
+/// Reads the 32 random bytes of a key file, or creates it. If several processes start at the same time, all get the same bytes.
 ///
 /// # Errors
-/// When the file cannot be read or made, holds something else, or may be read by others than its owner.
+/// When the file cannot be read or created, does not hold a key, or is accessible to other users.
 pub fn seed(path: &Path) -> Result<[u8; 32], Error> {
     let file_error = |verb| move |source| Error::File { path: path.to_owned(), verb, source };
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            create(path).map_err(file_error("made"))?;
+            create(path).map_err(file_error("created"))?;
             std::fs::read_to_string(path).map_err(file_error("read"))?
         }
         Err(source) => return Err(Error::File { path: path.to_owned(), verb: "read", source }),
@@ -141,8 +144,8 @@ pub fn seed(path: &Path) -> Result<[u8; 32], Error> {
     Ok(seed.0)
 }
 
-/// The keyed hash of parts, each preceded by its length.
-fn keyed(key: &Keyed, parts: &[&[u8]]) -> [u8; 32] {
+/// The keyed hash of parts, each prefixed with its length.
+fn keyed_hash(key: &Keyed, parts: &[&[u8]]) -> [u8; 32] {
     let mut mac = key.clone();
     for part in parts {
         mac.update(&(part.len() as u64).to_be_bytes());
@@ -151,32 +154,19 @@ fn keyed(key: &Keyed, parts: &[&[u8]]) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-fn derived(master: &Keyed, purpose: &str) -> [u8; 32] {
+fn derive_key(master: &Keyed, purpose: &str) -> [u8; 32] {
     let mut mac = master.clone();
     mac.update(purpose.as_bytes());
     mac.finalize().into_bytes().into()
 }
 
-/// Makes the file whole or not at all: a process that starts beside finds either no file or all of it.
+/// Creates the file atomically: another process finds either no file or the complete file.
 fn create(path: &Path) -> std::io::Result<()> {
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
         std::fs::create_dir_all(dir)?;
     }
-    let mut made = path.as_os_str().to_owned();
-    made.push(format!(".{:016x}", rand::random::<u64>()));
-    let made = PathBuf::from(made);
-    let written = (|| {
-        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&made)?;
-        file.write_all(schemas::hash::hex(&rand::random::<[u8; 32]>()).as_bytes())?;
-        file.write_all(b"\n")?;
-        file.sync_all()?;
-        match std::fs::hard_link(&made, path) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            linked => linked,
-        }
-    })();
-    std::fs::remove_file(&made).or_else(|error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) })?;
-    written
+    let text = format!("{}\n", schemas::hash::hex(&rand::random::<[u8; 32]>()));
+    durable_file::create_if_absent(path, text.as_bytes(), 0o600)
 }
 
 #[cfg(test)]
@@ -185,7 +175,7 @@ mod tests {
 
     /// Proves that the file is made once, with mode 0600, and gives the same secrets again; that purposes and generations differ.
     #[test]
-    fn made_once() {
+    fn the_key_file_is_created_once() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sub/master.key");
         let first = Secrets::load_or_create(&path).unwrap();
@@ -201,7 +191,7 @@ mod tests {
 
     /// Proves that an exposed or malformed file is refused by name, and that no secret shows in debug output.
     #[test]
-    fn refuses_what_others_can_read() {
+    fn exposed_key_files_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("master.key");
         let secrets = Secrets::load_or_create(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Whether this deployment signs receipts and checkpoints at present, as requests see it: the keys of this process, and what is refused.
+//! Whether this deployment signs receipts and checkpoints: the keys of this process, and which trees are refused.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::Part;
 use crate::problem::Problem;
 
-/// The service whose checkpoint is over receipts: while signing is refused as a whole, it is this one's that the refusal is about.
+/// The service whose tree holds receipts. While signing is refused altogether, its checkpoint is withheld.
 const RECEIPTS: &str = "receipts";
 
 /// Why the checkpoints of some trees are not signed, by the tree's service.
@@ -18,7 +18,7 @@ const RECEIPTS: &str = "receipts";
 #[serde(transparent)]
 pub struct RefusedTrees(pub BTreeMap<String, String>);
 
-/// The keys that a process signs with, and what is refused: by its own signer, or by the signers of the nodes that it shares a store with.
+/// The keys that this process signs with, and what is refused: by its own signer, or by the signers of nodes that share the store.
 #[derive(Debug, Default)]
 pub struct SigningState {
     keys: Arc<SigningKeys>,
@@ -28,13 +28,13 @@ pub struct SigningState {
 impl Part for SigningState {}
 
 impl SigningState {
-    /// A state that refuses nothing.
+    /// Creates a state in which nothing is refused.
     #[must_use]
     pub fn new(keys: Arc<SigningKeys>) -> Self {
         Self { keys, trees: Mutex::default() }
     }
 
-    /// The keys that are signed with.
+    /// The signing keys.
     #[must_use]
     pub fn keys(&self) -> &SigningKeys {
         &self.keys
@@ -52,12 +52,12 @@ impl SigningState {
         self.trees.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes in which trees are refused.
+    /// Sets which trees are refused.
     pub fn set_refused_trees(&self, trees: RefusedTrees) {
         *self.trees.lock().unwrap_or_else(PoisonError::into_inner) = trees;
     }
 
-    /// Notes why the checkpoints of a tree are not signed (`None`: they are). Answers the reason before.
+    /// Sets why the checkpoints of a tree are not signed; `None` if they are. Returns the previous reason.
     pub fn refuse_tree(&self, service: &str, reason: Option<String>) -> Option<String> {
         let trees = &mut self.trees.lock().unwrap_or_else(PoisonError::into_inner).0;
         match reason {
@@ -72,20 +72,20 @@ impl SigningState {
         self.refusal().is_some() || !self.refused_trees().0.is_empty()
     }
 
-    /// Refuses to give out a service's checkpoint, if this log does not continue what was signed of that tree.
+    /// Refuses a service's checkpoint if this log does not extend what was signed for that tree.
     ///
     /// # Errors
-    /// `unavailable`. The reason itself is for the operator.
+    /// `unavailable`. The reason is shown to the operator only.
     pub fn check_checkpoint(&self, service: &str) -> Result<(), Problem> {
         let is_conflict = service == RECEIPTS && matches!(self.refusal(), Some(Refusal::Conflict(_)));
         if !is_conflict && !self.refused_trees().0.contains_key(service) {
             return Ok(());
         }
-        let detail = "no checkpoint is given out at present: this server's log does not continue what was signed before";
+        let detail = "no checkpoint is available now: this server's log does not extend what was signed before";
         Err(Problem::new(ErrorCode::Unavailable, detail).retry_after(5))
     }
 
-    /// What `/readyz` says of what is refused, one line each, without the reasons: those are for the operator, who asks `highwater status`.
+    /// The lines of `/readyz` about refused signing. The reasons are shown to the operator only, by `highwater status`.
     #[must_use]
     pub fn notices(&self) -> String {
         let mut lines = String::new();
@@ -103,7 +103,7 @@ impl SigningState {
 mod tests {
     use super::*;
 
-    /// Proves that a checkpoint is withheld where the log contradicts what was signed, and only there, and that the notices tell no reason.
+    /// Proves that a checkpoint is withheld if the log contradicts what was signed, and only then, and that the notices do not show the reason.
     #[test]
     fn checkpoints_of_refused_trees_are_withheld() {
         let state = SigningState::default();

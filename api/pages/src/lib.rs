@@ -1,6 +1,6 @@
-//! What a person sees in a browser: plain pages made by the server, without scripts and without anything from elsewhere.
+//! Pages for browsers: rendered by the server, without scripts and without external resources.
 //!
-//! Promise: every word that stands in a page went through [`escape`].
+//! Promise: every text in a page is escaped by [`escape`].
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ pre{padding:.75rem;overflow-x:auto}pre code{padding:0}.soft{color:var(--soft)}.v
 table{border-collapse:collapse;width:100%;margin:.75rem 0}th,td{text-align:left;vertical-align:top;padding:.4rem .6rem .4rem 0;border-bottom:1px solid var(--line)}\
 th{font-size:.8rem;color:var(--soft);font-weight:600}section{margin:1.5rem 0}.card{border:1px solid var(--line);border-radius:.5rem;padding:1rem 1.25rem}";
 
-/// A text that may stand in HTML, also between quotes.
+/// Escapes a text for HTML, also for attributes in quotes.
 pub fn escape(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>', '"', '\'']) {
         return Cow::Borrowed(text);
@@ -35,13 +35,13 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Words with the two marks our descriptions use: empty lines between paragraphs, backticks around code.
+/// Renders a text with the two marks that descriptions use: empty lines between paragraphs, backticks around code.
 pub fn words(text: &str) -> String {
     let paragraphs = text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
     paragraphs.map(|paragraph| format!("<p>{}</p>", inline(paragraph))).collect()
 }
 
-/// One paragraph's inside.
+/// Renders the inside of a paragraph.
 pub fn inline(text: &str) -> String {
     let mut html = String::new();
     for (index, piece) in text.split('`').enumerate() {
@@ -54,7 +54,7 @@ pub fn inline(text: &str) -> String {
     html
 }
 
-/// A page around a body that is HTML already.
+/// A page around a body in HTML.
 pub fn page(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
@@ -68,7 +68,7 @@ pub fn page(title: &str, body: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Proves that no word can leave its place in a page.
+    /// Proves that texts cannot break out of their place in a page.
     #[test]
     fn escaped() {
         let page = page("<script>", &words("a `<b>` \"c\" & 'd'\n\n<img src=x>"));

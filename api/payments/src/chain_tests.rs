@@ -40,21 +40,21 @@ fn transfer(index: u64, to: &str, value: u64) -> Value {
     log(index, ASSET, vec![event(TRANSFER), topic(PAYER).unwrap(), topic(to).unwrap()], format!("{value:#066x}"))
 }
 
-/// What the logs of a receipt say of the payment whose authorization the log at a place used.
+/// What the logs of a receipt mean for the payment whose authorization is used by the log at an index.
 fn judge(nonce: u8, used: &Value, logs: &[Value]) -> Result<Found, String> {
     let receipt = json!({ "transactionHash": TRANSACTION.to_uppercase().replace("0X", "0x"), "logs": logs, "status": "0x1" });
     let receipt = Receipt::deserialize(&receipt).map_err(|error| error.to_string())?;
     use_of(&payment(nonce), &Log::deserialize(used).map_err(|error| error.to_string())?, &receipt)
 }
 
-/// The transfer whose log has an index in the block, and another one in its receipt.
+/// The transfer whose log has one index in the block, and another one in its receipt.
 fn paid(log_index: i64, receipt_log_index: i64) -> Result<Found, String> {
     let transaction = TRANSACTION.to_owned();
     Ok(Found::Paid(Transfer { transaction, log_index: Some(log_index), receipt_log_index: Some(receipt_log_index) }))
 }
 
-/// Proves that a payment is paid by the log right after its own authorization and by no other one: of six authorizations used in one
-/// transaction, one as signed and five for transfers of nothing to the payer, one is paid, wherever it stands.
+/// Proves that only the log right after its own authorization pays for a payment: of six authorizations used in one transaction, one valid and five
+/// for empty transfers to the payer, one pays, at any position.
 #[test]
 fn one_transfer_pays_for_one_authorization() {
     for real in 1..=6_u8 {
@@ -72,7 +72,7 @@ fn one_transfer_pays_for_one_authorization() {
     }
 }
 
-/// Proves that the next log counts only if it is of the same contract, from the payer, to the payee, and of the amount, exactly.
+/// Proves that the next log counts only if it is of the same contract, from the payer, to the payee, and of exactly the amount.
 #[test]
 fn the_next_log_must_be_the_transfer() {
     let own = used(4, 1);
@@ -94,14 +94,14 @@ fn the_next_log_must_be_the_transfer() {
         ("no topics", log(5, ASSET, Vec::new(), value)),
     ];
     for (what, next) in wrong {
-        // A transfer that would do stands elsewhere in the transaction.
+        // A valid transfer is elsewhere in the transaction.
         let logs = [own.clone(), next, transfer(9, SHOP, 10_000)];
         assert_eq!(judge(1, &own, &logs), Ok(Found::Spent), "{what}");
     }
     assert_eq!(judge(1, &own, std::slice::from_ref(&own)), Ok(Found::Spent), "no further log");
 }
 
-/// Proves that what a hostile or broken node says is an error in words, and never a payment.
+/// Proves that the response of a hostile or broken node is an error with a reason, and never a payment.
 #[test]
 fn broken_receipts_are_errors() {
     let own = used(4, 1);
@@ -135,31 +135,31 @@ fn broken_receipts_are_errors() {
     assert!(judge(1, &last, std::slice::from_ref(&last)).is_err(), "nothing follows the last index");
 }
 
-/// A chain of a script: its blocks, its logs, and what it answers otherwise than it should.
+/// A scripted chain: its blocks, its logs, and its wrong responses.
 #[derive(Default)]
 struct Script {
     /// The number and the time of the newest block.
     head: (u64, u64),
-    /// Seconds from block to block.
+    /// Seconds between two blocks.
     block_s: u64,
-    /// Logs by the number of their block. All are of one transaction.
+    /// Logs by the number of their block. All belong to one transaction.
     logs: Vec<(u64, Value)>,
-    /// The newest block whose logs are shown; `None` for the head.
+    /// The newest block whose logs the node returns; `None` for the head.
     logs_until: Option<u64>,
-    /// How many blocks were replaced by others when logs are asked for.
+    /// How many blocks are replaced when logs are requested.
     replaced_by_logs: u64,
-    /// Blocks with a number of at least this are not the ones that they were.
+    /// Blocks with at least this number have been replaced.
     replaced_from: Option<u64>,
-    /// Whether authorizations were used, as the token says; `None` for no answer.
+    /// Whether the token reports authorizations as used; `None` for no response.
     is_used: Option<bool>,
-    /// What was asked, by method.
-    asked: Vec<String>,
+    /// The requested methods.
+    requested: Vec<String>,
 }
 
 impl Script {
     fn answer(&mut self, body: &Value) -> Value {
         let method = body["method"].as_str().unwrap();
-        self.asked.push(method.to_owned());
+        self.requested.push(method.to_owned());
         let number = |text: &Value| number_of(text.as_str().unwrap()).unwrap();
         let result = match method {
             "eth_getBlockByNumber" => {
@@ -200,7 +200,7 @@ impl Script {
     }
 }
 
-/// A node that answers as a script says, for as long as it lives, and its client.
+/// A scripted node, stopped when dropped, and its client.
 struct Node {
     script: Arc<Mutex<Script>>,
     chain: Chain,
@@ -231,36 +231,36 @@ impl Node {
         self.script.lock().unwrap()
     }
 
-    /// How often a method was asked.
-    fn asked(&self, method: &str) -> usize {
-        self.script().asked.iter().filter(|asked| *asked == method).count()
+    /// How often a method was requested.
+    fn requested(&self, method: &str) -> usize {
+        self.script().requested.iter().filter(|requested| *requested == method).count()
     }
 }
 
-/// When payments of these tests can no longer be settled: seconds since 1970.
+/// When the payments of these tests expire: seconds since 1970.
 const VALID_BEFORE: u64 = 1_795_000_600;
 
-/// A payment that was claimed ten minutes before its time is over.
+/// A payment that was claimed ten minutes before its expiry.
 fn timed(nonce: u8) -> Payment {
     let valid_before = i64::try_from(VALID_BEFORE).unwrap();
     Payment { valid_before, claimed_at: (valid_before - 600) * 1_000, ..payment(nonce) }
 }
 
-/// A script whose newest block is some seconds after the payments' time.
+/// A script whose newest block is some seconds after the payments' expiry.
 fn later(seconds: u64) -> Script {
     Script { head: (100_000, VALID_BEFORE + seconds), block_s: 2, ..Script::default() }
 }
 
-/// Proves that a payment which the node does not show is given up only a minute after its time: a node that lags behind may not show a payment that
+/// Proves that a payment that the node does not return lapses only a minute after its expiry: a node that lags behind may not have a payment that
 /// another one has.
 #[tokio::test]
-async fn late_has_a_margin() {
+async fn payments_lapse_a_minute_after_expiry() {
     let node = Node::start(later(59)).await;
     assert_eq!(node.chain.find(&timed(1)).await, Ok(Found::Unknown), "a node that lags a minute behind would not show it");
     node.script().head = (100_001, VALID_BEFORE + 60);
     assert_eq!(node.chain.find(&timed(1)).await, Ok(Found::Late));
 
-    // A balancer asks one node for the newest block, and one that is forty seconds behind for the logs.
+    // A load balancer asks one node for the newest block, and one that is forty seconds behind for the logs.
     let settled = Script { logs: vec![(99_980, used(4, 1)), (99_980, transfer(5, SHOP, 10_000))], logs_until: Some(99_979), ..later(30) };
     let node = Node::start(settled).await;
     assert_eq!(node.chain.find(&timed(1)).await, Ok(Found::Unknown));
@@ -268,27 +268,27 @@ async fn late_has_a_margin() {
     assert_eq!(node.chain.find(&timed(1)).await, paid(5, 1));
 }
 
-/// Proves that a payment is neither given up nor said to be spent otherwise by a block that is no longer part of the chain after the search, and that a
-/// transfer counts all the same.
+/// Proves that a block that was replaced after the search does not make a payment lapse or be used for another transfer, and that a transfer counts
+/// anyway.
 #[tokio::test]
-async fn a_replaced_block_gives_nothing_up() {
+async fn a_replaced_block_lapses_no_payment() {
     for logs in [Vec::new(), vec![(99_000, used(4, 1)), (99_000, transfer(5, PAYER, 0))]] {
         let expected = if logs.is_empty() { Found::Late } else { Found::Spent };
         let node = Node::start(Script { logs, replaced_by_logs: 3, ..later(600) }).await;
         assert_eq!(node.chain.find(&timed(1)).await, Ok(Found::Unknown), "{expected:?}");
-        // The next search begins with the block that replaced it.
+        // The next search starts with the block that replaced it.
         node.script().replaced_by_logs = 0;
         assert_eq!(node.chain.find(&timed(1)).await, Ok(expected));
     }
     let logs = vec![(99_000, used(4, 1)), (99_000, transfer(5, SHOP, 10_000))];
     let node = Node::start(Script { logs, replaced_by_logs: 3, ..later(600) }).await;
     assert_eq!(node.chain.find(&timed(1)).await, paid(5, 1));
-    assert_eq!(node.asked("eth_getBlockByNumber"), 1, "the block is asked for again only to give something up");
+    assert_eq!(node.requested("eth_getBlockByNumber"), 1, "the block is requested for again only to give something up");
 }
 
-/// Proves that a transfer has the same place in its receipt wherever its transaction is in a block.
+/// Proves that a transfer has the same index in its receipt wherever its transaction is in a block.
 #[test]
-fn a_place_in_the_receipt_stays() {
+fn the_receipt_index_is_stable() {
     for moved in [0, 7, 4_000] {
         let logs = [transfer(moved + 30, OTHER, 1), used(moved + 31, 1), transfer(moved + 32, SHOP, 10_000)];
         let Ok(Found::Paid(found)) = judge(1, &logs[1], &logs) else { panic!("paid") };
@@ -296,27 +296,27 @@ fn a_place_in_the_receipt_stays() {
     }
 }
 
-/// Proves that a payment is found, and given up, by few requests however long ago it was claimed, on a chain whose blocks come regularly and on one
-/// whose blocks do not; and that payments of different times are no one search.
+/// Proves that an old payment is found, or lapses, with few requests, on chains with regular and irregular blocks; and that payments of very different
+/// times are not one search.
 #[tokio::test]
 async fn old_claims_are_searched_for_in_few_requests() {
     const YEAR_S: u64 = 365 * 86_400;
-    // (Seconds between blocks, the newest block, requests for blocks at most.)
+    // (Seconds between blocks, the newest block, the most requests for blocks.)
     for (block_s, newest, blocks_max) in [(2, 100_000_000, 4), (1, 100_000_000, 40), (12, 3_000_000, 40)] {
         let used_in = newest - (YEAR_S + 300) / block_s;
         let logs = vec![(used_in, used(4, 1)), (used_in, transfer(5, SHOP, 10_000))];
         let node = Node::start(Script { head: (newest, VALID_BEFORE + YEAR_S), block_s, logs, ..Script::default() }).await;
         assert_eq!(node.chain.find(&timed(1)).await, paid(5, 1), "{block_s}");
         assert_eq!(node.chain.find(&timed(2)).await, Ok(Found::Late), "{block_s}");
-        let asked = (node.asked("eth_getBlockByNumber"), node.asked("eth_getLogs"));
-        assert!(asked.0 <= 2 * blocks_max && asked.1 <= 16, "{block_s}: {asked:?}");
+        let requested = (node.requested("eth_getBlockByNumber"), node.requested("eth_getLogs"));
+        assert!(requested.0 <= 2 * blocks_max && requested.1 <= 16, "{block_s}: {requested:?}");
         let newer = Payment { claimed_at: timed(1).claimed_at + 86_400_000, valid_before: timed(1).valid_before + 86_400, ..timed(3) };
         let head = node.chain.head().await.unwrap();
         assert!(node.chain.find_all(&head, &[&timed(1), &newer]).await.is_err());
     }
 }
 
-/// Proves that one request tells whether the token saw an authorization used, and that an answer that is no word is an error.
+/// Proves that one request shows whether an authorization was used, and that a malformed response is an error.
 #[tokio::test]
 async fn a_used_authorization_is_known_by_one_request() {
     let node = Node::start(Script::default()).await;
@@ -326,5 +326,5 @@ async fn a_used_authorization_is_known_by_one_request() {
     }
     node.script().is_used = None;
     assert!(node.chain.is_used(&payment(1)).await.is_err());
-    assert_eq!(node.script().asked, ["eth_call"; 3]);
+    assert_eq!(node.script().requested, ["eth_call"; 3]);
 }

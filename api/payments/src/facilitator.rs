@@ -1,4 +1,4 @@
-//! The facilitator: who checks a signed payment against the chain, and brings it there.
+//! The facilitator: an external service that verifies signed payments and settles them on the chain.
 
 use std::time::Duration;
 
@@ -7,26 +7,26 @@ use serde_json::{Value, json};
 
 use super::http::{Endpoint, Error};
 use super::signed::Signed;
-use super::terms::{Network, Offer, SCHEME, Till, Version};
+use super::terms::{Network, Offer, PaymentTerms, SCHEME, Version};
 
-/// How long it may take to settle: some blocks.
-const ANSWER_MAX: Duration = Duration::from_secs(30);
-/// The largest answer read, in bytes.
-const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// Characters of its reasons that are kept.
+/// How long a request may take. Settling takes some blocks.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// The largest response, in bytes.
+const RESPONSE_BYTES_MAX: usize = 1 << 20;
+/// How many characters of the facilitator's reasons are used.
 const REASON_CHARS_MAX: usize = 200;
 
-/// A client of one facilitator.
+/// A client of a facilitator.
 pub struct Facilitator(Endpoint);
 
-/// What it says.
+/// The reply of a facilitator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
-    /// Yes; once settled, with the hash of the transfer.
+pub enum FacilitatorReply {
+    /// The payment is valid or settled; once settled, with the hash of the transaction.
     Yes(String),
-    /// No, and why. Nothing rests on the words: they are nobody's standard.
+    /// The payment was refused, and why. The text is shown only; its wording is not standardized.
     No(String),
-    /// Nothing that helps, and why: the payment may be settled or not.
+    /// No usable reply, and why: the payment may be settled or not.
     Unknown(String),
 }
 
@@ -62,25 +62,25 @@ struct Settled {
 }
 
 impl Facilitator {
-    /// A client of the facilitator at an address.
+    /// Creates a client of the facilitator at a URL.
     ///
     /// # Errors
-    /// Why the address cannot be used.
+    /// Why the URL cannot be used.
     pub fn new(url: &str) -> Result<Self, String> {
-        Endpoint::new(url, ANSWER_MAX, ANSWER_BYTES_MAX).map(Self)
+        Endpoint::new(url, REQUEST_TIMEOUT, RESPONSE_BYTES_MAX).map(Self)
     }
 
-    /// In which versions it settles on a network.
+    /// Lists the x402 versions that the facilitator settles on a network.
     ///
     /// # Errors
-    /// Why it does not say.
+    /// Why the list is not available.
     pub async fn versions(&self, network: &Network) -> Result<Vec<Version>, String> {
-        let (status, answer) = self.0.get("/supported").await.map_err(|error| words(&error))?;
+        let (status, answer) = self.0.get("/supported").await.map_err(|error| log_error(&error))?;
         if status != 200 {
-            return Err(format!("it answers with status {status}"));
+            return Err(format!("it answered with status {status}"));
         }
         let Supported { kinds } =
-            Supported::deserialize(&answer).map_err(|_| format!("its answer (status {status}) says nothing of what it settles"))?;
+            Supported::deserialize(&answer).map_err(|_| format!("its answer (status {status}) does not list what it settles"))?;
         let settles = |version: &Version| {
             let name = network.name_in(*version);
             kinds.iter().any(|kind| (kind.x402_version, kind.scheme.as_str(), kind.network.as_str()) == (version.number(), SCHEME, name))
@@ -88,49 +88,55 @@ impl Facilitator {
         Ok(Version::ALL.into_iter().filter(settles).collect())
     }
 
-    /// Whether a payment could be settled.
-    pub async fn verify(&self, till: &Till, offer: &Offer, signed: &Signed) -> Said {
-        let said: Result<Verified, String> = self.ask("/verify", till, offer, signed).await;
-        match said {
-            Ok(Verified { is_valid: true, .. }) => Said::Yes(String::new()),
-            Ok(Verified { invalid_reason, .. }) => Said::No(reason(invalid_reason)),
-            Err(why) => Said::Unknown(why),
+    /// Asks whether a payment could be settled.
+    pub async fn verify(&self, terms: &PaymentTerms, offer: &Offer, signed: &Signed) -> FacilitatorReply {
+        let reply: Result<Verified, String> = self.request("/verify", terms, offer, signed).await;
+        match reply {
+            Ok(Verified { is_valid: true, .. }) => FacilitatorReply::Yes(String::new()),
+            Ok(Verified { invalid_reason, .. }) => FacilitatorReply::No(sanitize(invalid_reason)),
+            Err(reason) => FacilitatorReply::Unknown(reason),
         }
     }
 
     /// Settles a payment.
-    pub async fn settle(&self, till: &Till, offer: &Offer, signed: &Signed) -> Said {
-        let said: Result<Settled, String> = self.ask("/settle", till, offer, signed).await;
-        match said {
-            Ok(Settled { success: true, transaction, .. }) => Said::Yes(reason(transaction)),
+    pub async fn settle(&self, terms: &PaymentTerms, offer: &Offer, signed: &Signed) -> FacilitatorReply {
+        let reply: Result<Settled, String> = self.request("/settle", terms, offer, signed).await;
+        match reply {
+            Ok(Settled { success: true, transaction, .. }) => FacilitatorReply::Yes(sanitize(transaction)),
             Ok(Settled { error_reason, transaction, .. }) => {
-                let reason = reason(error_reason);
-                // Handed in, not in a block yet.
+                let reason = sanitize(error_reason);
+                // Submitted to the chain, but not in a block yet.
                 let is_pending = reason.contains("pending") || transaction.is_some_and(|transaction| !transaction.is_empty());
-                if is_pending { Said::Unknown(reason) } else { Said::No(reason) }
+                if is_pending { FacilitatorReply::Unknown(reason) } else { FacilitatorReply::No(reason) }
             }
-            Err(why) => Said::Unknown(why),
+            Err(reason) => FacilitatorReply::Unknown(reason),
         }
     }
 
-    async fn ask<T: for<'a> Deserialize<'a>>(&self, path: &str, till: &Till, offer: &Offer, signed: &Signed) -> Result<T, String> {
+    async fn request<T: for<'a> Deserialize<'a>>(
+        &self,
+        path: &str,
+        terms: &PaymentTerms,
+        offer: &Offer,
+        signed: &Signed,
+    ) -> Result<T, String> {
         let body = json!({
             "x402Version": signed.version.number(),
             "paymentPayload": signed.payload,
-            "paymentRequirements": till.requirements(signed.version, offer),
+            "paymentRequirements": terms.requirements(signed.version, offer),
         });
-        let (status, answer): (u16, Value) = self.0.post(path, &body).await.map_err(|error| words(&error))?;
-        T::deserialize(&answer).map_err(|_| format!("its answer (status {status}) says nothing of the payment"))
+        let (status, answer): (u16, Value) = self.0.post(path, &body).await.map_err(|error| log_error(&error))?;
+        T::deserialize(&answer).map_err(|_| format!("its answer (status {status}) cannot be understood"))
     }
 }
 
-/// What is told of an error.
-fn words(error: &Error) -> String {
-    tracing::warn!(error = schemas::reason::reason(error), "the facilitator gave no answer");
+/// Logs an error and returns its message.
+fn log_error(error: &Error) -> String {
+    tracing::warn!(error = schemas::reason::reason(error), "a request to the facilitator failed");
     error.to_string()
 }
 
-/// Its words, short and plain.
-fn reason(said: Option<String>) -> String {
-    said.unwrap_or_default().chars().filter(|character| !character.is_control()).take(REASON_CHARS_MAX).collect()
+/// Shortens a text of the facilitator and removes control characters.
+fn sanitize(text: Option<String>) -> String {
+    text.unwrap_or_default().chars().filter(|character| !character.is_control()).take(REASON_CHARS_MAX).collect()
 }

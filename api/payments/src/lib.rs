@@ -1,9 +1,9 @@
-//! Payments by x402: terms that an answer is sold under, what a buyer signs, and what becomes of it.
+//! Payments by x402: the terms of an offer, the signed payment, and its settlement.
 //!
-//! Promises: terms are made from our own price table alone, and what a payload says of them is compared, never believed; a payment buys one
-//! answer, and the same payment for the same request gets the same answer again; a transfer on the chain pays for one payment; no settled payment
-//! is without its answer, whatever fails in between; what the chain says of a payment stands above what anybody else says; a payment that the
-//! facilitator refuses at once leaves nothing behind, and is limited by address and by payer.
+//! Promises: terms are built from our own price table only; what a payload says about them is compared, never trusted. A payment buys one answer, and
+//! the same payment for the same request returns the same answer again. A transfer on the chain pays for one payment. Every settled payment has
+//! its answer, whatever fails in between. The chain decides over what anybody else says about a payment. A payment that the facilitator refuses
+//! immediately is not recorded, and such payments are limited per address and per payer.
 //!
 //! ```text
 //! [unpaid]
@@ -12,12 +12,12 @@
 //!    v                settle                 the chain has the transfer
 //! claimed ---------------------> settled <------------------------------- claimed, refused
 //!    |  \                                                                    |
-//!    |   `-- the facilitator does not settle it --> refused                  | can no longer be settled, its nonce paid for something else,
-//!    `-- nobody knows yet: 503; sent again, or looked up on the chain        | or its transfer paid for another payment
-//!        once its time is over                                               v
+//!    |   `-- the facilitator does not settle it --> refused                  | it can no longer be settled, its nonce was used for another transfer,
+//!    `-- unknown: 503; sent again, or looked up on the chain                 | or its transfer pays for another payment
+//!        after it expired                                                    v
 //!                                                                          lapsed
 //! ```
-//! States are changes of the view `payments`. A write takes effect where `settled` is decided, so that no step comes between.
+//! States are changes of the view `payments`. A write takes effect where `settled` is decided, so nothing can happen between the two.
 
 pub mod chain;
 pub mod facilitator;
@@ -38,129 +38,129 @@ use operation::context::Part;
 use self::chain::Chain;
 use self::facilitator::Facilitator;
 use self::readers::Readers;
-use self::terms::{NETWORKS, Network, SCHEME, Till, Version};
+use self::terms::{NETWORKS, Network, PaymentTerms, SCHEME, Version};
 use self::verifications::Verifications;
 
-/// `[payments]`, as it is configured.
+/// The settings `[payments]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Who verifies and settles.
+    /// URL of the facilitator, which verifies and settles payments.
     pub facilitator_url: String,
-    /// Who is paid: `0x` and 40 hex digits. Empty: nothing is sold.
+    /// Address of the payee: `0x` and 40 hex digits. Empty: payments are disabled.
     pub pay_to: String,
     /// Name of the network.
     pub network: String,
-    /// Address of the token; empty for the network's USDC.
+    /// Address of the token contract; empty for the network's USDC.
     pub asset: String,
-    /// A node of the chain. Empty: a facilitator is believed.
+    /// URL of a node of the chain. Empty: the facilitator's replies are trusted.
     pub rpc_url: String,
 }
 
-/// A setting that cannot be used.
+/// An invalid setting.
 #[derive(Debug, thiserror::Error)]
 #[error("payments.{field}: {reason}")]
 pub struct SettingError {
-    /// Which one.
+    /// The name of the setting.
     pub field: &'static str,
-    /// Why.
+    /// Why it is invalid.
     pub reason: String,
 }
 
-/// How long a start waits for what the facilitator settles.
-const ASKED_WITHIN: Duration = Duration::from_secs(5);
+/// How long the start waits for the list of what the facilitator settles.
+const SUPPORTED_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What payments go through.
+/// The payment terms, and the services that verify and settle payments.
 #[derive(Default)]
 pub struct Payments {
-    till: Option<Till>,
+    terms: Option<PaymentTerms>,
     facilitator: Option<Facilitator>,
     chain: Option<Chain>,
-    /// Payments that this process brings forward, by id.
-    turns: Arc<Mutex<HashSet<String>>>,
+    /// Ids of payments that this process is processing.
+    processing: Arc<Mutex<HashSet<String>>>,
     readers: Readers,
     verifications: Verifications,
 }
 
-/// The turn of bringing a payment forward in this process; over when dropped.
-pub(crate) struct Turn {
+/// The exclusive right to process a payment in this process; released when dropped.
+pub(crate) struct ProcessingGuard {
     id: String,
-    turns: Arc<Mutex<HashSet<String>>>,
+    processing: Arc<Mutex<HashSet<String>>>,
 }
 
-impl Drop for Turn {
+impl Drop for ProcessingGuard {
     fn drop(&mut self) {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+        self.processing.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
     }
 }
 
 impl Part for Payments {}
 
 impl Payments {
-    /// Payments by these settings.
+    /// Creates payments from settings.
     ///
     /// # Errors
-    /// The first setting that cannot be used.
+    /// The first invalid setting.
     pub fn new(settings: &Settings) -> Result<Self, SettingError> {
-        let wrong = |field| move |reason: String| SettingError { field, reason };
-        let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let invalid = |field| move |reason: String| SettingError { field, reason };
+        let non_empty = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let network = NETWORKS.into_iter().find(|network| network.name == settings.network).ok_or_else(|| {
             let names = NETWORKS.map(|network| network.name);
             let hint = schemas::names::hint(&settings.network, names);
-            wrong("network")(format!("{} is none of {}{hint}", settings.network, names.join(", ")))
+            invalid("network")(format!("{} is none of {}{hint}", settings.network, names.join(", ")))
         })?;
         let address = |field, text: &str| match signed::address_of(text) {
             Some(_) => Ok(text.to_owned()),
-            None => Err(wrong(field)("is not 0x and 40 hex digits".to_owned())),
+            None => Err(invalid(field)("is not 0x and 40 hex digits".to_owned())),
         };
         let asset = if settings.asset.is_empty() { network.usdc.to_owned() } else { address("asset", &settings.asset)? };
-        let till = some(&settings.pay_to)
-            .map(|pay_to| address("pay_to", &pay_to).map(|pay_to| Till { network, asset, pay_to, versions: Version::ALL.to_vec() }))
+        let terms = non_empty(&settings.pay_to)
+            .map(|pay_to| address("pay_to", &pay_to).map(|pay_to| PaymentTerms { network, asset, pay_to, versions: Version::ALL.to_vec() }))
             .transpose()?;
         let facilitator =
-            some(&settings.facilitator_url).map(|url| Facilitator::new(&url)).transpose().map_err(wrong("facilitator_url"))?;
-        let chain = some(&settings.rpc_url).map(|url| Chain::new(&url, network)).transpose().map_err(wrong("rpc_url"))?;
-        Ok(Self { till, facilitator, chain, ..Self::default() })
+            non_empty(&settings.facilitator_url).map(|url| Facilitator::new(&url)).transpose().map_err(invalid("facilitator_url"))?;
+        let chain = non_empty(&settings.rpc_url).map(|url| Chain::new(&url, network)).transpose().map_err(invalid("rpc_url"))?;
+        Ok(Self { terms, facilitator, chain, ..Self::default() })
     }
 
-    /// Asks the facilitator what it settles: nothing else is sold from here on. If it does not answer it is taken to settle all.
+    /// Asks the facilitator which x402 versions it settles, and offers only those. If it does not answer, all versions are offered.
     ///
     /// # Errors
-    /// That it does not settle what is sold here.
-    pub async fn ask(&mut self) -> Result<(), SettingError> {
-        let (Some(till), Some(facilitator)) = (&mut self.till, &self.facilitator) else { return Ok(()) };
-        let asked = tokio::time::timeout(ASKED_WITHIN, facilitator.versions(&till.network)).await;
-        match asked.unwrap_or_else(|_| Err("it does not answer in time".to_owned())) {
+    /// When it settles no version on the configured network.
+    pub async fn load_supported_versions(&mut self) -> Result<(), SettingError> {
+        let (Some(terms), Some(facilitator)) = (&mut self.terms, &self.facilitator) else { return Ok(()) };
+        let supported = tokio::time::timeout(SUPPORTED_TIMEOUT, facilitator.versions(&terms.network)).await;
+        match supported.unwrap_or_else(|_| Err("the facilitator did not answer in time".to_owned())) {
             Ok(versions) if versions.is_empty() => {
-                let Network { name, caip, .. } = till.network;
+                let Network { name, caip, .. } = terms.network;
                 let reason =
-                    format!("the facilitator settles no payments of scheme {SCHEME} on {name} ({caip}), by what it says at /supported");
+                    format!("according to its /supported, the facilitator does not settle payments of scheme {SCHEME} on {name} ({caip})");
                 Err(SettingError { field: "facilitator_url", reason })
             }
             Ok(versions) => {
-                till.versions = versions;
+                terms.versions = versions;
                 Ok(())
             }
-            Err(why) => {
-                tracing::warn!(why, "it is not known what the facilitator settles: all is offered");
+            Err(reason) => {
+                tracing::warn!(reason, "the facilitator did not list what it settles, all versions are offered");
                 Ok(())
             }
         }
     }
 
-    /// The turn of bringing a payment forward; `None` while another caller has it. Between processes a lease decides.
-    pub(crate) fn turn(&self, id: &str) -> Option<Turn> {
-        let is_first = self.turns.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
-        is_first.then(|| Turn { id: id.to_owned(), turns: Arc::clone(&self.turns) })
+    /// Claims the right to process a payment; `None` while another caller has it. Between processes, a lease decides.
+    pub(crate) fn begin_processing(&self, id: &str) -> Option<ProcessingGuard> {
+        let is_first = self.processing.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
+        is_first.then(|| ProcessingGuard { id: id.to_owned(), processing: Arc::clone(&self.processing) })
     }
 
-    /// Whether anybody is there to settle.
+    /// Whether a facilitator is configured.
     pub(crate) fn can_settle(&self) -> bool {
         self.facilitator.is_some()
     }
 
-    /// Where money goes; `None` where nothing is sold.
+    /// The payment terms; `None` if payments are disabled.
     #[must_use]
-    pub fn till(&self) -> Option<&Till> {
-        self.till.as_ref()
+    pub fn terms(&self) -> Option<&PaymentTerms> {
+        self.terms.as_ref()
     }
 }

@@ -1,20 +1,25 @@
-//! The sale of one answer: the challenge, the admission, the verification, the claim, the settlement, the answer.
+//! The sale of one answer: payment terms, admission, verification, claim, settlement, answer.
 //!
-//! Nothing is recorded before the facilitator has said that a payment can be settled. What a payment is for is worked out before it is claimed, and
-//! nothing of it leaves before it is settled. Claiming and settling go on when the caller hangs up, verifying does not. Only one process at a time
-//! claims and settles a payment, by a lease; the next one asks the chain first.
+//! Nothing is recorded before the facilitator has confirmed that a payment can be settled. The answer is computed before the payment is claimed, and
+//! nothing of it is sent before the payment is settled. Claiming and settling continue when the caller disconnects, verifying does not. A lease
+//! ensures that only one process at a time claims and settles a payment; the next process asks the chain first.
 
-use crate::Payments;
-use access::Access;
-use operation::context::Part;
-use operation::redaction::hide_keys;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::Access;
+use access::Refundable;
+use access::append::{CommandPolicy, append_command};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use operation::context::Part;
+use operation::context::{Context, store_problem, stored};
+use operation::metrics::{self, PaymentOutcome};
+use operation::problem::{Challenge, Problem};
+use operation::redaction::hide_keys;
+use operation::{Answer, AnswerFuture, Body, Stage};
 use schemas::error_code::ErrorCode;
 use schemas::hash::{Hash32, hex};
 use schemas::key;
@@ -25,49 +30,44 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use view_store::lease::Lease;
 
-use super::Turn;
+use super::ProcessingGuard;
 use super::chain::{Found, Transfer};
-use super::facilitator::{Facilitator, Said};
+use super::facilitator::{Facilitator, FacilitatorReply};
 use super::signed::{Signed, hex_text};
-use super::terms::{NETWORKS, Offer, Till, Version};
+use super::terms::{NETWORKS, Offer, PaymentTerms, Version};
 use super::verifications::Slot;
-use access::Refundable;
-use access::append::{Once, command};
-use operation::context::{Context, store_problem, stored};
-use operation::metrics::{self, Paid};
-use operation::problem::{Challenge, Problem};
-use operation::{Answer, Answering, Body, Stage};
+use crate::Payments;
 
-/// How long a caller waits for a settlement at most; it goes on by itself.
-const PAID_WITHIN: Duration = Duration::from_secs(40);
-/// How often a facilitator is asked to settle: it may stumble over payments of others.
-const TRIES: usize = 3;
-const BETWEEN_TRIES: Duration = Duration::from_millis(500);
-/// How long the chain may take to show what a facilitator says is settled.
-const SHOWN_WITHIN: usize = 20;
-/// The largest answer that is sold, in bytes: it is kept in the log.
+/// How long a caller waits for a settlement. The settlement itself continues after that.
+const SETTLEMENT_WAIT_MAX: Duration = Duration::from_secs(40);
+/// How often the facilitator is asked to settle: a settlement may fail because of payments of others.
+const SETTLE_ATTEMPTS: usize = 3;
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+/// How many times the chain is asked for a transfer that the facilitator reports as settled.
+const CHAIN_LOOKUPS_MAX: usize = 20;
+/// The largest answer that can be sold, in bytes: it is stored in the log.
 const ANSWER_BYTES_MAX: usize = 512 * 1024;
-/// After how many seconds a copy of a payment that is being settled may come again.
+/// After how many seconds a copy of a payment that is being settled may be retried.
 const BUSY_S: u64 = 1;
-/// After how many seconds to ask again where nobody knows yet.
-const ASK_AGAIN_S: u64 = 5;
+/// After how many seconds a payment with unknown status may be retried.
+const UNKNOWN_RETRY_S: u64 = 5;
 
 /// What is sold.
 pub struct Goods {
-    /// The service's name.
+    /// The name of the service.
     pub service: &'static str,
-    /// The operation's name.
+    /// The name of the operation.
     pub operation: &'static str,
-    /// Terms of it.
+    /// The offer.
     pub offer: Offer,
-    /// What a key must be of to need no payment.
+    /// The lowest tier whose keys do not pay.
     pub free_from: &'static str,
 }
 
-/// A payment as it came with a call: its payload, or why that cannot be read.
-pub type Given = Result<Value, String>;
+/// The payment of a call: its payload, or why it cannot be decoded.
+pub type PaymentPayload = Result<Value, String>;
 
-/// What a buyer is told of the money.
+/// The settlement of a payment, as reported to the buyer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settlement {
     transaction: String,
@@ -76,43 +76,43 @@ pub struct Settlement {
 }
 
 impl Settlement {
-    /// As a version has it.
+    /// The settlement in the format of a version.
     pub fn document(&self, version: Version) -> Value {
         let own = NETWORKS.iter().find(|network| network.caip == self.network);
         let network = own.map_or(self.network.as_str(), |network| network.name_in(version));
         json!({ "success": true, "transaction": self.transaction, "network": network, "payer": self.payer })
     }
 
-    /// The headers of an answer that was paid for.
+    /// The headers of a paid answer.
     pub fn headers(&self) -> [(&'static str, String); 2] {
         [("x-payment-response", Version::V1), ("payment-response", Version::V2)]
             .map(|(name, version)| (name, STANDARD.encode(self.document(version).to_string())))
     }
 }
 
-/// Sells an answer to a caller at an address. `run` runs the operation. Calls without a payment, or with one that its payer did not sign, share one
-/// limit of their address. Calls with a payment that its payer signed have limits of their own, by address and by payer.
+/// Sells an answer to a caller. `run` runs the operation. Calls without a payment, or with one that its payer did not sign, share a limit per address.
+/// Calls with a payment that its payer signed have their own limits, per address and per payer.
 ///
 /// # Errors
-/// `payment-required` with the terms (with a pause for a copy of a payment that is being settled); what is wrong with the arguments, or with the
-/// answer; `rate-limited` when too many calls of the address were not paid for, or too many payments of the address or the payer were not settled;
-/// `unavailable` while nobody knows whether the payment is settled.
+/// `payment-required` with the terms (with a pause for a copy of a payment that is being settled); what is wrong with the arguments or the answer;
+/// `rate-limited` when the address has too many unpaid calls, or the address or payer has too many unsettled payments; `unavailable` while it is
+/// unknown whether the payment is settled.
 pub async fn sell<R>(
     ctx: &Arc<Context>,
     address: IpAddr,
     goods: Goods,
     arguments: Result<Value, Problem>,
-    given: Option<Given>,
+    given: Option<PaymentPayload>,
     run: R,
 ) -> Result<(Answer, Settlement), Problem>
 where
-    R: Fn(Stage, Value) -> Answering,
+    R: Fn(Stage, Value) -> AnswerFuture,
 {
     let Goods { offer, .. } = &goods;
-    let needed = format!("{} is paid for by the call, or opened by a key of tier {} or higher", goods.operation, goods.free_from);
-    let Some(till) = Payments::of(ctx).till().cloned() else {
+    let requirement = format!("{} requires a payment per call, or a key of tier {} or above", goods.operation, goods.free_from);
+    let Some(terms) = Payments::of(ctx).terms().cloned() else {
         Access::of(ctx).admit_unpaid(ctx, address).await?;
-        return Err(Problem::new(ErrorCode::PaymentRequired, format!("{needed}; payments are not configured here")));
+        return Err(Problem::new(ErrorCode::PaymentRequired, format!("{requirement}; payments are not configured on this server")));
     };
     let Some(given) = given else {
         Access::of(ctx).admit_unpaid(ctx, address).await?;
@@ -120,12 +120,12 @@ where
             Ok(arguments) => preview(run(Stage::Preview, arguments).await),
             Err(_) => Value::Null,
         };
-        metrics::paid(goods.service, Paid::Asked);
-        return Err(challenge(&till, offer, &needed, preview));
+        metrics::count_payment(goods.service, PaymentOutcome::TermsSent);
+        return Err(challenge(&terms, offer, &requirement, preview));
     };
     let spent = Access::of(ctx).admit_call_with_payment(ctx, address).await?;
-    let sold = sell_for(ctx, address, &goods, till, arguments, given, run).await;
-    // A call whose payment bought nothing counts. A caller who only has to wait is a buyer.
+    let sold = sell_for(ctx, address, &goods, terms, arguments, given, run).await;
+    // A call counts if its payment bought nothing. A caller who only has to wait does not count.
     let is_unpaid = sold.as_ref().is_err_and(|problem| match problem.code {
         ErrorCode::PaymentRequired => problem.retry_after_s == 0,
         code => code == ErrorCode::RateLimited,
@@ -136,7 +136,7 @@ where
     sold
 }
 
-/// Sells an answer for a payment that came with the call.
+/// Sells an answer for the payment of a call.
 ///
 /// # Errors
 /// As [`sell`].
@@ -144,47 +144,47 @@ async fn sell_for<R>(
     ctx: &Arc<Context>,
     address: IpAddr,
     goods: &Goods,
-    till: Till,
+    terms: PaymentTerms,
     arguments: Result<Value, Problem>,
-    given: Given,
+    given: PaymentPayload,
     run: R,
 ) -> Result<(Answer, Settlement), Problem>
 where
-    R: Fn(Stage, Value) -> Answering,
+    R: Fn(Stage, Value) -> AnswerFuture,
 {
     let Goods { offer, .. } = goods;
     let refused = |reason: String| {
-        metrics::paid(goods.service, Paid::Refused);
-        challenge(&till, offer, &reason, Value::Null)
+        metrics::count_payment(goods.service, PaymentOutcome::Refused);
+        challenge(&terms, offer, &reason, Value::Null)
     };
     let arguments = arguments?;
     let now_s = u64::try_from(ctx.clock.now_ms() / 1_000).unwrap_or(0);
     let checked = match given {
-        Ok(payload) => Payments::of(ctx).readers.read(&till, offer, payload, now_s).await?.map_err(|wrong| wrong.to_string()),
+        Ok(payload) => Payments::of(ctx).readers.read(&terms, offer, payload, now_s).await?.map_err(|wrong| wrong.to_string()),
         Err(reason) => Err(reason),
     };
     let signed = match checked {
         Ok(signed) => signed,
-        // Nobody signed it: it is an unpaid call.
+        // An invalid payment is not signed by its payer, so this counts as an unpaid call.
         Err(reason) => {
             Access::of(ctx).admit_unpaid(ctx, address).await?;
             return Err(refused(reason));
         }
     };
     if !Payments::of(ctx).can_settle() {
-        let words = "payments cannot be settled here: no facilitator is configured (payments.facilitator_url); nothing was charged";
-        return Err(Problem::new(ErrorCode::Unavailable, words).retry_after(60));
+        let detail = "payments cannot be settled because no facilitator is configured (payments.facilitator_url); nothing was charged";
+        return Err(Problem::new(ErrorCode::Unavailable, detail).retry_after(60));
     }
     let canonical =
         commitment(&arguments).map_err(|_| Problem::new(ErrorCode::ParameterInvalid, "the arguments have no canonical form"))?;
     let request = Hash32::of_parts(&[goods.service.as_bytes(), goods.operation.as_bytes(), canonical.as_bytes()]);
     let payer = hex_text(&signed.from);
-    let id = payments::id(till.network.caip, &till.asset, &payer, &hex_text(&signed.nonce));
+    let id = payments::id(terms.network.caip, &terms.asset, &payer, &hex_text(&signed.nonce));
     let claim = PaymentCommand {
         verb: CLAIM.to_owned(),
-        network: till.network.caip.to_owned(),
-        asset: till.asset.clone(),
-        pay_to: till.pay_to.clone(),
+        network: terms.network.caip.to_owned(),
+        asset: terms.asset.clone(),
+        pay_to: terms.pay_to.clone(),
         payer,
         nonce: hex_text(&signed.nonce),
         amount: i64::try_from(offer.micros).unwrap_or(i64::MAX),
@@ -195,31 +195,31 @@ where
         request: hex(&request.0),
         ..PaymentCommand::default()
     };
-    let order = Order { id, claim, signed, offer: offer.clone(), till: till.clone(), address, is_verified: false };
+    let order = Order { id, claim, signed, offer: offer.clone(), terms: terms.clone(), address, is_verified: false };
     let payment = match order.buy(ctx, |stage| run(stage, arguments.clone())).await {
         Ok(payment) => payment,
         Err(Failed::Refused(reason)) => return Err(refused(reason)),
         Err(Failed::Forbidden(problem)) => {
-            metrics::paid(goods.service, Paid::Refused);
+            metrics::count_payment(goods.service, PaymentOutcome::Refused);
             return Err(problem);
         }
         Err(Failed::Busy) => {
-            metrics::paid(goods.service, Paid::Busy);
-            let reason = "this payment is being settled for an earlier copy of it";
-            return Err(challenge(&till, offer, reason, Value::Null).retry_after(BUSY_S));
+            metrics::count_payment(goods.service, PaymentOutcome::Busy);
+            let reason = "an earlier request with this payment is being settled";
+            return Err(challenge(&terms, offer, reason, Value::Null).retry_after(BUSY_S));
         }
         Err(Failed::Problem(problem)) => {
-            // What may not be retried was refused before anything was claimed.
+            // Errors that must not be retried occur before anything is claimed.
             let is_refused = problem.code == ErrorCode::RateLimited || !problem.code.may_retry();
-            metrics::paid(goods.service, if is_refused { Paid::Refused } else { Paid::Unknown });
+            metrics::count_payment(goods.service, if is_refused { PaymentOutcome::Refused } else { PaymentOutcome::Unknown });
             return Err(problem);
         }
     };
-    metrics::paid(goods.service, Paid::Settled);
+    metrics::count_payment(goods.service, PaymentOutcome::Settled);
     let settlement = Settlement { transaction: payment.transaction, network: payment.network, payer: payment.payer };
     let answer = if payment.effect.is_empty() {
         let text: String =
-            read(ctx, TABLES.sources, &answer_key(&payment.id)).await?.ok_or_else(|| unknown("the answer is not at hand"))?;
+            read(ctx, TABLES.sources, &answer_key(&payment.id)).await?.ok_or_else(|| unknown("the answer is not available"))?;
         Answer { body: Body::Parts(vec![Bytes::from(text)]), etag: String::new(), next_cursor: String::new(), status: 200 }
     } else {
         run(Stage::Paid(payment.id), arguments).await?
@@ -228,7 +228,7 @@ where
 }
 
 /// What an operation sells: the answer of a read, or the effect of a write; the other one is empty.
-fn sold(operation: &str, body: Body) -> Result<(String, String), Problem> {
+fn sellable(operation: &str, body: Body) -> Result<(String, String), Problem> {
     let (answer, effect) = match body {
         Body::Effect(effect) => (String::new(), effect),
         Body::Json(value) => (value.to_string(), String::new()),
@@ -236,13 +236,13 @@ fn sold(operation: &str, body: Body) -> Result<(String, String), Problem> {
         Body::Lines(_) | Body::Events(_) | Body::NotModified => (String::new(), String::new()),
     };
     if (answer.is_empty() && effect.is_empty()) || answer.len() > ANSWER_BYTES_MAX {
-        tracing::error!(operation, bytes = answer.len(), "a handler gave nothing that can be sold");
-        return Err(Problem::new(ErrorCode::Internal, "the answer could not be written; nothing was charged"));
+        tracing::error!(operation, bytes = answer.len(), "a handler returned an answer that cannot be sold");
+        return Err(Problem::new(ErrorCode::Internal, "the answer could not be encoded; nothing was charged"));
     }
     Ok((answer, effect))
 }
 
-/// What is shown for free: nothing, where it cannot be told.
+/// The free preview; null if there is none.
 fn preview(previewed: Result<Answer, Problem>) -> Value {
     match previewed.map(|answer| answer.body) {
         Ok(Body::Json(value)) => value,
@@ -250,30 +250,31 @@ fn preview(previewed: Result<Answer, Problem>) -> Value {
     }
 }
 
-/// The answer to a call that is not paid for.
-fn challenge(till: &Till, offer: &Offer, error: &str, preview: Value) -> Problem {
+/// The problem of an unpaid call, with the payment terms.
+fn challenge(terms: &PaymentTerms, offer: &Offer, error: &str, preview: Value) -> Problem {
     let error = &hide_keys(error.to_owned());
-    let [v1, v2] = Version::ALL.map(|version| till.challenge(version, offer, error));
+    let [v1, v2] = Version::ALL.map(|version| terms.challenge(version, offer, error));
     let header = STANDARD.encode(v2.to_string());
     Problem { challenge: Some(Box::new(Challenge { v1, v2, preview })), ..Problem::new(ErrorCode::PaymentRequired, error.as_str()) }
         .header("payment-required", header)
 }
 
-/// What is said while nobody knows whether a payment is settled.
-pub fn unknown(why: &str) -> Problem {
-    let words = format!("it is not known yet whether the payment is settled ({why}): send the same payment again, do not sign another one");
-    Problem::new(ErrorCode::Unavailable, words).retry_after(ASK_AGAIN_S)
+/// The problem while it is unknown whether a payment is settled.
+pub fn unknown(reason: &str) -> Problem {
+    let detail =
+        format!("it is not known yet whether the payment is settled ({reason}); send the same payment again, do not sign another one");
+    Problem::new(ErrorCode::Unavailable, detail).retry_after(UNKNOWN_RETRY_S)
 }
 
 /// Why a payment bought nothing.
 enum Failed {
-    /// It was refused; another may be signed.
+    /// The payment was refused; the buyer may sign another one.
     Refused(String),
-    /// What it is for cannot take effect: the answer to the call. Nothing is settled.
+    /// The purchase cannot take effect. The problem is the answer to the call, and nothing is settled.
     Forbidden(Problem),
-    /// A copy of it is being settled.
+    /// A copy of the payment is being settled.
     Busy,
-    /// Something else.
+    /// Any other problem.
     Problem(Problem),
 }
 
@@ -283,134 +284,142 @@ impl From<Problem> for Failed {
     }
 }
 
-/// One payment for one request.
+/// A payment for one request.
 struct Order {
     id: String,
-    /// Without an answer and an effect until they are known.
+    /// The claim. Answer and effect are empty until they are known.
     claim: PaymentCommand,
     signed: Signed,
     offer: Offer,
-    till: Till,
-    /// Where the caller is.
+    terms: PaymentTerms,
+    /// The address of the caller.
     address: IpAddr,
-    /// Whether the facilitator said, before the claim, that the payment can be settled.
+    /// Whether the facilitator confirmed, before the claim, that the payment can be settled.
     is_verified: bool,
 }
 
 impl Order {
-    /// Brings the payment forward until it is settled. `run` makes what is sold, and says once it is claimed whether it can take effect. Nothing is
-    /// recorded of a payment that is not verified.
+    /// Processes the payment until it is settled. `run` computes what is sold and, once the payment is claimed, checks whether it can take effect. A
+    /// payment that is not verified is not recorded.
     async fn buy<R>(mut self, ctx: &Arc<Context>, run: R) -> Result<Payment, Failed>
     where
-        R: Fn(Stage) -> Answering,
+        R: Fn(Stage) -> AnswerFuture,
     {
         let known = payment(ctx, &self.id).await?;
-        // What is settled needs nobody's turn.
+        // A settled payment needs no further processing.
         if let Some(payment) = &known
-            && self.own(payment.clone())?.state == State::Settled
+            && self.check_request(payment.clone())?.state == State::Settled
         {
             return Ok(payment.clone());
         }
-        if known.is_none() && !self.till.versions.contains(&self.signed.version) {
-            return Err(Failed::Refused(format!("payments of version {} are not settled here", self.signed.version.number())));
+        if known.is_none() && !self.terms.versions.contains(&self.signed.version) {
+            return Err(Failed::Refused(format!("payments of x402 version {} are not supported", self.signed.version.number())));
         }
-        let turn = Payments::of(ctx).turn(&self.id).ok_or(Failed::Busy)?;
+        let guard = Payments::of(ctx).begin_processing(&self.id).ok_or(Failed::Busy)?;
         let spent = Access::of(ctx).admit_payment(ctx, self.address, &self.claim.payer).await?;
         if known.is_none() {
             self.is_verified = self.verify_new(ctx).await?;
             let order = Stage::Order { payment: self.id.clone(), payer: self.claim.payer.clone() };
-            (self.claim.answer, self.claim.effect) = sold(&self.claim.operation, run(order).await?.body)?;
+            (self.claim.answer, self.claim.effect) = sellable(&self.claim.operation, run(order).await?.body)?;
         }
         let effect = known.as_ref().map_or(&self.claim.effect, |payment| &payment.effect);
         let claimed = (!effect.is_empty()).then(|| run(Stage::Claimed(self.id.clone())));
-        let paying = tokio::spawn(self.pay(Arc::clone(ctx), turn, spent, claimed));
-        match tokio::time::timeout(PAID_WITHIN, paying).await {
+        let paying = tokio::spawn(self.pay(Arc::clone(ctx), guard, spent, claimed));
+        match tokio::time::timeout(SETTLEMENT_WAIT_MAX, paying).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(error)) => {
                 tracing::error!(%error, "the task that settles a payment panicked");
-                Err(unknown("the settlement was cut off").into())
+                Err(unknown("the settlement was interrupted").into())
             }
-            Err(_) => Err(unknown("the settlement takes long").into()),
+            Err(_) => Err(unknown("the settlement takes longer than usual").into()),
         }
     }
 
-    /// Asks the facilitator about a payment that is not claimed: whether it says that the payment can be settled. Without that the payment goes on
-    /// only if it turns out to be claimed or paid meanwhile. All of this is done in one slot of the verifications, so that refused payments cost the
-    /// chain's node no more than they cost the facilitator.
+    /// Asks the facilitator whether a payment that is not claimed can be settled. If not, processing continues only if the payment was claimed or paid in
+    /// the meantime. All of this uses one slot of the verifications, so that refused payments cause no more requests to the chain node than to the
+    /// facilitator.
     async fn verify_new(&self, ctx: &Context) -> Result<bool, Failed> {
         let payments = Payments::of(ctx);
-        let (facilitator, _slot) = self.turn_to_verify(&payments).await?;
-        match facilitator.verify(&self.till, &self.offer, &self.signed).await {
-            Said::Yes(_) => Ok(true),
-            Said::No(reason) => {
-                // Another process may be settling a copy of it, or anybody may have brought it to the chain.
-                let goes_on = payment(ctx, &self.id).await?.is_some() || self.is_on_chain(ctx).await;
-                if goes_on { Ok(false) } else { Err(Failed::Refused(refusal(&reason))) }
+        let (facilitator, _slot) = self.enter_verification(&payments).await?;
+        match facilitator.verify(&self.terms, &self.offer, &self.signed).await {
+            FacilitatorReply::Yes(_) => Ok(true),
+            FacilitatorReply::No(reason) => {
+                // Another process may be settling a copy of the payment, or anybody may have submitted it to the chain.
+                let can_continue = payment(ctx, &self.id).await?.is_some() || self.is_on_chain(ctx).await;
+                if can_continue { Ok(false) } else { Err(Failed::Refused(refusal_text(&reason))) }
             }
-            Said::Unknown(why) => {
-                let words =
-                    format!("the payment could not be verified (the facilitator: {why}); nothing was charged, send the same payment again");
-                Err(Problem::new(ErrorCode::Unavailable, words).retry_after(ASK_AGAIN_S).into())
+            FacilitatorReply::Unknown(reason) => {
+                let detail =
+                    format!("the payment could not be verified (facilitator: {reason}); nothing was charged, send the same payment again");
+                Err(Problem::new(ErrorCode::Unavailable, detail).retry_after(UNKNOWN_RETRY_S).into())
             }
         }
     }
 
-    /// The facilitator, and the slot in which it may be asked.
-    async fn turn_to_verify<'a>(&self, payments: &'a Payments) -> Result<(&'a Facilitator, Slot), Problem> {
+    /// The facilitator, and the slot to ask it.
+    async fn enter_verification<'a>(&self, payments: &'a Payments) -> Result<(&'a Facilitator, Slot), Problem> {
         let facilitator = payments.facilitator.as_ref().ok_or_else(|| unknown("no facilitator is configured"))?;
         Ok((facilitator, payments.verifications.enter(self.address).await?))
     }
 
-    /// Whether the chain has the transfer of a payment that is not claimed. One request says that it has not, unless the authorization was used: that
-    /// has cost somebody a transaction.
+    /// Whether the chain has the transfer of a payment that is not claimed. One request is enough if the authorization was not used; using it costs
+    /// somebody a transaction.
     async fn is_on_chain(&self, ctx: &Context) -> bool {
         let PaymentCommand { network, asset, pay_to, payer, nonce, amount, valid_before, .. } = self.claim.clone();
         let claimed_at = ctx.clock.now_ms();
         let payment = Payment { network, asset, pay_to, payer, nonce, amount, valid_before, claimed_at, ..Payment::default() };
         match &Payments::of(ctx).chain {
-            Some(chain) if matches!(chain.is_used(&payment).await, Ok(true)) => matches!(chain.find(&payment).await, Ok(Found::Paid(_))),
+            Some(chain) if matches!(chain.is_used(&payment).await, Ok(true)) => {
+                matches!(chain.find(&payment).await, Ok(Found::Paid(_)))
+            }
             _ => false,
         }
     }
 
-    /// Claims the payment and has it settled, while no other process does. What was spent on it is given back when it is settled, and when it is a
-    /// copy of one that another process settles.
-    async fn pay(self, ctx: Arc<Context>, _turn: Turn, spent: Refundable, claimed: Option<Answering>) -> Result<Payment, Failed> {
-        let outcome = self.pay_by_lease(&ctx, claimed).await;
+    /// Claims the payment and settles it, unless another process does. The payment is refunded from the rate limits when it is settled, and when it is a
+    /// copy of one that another process is settling.
+    async fn pay(
+        self,
+        ctx: Arc<Context>,
+        _guard: ProcessingGuard,
+        spent: Refundable,
+        claimed: Option<AnswerFuture>,
+    ) -> Result<Payment, Failed> {
+        let outcome = self.pay_under_lease(&ctx, claimed).await;
         if matches!(outcome, Ok(_) | Err(Failed::Busy)) {
             Access::of(&ctx).refund(spent).await;
         }
         outcome
     }
 
-    async fn pay_by_lease(&self, ctx: &Context, claimed: Option<Answering>) -> Result<Payment, Failed> {
+    async fn pay_under_lease(&self, ctx: &Context, claimed: Option<AnswerFuture>) -> Result<Payment, Failed> {
         let mut lease = Lease::new(&ctx.store, lease_of(&self.id), &hex(&rand::random::<[u8; 8]>()));
         if !lease.renew().await.map_err(store_problem)? {
             return Err(Failed::Busy);
         }
         let outcome = tokio::select! {
-            outcome = self.bring_forward(ctx, claimed) => outcome,
-            () = lease.lost() => Err(unknown("another process has taken it over").into()),
+            outcome = self.process(ctx, claimed) => outcome,
+            () = lease.lost() => Err(unknown("another process is settling it").into()),
         };
         lease.release().await;
         outcome
     }
 
-    async fn bring_forward(&self, ctx: &Context, claimed: Option<Answering>) -> Result<Payment, Failed> {
+    async fn process(&self, ctx: &Context, claimed: Option<AnswerFuture>) -> Result<Payment, Failed> {
         let is_known = payment(ctx, &self.id).await?.is_some();
         if !is_known {
             if self.claim.answer.is_empty() && self.claim.effect.is_empty() {
-                return Err(unknown("the claim is not at hand").into());
+                return Err(unknown("the claim is not available").into());
             }
-            command(ctx, TABLES.view, &self.id, Once::Yes, &self.claim).await?;
+            append_command(ctx, TABLES.view, &self.id, CommandPolicy::OncePerSubject, &self.claim).await?;
         }
-        let payment = payment(ctx, &self.id).await?.ok_or_else(|| unknown("the claim is not at hand"))?;
-        let payment = self.own(payment)?;
+        let payment = payment(ctx, &self.id).await?.ok_or_else(|| unknown("the claim is not available"))?;
+        let payment = self.check_request(payment)?;
         if payment.state == State::Settled {
             return Ok(payment);
         }
         let is_new = !is_known && self.is_verified;
-        if !is_new && let Some(outcome) = by_chain(ctx, &payment).await? {
+        if !is_new && let Some(outcome) = look_up_on_chain(ctx, &payment).await? {
             return outcome;
         }
         if let Some(claimed) = claimed {
@@ -420,169 +429,169 @@ impl Order {
             return self.settle(ctx, payment).await;
         }
         let payments = Payments::of(ctx);
-        let (facilitator, slot) = self.turn_to_verify(&payments).await?;
-        match facilitator.verify(&self.till, &self.offer, &self.signed).await {
-            Said::Yes(_) => {
+        let (facilitator, slot) = self.enter_verification(&payments).await?;
+        match facilitator.verify(&self.terms, &self.offer, &self.signed).await {
+            FacilitatorReply::Yes(_) => {
                 drop(slot);
                 self.settle(ctx, payment).await
             }
-            // Anybody may have brought it to the chain since it was looked up. The slot is held meanwhile.
-            Said::No(reason) => match by_chain(ctx, &payment).await? {
+            // Anybody may have submitted the payment to the chain since it was looked up. The slot is held during the look-up.
+            FacilitatorReply::No(reason) => match look_up_on_chain(ctx, &payment).await? {
                 Some(outcome) => outcome,
                 None => refuse(ctx, &payment, reason).await,
             },
-            Said::Unknown(why) => Err(unknown(&format!("the facilitator: {why}")).into()),
+            FacilitatorReply::Unknown(reason) => Err(unknown(&format!("facilitator: {reason}")).into()),
         }
     }
 
     async fn settle(&self, ctx: &Context, payment: Payment) -> Result<Payment, Failed> {
         let payments = Payments::of(ctx);
         let facilitator = payments.facilitator.as_ref().ok_or_else(|| unknown("no facilitator is configured"))?;
-        let mut said = Said::Unknown(String::new());
-        for attempt in 0..TRIES {
+        let mut reply = FacilitatorReply::Unknown(String::new());
+        for attempt in 0..SETTLE_ATTEMPTS {
             if attempt > 0 {
-                tokio::time::sleep(BETWEEN_TRIES).await;
+                tokio::time::sleep(RETRY_PAUSE).await;
             }
-            said = facilitator.settle(&self.till, &self.offer, &self.signed).await;
-            match &said {
-                Said::Yes(transaction) if Payments::of(ctx).chain.is_none() => {
+            reply = facilitator.settle(&self.terms, &self.offer, &self.signed).await;
+            match &reply {
+                FacilitatorReply::Yes(transaction) if Payments::of(ctx).chain.is_none() => {
                     let transfer = Transfer { transaction: transaction.clone(), ..Transfer::default() };
                     return outcome_of(record_settled(ctx, &payment, &transfer).await?);
                 }
-                Said::Yes(_) => return self.shown(ctx, payment).await,
-                // What the chain has stands above what a facilitator says.
-                Said::No(_) | Said::Unknown(_) => {
-                    if let Some(outcome) = by_chain(ctx, &payment).await? {
+                FacilitatorReply::Yes(_) => return self.wait_for_chain(ctx, payment).await,
+                // The chain decides over what a facilitator says.
+                FacilitatorReply::No(_) | FacilitatorReply::Unknown(_) => {
+                    if let Some(outcome) = look_up_on_chain(ctx, &payment).await? {
                         return outcome;
                     }
                 }
             }
         }
-        match said {
-            Said::No(reason) => refuse(ctx, &payment, reason).await,
-            Said::Yes(why) | Said::Unknown(why) => Err(unknown(&format!("the facilitator: {why}")).into()),
+        match reply {
+            FacilitatorReply::No(reason) => refuse(ctx, &payment, reason).await,
+            FacilitatorReply::Yes(reason) | FacilitatorReply::Unknown(reason) => Err(unknown(&format!("facilitator: {reason}")).into()),
         }
     }
 
-    /// Waits until the chain shows what a facilitator says is settled.
-    async fn shown(&self, ctx: &Context, payment: Payment) -> Result<Payment, Failed> {
-        for _ in 0..SHOWN_WITHIN {
-            if let Some(outcome) = by_chain(ctx, &payment).await? {
+    /// Waits until the chain has the transfer that the facilitator reports as settled.
+    async fn wait_for_chain(&self, ctx: &Context, payment: Payment) -> Result<Payment, Failed> {
+        for _ in 0..CHAIN_LOOKUPS_MAX {
+            if let Some(outcome) = look_up_on_chain(ctx, &payment).await? {
                 return outcome;
             }
-            tokio::time::sleep(BETWEEN_TRIES).await;
+            tokio::time::sleep(RETRY_PAUSE).await;
         }
-        tracing::warn!(payment = payment.id, "the facilitator says that a payment is settled, and the chain does not show it");
-        Err(unknown("the facilitator says that it is settled, the chain does not show it yet").into())
+        tracing::warn!(payment = payment.id, "the facilitator reports a payment as settled, but the chain does not have it");
+        Err(unknown("the facilitator reports it as settled, but the chain does not have it yet").into())
     }
 
     /// The payment, if it was claimed for this request and has not lapsed.
-    fn own(&self, payment: Payment) -> Result<Payment, Failed> {
+    fn check_request(&self, payment: Payment) -> Result<Payment, Failed> {
         let Self { claim, .. } = self;
         if payment.state == State::Lapsed {
-            return Err(Failed::Refused(lapse_words(&payment.reason)));
+            return Err(Failed::Refused(lapse_text(&payment.reason)));
         }
-        // The resource may be told otherwise: by another surface, or under another base address. What is asked for is in the request.
+        // The resource URL may differ between surfaces and base URLs. The request identifies what is sold.
         let is_own = (&payment.request, payment.amount) == (&claim.request, claim.amount);
         is_own.then_some(payment).ok_or_else(|| Failed::Refused("this payment was already used for another request".to_owned()))
     }
 }
 
-/// Ends the sale before anything is settled if what a claimed payment is for cannot take effect.
-async fn check_effect(ctx: &Context, payment: &Payment, claimed: Answering) -> Result<(), Failed> {
+/// Ends the sale before settlement if the claimed purchase cannot take effect.
+async fn check_effect(ctx: &Context, payment: &Payment, claimed: AnswerFuture) -> Result<(), Failed> {
     let Err(problem) = claimed.await else { return Ok(()) };
     if problem.code.may_retry() {
         return Err(problem.into());
     }
-    // It is not sent to the facilitator to be settled. Should somebody else bring it to the chain, that is recorded.
+    // The facilitator is not asked to settle the payment. If somebody else submits it to the chain, that is recorded.
     record_refusal(ctx, payment, &problem.detail).await?;
     Err(Failed::Forbidden(problem))
 }
 
-/// The name of the lease under which a payment is brought forward.
+/// The name of the lease for processing a payment.
 pub(super) fn lease_of(id: &str) -> String {
     format!("payment/{id}")
 }
 
-/// What the chain decides; `None` while it has nothing, or does not say.
-async fn by_chain(ctx: &Context, payment: &Payment) -> Result<Option<Result<Payment, Failed>>, Problem> {
+/// Looks a payment up on the chain; `None` while the chain has no result, or the look-up fails.
+async fn look_up_on_chain(ctx: &Context, payment: &Payment) -> Result<Option<Result<Payment, Failed>>, Problem> {
     let payments = Payments::of(ctx);
     let Some(chain) = payments.chain.as_ref().filter(|chain| chain.has(payment)) else { return Ok(None) };
     Ok(match chain.find(payment).await {
         Ok(Found::Paid(transfer)) => Some(outcome_of(record_settled(ctx, payment, &transfer).await?)),
-        Ok(Found::Spent) => Some(lapsed(ctx, payment, SPENT).await),
-        Ok(Found::Late) => Some(lapsed(ctx, payment, LATE).await),
+        Ok(Found::Spent) => Some(lapse_and_refuse(ctx, payment, SPENT).await),
+        Ok(Found::Late) => Some(lapse_and_refuse(ctx, payment, LATE).await),
         Ok(Found::Unknown) | Err(_) => None,
     })
 }
 
-/// Why a payment has lapsed whose authorization was used otherwise.
+/// The lapse reason of a payment whose authorization was used for another transfer.
 pub(super) const SPENT: &str = "its nonce was used for another transfer";
-/// Why a payment has lapsed that nobody settled.
+/// The lapse reason of a payment that was not settled in time.
 pub(super) const LATE: &str = "it was not settled while it was valid";
 
-/// What a payment comes to whose transfer was recorded: it lapses where the transfer already paid for another one.
+/// The outcome of a payment whose transfer was recorded. It lapses if the transfer pays for another payment.
 fn outcome_of(payment: Payment) -> Result<Payment, Failed> {
     match payment.state {
         State::Settled => Ok(payment),
-        State::Lapsed => Err(Failed::Refused(lapse_words(&payment.reason))),
-        State::Claimed | State::Refused => Err(unknown("it is settled and not yet recorded").into()),
+        State::Lapsed => Err(Failed::Refused(lapse_text(&payment.reason))),
+        State::Claimed | State::Refused => Err(unknown("it is settled, but not recorded yet").into()),
     }
 }
 
-/// Records that a transfer pays for a payment. The payment as it is then: settled, or lapsed if the transfer already paid for another one.
+/// Records that a transfer pays for a payment. Returns the payment: settled, or lapsed if the transfer pays for another payment.
 pub(super) async fn record_settled(ctx: &Context, of: &Payment, transfer: &Transfer) -> Result<Payment, Problem> {
     let Payment { payer, network, service, operation, effect, .. } = of.clone();
     let Transfer { transaction, log_index, receipt_log_index } = transfer.clone();
     let transferred = PaymentCommand { transaction, log_index, receipt_log_index, ..PaymentCommand::default() };
     let done = PaymentCommand { verb: SETTLED.to_owned(), payer, network, service, operation, effect, ..transferred };
-    command(ctx, TABLES.view, &of.id, Once::No, &done).await?;
-    let payment = payment(ctx, &of.id).await?.ok_or_else(|| unknown("it is settled and not yet recorded"))?;
+    append_command(ctx, TABLES.view, &of.id, CommandPolicy::Always, &done).await?;
+    let payment = payment(ctx, &of.id).await?.ok_or_else(|| unknown("it is settled, but not recorded yet"))?;
     if payment.state == State::Lapsed {
         tracing::warn!(
             payment = payment.id,
             transaction = payment.transaction,
-            "a transfer was named by two payments, it pays for the first one"
+            "two payments name the same transfer, which pays for the first one"
         );
-        // Whoever reads the commands alone learns of it, too.
+        // Recorded as a command, too, for consumers that read only commands.
         lapse(ctx, &payment, &payment.reason).await?;
     }
     Ok(payment)
 }
 
-/// Records that the money can no longer move.
+/// Records that a payment has lapsed: its money can no longer move.
 pub(super) async fn lapse(ctx: &Context, of: &Payment, reason: &str) -> Result<(), Problem> {
     let done = PaymentCommand { verb: LAPSED.to_owned(), reason: reason.to_owned(), ..PaymentCommand::default() };
-    command(ctx, TABLES.view, &of.id, Once::No, &done).await
+    append_command(ctx, TABLES.view, &of.id, CommandPolicy::Always, &done).await
 }
 
-async fn lapsed(ctx: &Context, payment: &Payment, reason: &str) -> Result<Payment, Failed> {
+async fn lapse_and_refuse(ctx: &Context, payment: &Payment, reason: &str) -> Result<Payment, Failed> {
     lapse(ctx, payment, reason).await?;
-    Err(Failed::Refused(lapse_words(reason)))
+    Err(Failed::Refused(lapse_text(reason)))
 }
 
-fn lapse_words(reason: &str) -> String {
+fn lapse_text(reason: &str) -> String {
     format!("this payment has lapsed: {reason}")
 }
 
-/// What a buyer is told of a facilitator's no.
-fn refusal(reason: &str) -> String {
-    format!("the facilitator refuses the payment: {reason}")
+/// The text for a buyer whose payment the facilitator refused.
+fn refusal_text(reason: &str) -> String {
+    format!("the facilitator refused the payment: {reason}")
 }
 
-/// Records a facilitator's no. The payment is looked after until it lapses: it may be settled all the same.
+/// Records that the facilitator refused a payment. It is followed up until it lapses, because it may be settled anyway.
 async fn refuse(ctx: &Context, payment: &Payment, reason: String) -> Result<Payment, Failed> {
     record_refusal(ctx, payment, &reason).await?;
-    Err(Failed::Refused(refusal(&reason)))
+    Err(Failed::Refused(refusal_text(&reason)))
 }
 
 /// Records that a payment was refused.
 async fn record_refusal(ctx: &Context, payment: &Payment, reason: &str) -> Result<(), Problem> {
     let done = PaymentCommand { verb: REFUSED.to_owned(), reason: reason.to_owned(), ..PaymentCommand::default() };
-    command(ctx, TABLES.view, &payment.id, Once::No, &done).await
+    append_command(ctx, TABLES.view, &payment.id, CommandPolicy::Always, &done).await
 }
 
-/// A payment as it stands.
+/// Reads a payment.
 async fn payment(ctx: &Context, id: &str) -> Result<Option<Payment>, Problem> {
     Ok(read::<Row<Payment>>(ctx, TABLES.records, id).await?.map(|row| row.record))
 }

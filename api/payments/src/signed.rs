@@ -1,57 +1,57 @@
-//! What a buyer signed: an EIP-3009 authorization in a payload of x402, read, compared with our terms, and its signer recovered here before
-//! anybody else is asked.
+//! Parses a signed payment: an EIP-3009 authorization in an x402 payload. It is compared with our terms, and its signer is recovered here before the
+//! facilitator is asked.
 
 use k256::ecdsa::{RecoveryId, Signature, VerifyingKey};
 use serde::Deserialize;
 use serde_json::Value;
 use sha3::{Digest, Keccak256};
 
-use super::terms::{Offer, SCHEME, Till, Version};
+use super::terms::{Offer, PaymentTerms, SCHEME, Version};
 
-/// An authorization may hold so many seconds at most: so long it is looked after if nobody says what became of it.
+/// The longest time that an authorization may be valid, in seconds. An unsettled payment is followed up for that long.
 pub const AHEAD_MAX_S: u64 = 3_600;
-/// The largest payload read, in bytes.
+/// The largest payload, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 16 * 1024;
 
 /// An address on the chain.
 pub type Address = [u8; 20];
 
-/// What is wrong with a payment. Told to the buyer as it is.
+/// Why a payment is invalid. The text is shown to the buyer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Wrong {
-    /// It does not read.
-    #[error("the payment cannot be read: {0}")]
+pub enum InvalidPayment {
+    /// The payload cannot be parsed.
+    #[error("the payment cannot be parsed: {0}")]
     Unreadable(String),
-    /// A field is not what the terms say.
-    #[error("{field} is not that of the terms")]
+    /// A field differs from the terms.
+    #[error("{field} differs from the payment terms")]
     Differs {
-        /// Which field.
+        /// The field.
         field: &'static str,
     },
-    /// It is not of this time.
+    /// The authorization is not valid now.
     #[error("the authorization is not valid now: {field}")]
     NotNow {
-        /// Which bound.
+        /// The field of the bound.
         field: &'static str,
     },
-    /// It is signed by somebody else.
-    #[error("the signature is not that of the payer")]
+    /// The signature is not that of the payer.
+    #[error("the signature is not by the payer")]
     NotSigned,
 }
 
-/// A payment that fits the terms, signed by its payer. Whether the money is there, the chain says.
+/// A payment that matches the terms and is signed by its payer. Only the chain knows whether the payer has the money.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signed {
-    /// Of which version the payload is.
+    /// The x402 version of the payload.
     pub version: Version,
-    /// Who pays.
+    /// The payer.
     pub from: Address,
-    /// Makes it one payment: the chain takes it once.
+    /// The nonce. The chain accepts it once per payer.
     pub nonce: [u8; 32],
-    /// Until when it can be settled: seconds since 1970.
+    /// The expiry: seconds since 1970.
     pub valid_before: u64,
-    /// The payload, to be passed on as it came.
+    /// The payload, forwarded unchanged.
     pub payload: Value,
 }
 
@@ -102,85 +102,85 @@ struct Authorization {
     nonce: String,
 }
 
-/// Reads a payload and holds it against an offer, at a time (seconds since 1970).
+/// Parses a payload and compares it with an offer, at a time (seconds since 1970).
 ///
 /// # Errors
-/// The first thing that is wrong with it.
-pub fn read(till: &Till, offer: &Offer, payload: Value, now_s: u64) -> Result<Signed, Wrong> {
-    let read: Payload = Payload::deserialize(&payload).map_err(|error| Wrong::Unreadable(error.to_string()))?;
+/// The first thing that is wrong with the payload.
+pub fn read(terms: &PaymentTerms, offer: &Offer, payload: Value, now_s: u64) -> Result<Signed, InvalidPayment> {
+    let read: Payload = Payload::deserialize(&payload).map_err(|error| InvalidPayment::Unreadable(error.to_string()))?;
     let version = match read.x402_version {
         1 => Version::V1,
         2 => Version::V2,
-        _ => return Err(Wrong::Differs { field: "x402Version" }),
+        _ => return Err(InvalidPayment::Differs { field: "x402Version" }),
     };
-    let must = |holds: bool, field: &'static str| if holds { Ok(()) } else { Err(Wrong::Differs { field }) };
+    let must = |holds: bool, field: &'static str| if holds { Ok(()) } else { Err(InvalidPayment::Differs { field }) };
     let same = |a: &str, b: &str| a.eq_ignore_ascii_case(b);
     let amount = offer.micros.to_string();
     match (version, &read.accepted) {
         (Version::V1, _) => {
             must(read.scheme.as_deref() == Some(SCHEME), "scheme")?;
-            must(read.network.as_deref() == Some(till.network.name), "network")?;
+            must(read.network.as_deref() == Some(terms.network.name), "network")?;
         }
         (Version::V2, Some(accepted)) => {
             must(accepted.scheme == SCHEME, "accepted.scheme")?;
-            must(accepted.network == till.network.caip, "accepted.network")?;
+            must(accepted.network == terms.network.caip, "accepted.network")?;
             must(accepted.amount == amount, "accepted.amount")?;
-            must(same(&accepted.asset, &till.asset), "accepted.asset")?;
-            must(same(&accepted.pay_to, &till.pay_to), "accepted.payTo")?;
+            must(same(&accepted.asset, &terms.asset), "accepted.asset")?;
+            must(same(&accepted.pay_to, &terms.pay_to), "accepted.payTo")?;
         }
-        (Version::V2, None) => return Err(Wrong::Differs { field: "accepted" }),
+        (Version::V2, None) => return Err(InvalidPayment::Differs { field: "accepted" }),
     }
     must(read.resource.as_ref().is_none_or(|resource| resource.url == offer.resource), "resource.url")?;
     let Exact { signature, authorization } = read.payload;
-    must(same(&authorization.to, &till.pay_to), "authorization.to")?;
+    must(same(&authorization.to, &terms.pay_to), "authorization.to")?;
     must(authorization.value == amount, "authorization.value")?;
-    let unreadable = |field: &str| Wrong::Unreadable(format!("authorization.{field}"));
+    let unreadable = |field: &str| InvalidPayment::Unreadable(format!("authorization.{field}"));
     let (from, to) = (hex_bytes::<20>(&authorization.from), hex_bytes::<20>(&authorization.to));
     let (from, to) = (from.ok_or_else(|| unreadable("from"))?, to.ok_or_else(|| unreadable("to"))?);
     let nonce = hex_bytes::<32>(&authorization.nonce).ok_or_else(|| unreadable("nonce"))?;
     let valid_after: u64 = authorization.valid_after.parse().map_err(|_| unreadable("validAfter"))?;
     let valid_before: u64 = authorization.valid_before.parse().map_err(|_| unreadable("validBefore"))?;
     if valid_after > now_s {
-        return Err(Wrong::NotNow { field: "validAfter" });
+        return Err(InvalidPayment::NotNow { field: "validAfter" });
     }
     if valid_before <= now_s || valid_before > now_s.saturating_add(AHEAD_MAX_S) {
-        return Err(Wrong::NotNow { field: "validBefore" });
+        return Err(InvalidPayment::NotNow { field: "validBefore" });
     }
-    let asset = hex_bytes::<20>(&till.asset).ok_or(Wrong::Differs { field: "asset" })?;
+    let asset = hex_bytes::<20>(&terms.asset).ok_or(InvalidPayment::Differs { field: "asset" })?;
     let message = Message { from, to, value: offer.micros, valid_after, valid_before, nonce };
-    let digest = digest(till, &asset, &message);
+    let digest = digest(terms, &asset, &message);
     if signer(&digest, &signature) != Some(from) {
-        return Err(Wrong::NotSigned);
+        return Err(InvalidPayment::NotSigned);
     }
     Ok(Signed { version, from, nonce, valid_before, payload })
 }
 
-/// A transfer that is asked for, as EIP-3009 has it.
+/// A transfer authorization (EIP-3009).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who pays.
+    /// The payer.
     pub from: Address,
-    /// Who is paid.
+    /// The payee.
     pub to: Address,
-    /// Smallest units of the token.
+    /// The amount in the smallest unit of the token.
     pub value: u64,
-    /// Not before: seconds since 1970.
+    /// Valid after this time: seconds since 1970.
     pub valid_after: u64,
-    /// Not from then on: seconds since 1970.
+    /// Valid before this time: seconds since 1970.
     pub valid_before: u64,
-    /// Makes it one payment.
+    /// The nonce.
     pub nonce: [u8; 32],
 }
 
-/// What is signed (EIP-712): the token's domain, and the transfer that it is asked for (EIP-3009).
+/// The digest that is signed (EIP-712): the token's domain, and the transfer authorization (EIP-3009).
 #[must_use]
-pub fn digest(till: &Till, asset: &Address, message: &Message) -> [u8; 32] {
-    let (name, version) = till.network.token;
+pub fn digest(terms: &PaymentTerms, asset: &Address, message: &Message) -> [u8; 32] {
+    let (name, version) = terms.network.token;
     let domain = keccak(&[
         &keccak(&[b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"]),
         &keccak(&[name.as_bytes()]),
         &keccak(&[version.as_bytes()]),
-        &number(till.network.chain_id),
+        &number(terms.network.chain_id),
         &word(asset),
     ]);
     let kind: &[u8] =
@@ -197,18 +197,18 @@ pub fn digest(till: &Till, asset: &Address, message: &Message) -> [u8; 32] {
     keccak(&[&[0x19, 0x01], &domain, &transfer])
 }
 
-/// Who signed a digest.
+/// Recovers the signer of a digest.
 fn signer(digest: &[u8; 32], signature: &str) -> Option<Address> {
     let bytes = hex_bytes::<65>(signature)?;
     let (rs, v) = bytes.split_at(64);
-    // 27 or 28; some write 0 or 1.
+    // 27 or 28; some clients write 0 or 1.
     let v = *v.first()?;
     let recovery = RecoveryId::from_byte(v.checked_sub(27).unwrap_or(v))?;
     let key = VerifyingKey::recover_from_prehash(digest, &Signature::from_slice(rs).ok()?, recovery).ok()?;
     Some(address(&key))
 }
 
-/// The address of a public key.
+/// Derives the address of a public key.
 #[must_use]
 pub fn address(key: &VerifyingKey) -> Address {
     let point = key.to_sec1_point(false);
@@ -226,7 +226,7 @@ pub(super) fn keccak(parts: &[&[u8]]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// An address as a word: to the right.
+/// Encodes an address as a 32-byte word, right-aligned.
 fn word(address: &Address) -> [u8; 32] {
     let mut word = [0; 32];
     word[12..].copy_from_slice(address);
@@ -239,19 +239,19 @@ fn number(number: u64) -> [u8; 32] {
     word
 }
 
-/// Reads an address: `0x` and 40 hex digits.
+/// Parses an address: `0x` and 40 hex digits.
 #[must_use]
 pub fn address_of(text: &str) -> Option<Address> {
     hex_bytes(text)
 }
 
-/// `0x` and hex digits.
+/// Encodes bytes as `0x` and hex digits.
 #[must_use]
 pub fn hex_text(bytes: &[u8]) -> String {
     format!("0x{}", schemas::hash::hex(bytes))
 }
 
-/// Reads `0x` and hex digits of either case.
+/// Parses `0x` and hex digits of either case.
 fn hex_bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digits = text.strip_prefix("0x").filter(|digits| digits.len() == 2 * N && digits.is_ascii())?;
     let mut out = [0; N];
@@ -273,21 +273,26 @@ mod tests {
     const PAY_TO: &str = "0x00000000000000000000000000000000000000AA";
     const NOW_S: u64 = 1_795_000_000;
 
-    fn till() -> Till {
-        Till { network: NETWORKS[0], asset: NETWORKS[0].usdc.to_owned(), pay_to: PAY_TO.to_owned(), versions: Version::ALL.to_vec() }
+    fn terms() -> PaymentTerms {
+        PaymentTerms {
+            network: NETWORKS[0],
+            asset: NETWORKS[0].usdc.to_owned(),
+            pay_to: PAY_TO.to_owned(),
+            versions: Version::ALL.to_vec(),
+        }
     }
 
     fn offer() -> Offer {
         Offer { resource: "https://x.example/a".to_owned(), description: "An answer.".to_owned(), micros: 10_000 }
     }
 
-    /// A payload as a client makes it.
+    /// A payload as a client creates it.
     fn paid(version: Version) -> Value {
         let key = SigningKey::from_slice(&[7; 32]).unwrap();
         let from = address(key.verifying_key());
         let message =
             Message { from, to: hex_bytes(PAY_TO).unwrap(), value: 10_000, valid_after: 0, valid_before: NOW_S + 60, nonce: [9; 32] };
-        let digest = digest(&till(), &hex_bytes(NETWORKS[0].usdc).unwrap(), &message);
+        let digest = digest(&terms(), &hex_bytes(NETWORKS[0].usdc).unwrap(), &message);
         let (signature, recovery) = key.sign_prehash_recoverable(&digest);
         let mut bytes = signature.to_bytes().to_vec();
         bytes.push(27 + recovery.to_byte());
@@ -302,22 +307,22 @@ mod tests {
             Version::V1 => json!({ "x402Version": 1, "scheme": "exact", "network": "base", "payload": exact }),
             Version::V2 => json!({
                 "x402Version": 2, "payload": exact, "resource": { "url": "https://x.example/a" },
-                "accepted": till().requirements(Version::V2, &offer()),
+                "accepted": terms().requirements(Version::V2, &offer()),
             }),
         }
     }
 
-    /// Proves that a payment of either version is taken for its payer's, and that whatever is changed in it is named.
+    /// Proves that a valid payment of either version is accepted as its payer's, and that each modified field is named.
     #[test]
-    fn what_is_wrong_is_named() {
+    fn the_wrong_field_is_named() {
         for version in [Version::V1, Version::V2] {
-            let signed = read(&till(), &offer(), paid(version), NOW_S).unwrap();
+            let signed = read(&terms(), &offer(), paid(version), NOW_S).unwrap();
             assert_eq!((signed.version, signed.nonce, signed.valid_before), (version, [9; 32], NOW_S + 60));
         }
         let wrong = |pointer: &str, value: Value| {
             let mut payload = paid(Version::V2);
             *payload.pointer_mut(pointer).unwrap() = value;
-            read(&till(), &offer(), payload, NOW_S).unwrap_err().to_string()
+            read(&terms(), &offer(), payload, NOW_S).unwrap_err().to_string()
         };
         for (pointer, value, named) in [
             ("/x402Version", json!(3), "x402Version"),
@@ -333,14 +338,14 @@ mod tests {
             ("/payload/authorization/validBefore", json!(NOW_S.to_string()), "validBefore"),
             ("/payload/authorization/validAfter", json!((NOW_S + 1).to_string()), "validAfter"),
             ("/payload/signature", json!("0x"), "signature"),
-            ("/payload", json!([]), "cannot be read"),
+            ("/payload", json!([]), "cannot be parsed"),
         ] {
             let said = wrong(pointer, value);
             assert!(said.contains(named), "{pointer}: {said}");
         }
     }
 
-    /// Proves that the signer of the typed data in EIP-3009's own form is found: an address follows from its key as everywhere (a known pair).
+    /// Proves that the address of a key is computed as everywhere, with a known pair, and that the signer of EIP-3009 typed data is recovered.
     #[test]
     fn addresses() {
         let mut one = [0; 32];

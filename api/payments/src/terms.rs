@@ -1,28 +1,28 @@
-//! The terms of a priced operation, as version 1 and version 2 of x402 state them.
+//! The payment terms of a priced operation, in the formats of x402 versions 1 and 2.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// The only scheme: the exact amount, by EIP-3009.
+/// The only supported scheme: the exact amount, by EIP-3009.
 pub const SCHEME: &str = "exact";
-/// How long a signed authorization holds at least, in seconds: a settlement takes some blocks.
+/// The payment timeout in the terms, in seconds: a settlement takes some blocks.
 pub const TIME_MAX_S: u64 = 180;
 
-/// A network that payments may be on.
+/// A network that payments are made on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// Its name in version 1.
+    /// The name in x402 version 1.
     pub name: &'static str,
-    /// Its name in version 2 (CAIP-2).
+    /// The name in x402 version 2 (CAIP-2).
     pub caip: &'static str,
-    /// The chain's number, part of what is signed.
+    /// The chain id, part of the signed data.
     pub chain_id: u64,
-    /// Name and version of USDC there, part of what is signed.
+    /// Name and version of USDC on the network, part of the signed data.
     pub token: (&'static str, &'static str),
-    /// USDC's address there.
+    /// The address of USDC on the network.
     pub usdc: &'static str,
-    /// Seconds from block to block.
+    /// The time between two blocks, in seconds.
     pub block_s: u64,
 }
 
@@ -46,41 +46,41 @@ pub const NETWORKS: [Network; 2] = [
     },
 ];
 
-/// Where money goes, `[payments]`.
+/// The part of the payment terms that all operations share, from `[payments]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Till {
+pub struct PaymentTerms {
     /// The network.
     pub network: Network,
-    /// Address of the token.
+    /// Address of the token contract.
     pub asset: String,
-    /// Address that is paid.
+    /// Address of the payee.
     pub pay_to: String,
-    /// The versions that terms are stated in: those that the facilitator settles.
+    /// The x402 versions that are offered: those that the facilitator settles.
     pub versions: Vec<Version>,
 }
 
-/// What one answer is sold for.
+/// The offer of one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// What is sold: a URL, of a tool over MCP `mcp://…`.
+    /// The resource that is sold: a URL, or `mcp://…` for an MCP tool.
     pub resource: String,
-    /// One sentence on it.
+    /// A description in one sentence.
     pub description: String,
-    /// Millionths of a dollar, USDC's smallest units.
+    /// The price in millionths of a US dollar, the smallest unit of USDC.
     pub micros: u64,
 }
 
-/// The two versions of the protocol.
+/// The versions of the x402 protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum Version {
-    /// The challenge is the body, the payment comes in `X-PAYMENT`.
+    /// The payment terms are in the body, the payment is in `X-PAYMENT`.
     V1,
-    /// The challenge is in `PAYMENT-REQUIRED`, the payment comes in `PAYMENT-SIGNATURE`.
+    /// The payment terms are in `PAYMENT-REQUIRED`, the payment is in `PAYMENT-SIGNATURE`.
     V2,
 }
 
 impl Network {
-    /// Its name in a version.
+    /// The name of the network in a version.
     #[must_use]
     pub fn name_in(&self, version: Version) -> &'static str {
         match version {
@@ -94,7 +94,7 @@ impl Version {
     /// THE LIST of versions.
     pub const ALL: [Self; 2] = [Self::V1, Self::V2];
 
-    /// Its number in documents.
+    /// The version number in documents.
     #[must_use]
     pub fn number(self) -> u64 {
         match self {
@@ -104,8 +104,8 @@ impl Version {
     }
 }
 
-impl Till {
-    /// The requirements of an offer, as a facilitator is told them.
+impl PaymentTerms {
+    /// The payment requirements of an offer.
     #[must_use]
     pub fn requirements(&self, version: Version, offer: &Offer) -> Value {
         let (amount, (name, token_version)) = (offer.micros.to_string(), self.network.token);
@@ -135,13 +135,13 @@ impl Till {
         }
     }
 
-    /// The terms of an offer as a version states them; none if nobody settles that.
+    /// The payment requirements of an offer, as a list; empty if the facilitator does not settle the version.
     #[must_use]
     pub fn accepts(&self, version: Version, offer: &Offer) -> Vec<Value> {
         self.versions.contains(&version).then(|| self.requirements(version, offer)).into_iter().collect()
     }
 
-    /// The challenge: what to pay, and why the call was not answered.
+    /// The payment-required response: the requirements, and why the call was not answered.
     #[must_use]
     pub fn challenge(&self, version: Version, offer: &Offer, error: &str) -> Value {
         let accepts = self.accepts(version, offer);

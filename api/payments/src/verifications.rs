@@ -1,49 +1,48 @@
-//! How many payments are verified at a time: few for one address, so that who sends forged payments waits behind his own, and honest buyers at
-//! other addresses do not wait behind them.
+//! Limits how many payments are verified at the same time. Each address has few slots, so that somebody who sends forged payments does not delay
+//! buyers at other addresses.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use access::quota::address_subject;
+use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use access::quota::address_subject;
-use operation::problem::Problem;
-
-/// Verifications at a time for one address.
+/// How many payments of one address are verified at the same time.
 const PER_ADDRESS_MAX: usize = 4;
-/// Callers of one address that verify, or wait to.
+/// How many callers of one address may verify or wait.
 const CALLERS_PER_ADDRESS_MAX: usize = 64;
-/// Verifications at a time for all addresses.
+/// How many payments of all addresses are verified at the same time.
 const TOTAL_MAX: usize = 128;
-/// How long a caller waits to verify.
+/// How long a caller waits for a slot.
 const WAIT_MAX: Duration = Duration::from_secs(10);
-/// After how many seconds a caller who could not verify may come again.
+/// After how many seconds a caller that got no slot may retry.
 const RETRY_AFTER_S: u64 = 5;
 
-/// The verifications that are under way.
+/// The verifications in progress.
 pub(super) struct Verifications {
     total: Arc<Semaphore>,
     addresses: Arc<Mutex<HashMap<String, Address>>>,
-    /// How long a caller waits.
+    /// How long a caller waits for a slot.
     wait_max: Duration,
 }
 
-/// One address that verifies.
+/// The verifications of one address.
 struct Address {
     slots: Arc<Semaphore>,
     callers: usize,
 }
 
-/// A caller that verifies, or waits to; gone when dropped.
+/// A caller that verifies or waits; removed when dropped.
 struct Caller {
     address: String,
     addresses: Arc<Mutex<HashMap<String, Address>>>,
 }
 
-/// The permission to verify one payment; it ends when dropped.
+/// The permission to verify one payment; returned when dropped.
 pub(super) struct Slot {
     _own: OwnedSemaphorePermit,
     _total: OwnedSemaphorePermit,
@@ -69,7 +68,7 @@ impl Drop for Caller {
 }
 
 impl Verifications {
-    /// Waits until a payment from an address may be verified.
+    /// Waits for a slot to verify a payment from an address.
     ///
     /// # Errors
     /// `rate-limited` when too many callers of the address wait, or when it takes too long.
@@ -96,8 +95,8 @@ impl Verifications {
 }
 
 fn busy() -> Problem {
-    let words = "many payments from this address are being verified: send the same payment again, do not sign another one";
-    Problem::new(ErrorCode::RateLimited, words).retry_after(RETRY_AFTER_S)
+    let detail = "too many payments from this address are being verified; send the same payment again, do not sign another one";
+    Problem::new(ErrorCode::RateLimited, detail).retry_after(RETRY_AFTER_S)
 }
 
 #[cfg(test)]
@@ -108,8 +107,8 @@ mod tests {
         IpAddr::from([192, 0, 2, last])
     }
 
-    /// Proves that an address verifies only so many payments at a time, that its further callers wait and those beyond are refused at once, that
-    /// other addresses do not wait meanwhile, and that nothing is remembered of an address without callers.
+    /// Proves that an address verifies a limited number of payments at the same time, that further callers wait and those beyond are refused immediately,
+    /// that other addresses do not wait, and that an address without callers is forgotten.
     #[tokio::test]
     async fn addresses_do_not_wait_for_each_other() {
         let verifications = Arc::new(Verifications { wait_max: Duration::from_secs(600), ..Verifications::default() });
@@ -128,7 +127,7 @@ mod tests {
         assert_eq!((refused.code, refused.retry_after_s), (ErrorCode::RateLimited, RETRY_AFTER_S));
         drop(verifications.enter(address(2)).await.unwrap());
         assert!(waiting.iter().all(|waiting| !waiting.is_finished()));
-        // One slot is free again: those that wait take turns.
+        // One slot is free again: waiting callers take turns.
         drop(held.pop());
         for waited in waiting {
             waited.await.unwrap().unwrap();
@@ -137,7 +136,7 @@ mod tests {
         assert!(verifications.addresses.lock().unwrap().is_empty());
     }
 
-    /// Proves that a caller who waits for a slot in vain is refused, and takes no slot.
+    /// Proves that a caller who waits too long is refused, and holds no slot.
     #[tokio::test]
     async fn waiting_is_bounded() {
         let verifications = Verifications { wait_max: Duration::from_millis(1), ..Verifications::default() };

@@ -1,17 +1,21 @@
-//! Follows up payments of which nobody knows what became: those that were claimed or refused, until they are settled or can no longer be.
+//! Follows up payments whose outcome is unknown: claimed or refused payments, until they are settled or have lapsed.
 //!
-//! A payment is looked up once, a minute after its time is over: by then the chain has its transfer, or never will. Many are looked up by one request.
-//! A buyer who sends a payment again has it looked up at once, see [`super::sale`]. One process at a time does this, by a lease, also where nothing is
-//! sold any more. It follows the payments' own changes, from a day ago on; older payments that are still open are found by a sweep through all
-//! payments, some hundred rows at a time. What is not known then is looked up again, the older the payment, the less often.
+//! A payment is looked up on the chain once, a minute after it expired: by then the chain either has its transfer, or never will. Many payments are
+//! looked up with one request. If a buyer sends a payment again, it is looked up immediately, see [`super::sale`]. A lease ensures that one process
+//! at a time does this, even if payments are disabled now. The process follows the changes of payments, starting one day ago; older open payments
+//! are found by a sweep through all payments, some hundred rows at a time. A failed look-up is retried; the older the payment, the less often.
 
-use crate::Payments;
-use operation::context::Part;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use feed::filter::Element;
+use feed::internal::{latest_seq, read_next};
+use operation::context::Part;
+use operation::context::{Context, store_problem, stored};
+use operation::metrics;
+use operation::problem::Problem;
 use schemas::position::Seq;
 use schemas::views::payments::{Payment, State, TABLES};
 use schemas::views::records::Row;
@@ -21,60 +25,56 @@ use view_store::store::{Scan, Span};
 
 use super::chain::{Block, Chain, Found};
 use super::sale::{LATE, SPENT, lapse, lease_of, record_settled};
-use feed::filter::Element;
-use feed::private::{end, read_on};
-use operation::context::{Context, store_problem, stored};
-use operation::metrics;
-use operation::problem::Problem;
+use crate::Payments;
 
-/// How often the changes are followed, and the chain is asked for its time while payments are open.
-const LOOK_INTERVAL: Duration = Duration::from_secs(5);
-/// How long after its last moment (milliseconds) a payment lapses where no chain says so.
+/// How often changes are read, and, while payments are open, the time of the chain.
+const ROUND_INTERVAL: Duration = Duration::from_secs(5);
+/// How long after its expiry (in milliseconds) a payment lapses if no chain node is configured.
 const LATE_MS: i64 = 60_000;
-/// How far back changes of payments are read at the start. Older payments that are open are found by the sweep.
-const FOLLOWED_BACK_MS: i64 = DAY_MS;
-/// Rows of payments read at one look.
+/// How far back changes are read at the start. Older open payments are found by the sweep.
+const CHANGES_BACK_MS: i64 = DAY_MS;
+/// How many rows of payments the sweep reads per round.
 const SWEPT_ROWS_MAX: usize = 500;
-/// The pause between the end of a sweep through all payments and the next one.
+/// The pause between two sweeps.
 const SWEEP_INTERVAL_MS: i64 = 3_600_000;
-/// Open payments held in memory before the sweep waits.
+/// The most open payments in memory. With more, the sweep waits.
 const OPEN_MAX: usize = 10_000;
 /// The longest time between the first and the last claim that one request looks up, in milliseconds.
 const BATCH_SPAN_MS: i64 = 3_600_000;
-/// The most payments looked up by one request. Half as many after a request that failed, as often as that happens.
+/// The most payments in one look-up request. It is halved after each request that fails.
 const BATCH_MAX: usize = 100;
-/// After how long a payment is looked up again of which the node did not say; twice as long each time.
+/// The pause after the first failed look-up of a payment; it is doubled each time.
 const RETRY_MIN_MS: i64 = 5_000;
-/// The longest such pause of a payment that was claimed less than a day ago, less than a week ago, and before that, in milliseconds.
+/// The longest such pause for a payment that was claimed less than a day ago, less than a week ago, and earlier, in milliseconds.
 const RETRY_MAX_MS: [i64; 3] = [600_000, 3_600_000, 6 * 3_600_000];
 const DAY_MS: i64 = 86_400_000;
 const WEEK_MS: i64 = 7 * DAY_MS;
-/// The reason of payments that lapse by the clock.
-const UNKNOWN: &str = "nobody knows whether it was settled while it was valid: no node of the chain is configured";
+/// The reason of payments that lapse without a look-up.
+const UNKNOWN: &str = "it is unknown whether it was settled while it was valid, because no chain node is configured";
 
 /// Follows up payments until the server stops.
 pub async fn run(ctx: Arc<Context>, holder: String) {
     let mut lease = Lease::new(&ctx.store, "payments/watch".to_owned(), &holder);
     let mut open = Open::default();
     loop {
-        let turn = async {
+        let round = async {
             if lease.renew().await.map_err(store_problem)? {
-                return open.look(&ctx).await;
+                return open.run_round(&ctx).await;
             }
             open = Open::default();
-            metrics::payments_overdue(0);
+            metrics::set_payments_overdue(0);
             Ok(())
         };
         tokio::select! {
-            looked = turn => {
-                if let Err(problem) = looked {
+            result = round => {
+                if let Err(problem) = result {
                     tracing::warn!(reason = problem.detail, "payments could not be followed up, will retry");
                 }
             }
             () = ctx.stopped() => break,
         }
         tokio::select! {
-            () = tokio::time::sleep(LOOK_INTERVAL) => {}
+            () = tokio::time::sleep(ROUND_INTERVAL) => {}
             () = ctx.stopped() => break,
         }
     }
@@ -84,34 +84,34 @@ pub async fn run(ctx: Arc<Context>, holder: String) {
 /// A payment that is neither settled nor lapsed.
 struct Pending {
     payment: Payment,
-    /// How often in a row it was not known what became of it.
+    /// The number of consecutive look-ups that failed.
     failures: u32,
-    /// Not looked up before: milliseconds since 1970.
-    next_look_ms: i64,
+    /// The time of the next look-up: milliseconds since 1970.
+    next_lookup_ms: i64,
 }
 
-/// The payments that are neither settled nor lapsed.
+/// All payments that are neither settled nor lapsed.
 #[derive(Default)]
 struct Open {
     /// The last change read; `None` before the first.
     after: Option<Seq>,
     payments: BTreeMap<String, Pending>,
-    /// How often batches were halved.
+    /// How often the batch size was halved.
     halvings: u32,
     sweep: Sweep,
 }
 
-/// The search of all payments for open ones that were claimed before the changes were followed: some rows at each look.
+/// The search through all payments for open ones that are older than the changes that were read: some rows per round.
 #[derive(Default)]
 struct Sweep {
-    /// The rest of the rows; `None` between two sweeps.
+    /// The remaining rows; `None` between two sweeps.
     rows: Option<Box<dyn Scan>>,
-    /// When the next sweep begins: milliseconds since 1970.
+    /// When the next sweep starts: milliseconds since 1970.
     next_ms: i64,
 }
 
 impl Sweep {
-    /// The open payments among the next rows.
+    /// Reads the next rows and returns the open payments among them.
     async fn next(&mut self, ctx: &Context) -> Result<Vec<Payment>, Problem> {
         let now_ms = ctx.clock.now_ms();
         if self.rows.is_none() && self.next_ms <= now_ms {
@@ -121,7 +121,7 @@ impl Sweep {
         let rows = match scan.next(SWEPT_ROWS_MAX).await {
             Ok(rows) => rows,
             Err(error) => {
-                // The view may have been built anew: the next look begins again.
+                // The view may have been rebuilt: the next round starts a new sweep.
                 self.rows = None;
                 return Err(store_problem(error));
             }
@@ -136,8 +136,8 @@ impl Sweep {
 }
 
 impl Open {
-    async fn look(&mut self, ctx: &Context) -> Result<(), Problem> {
-        self.follow(ctx).await?;
+    async fn run_round(&mut self, ctx: &Context) -> Result<(), Problem> {
+        self.read_changes(ctx).await?;
         if self.payments.len() < OPEN_MAX {
             for payment in self.sweep.next(ctx).await? {
                 self.insert(payment);
@@ -145,7 +145,7 @@ impl Open {
         }
         let now_ms = ctx.clock.now_ms();
         let is_over = |payment: &Payment| payment.valid_before.saturating_mul(1_000).saturating_add(LATE_MS) < now_ms;
-        metrics::payments_overdue(self.payments.values().filter(|pending| is_over(&pending.payment)).count());
+        metrics::set_payments_overdue(self.payments.values().filter(|pending| is_over(&pending.payment)).count());
         let payments = Payments::of(ctx);
         let chain = payments.chain.as_ref();
         let (on_chain, others): (Vec<&Payment>, Vec<&Payment>) =
@@ -160,7 +160,7 @@ impl Open {
         let is_any_on_chain = !on_chain.is_empty();
         self.payments.retain(|id, _| !lapsed.contains(id));
         match chain {
-            // A node that does not say is logged where it is asked.
+            // A failed request to the node is logged there.
             Some(chain) if is_any_on_chain => match chain.head().await {
                 Ok(head) => self.look_up(ctx, chain, &head).await,
                 Err(_) => Ok(()),
@@ -169,13 +169,13 @@ impl Open {
         }
     }
 
-    /// Looks up on the chain what became of the payments whose time is over by the chain's own clock, those that were claimed last first.
+    /// Looks up expired payments on the chain, by the chain's own clock, most recently claimed first.
     async fn look_up(&mut self, ctx: &Context, chain: &Chain, head: &Block) -> Result<(), Problem> {
         let now_ms = ctx.clock.now_ms();
         let mut due: BTreeMap<String, Vec<Payment>> = BTreeMap::new();
-        for Pending { payment, next_look_ms, .. } in self.payments.values() {
+        for Pending { payment, next_lookup_ms, .. } in self.payments.values() {
             let is_over = head.is_late_for(payment.valid_before);
-            if is_over && *next_look_ms <= now_ms && chain.has(payment) && is_free(ctx, payment).await? {
+            if is_over && *next_lookup_ms <= now_ms && chain.has(payment) && is_free(ctx, payment).await? {
                 due.entry(payment.asset.to_ascii_lowercase()).or_default().push(payment.clone());
             }
         }
@@ -187,10 +187,10 @@ impl Open {
                 let size = rest.iter().take(batch_size(self.halvings)).take_while(is_near).count().max(1);
                 let (batch, further) = rest.split_at(size);
                 let Ok(found) = chain.find_all(head, &batch.iter().collect::<Vec<_>>()).await else {
-                    // One payment may make the answer too large: it is found by halves, and the others go on without it.
+                    // One payment may make the response too large. It is isolated by halving the batches, and the others are looked up without it.
                     self.halvings = self.halvings.saturating_add(1);
                     if let [payment] = batch {
-                        self.put_off(payment, now_ms);
+                        self.schedule_retry(payment, now_ms);
                     }
                     return Ok(());
                 };
@@ -199,18 +199,18 @@ impl Open {
                 for (payment, found) in batch.iter().zip(found) {
                     match found {
                         Ok(Found::Paid(transfer)) => {
-                            tracing::info!(payment = payment.id, "a payment turned out to be settled");
+                            tracing::info!(payment = payment.id, "an open payment is settled on the chain");
                             record_settled(ctx, payment, &transfer).await?;
                         }
                         Ok(Found::Spent) => lapse(ctx, payment, SPENT).await?,
                         Ok(Found::Late) => lapse(ctx, payment, LATE).await?,
                         Ok(Found::Unknown) => {
-                            self.put_off(payment, now_ms);
+                            self.schedule_retry(payment, now_ms);
                             continue;
                         }
-                        Err(why) => {
-                            tracing::warn!(payment = payment.id, why, "the chain's node does not say what became of a payment, will retry");
-                            self.put_off(payment, now_ms);
+                        Err(reason) => {
+                            tracing::warn!(payment = payment.id, reason, "a payment could not be looked up on the chain, will retry");
+                            self.schedule_retry(payment, now_ms);
                             continue;
                         }
                     }
@@ -221,34 +221,34 @@ impl Open {
         Ok(())
     }
 
-    /// Has a payment looked up again later.
-    fn put_off(&mut self, payment: &Payment, now_ms: i64) {
+    /// Schedules the next look-up of a payment.
+    fn schedule_retry(&mut self, payment: &Payment, now_ms: i64) {
         if let Some(pending) = self.payments.get_mut(&payment.id) {
             let age_ms = now_ms.saturating_sub(payment.claimed_at);
-            pending.next_look_ms = now_ms.saturating_add(pause_ms(pending.failures, age_ms));
+            pending.next_lookup_ms = now_ms.saturating_add(pause_ms(pending.failures, age_ms));
             pending.failures = pending.failures.saturating_add(1);
         }
     }
 
-    /// Takes an open payment in, unless it is already there.
+    /// Adds an open payment, unless it is known.
     fn insert(&mut self, payment: Payment) {
-        self.payments.entry(payment.id.clone()).or_insert(Pending { payment, failures: 0, next_look_ms: 0 });
+        self.payments.entry(payment.id.clone()).or_insert(Pending { payment, failures: 0, next_lookup_ms: 0 });
     }
 
-    /// Follows the changes.
-    async fn follow(&mut self, ctx: &Context) -> Result<(), Problem> {
+    /// Reads the changes of payments.
+    async fn read_changes(&mut self, ctx: &Context) -> Result<(), Problem> {
         let mut after = match self.after {
             Some(after) => after,
             None => {
-                let (view, upto) = end(ctx, &TABLES).await?;
-                seq_at(view.as_ref(), TABLES.feed, ctx.clock.now_ms() - FOLLOWED_BACK_MS, upto).await.map_err(store_problem)?
+                let (view, upto) = latest_seq(ctx, &TABLES).await?;
+                seq_at(view.as_ref(), TABLES.feed, ctx.clock.now_ms() - CHANGES_BACK_MS, upto).await.map_err(store_problem)?
             }
         };
-        while let Some((changes, to)) = read_on::<Payment>(ctx, &TABLES, after).await? {
+        while let Some((changes, to)) = read_next::<Payment>(ctx, &TABLES, after).await? {
             for Element { record, .. } in changes {
-                // What was settled before this node followed the payments is not counted again.
+                // Payments that were settled before this process followed the changes are not counted again.
                 if record.state == State::Settled && self.after.is_some() {
-                    metrics::settled(&record.service, record.amount);
+                    metrics::count_settled(&record.service, record.amount);
                 }
                 if record.state.is_open() { self.insert(record) } else { drop(self.payments.remove(&record.id)) }
             }
@@ -259,7 +259,7 @@ impl Open {
     }
 }
 
-/// Whether no process settles a payment now: one that does finds out what became of it.
+/// Whether no process is settling a payment now. A process that does finds out its outcome.
 async fn is_free(ctx: &Context, payment: &Payment) -> Result<bool, Problem> {
     let holder = ctx.store.coordination().holder(&lease_of(&payment.id)).await.map_err(store_problem)?;
     Ok(holder.is_none())
@@ -270,7 +270,7 @@ fn batch_size(halvings: u32) -> usize {
     BATCH_MAX.checked_shr(halvings).unwrap_or(0).max(1)
 }
 
-/// How long a payment that was claimed some milliseconds ago is not looked up after so many failures before this one, in milliseconds.
+/// The pause before the next look-up, in milliseconds, after the given number of earlier failures, for a payment of the given age.
 fn pause_ms(failures: u32, age_ms: i64) -> i64 {
     let [day, week, older] = RETRY_MAX_MS;
     let pause_max_ms = match age_ms {
@@ -285,7 +285,7 @@ fn pause_ms(failures: u32, age_ms: i64) -> i64 {
 mod tests {
     use super::*;
 
-    /// Proves that batches shrink to one payment and no further, and that pauses grow to their limit and no further, which is larger for older claims.
+    /// Proves that batches shrink to one payment, and that pauses grow up to a limit that is larger for older payments.
     #[test]
     fn failures_slow_down() {
         assert_eq!([0, 1, 6, 7, 64, u32::MAX].map(batch_size), [100, 50, 1, 1, 1, 1]);

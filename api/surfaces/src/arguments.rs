@@ -1,37 +1,36 @@
-//! The check of arguments: whatever surface they came by, they pass the validator of the schema that clients see.
+//! Validation of arguments: on every surface, they pass the validator of the schema that clients see.
 //!
-//! Strings of a query or a path become JSON by the types in that schema. Promises: every refusal names the parameter; nothing
-//! is guessed, cut off or taken twice.
+//! Strings of a query or a path are converted to JSON by the types in that schema. Promises: every refusal names the parameter; nothing is guessed,
+//! cut off or accepted twice.
 
 use std::borrow::Cow;
 
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
+use operation::Operation;
+use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::names::hint;
 use serde_json::{Map, Number, Value};
 
-use operation::Operation;
-use operation::problem::Problem;
-
-/// Parameters of every REST operation that carry the key; taken out before the check.
+/// Parameters of every REST operation that carry the API key. They are removed before validation.
 pub const ACCESS_PARAMETERS: [&str; 2] = ["api_key", "key"];
 
-/// The longest piece of a caller's own value that an error repeats, in characters.
+/// The most characters of a caller's value that an error repeats.
 const ECHO_CHARS_MAX: usize = 64;
 
-/// A schema that is no schema: a mistake in a definition, found when the service is mounted.
+/// A schema that does not compile: a mistake in a definition, found when the service is mounted.
 #[derive(Debug, thiserror::Error)]
 #[error("the input schema of operation {operation} does not compile")]
 pub struct SchemaError {
-    /// The operation's name.
+    /// The name of the operation.
     pub operation: &'static str,
-    /// What the validator says.
+    /// The error of the validator.
     #[source]
     pub source: Box<jsonschema::ValidationError<'static>>,
 }
 
-/// How a string of a query is read.
+/// How a string of a query is converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Integer,
@@ -40,7 +39,7 @@ enum Kind {
     Text,
 }
 
-/// One parameter, as far as reading strings needs it.
+/// The parts of a parameter that are needed to convert strings.
 #[derive(Debug)]
 struct Parameter {
     name: String,
@@ -49,21 +48,21 @@ struct Parameter {
     schema: Value,
 }
 
-/// The compiled check of one operation.
+/// The compiled validator of one operation.
 #[derive(Debug)]
 pub struct Checker {
     validator: Validator,
     parameters: Vec<Parameter>,
     aliases: &'static [(&'static str, &'static str)],
-    /// What an unknown name is compared with.
+    /// The names that an unknown name is compared with.
     known: Vec<String>,
 }
 
 impl Checker {
-    /// Compiles the check of an operation; done once, when it is mounted.
+    /// Compiles the validator of an operation, once, when the operation is mounted.
     ///
     /// # Errors
-    /// The schema does not compile.
+    /// When the schema does not compile.
     pub fn new(operation: &Operation) -> Result<Self, SchemaError> {
         let validator = jsonschema::options()
             .with_draft(jsonschema::Draft::Draft202012)
@@ -78,7 +77,7 @@ impl Checker {
         Ok(Self { validator, parameters, aliases: operation.aliases, known })
     }
 
-    /// Reads decoded pairs of a query and a path as arguments and checks them. Access parameters must be gone already.
+    /// Converts decoded pairs of a query and a path to arguments and validates them. Access parameters must have been removed.
     ///
     /// # Errors
     /// `parameter-invalid`, naming the parameter.
@@ -88,7 +87,7 @@ impl Checker {
             let parameter = self.find(&given)?;
             let name = &parameter.name;
             if text.contains('\u{FFFD}') {
-                return Err(Problem::parameter(&*given, format!("{given} is not UTF-8 once percent-decoded")));
+                return Err(Problem::parameter(&*given, format!("{given} is not UTF-8 after percent-decoding")));
             }
             if parameter.list {
                 let items = text.split(',').map(|item| parameter.read(&given, item)).collect::<Result<Vec<_>, _>>()?;
@@ -105,10 +104,10 @@ impl Checker {
         self.check(arguments, ErrorCode::ParameterInvalid)
     }
 
-    /// Checks arguments that came as JSON: a body, or the arguments of an MCP tool. Nulls at the top count as left out.
+    /// Validates JSON arguments: a body, or the arguments of an MCP tool. Top-level nulls are treated as missing.
     ///
     /// # Errors
-    /// The given code (`body-invalid` or `parameter-invalid`), naming the field.
+    /// The given code (`body-invalid` or `parameter-invalid`), with the name of the field.
     pub fn json(&self, given: Map<String, Value>, code: ErrorCode) -> Result<Value, Problem> {
         let mut arguments = Map::new();
         for (given, mut value) in given {
@@ -116,7 +115,7 @@ impl Checker {
                 continue;
             }
             let parameter = self.find(&given).map_err(|problem| Problem { code, ..problem })?;
-            whole(&mut value, &parameter.schema);
+            normalize_integers(&mut value, &parameter.schema);
             if arguments.insert(parameter.name.clone(), value).is_some() {
                 return Err(Problem { code, ..twice(&given, &parameter.name) });
             }
@@ -124,10 +123,10 @@ impl Checker {
         self.check(arguments, code)
     }
 
-    /// Adds the parameters of a path to the fields of a body and checks them together.
+    /// Adds the parameters of a path to the fields of a body and validates them together.
     ///
     /// # Errors
-    /// `parameter-invalid` for the path's, `body-invalid` for the body's, naming them.
+    /// `parameter-invalid` for parameters of the path, `body-invalid` for fields of the body, with their names.
     pub fn body<'a>(
         &self,
         mut fields: Map<String, Value>,
@@ -142,7 +141,7 @@ impl Checker {
         self.json(fields, ErrorCode::BodyInvalid)
     }
 
-    /// The parameter of that name or alias.
+    /// Finds a parameter by name or alias.
     fn find(&self, given: &str) -> Result<&Parameter, Problem> {
         let name = self.aliases.iter().find(|(alias, _)| *alias == given).map_or(given, |(_, name)| *name);
         self.parameters.iter().find(|parameter| parameter.name == name).ok_or_else(|| {
@@ -151,10 +150,10 @@ impl Checker {
         })
     }
 
-    /// The last check: the validator.
+    /// Runs the validator.
     fn check(&self, arguments: Map<String, Value>, code: ErrorCode) -> Result<Value, Problem> {
         let arguments = Value::Object(arguments);
-        // The quick yes is by far the common case; only a no is worth finding the words for.
+        // Validation without error details is much faster, and it usually succeeds.
         if self.validator.is_valid(&arguments) {
             return Ok(arguments);
         }
@@ -162,11 +161,11 @@ impl Checker {
             .validator
             .iter_errors(&arguments)
             .next()
-            .map_or_else(|| Problem::new(code, "the arguments do not fit the schema"), |error| Problem { code, ..self.explain(&error) });
+            .map_or_else(|| Problem::new(code, "the arguments do not match the schema"), |error| Problem { code, ..self.explain(&error) });
         Err(problem)
     }
 
-    /// What the validator found, in words for the caller; a parameter that is only ever written (a secret) is not repeated.
+    /// Describes a validation error. The value of a write-only parameter (a secret) is not repeated.
     fn explain(&self, error: &jsonschema::ValidationError<'_>) -> Problem {
         let name = error.instance_path().as_str().split('/').nth(1).unwrap_or_default();
         let parameter = self.parameters.iter().find(|parameter| parameter.name == name);
@@ -188,13 +187,13 @@ impl Parameter {
         Self { name: name.to_owned(), kind, list, schema: schema.clone() }
     }
 
-    /// One string as the JSON that the schema asks for.
+    /// Converts a string to the JSON type of the schema.
     fn read(&self, given: &str, text: &str) -> Result<Value, Problem> {
         let wrong = |what: &str| Problem::parameter(given, format!("{given}: \"{}\" is not {what}", echo(text)));
         if text.trim().is_empty() && given == "cursor" {
             return Err(Problem {
                 code: ErrorCode::CursorInvalid,
-                ..Problem::parameter(given, "the cursor is empty; leave it out to begin")
+                ..Problem::parameter(given, "the cursor is empty; leave it out to start from the beginning")
             });
         }
         if text.trim().is_empty() {
@@ -224,20 +223,20 @@ impl Parameter {
     }
 }
 
-/// `3.0` is a whole number to JSON Schema and not to a Rust integer: written as `3` wherever the schema wants one.
-fn whole(value: &mut Value, schema: &Value) {
+/// Writes `3.0` as `3` where the schema requires an integer: JSON Schema accepts both, Rust integers only `3`.
+fn normalize_integers(value: &mut Value, schema: &Value) {
     match value {
         Value::Array(items) => {
             let schema = schema.get("items").unwrap_or(&Value::Null);
-            items.iter_mut().for_each(|item| whole(item, schema));
+            items.iter_mut().for_each(|item| normalize_integers(item, schema));
         }
         Value::Object(fields) => {
             for (name, value) in fields {
-                whole(value, schema.get("properties").and_then(|properties| properties.get(name)).unwrap_or(&Value::Null));
+                normalize_integers(value, schema.get("properties").and_then(|properties| properties.get(name)).unwrap_or(&Value::Null));
             }
         }
         Value::Number(number) if number.is_f64() && schema.get("type").and_then(Value::as_str) == Some("integer") => {
-            // Beyond 2^53 a float no longer says which whole number is meant.
+            // Beyond 2^53 a float does not identify an integer.
             if let Some(float) = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0) {
                 #[expect(clippy::cast_possible_truncation, reason = "checked: whole and below 2^53")]
                 let int = float as i64;
@@ -248,13 +247,14 @@ fn whole(value: &mut Value, schema: &Value) {
     }
 }
 
-/// The refusal of a parameter that came twice, by its name or by another of its names.
+/// The problem of a parameter that is given twice, possibly by different names.
 fn twice(given: &str, name: &str) -> Problem {
-    let words = if given == name { format!("{name} is given twice") } else { format!("{given} and {name} are one parameter, given twice") };
+    let words =
+        if given == name { format!("{name} is given twice") } else { format!("{given} and {name} are the same parameter, given twice") };
     Problem::parameter(name, words)
 }
 
-/// The caller's own words, not longer than an error should be.
+/// Shortens a caller's text for an error.
 pub(super) fn echo(text: &str) -> Cow<'_, str> {
     match text.char_indices().nth(ECHO_CHARS_MAX) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
@@ -262,7 +262,7 @@ pub(super) fn echo(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What the validator found, in words for the caller.
+/// Describes a validation error.
 fn explain(error: &jsonschema::ValidationError<'_>, is_secret: bool) -> Problem {
     let path = error.instance_path().as_str().trim_start_matches('/');
     let parameter = path.split('/').next().unwrap_or_default();
@@ -295,17 +295,17 @@ fn explain(error: &jsonschema::ValidationError<'_>, is_secret: bool) -> Problem 
         ValidationErrorKind::MaxLength { limit } => format!("is longer than {limit} characters"),
         ValidationErrorKind::MinItems { limit } => format!("has fewer than {limit} items"),
         ValidationErrorKind::MaxItems { limit } => format!("has more than {limit} items"),
-        ValidationErrorKind::UniqueItems => "names an item twice".to_owned(),
+        ValidationErrorKind::UniqueItems => "contains an item twice".to_owned(),
         ValidationErrorKind::Format { format } if format == "date" => format!("{value} is not a date (YYYY-MM-DD)"),
-        ValidationErrorKind::Format { format } => format!("{value} is not of the format {format}"),
+        ValidationErrorKind::Format { format } => format!("{value} is not in the format {format}"),
         ValidationErrorKind::Pattern { pattern } => format!("{value} does not match {pattern}"),
         ValidationErrorKind::Type { kind: TypeKind::Single(kind) } => format!("{value} is not of type {kind}"),
-        other => format!("does not fit the schema ({})", other.keyword()),
+        other => format!("does not match the schema ({})", other.keyword()),
     };
     Problem::parameter(echo(parameter), format!("{at}: {words}"))
 }
 
-/// A JSON string without its quotes, anything else as JSON.
+/// A JSON string without quotes, anything else as JSON.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,12 +1,12 @@
-//! The AsyncAPI 3 document of the public topics, rendered from the lists of topics and schemas.
+//! The AsyncAPI 3 document of the public topics, rendered from THE LISTs of topics and schemas.
 //!
-//! Architecture invariant: no topic is named here. What a topic is follows from its kind.
+//! Architecture invariant: no topic is named here. The description of a topic follows from its kind.
 
+use operation::context::Settings;
 use schemas::topics::{self, Topic, TopicKind};
 use serde_json::{Map, Value, json};
 
 use crate::schemas_served;
-use operation::context::Settings;
 
 /// The media type of an Avro schema inside an AsyncAPI document.
 const AVRO: &str = "application/vnd.apache.avro;version=1.9.0";
@@ -15,39 +15,38 @@ const AVRO: &str = "application/vnd.apache.avro;version=1.9.0";
 const BINDING: &str = "0.5.0";
 
 const ABOUT: &str = "\
-Public records as Kafka topics: **facts** are what an upstream said, **changes** what it means for one service, in that service's one order. \
-Nothing in a topic is changed, re-ordered or removed, so a reader begins at the earliest offset and has everything.\n\n\
-**Values** are Avro, framed as {framing}. `/schemas/` lists the schemas, `/schemas/{fingerprint}` is one of them, the fingerprint as 16 hex digits, most significant \
-first; what stands there never changes. Read a value with the schema that its frame names, resolved to the one you know.\n\n\
+Public records as Kafka topics. **Facts** are what an upstream published. **Changes** are what a service derived from facts, in one total order per service. \
+Records in a topic are never changed, re-ordered or removed, so a consumer that starts at the earliest offset reads everything.\n\n\
+**Values** are Avro, framed as {framing}. `/schemas/` lists the schemas and `/schemas/{fingerprint}` is one of them, with the fingerprint as 16 hex digits, most \
+significant first. The schema of a fingerprint never changes. Decode a value with the schema that its frame identifies, resolved to the schema you know.\n\n\
 **Headers** are CloudEvents attributes in UTF-8, each with the prefix `ce_`.\n\n\
-**What counts is what chains.** A topic may hold the same record twice, or one of a writer that lost a race; neither extends its chain. The \
-channels say each kind's rule. A reader that follows it sees each record once and in order, whatever was sent again, and needs no transactions.";
+**Only records that extend their chain count.** A topic may contain a record twice, or a record of a writer that lost a race; neither extends its chain. The \
+channels define the rule for each kind of topic. A consumer that applies it sees each record exactly once and in order, and needs no transactions.";
 
 const SINGLE_OBJECT: &str = "\
 single objects: the bytes `C3 01`, the CRC-64-AVRO fingerprint of the schema in 8 bytes little endian, then the datum";
 
 const CONFLUENT: &str = "\
-schema registries do: a zero byte, the id of the schema at the registry in 4 bytes big endian, then the datum; the subjects are the topics' \
-names with `-value` behind. Values from before this was set may be single objects: the bytes `C3 01`, the CRC-64-AVRO fingerprint of the \
+schema registries do: a zero byte, the id of the schema at the registry in 4 bytes big endian, then the datum. The subjects are the topic names followed by \
+`-value`. Values from before a registry was configured may be single objects: the bytes `C3 01`, the CRC-64-AVRO fingerprint of the \
 schema in 8 bytes little endian, then the datum";
 
 const FACTS: &str = "\
-Facts chain per key. Keep, for each `key`, the `version` and `id` of the last fact taken. Take a fact if its `version` is one above (1 for \
-the first of the key) and its `prevHash` is that `id` (32 zero bytes for the first); skip every other. Of two that would extend the chain \
+Facts chain per key. For each `key`, keep the `version` and `id` of the last fact that you accepted. Accept a fact if its `version` is one higher (1 for \
+the first fact of a key) and its `prevHash` is that `id` (32 zero bytes for the first fact); skip all others. Of two facts that would extend the chain, \
 the first in the partition counts.\n\n\
-A record's key is `STREAM/NUMBER`; its partition is that of Kafka's default partitioner, so that a key stays in one partition. Keys that \
-begin with `@run/` tell of runs (`run_started`, `run_marked`, `run_finished`, `run_failed`) and chain in the same way; who wants records \
-only leaves them out.";
+The key of a record is `STREAM/NUMBER`. Its partition is that of Kafka's default partitioner, so a key is always in the same partition. Keys that \
+start with `@run/` are about sync runs (`run_started`, `run_marked`, `run_finished`, `run_failed`) and chain in the same way; skip them if you only \
+want records.";
 
 const CHANGES: &str = "\
-The topic chains as a whole. Keep the `seq` of the last change taken and its hash, the SHA-256 of its datum (the value without its frame, \
-which is 10 bytes after `C3 01` and 5 after `00`); begin with `seq` 0 and 32 zero bytes. Take a change if its `seq` is one above and its `prevHash` is that hash; skip every \
-other.\n\n\
-`new` and `modified` change a record, which stands in `after`; `noted`, `through` and `parked` are bookkeeping, which a reader of records \
-skips, but they are part of the chain. `following` counts the changes of the same input that come after: who wants an input whole waits \
-for 0.";
+The topic has one chain. Keep the `seq` of the last change that you accepted and its hash, the SHA-256 of its datum (the value without its frame, \
+which has 10 bytes after `C3 01` and 5 after `00`); start with `seq` 0 and 32 zero bytes. Accept a change if its `seq` is one higher and its `prevHash` is that \
+hash; skip all others.\n\n\
+`new` and `modified` change a record, which is in `after`. `noted`, `through` and `parked` are bookkeeping: skip them if you only want records, but they \
+are part of the chain. `following` is the number of changes of the same input that come after this one; wait for 0 to process an input as a whole.";
 
-/// The document, with what readers are told of brokers and registry.
+/// Renders the document, with the public addresses of brokers and registry.
 pub(crate) fn document(settings: &Settings) -> Value {
     let registry = settings.registry.as_deref();
     let (mut channels, mut operations, mut messages) = (Map::new(), Map::new(), Map::new());
@@ -56,7 +55,7 @@ pub(crate) fn document(settings: &Settings) -> Value {
         let (title, rule) = match topic.kind {
             TopicKind::Facts | TopicKind::Commands => ("Facts", FACTS),
             TopicKind::Changes => ("Changes", CHANGES),
-            // Chain in no way and are offered to nobody.
+            // Topics of other kinds have no chain and are not published.
             TopicKind::Rejects | TopicKind::Imports => continue,
         };
         let Some(message) = message(topic, registry.is_some()) else { continue };
@@ -114,7 +113,7 @@ fn servers(brokers: &[String], registry: Option<&str>) -> Value {
         return json!({"kafka": with_registry(json!({
             "host": "{broker}",
             "protocol": "kafka",
-            "description": "The brokers of this installation, where its log is on Kafka; its operator tells their addresses.",
+            "description": "The Kafka brokers of this installation, if its log is on Kafka. Ask its operator for their addresses.",
             "variables": {"broker": {"default": "localhost:9092", "description": "host:port of any broker"}},
         }))});
     }
@@ -123,12 +122,14 @@ fn servers(brokers: &[String], registry: Option<&str>) -> Value {
     Value::Object(brokers.iter().enumerate().map(server).collect())
 }
 
-/// The one message of a topic; `None` for a topic without a schema.
+/// The message of a topic; `None` for a topic without a schema.
 fn message(topic: &Topic, is_registered: bool) -> Option<Value> {
     let (fingerprint, text) = schemas_served::public().find(|(_, text)| text.topic == topic.name)?;
     let schema: Value = serde_json::from_str(text.json).ok()?;
     let (kind, key, source, id) = match topic.kind {
-        TopicKind::Changes => ("event", "the `id` of the record; empty where a change is about none", "service", "the change's hash"),
+        TopicKind::Changes => {
+            ("event", "the `id` of the record; empty if the change is not about a record", "service", "the change's hash")
+        }
         _ => ("kind", "`key` of the fact", "stream, the dataset or endpoint at the upstream", "`id` of the fact"),
     };
     let prefix = format!("highwater.{}.", topic.name.trim_start_matches("changes."));
@@ -165,7 +166,7 @@ fn message(topic: &Topic, is_registered: bool) -> Option<Value> {
     }))
 }
 
-/// The symbols of an enum field of a record schema.
+/// The symbols of an enum field in a record schema.
 fn symbols<'a>(schema: &'a Value, field: &str) -> Vec<&'a str> {
     let fields = schema.get("fields").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let found = fields.iter().find(|candidate| candidate.get("name").and_then(Value::as_str) == Some(field));

@@ -1,4 +1,4 @@
-//! Bodies of requests: the only way one is read. Promises: never more than the cap is kept, never longer than the time is waited.
+//! Reads the bodies of requests. Promises: never more than the size limit is held, and never longer than the time limit is waited.
 
 use std::time::Duration;
 
@@ -6,17 +6,16 @@ use bytes::{Buf, Bytes, BytesMut};
 use futures_util::{Stream, StreamExt};
 use http::HeaderMap;
 use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE};
+use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use operation::problem::Problem;
-
 /// Reads a body.
 ///
 /// # Errors
-/// `body-too-large` beyond `bytes_max`; `request-timeout` when it is not there in time; `request-invalid` when the client broke
-/// off. All close the connection, since what is left of the body would be read as the next request.
+/// `body-too-large` beyond `bytes_max`; `request-timeout` when the body is not complete in time; `request-invalid` when the client disconnects. All
+/// of them close the connection, because the rest of the body would be read as the next request.
 pub(crate) async fn read<S, B>(stream: S, headers: &HeaderMap, bytes_max: usize, time_max: Duration) -> Result<Bytes, Problem>
 where
     S: Stream<Item = Result<B, warp::Error>> + Send,
@@ -33,8 +32,8 @@ where
         let mut whole = BytesMut::new();
         while let Some(piece) = stream.next().await {
             let piece = piece.map_err(|error| {
-                tracing::debug!(%error, "a body broke off");
-                Problem::new(ErrorCode::RequestInvalid, "the body broke off").header(CONNECTION.as_str(), "close")
+                tracing::debug!(%error, "the client disconnected before the body was complete");
+                Problem::new(ErrorCode::RequestInvalid, "the body is incomplete").header(CONNECTION.as_str(), "close")
             })?;
             if whole.len() + piece.remaining() > bytes_max {
                 return Err(too_large());
@@ -55,12 +54,12 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
-/// The refusal of a body of another content type.
+/// The problem of a body with another content type.
 pub(crate) fn not_json() -> Problem {
     Problem::new(ErrorCode::MediaTypeUnsupported, "the body must be application/json").header("accept", "application/json")
 }
 
-/// A body as the fields of an object. An empty one without another content type is an object without fields.
+/// Parses a body as the fields of an object. An empty body without a content type is an object without fields.
 ///
 /// # Errors
 /// `media-type-unsupported`, or `body-invalid` with the line and column.
@@ -72,11 +71,11 @@ pub(crate) fn fields(body: &Bytes, headers: &HeaderMap) -> Result<Map<String, Va
         return Err(not_json());
     }
     let fields: Fields = serde_json::from_slice(body)
-        .map_err(|error| Problem::new(ErrorCode::BodyInvalid, format!("the body is not what the operation takes: {error}")))?;
+        .map_err(|error| Problem::new(ErrorCode::BodyInvalid, format!("the body cannot be parsed: {error}")))?;
     Ok(fields.0)
 }
 
-/// An object in which no field comes twice.
+/// An object in which no field occurs twice.
 struct Fields(Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Fields {

@@ -1,20 +1,20 @@
-//! The key of a call, wherever it was put. Promise: two different keys in one call are refused, never chosen between.
+//! The API key of a call, from any of its places. Promise: two different keys in one call are refused.
 
 use std::borrow::Cow;
 
+use access::Credentials;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 
 use crate::arguments::ACCESS_PARAMETERS;
-use access::Credentials;
-use operation::problem::Problem;
 
-/// Takes the key out of headers and of the pairs of a query, which are left without it.
+/// Takes the key from headers and from the pairs of a query, and removes it from the pairs.
 ///
 /// # Errors
-/// `parameter-invalid` for an empty key or one given twice as a parameter, `request-invalid` for two different keys,
-/// `key-invalid` for an `Authorization` that is not `Bearer`.
+/// `parameter-invalid` for an empty key or one given twice as a parameter, `request-invalid` for two different keys, `key-invalid` for an
+/// `Authorization` that is not `Bearer`.
 pub(crate) fn take<'a>(headers: &HeaderMap, pairs: &mut Vec<(Cow<'a, str>, Cow<'a, str>)>) -> Result<Credentials, Problem> {
     let mut found: Option<String> = None;
     let mut add = |place: &str, key: &str| {
@@ -37,7 +37,9 @@ pub(crate) fn take<'a>(headers: &HeaderMap, pairs: &mut Vec<(Cow<'a, str>, Cow<'
         let value = value.to_str().map_err(|_| unreadable())?.trim();
         let (scheme, key) = value.split_once(' ').unwrap_or((value, ""));
         if !scheme.eq_ignore_ascii_case("bearer") {
-            return Err(Problem::new(ErrorCode::KeyInvalid, "the authorization is not of the form \"Bearer KEY\"").about("Authorization"));
+            return Err(
+                Problem::new(ErrorCode::KeyInvalid, "the authorization does not have the form \"Bearer KEY\"").about("Authorization")
+            );
         }
         add("Authorization", key.trim())?;
     }
@@ -53,7 +55,7 @@ pub(crate) fn take<'a>(headers: &HeaderMap, pairs: &mut Vec<(Cow<'a, str>, Cow<'
     Ok(Credentials { key: found })
 }
 
-/// A key is ASCII; other bytes are a typing error.
+/// The problem of a key that is not ASCII.
 fn unreadable() -> Problem {
     Problem::new(ErrorCode::KeyInvalid, "the key is not plain text")
 }

@@ -1,12 +1,12 @@
-//! What machines look for first: `llms.txt` and `/.well-known/x402`.
+//! Documents for discovery by machines: `llms.txt` and `/.well-known/x402`.
 
+use operation::context::ServiceSettings;
+use operation::{Operation, Service};
+use payments::terms::{Offer, PaymentTerms, Version};
 use serde_json::{Value, json};
 
 use crate::mcp::tool_resource;
 use crate::prices::price;
-use operation::context::ServiceSettings;
-use operation::{Operation, Service};
-use payments::terms::{Offer, Till, Version};
 
 /// The `llms.txt` of one service.
 pub(crate) fn llms(service: &Service, settings: &ServiceSettings) -> String {
@@ -27,19 +27,19 @@ pub(crate) fn llms(service: &Service, settings: &ServiceSettings) -> String {
             let must = operation.input.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|must| must == name));
             let must = if must { " (required)" } else { "" };
             let aliases: String =
-                operation.aliases.iter().filter(|(_, of)| of == name).map(|(alias, _)| format!(" Also taken as `{alias}`.")).collect();
+                operation.aliases.iter().filter(|(_, of)| of == name).map(|(alias, _)| format!(" Alias: `{alias}`.")).collect();
             text += &format!("  - `{name}`{must}: {words}{aliases}\n");
         }
     }
     text += &format!(
         "\n## Machine-readable\n\n- [OpenAPI 3.1]({base}/openapi.json)\n- [MCP endpoint]({base}/mcp): POST, streamable HTTP\n\
-         - [x402]({base}/.well-known/x402): what can be paid for\n\n## For people\n\n- [Reference]({base}/docs)\n- [Errors]({base}/docs/errors)\n\n\
-         ## Keys\n\nWithout a key the free limits hold, by address. A key goes into `X-API-Key`, `Authorization: Bearer`, or the parameter `api_key` or `key`.\n"
+         - [x402]({base}/.well-known/x402): the operations that can be paid per call\n\n## For people\n\n- [Reference]({base}/docs)\n- [Errors]({base}/docs/errors)\n\n\
+         ## Keys\n\nWithout a key, the limits of the free tier apply per address. Send a key in `X-API-Key`, `Authorization: Bearer`, or the parameter `api_key` or `key`.\n"
     );
     text
 }
 
-/// The `llms.txt` of the listener: all services.
+/// The `llms.txt` of all services of the listener.
 pub(crate) fn llms_of_all<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>) -> String {
     let mut text = "# Highwater\n\n> Change feeds of public records, over REST and MCP.\n\n## Services\n\n".to_owned();
     for (service, settings) in services {
@@ -50,46 +50,46 @@ pub(crate) fn llms_of_all<'a>(services: impl Iterator<Item = (&'a Service, &'a S
     text
 }
 
-/// `/.well-known/x402`: the operations that can be paid for by the call, each with the terms that it answers with, over REST and over MCP.
-pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>, till: Option<&Till>) -> Value {
+/// `/.well-known/x402`: the operations that can be paid per call, with their payment terms, over REST and MCP.
+pub(crate) fn x402<'a>(services: impl Iterator<Item = (&'a Service, &'a ServiceSettings)>, terms: Option<&PaymentTerms>) -> Value {
     let (mut listed, mut items) = (Vec::new(), Vec::new());
     for (service, settings) in services {
         let base = &settings.base_url;
         listed.push(json!({
             "name": service.name, "title": service.title, "url": base, "openapi": format!("{base}/openapi.json"), "mcp": format!("{base}/mcp"),
         }));
-        let Some(till) = till else { continue };
+        let Some(terms) = terms else { continue };
         for operation in &service.operations {
-            let Some(micros) = operation.price_under(settings) else { continue };
+            let Some(micros) = operation.price_micros(settings) else { continue };
             let rest = format!("{base}{}", example_path(operation));
-            let mut sold = |resource: String, kind: &str, at: Value| {
+            let mut add_item = |resource: String, kind: &str, call: Value| {
                 let offer = Offer { resource: resource.clone(), description: operation.summary.to_owned(), micros };
-                let [v1, v2] = Version::ALL.map(|version| till.accepts(version, &offer));
+                let [v1, v2] = Version::ALL.map(|version| terms.accepts(version, &offer));
                 items.push(json!({
                     "resource": resource, "type": kind, "x402Version": 2, "accepts": v2, "acceptsV1": v1, "description": operation.summary,
-                    "call": at, "input": operation.input, "output": operation.output, "example": operation.example,
+                    "call": call, "input": operation.input, "output": operation.output, "example": operation.example,
                 }));
             };
-            sold(rest.clone(), "http", json!({ "method": operation.method.as_str(), "url": rest }));
+            add_item(rest.clone(), "http", json!({ "method": operation.method.as_str(), "url": rest }));
             if operation.tool {
                 let at = json!({ "method": "tools/call", "url": format!("{base}/mcp"), "tool": operation.name });
-                sold(tool_resource(base, operation.name), "mcp", at);
+                add_item(tool_resource(base, operation.name), "mcp", at);
             }
         }
     }
     let resources: Vec<&Value> = items.iter().filter(|item| item["type"] == "http").map(|item| &item["resource"]).collect();
-    let instructions = match till {
+    let instructions = match terms {
         Some(_) => {
-            "Call without a payment for the terms: 402, as version 1 has them in the body and as version 2 has them in PAYMENT-REQUIRED. Pay with \
-             X-PAYMENT (version 1) or PAYMENT-SIGNATURE (version 2), over MCP with _meta[\"x402/payment\"]. A payment buys one answer; the same \
-             payment with the same request gets it again. After a 503 send the same payment again."
+            "Call without a payment to get the terms: a 402 response has them in the body (version 1) and in PAYMENT-REQUIRED (version 2). Pay with \
+                         X-PAYMENT (version 1) or PAYMENT-SIGNATURE (version 2); over MCP with _meta[\"x402/payment\"]. A payment buys one answer; the same \
+                         payment with the same request returns it again. After a 503 response, send the same payment again."
         }
-        None => "Payments are not configured here: use a key.",
+        None => "Payments are not configured on this server; use a key.",
     };
     json!({ "version": 1, "x402Version": 2, "resources": resources, "items": items, "services": listed, "instructions": instructions })
 }
 
-/// The path of an operation with its example in it.
+/// The path of an operation with its example arguments.
 fn example_path(operation: &Operation) -> String {
     let part = |part: &str| match part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
         Some(name) => match operation.example.get(name) {

@@ -1,20 +1,19 @@
-//! Who calls, when proxies stand between.
+//! The caller's address behind proxies.
 //!
-//! Promise: the one configured forwarding header is believed, only as far as configured proxies vouch for it; a proxy passes on unchanged
-//! what a caller wrote into any other. Each proxy appends the address it saw, so the entries are read from the right; the first that is no
-//! trusted proxy is the caller, whatever stands left of it.
+//! Promise: only the configured forwarding header is used, and only as far as trusted proxies report it; a proxy forwards any other header unchanged
+//! from the caller. Each proxy appends the address it saw, so the entries are read from the right. The first address that is not a trusted proxy is
+//! the caller, whatever is left of it.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use http::HeaderMap;
-
 use operation::context::ForwardedHeader;
 
-/// The caller's address, put into each request's extensions by the server.
+/// The caller's address, stored in the extensions of each request by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallerAddress(pub IpAddr);
 
-/// The caller's address: that of the peer, or, if the peer is a trusted proxy, the right-most entry of the header that is none.
+/// Determines the caller's address: the peer's, or, if the peer is a trusted proxy, the right-most entry of the header that is not one.
 #[must_use]
 pub fn caller(peer: IpAddr, headers: &HeaderMap, trusted: &[(IpAddr, u8)], header: ForwardedHeader) -> IpAddr {
     let mut caller = peer.to_canonical();
@@ -22,7 +21,7 @@ pub fn caller(peer: IpAddr, headers: &HeaderMap, trusted: &[(IpAddr, u8)], heade
         return caller;
     }
     for entry in entries(headers, header).into_iter().rev() {
-        // Junk or a hidden name ends the chain: the proxy that wrote it is the last address known for sure.
+        // A malformed or obfuscated entry ends the chain: the proxy that wrote it is the last known address.
         let Some(address) = entry else { return caller };
         caller = address;
         if !is_trusted(caller, trusted) {
@@ -32,7 +31,7 @@ pub fn caller(peer: IpAddr, headers: &HeaderMap, trusted: &[(IpAddr, u8)], heade
     caller
 }
 
-/// The entries of a header, left to right; `None` for one that is no address.
+/// The entries of a header, left to right; `None` for an entry that is not an address.
 fn entries(headers: &HeaderMap, header: ForwardedHeader) -> Vec<Option<IpAddr>> {
     let read: fn(&str) -> Option<IpAddr> = match header {
         ForwardedHeader::XForwardedFor => address,
@@ -42,7 +41,7 @@ fn entries(headers: &HeaderMap, header: ForwardedHeader) -> Vec<Option<IpAddr>> 
     headers.get_all(header.as_str()).iter().flat_map(|value| value.to_str().map_or_else(|_| vec![None], all)).collect()
 }
 
-/// One element of `Forwarded`: its `for`.
+/// Parses one element of `Forwarded`: its `for`.
 fn element(text: &str) -> Option<IpAddr> {
     text.split(';').find_map(|pair| {
         let (name, value) = pair.split_once('=')?;
@@ -50,7 +49,7 @@ fn element(text: &str) -> Option<IpAddr> {
     })
 }
 
-/// One entry: an address, with or without port, brackets, quotes.
+/// Parses one entry: an address, with or without port, brackets and quotes.
 fn address(entry: &str) -> Option<IpAddr> {
     let entry = entry.trim().trim_matches('"');
     let bare = entry.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(entry);
@@ -58,7 +57,7 @@ fn address(entry: &str) -> Option<IpAddr> {
     parsed.ok().map(|address| address.to_canonical())
 }
 
-/// The network that counts as one caller: an IPv4 address by itself, an IPv6 address by its /64, since a caller has all of that.
+/// The network that counts as one caller: a single IPv4 address, or an IPv6 /64, because a caller usually has a whole /64.
 #[must_use]
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
@@ -95,14 +94,14 @@ mod tests {
         caller(peer.parse().unwrap(), &headers, &trusted, ForwardedHeader::from_name(name).unwrap()).to_string()
     }
 
-    /// Proves that a header of a peer that is no trusted proxy is not believed.
+    /// Proves that a header of a peer that is not a trusted proxy is ignored.
     #[test]
     fn untrusted_peer() {
         assert_eq!(seen("203.0.113.9", "x-forwarded-for", &["198.51.100.1"]), "203.0.113.9");
         assert_eq!(seen("203.0.113.9", "forwarded", &["for=198.51.100.1"]), "203.0.113.9");
     }
 
-    /// Proves that of several forwarding headers only the configured one counts, whatever the others say and whether it is there.
+    /// Proves that only the configured forwarding header is used, whatever other headers contain and whether it is present.
     #[test]
     fn one_header_counts() {
         let trusted = [("10.0.0.0".parse().unwrap(), 8)];
@@ -121,7 +120,7 @@ mod tests {
         assert_eq!(ForwardedHeader::from_name("x-real-ip"), None);
     }
 
-    /// Proves that what the caller itself wrote into the header, left of what proxies appended, is not believed.
+    /// Proves that entries written by the caller, left of those that proxies appended, are ignored.
     #[test]
     fn spoofed_entries() {
         assert_eq!(seen("10.1.2.3", "x-forwarded-for", &["1.1.1.1, 10.0.0.7, 198.51.100.1, 10.9.9.9"]), "198.51.100.1");
@@ -139,7 +138,7 @@ mod tests {
         assert_eq!(seen("2001:db8::1", "x-forwarded-for", &["198.51.100.1"]), "198.51.100.1");
     }
 
-    /// Proves that junk ends the chain at the proxy that passed it on.
+    /// Proves that a malformed entry ends the chain at the proxy that forwarded it.
     #[test]
     fn junk() {
         for junk in ["", "unknown", "198.51.100.1, _hidden", "198.51.100.1, 300.1.1.1", "198.51.100.1,", "::::"] {

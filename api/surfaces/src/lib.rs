@@ -1,6 +1,6 @@
-//! What meets the outside: one warp filter in front of a table of services, each with its table of routes and documents.
+//! The surfaces of the API: one warp filter in front of the services, each with its routes and documents.
 //!
-//! Architecture invariant: nothing here knows a service. Every route, tool, document and check is rendered from the definitions.
+//! Architecture invariant: nothing here knows a service. Every route, tool, document and validator is derived from the definitions.
 
 pub mod arguments;
 mod asyncapi;
@@ -24,19 +24,23 @@ mod tests;
 mod webhooks_page;
 mod witness;
 
-use access::Access;
-use operation::context::Part;
-use operation::signing_state::SigningState;
-use payments::Payments;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::Access;
 use bytes::Buf;
 use futures_util::Stream;
 use http::header::{CONNECTION, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue, Method};
+use operation::context::Context;
+use operation::context::Part;
+use operation::metrics;
+use operation::problem::Problem;
+use operation::signing_state::SigningState;
+use operation::{Files, Service};
+use payments::Payments;
 use schemas::error_code::ErrorCode;
 use schemas::names::hint;
 use warp::Filter;
@@ -45,34 +49,30 @@ use warp::reply::Response;
 use crate::forwarded::CallerAddress;
 use crate::mounted::Mounted;
 use crate::reply::Document;
-use operation::context::Context;
-use operation::metrics;
-use operation::problem::Problem;
-use operation::{Files, Service};
 
-/// How long a page or file may take to be found.
+/// How long finding a page or file may take.
 const FILE_TIME_MAX: Duration = Duration::from_secs(5);
 const READ_ONLY: &str = "GET, HEAD, OPTIONS";
 const MCP_ONLY: &str = "POST, OPTIONS";
 
-/// Says whether the engine is ready to answer, or why not.
+/// Returns whether the engine is ready to answer, or the reason why it is not.
 pub type Readiness = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// Why services cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
-    /// A definition is wrong.
+    /// A definition is invalid.
     #[error(transparent)]
     Schema(#[from] arguments::SchemaError),
-    /// A service is in THE LIST and not in the settings.
+    /// A service of THE LIST has no settings.
     #[error("service {service} has no settings")]
     Unsettled {
-        /// The service's name.
+        /// The name of the service.
         service: &'static str,
     },
 }
 
-/// The head of a request, as the surfaces need it.
+/// The head of a request.
 pub(crate) struct Request<'a> {
     pub(crate) method: &'a Method,
     pub(crate) path: &'a str,
@@ -83,37 +83,37 @@ pub(crate) struct Request<'a> {
     pub(crate) address: IpAddr,
 }
 
-/// A service at its place on the listener.
-struct Place {
+/// A service and its path on the listener.
+struct Mount {
     mounted: Arc<Mounted>,
     prefix: String,
     documents: HashMap<&'static str, Document>,
     mcp: mcp::Endpoint,
 }
 
-/// Everything that a listener answers.
+/// Everything that a listener serves.
 pub struct Site {
     context: Arc<Context>,
-    places: Vec<Place>,
+    mounts: Vec<Mount>,
     documents: HashMap<String, Document>,
     readiness: Readiness,
 }
 
 impl Site {
-    /// Makes the enabled services ready to be served: compiles their checks and renders their documents.
+    /// Prepares the enabled services: compiles their validators and renders their documents.
     ///
     /// # Errors
-    /// A definition is wrong or has no settings.
+    /// When a definition is invalid or has no settings.
     pub fn new(context: Arc<Context>, services: Vec<Service>, readiness: Readiness) -> Result<Self, SiteError> {
-        let mut places = Vec::new();
+        let mut mounts = Vec::new();
         for service in services {
             let settings = context.settings.services.get(service.name).ok_or(SiteError::Unsettled { service: service.name })?;
             if settings.enabled {
-                places.push(Place::new(&context, Mounted::new(service, settings.clone())?));
+                mounts.push(Mount::new(&context, Mounted::new(service, settings.clone())?));
             }
         }
-        let all = || places.iter().map(|place| (&place.mounted.service, &place.mounted.settings));
-        let x402 = Document::json(&discovery::x402(all(), Payments::of(&context).till()));
+        let all = || mounts.iter().map(|mount| (&mount.mounted.service, &mount.mounted.settings));
+        let x402 = Document::json(&discovery::x402(all(), Payments::of(&context).terms()));
         let mut documents: HashMap<String, Document> = schemas_served::documents().collect();
         documents.extend(
             [
@@ -126,10 +126,10 @@ impl Site {
             ]
             .map(|(path, document)| (path.to_owned(), document)),
         );
-        Ok(Self { context, places, documents, readiness })
+        Ok(Self { context, mounts, documents, readiness })
     }
 
-    /// The context that handlers are given.
+    /// The context of the handlers.
     #[must_use]
     pub fn context(&self) -> &Arc<Context> {
         &self.context
@@ -141,41 +141,41 @@ impl Site {
         S: Stream<Item = Result<B, warp::Error>> + Send,
         B: Buf,
     {
-        let _answering = metrics::Answering::begin();
+        let _answering = metrics::RequestInFlight::begin();
         let mut response = if let Some(response) = self.root(&request) {
             response
         } else if request.path == "/webhooks" {
-            let services: Vec<&Arc<Mounted>> = self.places.iter().map(|place| &place.mounted).collect();
+            let services: Vec<&Arc<Mounted>> = self.mounts.iter().map(|mount| &mount.mounted).collect();
             webhooks_page::answer(&self.context, &services, &request, stream).await
         } else if let Some(path) = witness::below(&self.context, request.path) {
             witness::answer(&self.context, path, &request, stream).await
-        } else if let Some((place, path)) = self.places.iter().find_map(|place| Some((place, place.below(request.path)?))) {
-            place.answer(&self.context, path, &Request { below: path, ..request }, stream).await
+        } else if let Some((mount, path)) = self.mounts.iter().find_map(|mount| Some((mount, mount.below(request.path)?))) {
+            mount.answer(&self.context, path, &Request { below: path, ..request }, stream).await
         } else {
-            let prefixes = self.places.iter().map(|place| place.prefix.as_str());
+            let prefixes = self.mounts.iter().map(|mount| mount.prefix.as_str());
             let known = self.documents.keys().map(String::as_str).chain(["/healthz", "/readyz", "/metrics", "/webhooks"]).chain(prefixes);
             not_found(&self.context, "", &request, request.path, known).await
         };
         reply::finish(&mut response);
-        metrics::answered(response.status());
+        metrics::count_response(response.status());
         response
     }
 
-    /// What stands at the root of the listener, beside the services.
+    /// Answers a request for a path of the listener itself, not of a service.
     fn root(&self, request: &Request<'_>) -> Option<Response> {
         let answer = || match request.path {
-            "/healthz" => Some(reply::typed(reply::whole("ok\n".into()), "text/plain; charset=utf-8")),
+            "/healthz" => Some(reply::with_content_type(reply::full_body("ok\n".into()), "text/plain; charset=utf-8")),
             "/readyz" => Some(match (self.readiness)() {
-                // A node that does not sign still serves readers.
-                Ok(()) => reply::typed(
-                    reply::whole(format!("ready\n{}", SigningState::of(&self.context).notices()).into()),
+                // A node that does not sign can still serve readers.
+                Ok(()) => reply::with_content_type(
+                    reply::full_body(format!("ready\n{}", SigningState::of(&self.context).notices()).into()),
                     "text/plain; charset=utf-8",
                 ),
                 Err(reason) => reply::problem("", &Problem::new(ErrorCode::Unavailable, reason).retry_after(1)),
             }),
             "/metrics" => {
-                let (text, content_type) = metrics::text((self.readiness)().is_ok());
-                let mut response = reply::whole(text.into());
+                let (text, content_type) = metrics::render((self.readiness)().is_ok());
+                let mut response = reply::full_body(text.into());
                 reply::set_text(&mut response, http::header::CONTENT_TYPE, &content_type);
                 Some(response)
             }
@@ -185,10 +185,10 @@ impl Site {
     }
 }
 
-impl Place {
+impl Mount {
     fn new(context: &Arc<Context>, mounted: Mounted) -> Self {
         let (service, settings) = (&mounted.service, &mounted.settings);
-        let x402 = Document::json(&discovery::x402(std::iter::once((service, settings)), Payments::of(context).till()));
+        let x402 = Document::json(&discovery::x402(std::iter::once((service, settings)), Payments::of(context).terms()));
         let reference = Document::html(pages::docs::reference(service, settings));
         let documents = HashMap::from([
             ("", reference.clone()),
@@ -206,7 +206,7 @@ impl Place {
         Self { mounted, prefix, documents, mcp }
     }
 
-    /// The path below this service's prefix, if it is its.
+    /// The path below this service's prefix; `None` if the path is not below it.
     fn below<'a>(&self, path: &'a str) -> Option<&'a str> {
         path.strip_prefix(self.prefix.as_str()).filter(|rest| rest.is_empty() || rest.starts_with('/'))
     }
@@ -217,7 +217,7 @@ impl Place {
         B: Buf,
     {
         let base_url = &self.mounted.settings.base_url;
-        // A definition comes before a document of the same path: the contract is the operation.
+        // An operation has precedence over a document with the same path.
         if let Some((route, parameters)) = self.mounted.routes.find(path) {
             let index = match *request.method {
                 Method::GET | Method::HEAD => route.get,
@@ -252,7 +252,7 @@ impl Place {
     }
 }
 
-/// A page or file of a service, if there is one at a path.
+/// A page or file of a service; `None` if there is none at the path.
 async fn file(files: Files, context: &Arc<Context>, base_url: &str, path: &str, request: &Request<'_>) -> Option<Response> {
     if !matches!(*request.method, Method::GET | Method::HEAD) {
         return None;
@@ -261,7 +261,7 @@ async fn file(files: Files, context: &Arc<Context>, base_url: &str, path: &str, 
         return Some(reply::problem(base_url, &problem));
     }
     let found = tokio::time::timeout(FILE_TIME_MAX, files(Arc::clone(context), path.trim_start_matches('/').to_owned())).await;
-    let late = || Problem::new(ErrorCode::Unavailable, "the view store does not answer now").retry_after(1);
+    let late = || Problem::new(ErrorCode::Unavailable, "the view store does not respond").retry_after(1);
     let response = match found.unwrap_or_else(|_| Err(late())) {
         Ok(file) => Document::file(file?).response(if_none_match(&request.headers)),
         Err(problem) => reply::problem(base_url, &problem),
@@ -269,12 +269,12 @@ async fn file(files: Files, context: &Arc<Context>, base_url: &str, path: &str, 
     Some(read_only(request.method, base_url, response))
 }
 
-/// Marks a request that no route may see, with the reason. Answered with 400 or 431, and its connection is closed.
+/// Marks a request that is refused before routing, with the reason. It is answered with 400 or 431, and its connection is closed.
 #[derive(Clone, Debug)]
 pub(crate) struct Malformed(Problem);
 
 impl Malformed {
-    /// A request of which a part is not as it must be.
+    /// A request with an invalid part.
     pub(crate) fn new(part: &'static str, reason: &'static str) -> Self {
         Self(Problem::new(ErrorCode::RequestInvalid, reason).about(part))
     }
@@ -285,7 +285,7 @@ impl Malformed {
     }
 }
 
-/// The filter in front of a site. It answers every request.
+/// The warp filter of a site. It answers every request.
 pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = warp::Rejection> + Clone {
     let query = warp::query::raw().or(warp::any().map(String::new)).unify();
     warp::method()
@@ -302,11 +302,11 @@ pub fn filter(site: Arc<Site>) -> impl Filter<Extract = (Response,), Error = war
                     if let Some(Malformed(problem)) = malformed {
                         let mut response = reply::problem("", &problem);
                         reply::finish(&mut response);
-                        metrics::answered(response.status());
+                        metrics::count_response(response.status());
                         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                         return response;
                     }
-                    // The server always says who calls; without it all callers share one anonymous allowance.
+                    // The server always sets the address. Without it, all callers would share one anonymous quota.
                     let address = address.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.0);
                     site.answer(Request { method: &method, path: path.as_str(), below: "", query: &query, headers, address }, stream).await
                 }
@@ -318,7 +318,7 @@ fn if_none_match(headers: &HeaderMap) -> Option<&str> {
     headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok())
 }
 
-/// The answer to a read, or the refusal of another method.
+/// The response to a read, or the refusal of another method.
 fn read_only(method: &Method, base_url: &str, response: Response) -> Response {
     match *method {
         Method::GET | Method::HEAD => response,
@@ -328,10 +328,10 @@ fn read_only(method: &Method, base_url: &str, response: Response) -> Response {
 }
 
 fn not_allowed(method: &Method, allow: &str) -> Problem {
-    Problem::new(ErrorCode::MethodNotAllowed, format!("this address does not take {method}; it takes {allow}")).header("allow", allow)
+    Problem::new(ErrorCode::MethodNotAllowed, format!("this URL does not support {method}; it supports {allow}")).header("allow", allow)
 }
 
-/// The answer where nothing is. Such requests count against the address before anything is done for them.
+/// The response for an unknown path. Such requests count against the limit of the address before anything else is done.
 async fn not_found<'a>(
     context: &Context,
     base_url: &str,
@@ -345,7 +345,7 @@ async fn not_found<'a>(
 
 fn unknown<'a>(path: &str, known: impl IntoIterator<Item = &'a str>) -> Problem {
     let hint = hint(path, known.into_iter().filter(|path| path.len() > 1));
-    // A path is the caller's own words: not repeated at any length.
+    // A path is a text of the caller, so only its beginning is repeated.
     let shown: String = path.chars().take(100).collect();
     Problem::new(ErrorCode::NotFound, format!("there is nothing at \"{shown}\"{hint}"))
 }

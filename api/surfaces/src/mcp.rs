@@ -1,11 +1,9 @@
-//! MCP over streamable HTTP: the tools of a service at `POST {prefix}/mcp`, for both shapes of the protocol, without sessions.
+//! MCP over streamable HTTP: the tools of a service at `POST {prefix}/mcp`, for both versions of the protocol, without sessions.
 //!
-//! Promises: the same checks, access and counting as REST; only hosts and origins that are configured or loopback; what is not
-//! offered (prompts, resources, completion) is refused and not answered with an empty list. A failed call is a result with
-//! `isError` and the problem document as its text; it has no `structuredContent`, which clients would hold against the schema
-//! of results.
+//! Promises: the same validation, access control and metrics as REST. Only configured and loopback hosts and origins are accepted. Features that are not
+//! supported (prompts, resources, completion) are refused instead of returning empty lists. A failed call is a result with `isError` and the problem
+//! document as its text; it has no `structuredContent`, because clients would validate it against the schema of results.
 
-use operation::redaction::{PREFIX, hide_keys};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,6 +12,12 @@ use futures_util::Stream;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
+use operation::context::{Context, ServiceSettings, Settings};
+use operation::problem::Problem;
+use operation::redaction::{PREFIX, hide_keys};
+use operation::{Answer, Body, Form, Method, Operation, Price};
+use payments::sale::Settlement;
+use payments::terms::Version;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
     ContentBlock, DiscoverResult, Implementation, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
@@ -32,23 +36,18 @@ use warp::reply::Response;
 use crate::forwarded::CallerAddress;
 use crate::mounted::{Incoming, Mounted};
 use crate::{Request, body, credentials, prices, reply, rest};
-use operation::context::{Context, ServiceSettings, Settings};
-use operation::problem::Problem;
-use operation::{Answer, Body, Form, Method, Operation, Price};
-use payments::sale::Settlement;
-use payments::terms::Version;
 
-/// How long a client may keep the list of tools, in milliseconds.
+/// How long a client may cache the list of tools, in milliseconds.
 const TOOLS_TTL_MS: u64 = 300_000;
 
-/// The longest refusal of the library that is passed on, in characters.
+/// The most characters of a library error that are forwarded.
 const REFUSAL_CHARS_MAX: usize = 200;
 
-/// Where a payment comes with a call, and where a result says that it was settled.
+/// The `_meta` fields of the payment of a call and of its settlement in the result.
 const PAYMENT: &str = "x402/payment";
 const PAYMENT_RESPONSE: &str = "x402/payment-response";
 
-/// Names of this machine, under which anyone may serve any port.
+/// Loopback names, which are accepted with any port.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// The MCP endpoint of one service.
@@ -59,7 +58,7 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     pub(crate) fn new(context: &Arc<Context>, mounted: &Arc<Mounted>) -> Self {
         let settings = &context.settings;
-        let (hosts, origins) = allowed(settings, &mounted.settings.base_url);
+        let (hosts, origins) = allowed_hosts_and_origins(settings, &mounted.settings.base_url);
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
@@ -71,7 +70,7 @@ impl Endpoint {
         Self { service }
     }
 
-    /// Answers one POST. The caller has ruled out other methods.
+    /// Answers a POST request. The caller has handled other methods.
     pub(crate) async fn answer<S, B>(&self, context: &Context, base_url: &str, request: &Request<'_>, stream: S) -> Response
     where
         S: Stream<Item = Result<B, warp::Error>> + Send,
@@ -92,10 +91,10 @@ impl Endpoint {
         *forwarded.headers_mut() = request.headers.clone();
         forwarded.extensions_mut().insert(CallerAddress(request.address));
         forwarded.extensions_mut().insert(Query(request.query.to_owned()));
-        // Answers are JSON whatever is asked for; plain clients that do not list both types are welcome.
+        // Responses are always JSON, so clients that do not accept both types are supported, too.
         forwarded.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         let (parts, body) = self.service.handle(forwarded).await.into_parts();
-        // The answer to a POST without a session ends; the library streams none.
+        // A response without a session is not streamed.
         let bytes = match body.collect().await {
             Ok(collected) => collected.to_bytes(),
             Err(never) => match never {},
@@ -105,15 +104,15 @@ impl Endpoint {
             StatusCode::UNSUPPORTED_MEDIA_TYPE if json => return refusal(-32600, "Invalid Request: not a JSON-RPC message"),
             StatusCode::UNSUPPORTED_MEDIA_TYPE => return reply::problem(base_url, &body::not_json()),
             StatusCode::FORBIDDEN => {
-                let words = "the MCP endpoint does not answer under this Host, or to this Origin; `api.allowed_hosts` names further ones";
+                let words = "the MCP endpoint does not accept this Host or Origin; add it to `api.allowed_hosts`";
                 return reply::problem(base_url, &Problem::new(ErrorCode::OriginRefused, words));
             }
             StatusCode::BAD_REQUEST if !is_json => {
-                // The library's own words, in plain text.
+                // The library's error is plain text.
                 let words: String = String::from_utf8_lossy(&bytes).chars().take(REFUSAL_CHARS_MAX).collect();
                 return refusal(-32600, &hide_keys(words));
             }
-            _ => reply::whole(if is_json { without_keys(bytes) } else { bytes }),
+            _ => reply::full_body(if is_json { without_keys(bytes) } else { bytes }),
         };
         *response.status_mut() = parts.status;
         *response.headers_mut() = parts.headers;
@@ -121,7 +120,7 @@ impl Endpoint {
     }
 }
 
-/// A JSON-RPC answer of the library. Its errors repeat names that the caller gave, one of which may be a key put in the wrong place.
+/// A JSON-RPC response of the library, without API keys. Its errors repeat names from the request, which may be keys in a wrong place.
 fn without_keys(answer: Bytes) -> Bytes {
     let is_error = || serde_json::from_slice::<Value>(&answer).is_ok_and(|message| message.get("error").is_some());
     let may_hold_key = answer.windows(PREFIX.len()).any(|part| part == PREFIX.as_bytes());
@@ -131,20 +130,20 @@ fn without_keys(answer: Bytes) -> Bytes {
     Bytes::from(hide_keys(String::from_utf8_lossy(&answer).into_owned()))
 }
 
-/// The query of a request, as it came.
+/// The query of a request.
 #[derive(Clone)]
 struct Query(String);
 
-/// A JSON-RPC error for a body that is none of its messages.
+/// A JSON-RPC error for a body that is not a JSON-RPC message.
 fn refusal(code: i32, message: &str) -> Response {
     let document = json!({"jsonrpc": "2.0", "id": null, "error": {"code": code, "message": message}});
-    let mut response = reply::typed(reply::whole(document.to_string().into()), "application/json");
+    let mut response = reply::with_content_type(reply::full_body(document.to_string().into()), "application/json");
     *response.status_mut() = StatusCode::BAD_REQUEST;
     response
 }
 
-/// The hosts and origins that may reach an endpoint: those of its base address, the configured ones, and this machine's own.
-fn allowed(settings: &Settings, base_url: &str) -> (Vec<String>, Vec<String>) {
+/// The hosts and origins that an endpoint accepts: those of its base URL, configured ones, and loopback.
+fn allowed_hosts_and_origins(settings: &Settings, base_url: &str) -> (Vec<String>, Vec<String>) {
     let mut hosts: Vec<String> = LOOPBACK.iter().map(|name| (*name).to_owned()).collect();
     hosts.extend(settings.allowed_hosts.iter().cloned());
     let mut origins = Vec::new();
@@ -159,7 +158,7 @@ fn allowed(settings: &Settings, base_url: &str) -> (Vec<String>, Vec<String>) {
     for base_url in settings.services.values().map(|service| service.base_url.as_str()).chain([base_url]) {
         let Ok(uri) = base_url.parse::<Uri>() else { continue };
         let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { continue };
-        // Without the port: a proxy may leave it in the Host header or not.
+        // Without the port, because a proxy may remove it from the Host header.
         hosts.push(authority.host().to_owned());
         let port = authority.port_u16().unwrap_or(if scheme == "https" { 443 } else { 80 });
         origins.push(format!("{scheme}://{}:{port}", authority.host()));
@@ -167,7 +166,7 @@ fn allowed(settings: &Settings, base_url: &str) -> (Vec<String>, Vec<String>) {
     (hosts, origins)
 }
 
-/// The handler behind an endpoint: cheap to clone, without state of its own.
+/// The handler of an endpoint. It is cheap to clone and has no state of its own.
 #[derive(Clone)]
 struct Tools {
     context: Arc<Context>,
@@ -183,7 +182,7 @@ impl Tools {
         Self { context, mounted, tools }
     }
 
-    /// Checks, admits and runs one call of a tool.
+    /// Validates, admits and runs a tool call.
     async fn call(
         &self,
         index: usize,
@@ -191,17 +190,17 @@ impl Tools {
         payment: Option<Value>,
         parts: Option<&http::request::Parts>,
     ) -> Result<(Value, Option<Settlement>), Problem> {
-        let missing = || Problem::new(ErrorCode::Internal, "the request's head is lost");
+        let missing = || Problem::new(ErrorCode::Internal, "the head of the request is not available");
         let parts = parts.ok_or_else(missing)?;
         let address = parts.extensions.get::<CallerAddress>().ok_or_else(missing)?.0;
-        // Clients that can only be given a URL put their key there.
+        // Clients that are configured with a URL only put the key there.
         let query = parts.extensions.get::<Query>().map(|query| query.0.as_str()).unwrap_or_default();
         let mut pairs = form_urlencoded::parse(query.as_bytes()).collect();
         let incoming = Incoming {
             credentials: credentials::take(&parts.headers, &mut pairs)?,
             address,
             form: Form::Json,
-            goes_on: false,
+            is_continuation: false,
             idempotency_key: rest::idempotency_key(&parts.headers)?,
             if_none_match: None,
             payment: payment.map(Ok),
@@ -213,22 +212,22 @@ impl Tools {
     }
 }
 
-/// The JSON of an answer; spliced pages are parsed here, since a result carries a value.
+/// The JSON of an answer. Spliced pages are parsed here, because a result contains a JSON value.
 fn value(answer: Answer) -> Result<Value, Problem> {
     match answer.body {
         Body::Json(value) => Ok(value),
         Body::Parts(parts) => serde_json::from_slice(&parts.concat()).map_err(|error| {
-            tracing::error!(%error, "a spliced page is no JSON");
-            Problem::new(ErrorCode::Internal, "the answer could not be written")
+            tracing::error!(%error, "a spliced page is not valid JSON");
+            Problem::new(ErrorCode::Internal, "the answer could not be encoded")
         }),
         Body::Lines(_) | Body::Events(_) | Body::NotModified | Body::Effect(_) => {
-            tracing::error!("a handler gave a tool an answer for another surface");
-            Err(Problem::new(ErrorCode::Internal, "the answer could not be written"))
+            tracing::error!("a handler returned an answer that MCP does not support");
+            Err(Problem::new(ErrorCode::Internal, "the answer could not be encoded"))
         }
     }
 }
 
-/// An operation as a tool.
+/// Describes an operation as a tool.
 fn tool(operation: &Operation, settings: &ServiceSettings) -> Tool {
     let (read, delete) = (operation.method == Method::Get, operation.method == Method::Delete);
     let annotations = ToolAnnotations::new().read_only(read).destructive(delete).idempotent(read || delete).open_world(false);
@@ -237,7 +236,7 @@ fn tool(operation: &Operation, settings: &ServiceSettings) -> Tool {
         needs => format!(" {needs}"),
     };
     let description = format!("{} {}{needs}", operation.summary, operation.description);
-    // Clients hold what is answered against the schema, a challenge as well.
+    // Clients validate results against the schema, including payment terms.
     let output = match operation.price {
         Price::PerCall { .. } => json!({ "type": "object", "anyOf": [operation.output, { "required": ["x402Version", "accepts"] }] }),
         Price::Free | Price::Tier(_) => operation.output.clone(),
@@ -247,13 +246,13 @@ fn tool(operation: &Operation, settings: &ServiceSettings) -> Tool {
         .with_annotations(annotations)
 }
 
-/// What a tool is called where it is sold.
+/// The resource name of a tool that is sold.
 pub(crate) fn tool_resource(base_url: &str, tool: &str) -> String {
     let place = base_url.split_once("://").map_or(base_url, |(_, place)| place);
     format!("mcp://{place}/{tool}")
 }
 
-/// A problem as a result. A challenge is structured: it stands in the schema of what is sold, and in the first text once more.
+/// Converts a problem to a result. Payment terms are structured content, and the first text repeats them.
 fn failure(problem: &Problem, base_url: &str) -> CallToolResult {
     let document = problem.document(base_url);
     let Some(challenge) = &problem.challenge else {
@@ -275,7 +274,7 @@ impl ServerHandler for Tools {
         let server = Implementation::new(service.name, env!("CARGO_PKG_VERSION")).with_title(service.title);
         let base_url = &self.mounted.settings.base_url;
         let instructions = format!(
-            "{}\n\nThe same operations over REST: {base_url}/openapi.json. Words on errors: {base_url}/docs/errors.",
+            "{}\n\nThe same operations over REST: {base_url}/openapi.json. Documentation of errors: {base_url}/docs/errors.",
             service.about
         );
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_server_info(server).with_instructions(instructions)

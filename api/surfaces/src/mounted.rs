@@ -1,8 +1,6 @@
-//! A service made ready: its definitions with everything that is worked out once. Every surface calls operations through here, so
-//! that access, counting and failure are the same on all.
+//! A mounted service: its definitions, with everything that is prepared in advance. Every surface calls operations through this module, so that access
+//! control, metrics and failures are the same on all surfaces.
 
-use access::Access;
-use operation::context::Part;
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -10,32 +8,34 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::Access;
+use access::{Admission, Credentials};
 use futures_util::FutureExt;
+use operation::context::Part;
+use operation::context::{Context, ServiceSettings};
+use operation::metrics::Meter;
+use operation::problem::Problem;
+use operation::{Answer, AnswerFuture, Call, Form, Method, Operation, Price, Service, Stage};
+use payments::sale::{Goods, PaymentPayload, Settlement, sell, unknown};
+use payments::terms::Offer;
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 
 use crate::arguments::{Checker, SchemaError};
 use crate::routes::Routes;
-use access::{Admission, Credentials};
-use operation::context::{Context, ServiceSettings};
-use operation::metrics::Meter;
-use operation::problem::Problem;
-use operation::{Answer, Answering, Call, Form, Method, Operation, Price, Service, Stage};
-use payments::sale::{Given, Goods, Settlement, sell, unknown};
-use payments::terms::Offer;
 
-/// How long a read may take. A log or a database that hangs is told of soon, not when some client of it gives up.
+/// How long a read may take. If the log or a database hangs, the caller gets an error early.
 const READ_TIME_MAX: Duration = Duration::from_secs(5);
-/// How long a read may take that may ask an upstream.
+/// How long a read may take if it can look data up at an upstream.
 const LIVE_TIME_MAX: Duration = Duration::from_secs(20);
-/// How long a call that appends a command may take, with the wait until that is projected.
+/// How long a write may take, including the wait until its command is projected.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(15);
-/// How long a call may take that is paid for: some blocks, and the wait until it is recorded.
+/// How long a paid call may take: some blocks of the chain, and the wait until the payment is recorded.
 const SALE_TIME_MAX: Duration = Duration::from_secs(60);
-/// The seconds after which to ask again then.
+/// After how many seconds to retry a call that took too long.
 const LATE_RETRY_S: u64 = 2;
 
-/// A service with its compiled checks, numbers and routes; the lists run beside `service.operations`.
+/// A service with its compiled validators, metrics and routes. The lists are parallel to `service.operations`.
 pub(crate) struct Mounted {
     pub(crate) service: Service,
     pub(crate) settings: ServiceSettings,
@@ -44,7 +44,7 @@ pub(crate) struct Mounted {
     pub(crate) routes: Routes,
 }
 
-/// What a surface knows of a call beside its arguments.
+/// The properties of a call other than its arguments.
 #[derive(Clone)]
 pub(crate) struct Incoming {
     pub(crate) credentials: Credentials,
@@ -52,26 +52,26 @@ pub(crate) struct Incoming {
     pub(crate) form: Form,
     pub(crate) idempotency_key: Option<String>,
     pub(crate) if_none_match: Option<String>,
-    /// The payment that came with it.
-    pub(crate) payment: Option<Given>,
-    /// What the caller names what is asked for, where it is paid for.
+    /// The payment of the call.
+    pub(crate) payment: Option<PaymentPayload>,
+    /// The resource that is paid for, as its surface names it.
     pub(crate) resource: String,
-    /// Whether it goes on with a call that was counted already.
-    pub(crate) goes_on: bool,
+    /// Whether the call continues one that was counted already.
+    pub(crate) is_continuation: bool,
 }
 
-/// What a surface says of an admitted call.
+/// The properties of an admitted call that its response needs.
 pub(crate) struct Admitted {
     /// Whether a key was used.
     pub(crate) keyed: bool,
     rate_limit: String,
     rate_limit_policy: String,
-    /// What the answer was paid with.
+    /// The settlement of the call's payment.
     pub(crate) settlement: Option<Settlement>,
 }
 
 impl Admitted {
-    /// The headers of every answer to it.
+    /// The headers of every response to the call.
     pub(crate) fn headers(&self) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
         let limits = [("ratelimit", self.rate_limit.as_str()), ("ratelimit-policy", self.rate_limit_policy.as_str())];
         let limits = limits.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, Cow::Borrowed(value)));
@@ -81,10 +81,10 @@ impl Admitted {
 }
 
 impl Mounted {
-    /// Makes a service ready.
+    /// Mounts a service.
     ///
     /// # Errors
-    /// A schema of it does not compile.
+    /// When a schema does not compile.
     pub(crate) fn new(service: Service, settings: ServiceSettings) -> Result<Self, SchemaError> {
         let checkers = service.operations.iter().map(Checker::new).collect::<Result<_, _>>()?;
         let meters = service.operations.iter().map(|operation| Meter::new(service.name, operation.name)).collect();
@@ -92,12 +92,12 @@ impl Mounted {
         Ok(Self { service, settings, checkers, meters, routes })
     }
 
-    /// Admits a call and runs it, within a bounded time. Arguments that are wrong are refused before anything else, but for those of a call that
-    /// must be paid for: that is told first.
+    /// Admits a call and runs it, within a time limit. Invalid arguments are refused first, except for unpaid calls of paid operations, which get the
+    /// payment terms first.
     ///
     /// # Errors
-    /// What is wrong with the arguments; what access or the handler refuse, with the headers of the quota once the call was admitted; `unavailable` when neither answers in
-    /// time.
+    /// The errors of validation, access control and the handler, with the headers of the quota once the call was admitted; `unavailable` when the call
+    /// takes too long.
     pub(crate) async fn call(
         &self,
         context: &Arc<Context>,
@@ -115,7 +115,7 @@ impl Mounted {
             Method::Get => READ_TIME_MAX.saturating_add(wait),
             Method::Post | Method::Patch | Method::Delete => COMMAND_TIME_MAX,
         };
-        // A call that waits for something new must not outlive its key.
+        // A call that waits for changes must not outlive its key.
         let waits_under = (!wait.is_zero()).then(|| (incoming.credentials.clone(), incoming.address));
         let answering = async {
             let answered = pin!(self.admit_and_run(context, index, arguments, incoming));
@@ -123,22 +123,17 @@ impl Mounted {
             let access = Access::of(context);
             tokio::select! {
                 answered = answered => answered,
-                () = access.key_ended(context, &credentials, address) => {
+                () = access.wait_for_key_end(context, &credentials, address) => {
                     Err(Problem::new(ErrorCode::KeyInvalid, "the API key was revoked or replaced while the call waited"))
                 }
             }
         };
         tokio::time::timeout(time_max, answering).await.unwrap_or_else(|_| {
-            tracing::error!(
-                service = self.service.name,
-                operation = operation.name,
-                seconds = time_max.as_secs(),
-                "a call was not answered in time"
-            );
+            tracing::error!(service = self.service.name, operation = operation.name, seconds = time_max.as_secs(), "a call took too long");
             Err(if is_paid {
                 unknown("the call took too long")
             } else {
-                Problem::new(ErrorCode::Unavailable, "the log or the view store does not answer now").retry_after(LATE_RETRY_S)
+                Problem::new(ErrorCode::Unavailable, "the log or the view store does not respond").retry_after(LATE_RETRY_S)
             })
         })
     }
@@ -150,21 +145,21 @@ impl Mounted {
         arguments: Result<Value, Problem>,
         incoming: Incoming,
     ) -> Result<(Answer, Admitted), Problem> {
-        let Incoming { credentials, address, form, idempotency_key, if_none_match, payment, resource, goes_on } = incoming;
+        let Incoming { credentials, address, form, idempotency_key, if_none_match, payment, resource, is_continuation } = incoming;
         let operation = &self.service.operations[index];
         let is_sold = matches!(operation.price, Price::PerCall { .. });
         let arguments = if is_sold { arguments } else { Ok(arguments?) };
-        let admission = Access::of(context).admit(context, credentials, address, operation, goes_on).await?;
+        let admission = Access::of(context).admit(context, credentials, address, operation, is_continuation).await?;
         let Admission { caller, rate_limit, rate_limit_policy, must_pay } = admission;
         let mut admitted = Admitted { keyed: !caller.key_id.is_empty(), rate_limit, rate_limit_policy, settlement: None };
         let call = Call { context: Arc::clone(context), caller, form, idempotency_key, stage: Stage::Whole, if_none_match };
-        let run = |stage: Stage, arguments: Value| -> Answering {
+        let run = |stage: Stage, arguments: Value| -> AnswerFuture {
             let running = AssertUnwindSafe((operation.run)(Call { stage, ..call.clone() }, arguments)).catch_unwind();
             let (service, operation) = (self.service.name, operation.name);
             Box::pin(async move {
                 running.await.unwrap_or_else(|_| {
                     tracing::error!(service, operation, "a handler panicked");
-                    Err(Problem::new(ErrorCode::Internal, "the operation failed; the fault is ours"))
+                    Err(Problem::new(ErrorCode::Internal, "the operation failed because of an internal error"))
                 })
             })
         };
@@ -183,7 +178,7 @@ impl Mounted {
     /// What an operation is sold as.
     fn goods(&self, operation: &Operation, resource: String) -> Goods {
         let free_from = if let Price::PerCall { free_from, .. } = operation.price { free_from.as_str() } else { "" };
-        let micros = operation.price_under(&self.settings).unwrap_or(0);
+        let micros = operation.price_micros(&self.settings).unwrap_or(0);
         let offer = Offer { resource, description: operation.summary.to_owned(), micros };
         Goods { service: self.service.name, operation: operation.name, offer, free_from }
     }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use operation::context::ServiceSettings;
+use operation::{Method, Operation, Price, Service};
 use schemas::error_code::ErrorCode;
 use serde_json::{Map, Value, json};
 
 use crate::prices;
 use crate::reply::NDJSON;
 use crate::rest::IDEMPOTENCY_KEY_CHARS_MAX;
-use operation::context::ServiceSettings;
-use operation::{Method, Operation, Price, Service};
 
 /// The document.
 pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Value {
@@ -22,7 +22,7 @@ pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Value {
             Method::Delete => "delete",
         };
         let item = paths.entry(operation.path).or_insert_with(|| json!({}));
-        item[method] = described(operation, settings);
+        item[method] = operation_entry(operation, settings);
     }
     json!({
         "openapi": "3.1.0",
@@ -49,7 +49,7 @@ pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Value {
     })
 }
 
-fn described(operation: &Operation, settings: &ServiceSettings) -> Value {
+fn operation_entry(operation: &Operation, settings: &ServiceSettings) -> Value {
     let keys = [json!({"keyHeader": []}), json!({"bearer": []}), json!({"apiKeyParameter": []}), json!({"keyParameter": []})];
     let (security, needs) = match operation.price {
         Price::Free => ([vec![json!({})], keys.to_vec()].concat(), String::new()),
@@ -101,7 +101,7 @@ fn parameters(operation: &Operation) -> Vec<Value> {
         let mut words = schema.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
         let aliases = || operation.aliases.iter().filter(|(_, of)| of == name).map(|(alias, _)| *alias);
         for alias in aliases() {
-            words = format!("{words} Also taken as `{alias}`.").trim().to_owned();
+            words = format!("{words} Alias: `{alias}`.").trim().to_owned();
         }
         if !words.is_empty() {
             parameter["description"] = words.into();
@@ -113,12 +113,12 @@ fn parameters(operation: &Operation) -> Vec<Value> {
             parameter["style"] = if path { "simple" } else { "form" }.into();
             parameter["explode"] = false.into();
         }
-        // Clients made from the document send only what it names, so an alias is a parameter, too.
+        // Clients generated from the document send only documented parameters, so an alias is a parameter, too.
         let other_names = aliases().filter(|_| !path).map(|alias| {
             let mut other = parameter.clone();
             other["name"] = alias.into();
             other["required"] = false.into();
-            other["description"] = format!("Another name of `{name}`: give one of the two.").into();
+            other["description"] = format!("Alias of `{name}`; send only one of the two.").into();
             other
         });
         let other_names: Vec<Value> = other_names.collect();
@@ -129,13 +129,13 @@ fn parameters(operation: &Operation) -> Vec<Value> {
         let pattern = format!("^[!-~]{{1,{IDEMPOTENCY_KEY_CHARS_MAX}}}$");
         parameters.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": false, "schema": {"type": "string", "pattern": pattern},
-            "description": "The same key with the same request is answered as before, and makes nothing twice.",
+            "description": "A request that is repeated with the same key returns the same result and is not executed twice.",
         }));
     }
     parameters
 }
 
-/// The codes that an operation may answer, by status.
+/// The error codes that an operation may return, by status.
 pub(crate) fn errors(operation: &Operation) -> BTreeMap<u16, Vec<ErrorCode>> {
     let mut codes = vec![
         ErrorCode::ParameterInvalid,
@@ -180,7 +180,7 @@ fn responses(operation: &Operation) -> Value {
     let mut responses = json!({});
     if operation.method == Method::Get {
         good["headers"]["ETag"] = header("ETag");
-        responses["304"] = json!({"description": "The caller has it already (`If-None-Match`).", "headers": {"ETag": header("ETag")}});
+        responses["304"] = json!({"description": "Not modified: the caller has the current version (`If-None-Match`).", "headers": {"ETag": header("ETag")}});
     }
     if matches!(operation.price, Price::PerCall { .. }) {
         for name in ["PAYMENT-RESPONSE", "X-PAYMENT-RESPONSE"] {
@@ -223,18 +223,18 @@ fn responses(operation: &Operation) -> Value {
 
 fn headers() -> Value {
     json!({
-        "RateLimit": {"description": "What is left of the quota, and the seconds until it is whole again.", "schema": {"type": "string"}},
+        "RateLimit": {"description": "The remaining quota, and the seconds until it resets.", "schema": {"type": "string"}},
         "RateLimit-Policy": {"description": "The quota and its window in seconds.", "schema": {"type": "string"}},
-        "Retry-After": {"description": "Seconds after which to ask again.", "schema": {"type": "integer", "minimum": 0}},
-        "ETag": {"description": "Strong; made from position, parameters and tier.", "schema": {"type": "string"}},
-        "PAYMENT-REQUIRED": {"description": "The terms as version 2 of x402 has them: JSON in base64.", "schema": {"type": "string"}},
-        "PAYMENT-RESPONSE": {"description": "That the answer was paid for, as version 2 of x402 has it: JSON in base64.", "schema": {"type": "string"}},
-        "X-PAYMENT-RESPONSE": {"description": "The same as version 1 has it.", "schema": {"type": "string"}},
+        "Retry-After": {"description": "Seconds to wait before a retry.", "schema": {"type": "integer", "minimum": 0}},
+        "ETag": {"description": "A strong ETag, made from position, parameters and tier.", "schema": {"type": "string"}},
+        "PAYMENT-REQUIRED": {"description": "The payment terms in x402 version 2: JSON in base64.", "schema": {"type": "string"}},
+        "PAYMENT-RESPONSE": {"description": "The settlement of the payment in x402 version 2: JSON in base64.", "schema": {"type": "string"}},
+        "X-PAYMENT-RESPONSE": {"description": "The settlement of the payment in x402 version 1: JSON in base64.", "schema": {"type": "string"}},
         "Next-Cursor": {"description": "The next cursor, with NDJSON.", "schema": {"type": "string"}},
     })
 }
 
-/// The body of 402: the terms as version 1 of x402 has them, and the problem.
+/// The body of 402: the payment terms in x402 version 1, and the problem.
 fn challenge_schema() -> Value {
     json!({
         "allOf": [{"$ref": "#/components/schemas/Problem"}, {
@@ -243,8 +243,8 @@ fn challenge_schema() -> Value {
             "properties": {
                 "x402Version": {"const": 1},
                 "error": {"type": "string", "description": "Why the call was not answered."},
-                "accepts": {"type": "array", "items": {"type": "object"}, "description": "What can be paid."},
-                "preview": {"description": "What of the answer is free; null where the arguments give none."},
+                "accepts": {"type": "array", "items": {"type": "object"}, "description": "The accepted payments."},
+                "preview": {"description": "A free preview of the answer; null if there is none."},
             },
         }],
     })
@@ -257,13 +257,13 @@ fn problem_schema() -> Value {
         "description": "An error (RFC 9457).",
         "required": ["type", "title", "status", "detail", "code"],
         "properties": {
-            "type": {"type": "string", "description": "Address of the words on this code."},
+            "type": {"type": "string", "description": "URL of the documentation of this code."},
             "title": {"type": "string", "description": "What the code means."},
             "status": {"type": "integer", "description": "The HTTP status."},
             "detail": {"type": "string", "description": "What is wrong with this request."},
             "code": {"type": "string", "enum": codes},
-            "parameter": {"type": "string", "description": "The parameter or field it is about."},
-            "retryAfter": {"type": "integer", "description": "Seconds after which to ask again."},
+            "parameter": {"type": "string", "description": "The parameter or field that is wrong."},
+            "retryAfter": {"type": "integer", "description": "Seconds to wait before a retry."},
         },
     })
 }

@@ -1,5 +1,5 @@
-//! Answers as HTTP: bodies, validators, problem documents. Promise: bytes that a handler made ready are sent as they are and
-//! with their length; only small pieces in great number are copied, into one, which is cheaper than a write for each few.
+//! HTTP responses: bodies, validators, problem documents. Promise: bytes that a handler prepared are sent unchanged and with their length. Only many
+//! small pieces are joined, because that is cheaper than many writes.
 
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
@@ -9,14 +9,13 @@ use http::header::{
     WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderName, HeaderValue, StatusCode};
+use operation::problem::Problem;
+use operation::{Answer, Body, File, Form};
 use schemas::error_code::ErrorCode;
 use schemas::hash::Hash32;
 use serde_json::Value;
 use warp::Reply;
 use warp::reply::Response;
-
-use operation::problem::Problem;
-use operation::{Answer, Body, File, Form};
 
 /// The content type of NDJSON.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
@@ -25,16 +24,16 @@ const EXPOSED: &str = "RateLimit, RateLimit-Policy, Retry-After, ETag, Next-Curs
 const ALLOWED: &str = "X-API-Key, Authorization, X-PAYMENT, PAYMENT-SIGNATURE, Content-Type, Accept, Idempotency-Key, If-None-Match, \
                        Mcp-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID";
 
-/// What the pages may do: show themselves, with the style that stands in them.
+/// The content security policy of pages: inline styles only.
 const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Pieces that hyper puts into one write.
+/// The most pieces that hyper puts into one write.
 const PIECES_PER_WRITE: usize = 16;
 
-/// Below this a piece is cheaper copied than written by itself.
+/// Smaller pieces are cheaper to copy than to write separately.
 const SMALL_PIECE_BYTES: usize = 4096;
 
-/// A document made when the service is mounted.
+/// A document that is rendered when the service is mounted.
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
     body: Bytes,
@@ -46,7 +45,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// A text with its content type.
+    /// A text with a content type.
     pub(crate) fn new(body: impl Into<Bytes>, content_type: &'static str) -> Self {
         let body = body.into();
         let etag = format!("\"{}\"", Hash32::of(&body));
@@ -54,7 +53,7 @@ impl Document {
         Self { body, content_type, etag, caching: "no-cache", policy }
     }
 
-    /// The same for an address at which never anything else will stand: it need not be asked for again.
+    /// The same document, cacheable for ever, for a URL whose content never changes.
     pub(crate) fn immutable(self) -> Self {
         Self { caching: "public, max-age=31536000, immutable", ..self }
     }
@@ -62,7 +61,7 @@ impl Document {
     /// A page or file of a service.
     pub(crate) fn file(file: File) -> Self {
         let document = Self { policy: file.policy, ..Self::new(file.bytes, file.content_type) };
-        if file.lasts { document.immutable() } else { document }
+        if file.is_immutable { document.immutable() } else { document }
     }
 
     /// A JSON value.
@@ -80,12 +79,12 @@ impl Document {
         Self::new(text, "text/plain; charset=utf-8")
     }
 
-    /// The document, or 304 for a caller who has it.
+    /// The document, or 304 if the caller has the current version.
     pub(crate) fn response(&self, if_none_match: Option<&str>) -> Response {
         let mut response = if matches(if_none_match, &self.etag) {
             empty(StatusCode::NOT_MODIFIED)
         } else {
-            let mut response = whole(self.body.clone());
+            let mut response = full_body(self.body.clone());
             set(&mut response, CONTENT_TYPE, HeaderValue::from_static(self.content_type));
             response
         };
@@ -98,23 +97,23 @@ impl Document {
     }
 }
 
-/// What an answer is rendered for.
+/// The properties of a request that determine how its answer is rendered.
 pub(crate) struct Rendering<'a> {
     /// The field that holds the list, empty for none.
     pub(crate) list: &'a str,
-    /// The form that is wanted.
+    /// The requested form.
     pub(crate) form: Form,
-    /// Whether a key was given, so that no shared cache may keep the answer.
+    /// Whether a key was used, so that shared caches must not store the response.
     pub(crate) keyed: bool,
-    /// Whether it was paid for, so that nobody may keep it.
+    /// Whether the answer was paid for, so that no cache may store the response.
     pub(crate) paid: bool,
-    /// Whether it was read and may be asked for again.
+    /// Whether the request was a read, so that it can be revalidated.
     pub(crate) read: bool,
     /// The caller's `If-None-Match`.
     pub(crate) if_none_match: Option<&'a str>,
 }
 
-/// An answer as HTTP.
+/// Renders an answer.
 pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     let Answer { body, etag, mut next_cursor, status } = answer;
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
@@ -129,11 +128,11 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
             let items = value.get(rendering.list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
             lines(items.iter().map(|item| Bytes::from(item.to_string())).collect())
         }
-        Body::Json(value) => typed(whole(value.to_string().into()), "application/json"),
-        Body::Parts(parts) => typed(pieces(parts), "application/json"),
+        Body::Json(value) => with_content_type(full_body(value.to_string().into()), "application/json"),
+        Body::Parts(parts) => with_content_type(pieces(parts), "application/json"),
         Body::Lines(items) => lines(items),
         Body::Effect(_) => empty(StatusCode::NO_CONTENT),
-        Body::Events(items) => typed(whole(super::events::text(&items)), super::events::EVENTS),
+        Body::Events(items) => with_content_type(full_body(super::events::text(&items)), super::events::EVENTS),
     };
     if response.status() == StatusCode::OK {
         *response.status_mut() = status;
@@ -155,12 +154,12 @@ pub(crate) fn answer(answer: Answer, rendering: &Rendering<'_>) -> Response {
     response
 }
 
-/// A problem as HTTP.
+/// Renders a problem.
 pub(crate) fn problem(base_url: &str, problem: &Problem) -> Response {
     let document = problem.document(base_url);
     let mut response = match &problem.challenge {
-        Some(challenge) => typed(whole(challenge.body(&challenge.v1, &document).to_string().into()), "application/json"),
-        None => typed(whole(document.to_string().into()), "application/problem+json"),
+        Some(challenge) => with_content_type(full_body(challenge.body(&challenge.v1, &document).to_string().into()), "application/json"),
+        None => with_content_type(full_body(document.to_string().into()), "application/problem+json"),
     };
     *response.status_mut() = StatusCode::from_u16(problem.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     set(&mut response, CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -176,7 +175,7 @@ pub(crate) fn problem(base_url: &str, problem: &Problem) -> Response {
     response
 }
 
-/// The answer to `OPTIONS`.
+/// The response to `OPTIONS`.
 pub(crate) fn options(allow: &str) -> Response {
     let mut response = empty(StatusCode::NO_CONTENT);
     for name in [ALLOW, ACCESS_CONTROL_ALLOW_METHODS] {
@@ -187,7 +186,7 @@ pub(crate) fn options(allow: &str) -> Response {
     response
 }
 
-/// What every answer carries: open to any page's script, and not to be taken for another type.
+/// Sets the headers of every response: it is open to scripts of any origin, and its content type must not be guessed.
 pub(crate) fn finish(response: &mut Response) {
     set(response, ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     set(response, ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
@@ -195,17 +194,17 @@ pub(crate) fn finish(response: &mut Response) {
 }
 
 /// A body in one piece.
-pub(crate) fn whole(body: Bytes) -> Response {
+pub(crate) fn full_body(body: Bytes) -> Response {
     Response::new(body.into())
 }
 
-/// The same with a content type.
-pub(crate) fn typed(mut response: Response, content_type: &'static str) -> Response {
+/// Sets a content type.
+pub(crate) fn with_content_type(mut response: Response, content_type: &'static str) -> Response {
     set(&mut response, CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
-/// Sets a header whose value is made at run time; one that cannot be sent is left out and logged.
+/// Sets a header whose value is computed. An invalid value is logged and left out.
 pub(crate) fn set_text(response: &mut Response, name: HeaderName, value: &str) {
     match HeaderValue::from_str(value) {
         Ok(value) => set(response, name, value),
@@ -218,17 +217,17 @@ fn set(response: &mut Response, name: HeaderName, value: HeaderValue) {
 }
 
 fn empty(status: StatusCode) -> Response {
-    let mut response = whole(Bytes::new());
+    let mut response = full_body(Bytes::new());
     *response.status_mut() = status;
     response
 }
 
-/// Pieces sent one after another; their length is known, so the answer is not chunked.
+/// A body of pieces with known length, so that the response is not chunked.
 fn pieces(parts: Vec<Bytes>) -> Response {
     let length: usize = parts.iter().map(Bytes::len).sum();
     let mut parts = if parts.len() > PIECES_PER_WRITE { gather(parts) } else { parts };
     if parts.len() == 1 {
-        return whole(parts.pop().unwrap_or_default());
+        return full_body(parts.pop().unwrap_or_default());
     }
     let parts = parts.into_iter().map(Ok::<_, std::convert::Infallible>);
     let mut response = warp::reply::stream(stream::iter(parts)).into_response();
@@ -236,8 +235,7 @@ fn pieces(parts: Vec<Bytes>) -> Response {
     response
 }
 
-/// Joins neighbours that are small. Each write takes a few pieces only, and a write costs more than copying what is small;
-/// what is large stays where it is.
+/// Joins small neighbouring pieces. A write takes only a few pieces, and it costs more than copying small ones; large pieces are not copied.
 fn gather(parts: Vec<Bytes>) -> Vec<Bytes> {
     let is_small = |part: &Bytes| part.len() < SMALL_PIECE_BYTES;
     let mut small = BytesMut::with_capacity(parts.iter().filter(|part| is_small(part)).map(Bytes::len).sum());
@@ -260,10 +258,10 @@ fn gather(parts: Vec<Bytes>) -> Vec<Bytes> {
 
 fn lines(items: Vec<Bytes>) -> Response {
     let end = Bytes::from_static(b"\n");
-    typed(pieces(items.into_iter().flat_map(|item| [item, end.clone()]).collect()), NDJSON)
+    with_content_type(pieces(items.into_iter().flat_map(|item| [item, end.clone()]).collect()), NDJSON)
 }
 
-/// Whether an `If-None-Match` names the ETag, compared weakly as it must be.
+/// Whether `If-None-Match` contains the ETag, by weak comparison.
 fn matches(if_none_match: Option<&str>, etag: &str) -> bool {
     let Some(given) = if_none_match else { return false };
     given.trim() == "*" || given.split(',').any(|tag| tag.trim().trim_start_matches("W/") == etag)

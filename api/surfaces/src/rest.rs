@@ -1,4 +1,4 @@
-//! REST: a request that reached an operation becomes a call, and what it answers becomes HTTP.
+//! REST: converts a request to a call, and its answer to a response.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,6 +10,11 @@ use bytes::Buf;
 use futures_util::Stream;
 use http::header::{ACCEPT, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderName};
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Form, Method, Operation};
+use payments::sale::PaymentPayload;
+use payments::signed::PAYLOAD_BYTES_MAX;
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 use warp::reply::Response;
@@ -18,11 +23,6 @@ use crate::arguments::echo;
 use crate::mounted::{Admitted, Incoming, Mounted};
 use crate::routes::PathParameters;
 use crate::{Request, body, credentials, events, reply};
-use operation::context::Context;
-use operation::problem::Problem;
-use operation::{Form, Method, Operation};
-use payments::sale::Given;
-use payments::signed::PAYLOAD_BYTES_MAX;
 
 /// The longest `Idempotency-Key`, in characters.
 pub(crate) const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
@@ -79,7 +79,7 @@ where
         if_none_match: if_none_match.filter(|_| form != Form::Events).map(str::to_owned),
         payment: payment(&request.headers)?,
         resource,
-        goes_on: false,
+        is_continuation: false,
     };
     if form == Form::Events {
         let last = text(&request.headers, &HeaderName::from_static("last-event-id"))?;
@@ -92,7 +92,7 @@ where
     Ok(with_headers(reply::answer(answer, &rendering), &admitted))
 }
 
-/// The checked arguments of a request, from its path and its query or body.
+/// The validated arguments of a request, from its path and its query or body.
 async fn arguments<S, B>(
     context: &Context,
     mounted: &Mounted,
@@ -118,13 +118,13 @@ where
     mounted.checkers[index].body(body::fields(&body, &request.headers)?, path.into_iter())
 }
 
-/// The payment of a request: JSON in base64, of version 1 or 2.
-fn payment(headers: &HeaderMap) -> Result<Option<Given>, Problem> {
+/// The payment of a request: JSON in base64, in x402 version 1 or 2.
+fn payment(headers: &HeaderMap) -> Result<Option<PaymentPayload>, Problem> {
     let of = |name: &'static str| text(headers, &HeaderName::from_static(name));
     let given = match (of("x-payment")?, of("payment-signature")?) {
         (Some(_), Some(_)) => {
             return Err(
-                Problem::new(ErrorCode::RequestInvalid, "two payments are given: X-PAYMENT and PAYMENT-SIGNATURE").about("X-PAYMENT")
+                Problem::new(ErrorCode::RequestInvalid, "two payments are given, in X-PAYMENT and PAYMENT-SIGNATURE").about("X-PAYMENT")
             );
         }
         (given, other) => given.or(other),
@@ -134,7 +134,7 @@ fn payment(headers: &HeaderMap) -> Result<Option<Given>, Problem> {
             return Err(format!("the payment is longer than {PAYLOAD_BYTES_MAX} bytes"));
         }
         let bytes = STANDARD.decode(text).map_err(|_| "the payment is not base64".to_owned())?;
-        serde_json::from_slice(&bytes).map_err(|_| "the payment is no JSON".to_owned())
+        serde_json::from_slice(&bytes).map_err(|_| "the payment is not JSON".to_owned())
     }))
 }
 
@@ -145,7 +145,7 @@ fn with_headers(mut response: Response, admitted: &Admitted) -> Response {
     response
 }
 
-/// The form that the caller asks for: NDJSON of an operation that has a list, events of one that is a feed.
+/// The requested form: NDJSON for list operations, server-sent events for feeds.
 fn form(operation: &Operation, headers: &HeaderMap) -> Form {
     if operation.is_feed() && accepts(headers, events::EVENTS) {
         Form::Events
@@ -156,7 +156,7 @@ fn form(operation: &Operation, headers: &HeaderMap) -> Form {
     }
 }
 
-/// Whether a media type is named as one that the caller takes.
+/// Whether the caller accepts a media type explicitly.
 fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|range| {
         let mut parts = range.split(';').map(str::trim);
@@ -166,7 +166,7 @@ fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     })
 }
 
-/// The `Idempotency-Key`: printable ASCII, not too long.
+/// The `Idempotency-Key`: printable ASCII of limited length.
 pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let name = HeaderName::from_static("idempotency-key");
     let Some(key) = text(headers, &name)? else { return Ok(None) };
@@ -177,7 +177,7 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Pro
     Ok(Some(key.to_owned()))
 }
 
-/// A header that may come once.
+/// A header that must occur at most once.
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Problem> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };

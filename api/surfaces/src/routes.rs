@@ -1,11 +1,11 @@
-//! The table of a service's routes. Paths without parameters are found by one look-up; the others by trying them in order.
+//! The routes of a service. Paths without parameters are found by one look-up, the others by trying the patterns in order.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use operation::{Method, Operation};
 
-/// What answers at one path, by method: indexes into the service's operations.
+/// The operations of one path by method, as indexes into the service's operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Route {
     pub(crate) get: Option<usize>,
@@ -25,11 +25,11 @@ impl Route {
             ("DELETE", self.delete.is_some()),
             ("OPTIONS", true),
         ];
-        methods.into_iter().filter(|(_, is_taken)| *is_taken).map(|(name, _)| name).collect::<Vec<_>>().join(", ")
+        methods.into_iter().filter(|(_, is_supported)| *is_supported).map(|(name, _)| name).collect::<Vec<_>>().join(", ")
     }
 }
 
-/// The parameters that a path held.
+/// The parameters of a path.
 pub(crate) type PathParameters<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
 /// The routes of a service, below its prefix.
@@ -62,7 +62,7 @@ impl Routes {
         routes
     }
 
-    /// The route of a path below the prefix, and the decoded parameters in it.
+    /// The route of a path below the prefix, and its decoded parameters.
     pub(crate) fn find<'a>(&self, path: &'a str) -> Option<(&Route, PathParameters<'a>)> {
         if let Some(route) = self.plain.get(path) {
             return Some((route, Vec::new()));
@@ -70,7 +70,7 @@ impl Routes {
         self.patterns.iter().find_map(|(pattern, route)| Some((route, matches(pattern, path)?)))
     }
 
-    /// The paths, for a hint at the nearest.
+    /// The paths, for suggestions.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &'static str> {
         self.plain.keys().copied().chain(self.patterns.iter().map(|(path, _)| *path))
     }
@@ -92,7 +92,7 @@ fn matches<'a>(pattern: &'static str, path: &'a str) -> Option<PathParameters<'a
     }
 }
 
-/// A path segment decoded; bytes that are no UTF-8 become U+FFFD, which the check of arguments refuses.
+/// Decodes a path segment. Bytes that are not UTF-8 become U+FFFD, which the validation of arguments refuses.
 fn percent_decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
@@ -118,7 +118,7 @@ fn percent_decode(text: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    /// Proves that patterns match whole paths only and that what they hold is decoded once.
+    /// Proves that patterns match whole paths only, and that their parameters are decoded once.
     #[test]
     fn patterns() {
         let found = matches("/v1/items/{id}/parts/{part}", "/v1/items/a%20b%2Fc/parts/100%25+").unwrap();

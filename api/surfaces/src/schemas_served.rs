@@ -1,6 +1,6 @@
-//! The Avro schemas of the public topics: `/schemas/` lists them, `/schemas/{fingerprint}` is one, as it stands in our source.
+//! The Avro schemas of the public topics: `/schemas/` lists them, `/schemas/{fingerprint}` is one of them, exactly as in our source.
 //!
-//! Promise: what a fingerprint names never changes, so that a reader keeps a schema for ever; schemas of private topics are not here.
+//! Promise: the schema of a fingerprint never changes, so a reader can cache it for ever. Schemas of private topics are not served.
 
 use schemas::avro::{self, SchemaText};
 use schemas::topics;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::reply::Document;
 
-/// Where the schemas are.
+/// The path of the schemas.
 pub(crate) const PATH: &str = "/schemas/";
 
 /// Every version of every public topic's schema with its fingerprint, in the order of THE LIST.

@@ -1,8 +1,8 @@
-//! The listener: connections in, the site's answers out.
+//! The listener: accepts connections and sends the site's responses.
 //!
-//! Promises: a client that does not send its head in time is closed, one that does not send its body gets an error, one that stops
-//! reading is closed and costs little until then; heads, bodies and the number of connections are bounded, in all and from one address; when
-//! the server stops, nothing new is accepted and what was begun is finished.
+//! Promises: a client that does not send its head in time is disconnected, one that does not send its body in time gets an error, and one that stops
+//! reading is disconnected and costs little until then. Heads, bodies and the number of connections are limited, in total and per address. On
+//! shutdown no new connections are accepted, and requests in flight are completed.
 
 mod connections;
 mod framing;
@@ -22,6 +22,9 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use operation::Service;
+use operation::context::Context;
+use operation::metrics;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 
@@ -31,35 +34,32 @@ use self::stall::Stalling;
 use self::tracked::Tracked;
 use crate::forwarded::{self, CallerAddress};
 use crate::{Malformed, Readiness, Site, SiteError};
-use operation::Service;
-use operation::context::Context;
-use operation::metrics;
 
-/// Connections waiting to be accepted.
+/// The most connections in the queue of the operating system.
 const BACKLOG_MAX: u32 = 1024;
 
-/// The largest head of a request that is answered, in bytes; more gets 431.
+/// The largest request head that is accepted, in bytes; a larger one gets 431.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 
-/// The largest head that is read, in bytes: one that is only somewhat too large gets a document that says so.
+/// The largest request head that is read, in bytes, so that a head that is slightly too large gets a problem document.
 const HEAD_BYTES_READ_MAX: usize = 64 * 1024;
 
-/// What of an answer may wait in the system's buffers for a reader, in bytes beyond what its network can hold.
+/// The most bytes of a response in the system's send buffer, beyond what is in flight in the network.
 const UNSENT_BYTES_MAX: u32 = 64 * 1024;
 
-/// What a connection may hold of an answer before more of it is asked for, in bytes.
+/// The most bytes of a response that a connection buffers before it asks for more.
 const WRITE_BUFFER_BYTES_MAX: usize = 64 * 1024;
 
-/// How long requests in flight may take once the server stops.
+/// How long requests in flight may take after shutdown started.
 const STOP_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// How long an answer waits for a reader that takes nothing.
+/// How long a response waits for a client that does not read.
 const STALL_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// The pause after a failed accept, so that a lack of file handles does not become a busy loop.
+/// The pause after a failed accept, so that a lack of file descriptors does not cause a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Why an address cannot be listened on.
+/// Why the listener cannot bind to an address.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// Another program listens there.
@@ -68,18 +68,18 @@ pub enum BindError {
         /// The address.
         address: SocketAddr,
     },
-    /// The system refuses, for instance a low port to an ordinary user.
+    /// The operating system refuses, for instance a low port without privileges.
     #[error("cannot listen on {address}")]
     Refused {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
 }
 
-/// How far stopping has come.
+/// The stages of shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 enum Stage {
     Serving,
@@ -87,7 +87,7 @@ enum Stage {
     Over,
 }
 
-/// A listener that accepts connections once it runs.
+/// A bound listener. It accepts connections once it runs.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -95,10 +95,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes an address; port 0 takes any free one. Must be called inside a tokio runtime.
+    /// Binds to an address; port 0 selects a free port. Must be called inside a tokio runtime.
     ///
     /// # Errors
-    /// The address is in use or refused.
+    /// When the address is in use or refused.
     pub fn bind(address: SocketAddr) -> Result<Self, BindError> {
         let bound = || {
             let listener = listen(address)?;
@@ -111,16 +111,16 @@ impl Server {
         })
     }
 
-    /// The address listened on.
+    /// The address that the listener is bound to.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves until `shutdown` is ready, then finishes the requests in flight (ten seconds at most).
+    /// Serves until `shutdown` completes, then finishes the requests in flight (ten seconds at most).
     ///
     /// # Errors
-    /// The services cannot be served: a definition is wrong or has no settings.
+    /// When the services cannot be served: a definition is invalid or has no settings.
     pub async fn run(
         self,
         context: Arc<Context>,
@@ -145,7 +145,7 @@ impl Server {
             };
             let (room, stream, peer) = match accepted {
                 Ok((Some(room), stream, peer)) => (Arc::new(room), stream, peer),
-                // Closed without an answer: its address has its share already.
+                // Closed without a response: the address has reached its limit.
                 Ok((None, ..)) => continue,
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -155,7 +155,7 @@ impl Server {
             };
             let (service, context, own) = (service.clone(), Arc::clone(&context), Arc::clone(&room));
             let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-                let answering = own.answering();
+                let active = own.begin_request();
                 if let Err(malformed) = well_formed(&mut request) {
                     request.extensions_mut().insert(malformed);
                 }
@@ -163,27 +163,27 @@ impl Server {
                 let address = forwarded::caller(peer.ip(), request.headers(), &settings.trusted_proxies, settings.forwarded_header);
                 request.extensions_mut().insert(CallerAddress(address));
                 let answered = service.call(request);
-                async move { answered.await.map(|response| response.map(|body| Tracked::new(body, answering))) }
+                async move { answered.await.map(|response| response.map(|body| Tracked::new(body, active))) }
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new())
-                // Runs from the end of the answer before, too: an idle connection is closed after the same time.
+                // The timeout also covers the time since the last response: an idle connection is closed after the same time.
                 .header_read_timeout(connections.head_timeout(head_timeout))
                 .max_header_size(HEAD_BYTES_READ_MAX)
                 .max_buf_size(WRITE_BUFFER_BYTES_MAX.max(HEAD_BYTES_READ_MAX));
             let connection = connection(&http, stream, service, watching.clone());
-            metrics::connections(connections.count(), connections.max());
+            metrics::set_connections(connections.count(), connections.max());
             let open = Arc::clone(&connections);
             tokio::spawn(async move {
                 tokio::select! {
                     () = connection => {}
-                    () = room.gives_way() => tracing::debug!("a waiting connection was closed to make room for another"),
+                    () = room.close_requested() => tracing::debug!("an idle connection was closed for a new one"),
                 }
                 drop(room);
-                metrics::connections(open.count(), open.max());
+                metrics::set_connections(open.count(), open.max());
             });
         }
-        // New callers are refused at once, not kept waiting in the queue.
+        // New callers are refused immediately instead of waiting in the queue.
         drop(self.listener);
         stage.send_replace(Stage::Finishing);
         context.stopping.send_replace(true);
@@ -195,11 +195,11 @@ impl Server {
     }
 }
 
-/// Room for a connection; `None` if its address has its share, all of it being answered. Waits while the whole listener only answers.
+/// A slot for a connection; `None` if its address has reached its limit with requests in flight. Waits while the whole listener is busy.
 async fn make_room(connections: &Arc<Connections>, address: IpAddr, trusted_proxies: &[(IpAddr, u8)]) -> Option<Room> {
     let is_shared = forwarded::is_trusted(address.to_canonical(), trusted_proxies);
     loop {
-        // Made before the look, so that a connection that ends in between is not missed.
+        // Created before the check, so that a connection that ends in between is noticed.
         let freed = connections.freed();
         match connections.take(address, is_shared) {
             Ok(room) => return Some(room),
@@ -209,12 +209,12 @@ async fn make_room(connections: &Arc<Connections>, address: IpAddr, trusted_prox
     }
 }
 
-/// Checks what no route can: the method and the form of the address, the size of the head, and that the request says once and readably where it
-/// is for. A request without a path is given one, so that the refusal can be answered.
+/// Checks what routes cannot check: the method, the form of the URL, the size of the head, and that there is exactly one valid Host. A request without
+/// a path gets one, so that it can be refused with a response.
 fn well_formed<B>(request: &mut hyper::Request<B>) -> Result<(), Malformed> {
     if request.method() == Method::CONNECT || request.uri().path().is_empty() {
         *request.uri_mut() = Uri::from_static("/");
-        return Err(Malformed::new("method", "CONNECT and addresses without a path are not served: this is no proxy"));
+        return Err(Malformed::new("method", "CONNECT and URLs without a path are not supported; this server is not a proxy"));
     }
     if head_bytes(request) > HEAD_BYTES_MAX {
         return Err(Malformed::head_too_large(HEAD_BYTES_MAX));
@@ -226,46 +226,46 @@ fn well_formed<B>(request: &mut hyper::Request<B>) -> Result<(), Malformed> {
     };
     let wrong = |reason| Err(Malformed::new("Host", reason));
     match (values.next(), values.next()) {
-        // HTTP/1.0 need not say.
+        // HTTP/1.0 does not require it.
         (None, _) if request.version() == hyper::Version::HTTP_11 => wrong("the Host header is missing"),
         (_, Some(_)) => wrong("the Host header is given twice"),
-        (Some(value), None) if !is_host(value) => wrong("the Host header names no host"),
+        (Some(value), None) if !is_host(value) => wrong("the Host header is not a valid host"),
         (None | Some(_), None) => Ok(()),
     }
 }
 
-/// The bytes of a request's head, nearly as they came.
+/// The approximate size of a request's head in bytes.
 fn head_bytes<B>(request: &hyper::Request<B>) -> usize {
     let uri = request.uri().path_and_query().map_or(0, |path| path.as_str().len());
     let line = request.method().as_str().len() + uri + " HTTP/1.1\r\n ".len();
     line + request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len()).sum::<usize>()
 }
 
-/// A listener with the options that all its connections inherit. Must be called inside a tokio runtime.
+/// Creates a listening socket with the options that all its connections inherit. Must be called inside a tokio runtime.
 ///
 /// # Errors
-/// The address is in use or refused.
+/// When the address is in use or refused.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // So that a restart need not wait for the connections of the run before to be forgotten.
+    // So that a restart does not have to wait for old connections in TIME_WAIT.
     socket.set_reuseaddr(true)?;
-    // A system whose way of sending is BBR paces, which costs timers for every page, half of the time spent on it. Pacing spares
-    // networks, and between this listener and its callers, such as a proxy on this machine, there is none.
+    // With BBR congestion control the kernel paces packets, and the timers can take half of the time spent on a page. Pacing does not help between this
+    // listener and a proxy on the same machine.
     #[cfg(target_os = "linux")]
     if let Err(error) = socket2::SockRef::from(&socket).set_tcp_notsent_lowat(UNSENT_BYTES_MAX) {
-        tracing::debug!(%error, "the system bounds what waits for a reader by itself");
+        tracing::debug!(%error, "the send buffer limit could not be set, the system default is used");
     }
     #[cfg(target_os = "linux")]
     if address.ip().is_loopback()
         && let Err(error) = socket2::SockRef::from(&socket).set_tcp_congestion(b"reno")
     {
-        tracing::debug!(%error, "answers are sent in the system's way");
+        tracing::debug!(%error, "congestion control could not be set, the system default is used");
     }
     socket.bind(address)?;
     socket.listen(BACKLOG_MAX)
 }
 
-/// One connection until its end.
+/// Serves one connection until it ends.
 fn connection<S, B>(
     http: &http1::Builder,
     stream: TcpStream,
@@ -281,7 +281,7 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "a connection keeps its delay");
+        tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
     let (read, write) = stream.into_split();
     let stream = tokio::io::join(Strict::new(read), Stalling::new(write, STALL_TIME_MAX));
@@ -304,11 +304,11 @@ where
     }
 }
 
-/// Waits until stopping has come this far. A closed channel is a server that is gone, which counts as far enough.
+/// Waits until shutdown has reached a stage. A closed channel means that the server is gone, which counts as reached.
 async fn reached(watching: &mut watch::Receiver<Stage>, stage: Stage) {
-    // Named, so that the guard inside is gone before the caller goes on.
+    // Bound to a name, so that the guard is dropped before the function returns.
     let outcome = watching.wait_for(|at| *at >= stage).await.map(|_| ());
     if outcome.is_err() {
-        tracing::debug!("the server is gone before its connections");
+        tracing::debug!("the server stopped before its connections");
     }
 }

@@ -1,7 +1,7 @@
-//! `/webhooks`: the webhooks of who holds a key, for people: how each stands, what became of its attempts, and what can be done about it.
+//! `/webhooks`: a page for the owner of a key, with the status and attempts of their webhooks, and buttons to test, replay and resend.
 //!
-//! Promises: what is shown and done here are the services' own operations, called with that key and answered as ever; the key comes in the body of
-//! a form, is in no address, and no answer with it is kept by anybody; opening the page counts as one call.
+//! Promises: the page calls the services' own operations with the caller's key. The key is sent in the body of a form, is in no URL, and no response
+//! that contains it is cached. Opening the page counts as one call.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -12,31 +12,31 @@ use bytes::Buf;
 use futures_util::Stream;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
 use http::{HeaderMap, Method};
+use operation::context::Context;
+use operation::problem::Problem;
+use operation::{Body, Form};
+use pages::{escape, page};
 use schemas::error_code::ErrorCode;
 use serde_json::{Value, json};
 use warp::reply::Response;
 
 use super::mounted::{Incoming, Mounted};
 use super::{Request, body, credentials, not_allowed, reply};
-use operation::context::Context;
-use operation::problem::Problem;
-use operation::{Body, Form};
-use pages::{escape, page};
 
-/// Bytes of a form.
+/// The largest form, in bytes.
 const FORM_BYTES_MAX: usize = 16 << 10;
-/// Webhooks of one service that are shown.
+/// The most webhooks of one service that are shown.
 const SHOWN_MAX: usize = 50;
-/// Attempts of each.
+/// The most attempts per webhook that are shown.
 const ATTEMPTS_MAX: usize = 10;
-/// What it takes.
+/// The supported methods.
 const METHODS: &str = "GET, HEAD, POST, OPTIONS";
-/// What the page may do: send its own forms.
+/// The content security policy: the page may only send its own forms.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
-/// What can be done from here: the operation, and what the button says.
-const ACTS: [(&str, &str); 3] =
-    [("ping_webhook", "Send a test message"), ("replay_webhook", "Go on, or tell again"), ("resend_message", "Send again")];
-/// The operations that list webhooks, and the field of their list.
+/// The actions of the page: the operation, and the label of its button.
+const ACTIONS: [(&str, &str); 3] =
+    [("ping_webhook", "Send a test message"), ("replay_webhook", "Resume or replay"), ("resend_message", "Send again")];
+/// The operations that list webhooks, and the field of the list in their answers.
 const LISTS: [(&str, &str); 2] = [("list_webhooks", "webhooks"), ("list_watches", "watches")];
 
 /// Answers a request for the page.
@@ -48,28 +48,33 @@ where
     let html = match *request.method {
         Method::GET | Method::HEAD => form(""),
         Method::OPTIONS => return reply::options(METHODS),
-        Method::POST => match filled(context, services, request, stream).await {
+        Method::POST => match render_with_key(context, services, request, stream).await {
             Ok(html) => html,
             Err(problem) => form(&format!("<p><strong>{}</strong></p>", escape(&problem.detail))),
         },
         _ => return reply::problem("", &not_allowed(request.method, METHODS)),
     };
-    let mut response = reply::typed(reply::whole(page("Webhooks", &html).into()), "text/html; charset=utf-8");
+    let mut response = reply::with_content_type(reply::full_body(page("Webhooks", &html).into()), "text/html; charset=utf-8");
     reply::set_text(&mut response, CACHE_CONTROL, "no-store");
     reply::set_text(&mut response, CONTENT_SECURITY_POLICY, POLICY);
     response
 }
 
-/// The page before a key is given.
+/// The form that asks for a key.
 fn form(words: &str) -> String {
     format!(
-        "<h1>Webhooks</h1>{words}<p>How the webhooks of your account stand. The key is sent in the body of this form, and kept by nobody.</p>\
+        "<h1>Webhooks</h1>{words}<p>The status of your account's webhooks. The key is sent in the body of this form and is not stored.</p>\
          <form method=\"post\" action=\"/webhooks\"><p><label>Key <input type=\"password\" name=\"key\" required autocomplete=\"off\" size=\"50\"></label> \
          <button>Show</button></p></form>"
     )
 }
 
-async fn filled<S, B>(context: &Arc<Context>, services: &[&Arc<Mounted>], request: &Request<'_>, stream: S) -> Result<String, Problem>
+async fn render_with_key<S, B>(
+    context: &Arc<Context>,
+    services: &[&Arc<Mounted>],
+    request: &Request<'_>,
+    stream: S,
+) -> Result<String, Problem>
 where
     S: Stream<Item = Result<B, warp::Error>> + Send,
     B: Buf,
@@ -86,29 +91,29 @@ where
     let mut caller =
         Caller { context, address: request.address, credentials: credentials::take(&HeaderMap::new(), &mut fields)?, is_counted: false };
     let mut html = "<h1>Webhooks</h1>".to_owned();
-    if let Some((name, _)) = ACTS.into_iter().find(|(name, _)| *name == act) {
-        let place = services.iter().find(|mounted| mounted.service.name == service);
-        let place = place.ok_or_else(|| Problem::new(ErrorCode::NotFound, "there is no such service"))?;
+    if let Some((name, _)) = ACTIONS.into_iter().find(|(name, _)| *name == act) {
+        let mounted = services.iter().find(|mounted| mounted.service.name == service);
+        let mounted = mounted.ok_or_else(|| Problem::new(ErrorCode::NotFound, "unknown service"))?;
         let mut arguments = json!({ "id": id });
         if name == "resend_message" {
             arguments["message"] = json!(message);
         }
         for (bound, text) in range.iter().filter(|(_, text)| name == "replay_webhook" && !text.is_empty()) {
-            let seq = text.parse::<u64>().map_err(|_| Problem::parameter(*bound, format!("{bound}: is no number of a change")))?;
+            let seq = text.parse::<u64>().map_err(|_| Problem::parameter(*bound, format!("{bound}: is not the seq of a change")))?;
             arguments[bound] = json!(seq);
         }
-        let told = match caller.call(place, name, arguments).await {
-            Ok(answer) => done(&answer),
+        let outcome = match caller.call(mounted, name, arguments).await {
+            Ok(answer) => describe_outcome(&answer),
             Err(problem) => problem.detail,
         };
-        html += &format!("<p><strong>{}</strong></p>", escape(&told));
+        html += &format!("<p><strong>{}</strong></p>", escape(&outcome));
     }
     let mut refused = None;
     for mounted in services {
         let Some((name, list)) = LISTS.into_iter().find(|(name, _)| has(mounted, name)) else { continue };
         let all = match caller.call(mounted, name, json!({})).await {
             Ok(all) => all,
-            // A tier that opens some services shows those.
+            // The tier may give access to some services only; these are shown.
             Err(problem) if problem.code == ErrorCode::TierTooLow => {
                 refused = Some(problem);
                 continue;
@@ -125,7 +130,7 @@ where
         }
         for target in targets.into_iter().take(SHOWN_MAX) {
             let deliveries = caller.call(mounted, "webhook_deliveries", json!({ "id": target["id"] })).await?;
-            html += &shown(mounted.service.name, &key, target, &deliveries);
+            html += &render_webhook(mounted.service.name, &key, target, &deliveries);
         }
     }
     match refused {
@@ -139,7 +144,7 @@ struct Caller<'a> {
     context: &'a Arc<Context>,
     address: IpAddr,
     credentials: access::Credentials,
-    /// Whether one call was answered, and with it the others are paid for.
+    /// Whether one call was counted; the others continue it.
     is_counted: bool,
 }
 
@@ -155,7 +160,7 @@ impl Caller<'_> {
             if_none_match: None,
             payment: None,
             resource: String::new(),
-            goes_on: self.is_counted,
+            is_continuation: self.is_counted,
         };
         let Value::Object(arguments) = arguments else { return Err(Problem::new(ErrorCode::Internal, "arguments are an object")) };
         let arguments = mounted.checkers[index].json(arguments, ErrorCode::ParameterInvalid);
@@ -163,7 +168,7 @@ impl Caller<'_> {
         self.is_counted = true;
         match answer.body {
             Body::Json(value) => Ok(value),
-            _ => Err(Problem::new(ErrorCode::Internal, "the answer could not be shown")),
+            _ => Err(Problem::new(ErrorCode::Internal, "the answer could not be displayed")),
         }
     }
 }
@@ -172,27 +177,27 @@ fn has(mounted: &Mounted, name: &str) -> bool {
     mounted.service.operations.iter().any(|operation| operation.name == name)
 }
 
-/// What an act did, in words.
-fn done(answer: &Value) -> String {
+/// Describes the outcome of an action.
+fn describe_outcome(answer: &Value) -> String {
     match (answer["taken"].as_bool(), &answer["reason"]) {
-        (Some(true), _) => format!("It was taken, with status {}.", answer["status"]),
-        (Some(false), reason) => format!("It was not taken: {}.", reason.as_str().unwrap_or_default()),
-        (None, _) => format!("It goes on after change {}.", answer["told"]),
+        (Some(true), _) => format!("The message was accepted with status {}.", answer["status"]),
+        (Some(false), reason) => format!("The message was not accepted: {}.", reason.as_str().unwrap_or_default()),
+        (None, _) => format!("Delivery continues after change {}.", answer["told"]),
     }
 }
 
-/// One webhook.
-fn shown(service: &str, key: &str, target: &Value, deliveries: &Value) -> String {
+/// Renders one webhook.
+fn render_webhook(service: &str, key: &str, target: &Value, deliveries: &Value) -> String {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
     let id = text(&target["id"]);
-    let button = |act: &str, beside: &str| {
+    let button = |act: &str, fields: &str| {
         let hidden = |name: &str, value: &str| format!("<input type=\"hidden\" name=\"{name}\" value=\"{}\">", escape(value));
-        let label = ACTS.into_iter().find(|(name, _)| *name == act).map_or("", |(_, label)| label);
+        let label = ACTIONS.into_iter().find(|(name, _)| *name == act).map_or("", |(_, label)| label);
         format!(
-            "<form method=\"post\" action=\"/webhooks\" style=\"display:inline\">{}{}{}{}{beside}<button>{label}</button></form> ",
+            "<form method=\"post\" action=\"/webhooks\" style=\"display:inline\">{}{}{}{}{fields}<button>{label}</button></form> ",
             hidden("key", key),
             hidden("act", act),
             hidden("service", service),
@@ -207,12 +212,12 @@ fn shown(service: &str, key: &str, target: &Value, deliveries: &Value) -> String
     html += "<table>";
     for (name, field) in [
         ("State", "state"),
-        ("Told, up to change", "told"),
-        ("Taken", "delivered"),
-        ("Passed over", "skipped"),
+        ("Delivered up to change", "told"),
+        ("Messages delivered", "delivered"),
+        ("Messages skipped", "skipped"),
         ("Failing since", "failingSince"),
-        ("Why", "reason"),
-        ("Due again", "dueAt"),
+        ("Reason", "reason"),
+        ("Next attempt", "dueAt"),
     ] {
         let value = text(&deliveries[field]);
         if !value.is_empty() {
@@ -225,7 +230,7 @@ fn shown(service: &str, key: &str, target: &Value, deliveries: &Value) -> String
     html += &button("replay_webhook", &(bound("after", "after change") + &bound("upto", "up to")));
     let attempts = deliveries["deliveries"].as_array().map(Vec::as_slice).unwrap_or_default();
     if !attempts.is_empty() {
-        html += "<table><tr><th>Message</th><th>Attempt</th><th>At</th><th>Status</th><th>Why it failed</th><th></th></tr>";
+        html += "<table><tr><th>Message</th><th>Attempt</th><th>At</th><th>Status</th><th>Reason of failure</th><th></th></tr>";
         for attempt in attempts.iter().take(ATTEMPTS_MAX) {
             let cells =
                 ["message", "attempt", "at", "status", "reason"].map(|field| format!("<td>{}</td>", escape(&text(&attempt[field]))));

@@ -1,38 +1,38 @@
-//! `/witness`: the witness that this process is for other logs (C2SP tlog-witness). `POST /witness/add-checkpoint` takes checkpoints,
-//! `GET /witness/ORIGIN-HASH/checkpoint` shows the newest one that was cosigned, `GET /witness/vkey` the key.
+//! `/witness`: the witness that this process is for other logs (C2SP tlog-witness). `POST /witness/add-checkpoint` accepts checkpoints,
+//! `GET /witness/ORIGIN-HASH/checkpoint` returns the newest cosigned one, `GET /witness/vkey` the public key.
 //!
-//! The statuses are those of the specification, with a line of plain text; limits are answered as everywhere.
+//! The statuses are those of the specification, with a line of plain text; rate limits are the same as elsewhere.
 
-use access::Access;
-use operation::context::Part;
-use services::common::witness::Witnessing;
 use std::sync::Arc;
 use std::time::Duration;
 
+use access::Access;
 use bytes::Buf;
 use futures_util::Stream;
 use http::header::CACHE_CONTROL;
 use http::{Method, StatusCode};
+use operation::context::Context;
+use operation::context::Part;
+use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
+use services::common::witness::Witnessing;
+use services::common::witness::{OwnWitness, Refusal};
 use warp::reply::Response;
 
 use super::reply::Document;
 use super::{Request, body, if_none_match, not_allowed, read_only, reply};
-use operation::context::Context;
-use operation::problem::Problem;
-use services::common::witness::{OwnWitness, Refusal};
 
-/// Where the witness is.
+/// The path prefix of the witness.
 const PREFIX: &str = "/witness/";
-/// Bytes of a submitted checkpoint with its proof.
+/// The largest submission, a checkpoint with its proof, in bytes.
 const BODY_BYTES_MAX: usize = 64 << 10;
-/// What is submitted to takes this.
+/// The methods for submissions.
 const METHODS: &str = "POST, OPTIONS";
 const PLAIN: &str = "text/plain; charset=utf-8";
 /// The content type of the size that a witness cosigned.
 const SIZE: &str = "text/x.tlog.size";
 
-/// The path below the witness's prefix, if this process is a witness and the path is below it.
+/// The path below the witness's prefix; `None` if this process is not a witness, or for another path.
 pub(super) fn below<'a>(context: &Context, path: &'a str) -> Option<&'a str> {
     path.strip_prefix(PREFIX).filter(|_| Witnessing::of(context).own_key().is_some())
 }
@@ -47,7 +47,7 @@ where
     let Some(own) = witnessing.own() else { return reply::problem("", &nothing_here()) };
     if path == "add-checkpoint" {
         return match *request.method {
-            Method::POST => match submitted(context, own, request, stream).await {
+            Method::POST => match handle_submission(context, own, request, stream).await {
                 Ok(response) => response,
                 Err(problem) => reply::problem("", &problem),
             },
@@ -62,7 +62,7 @@ where
     read_only(request.method, "", response)
 }
 
-/// What is read of the witness.
+/// Reads a document of the witness.
 async fn file(context: &Context, own: &OwnWitness, path: &str, request: &Request<'_>) -> Result<Document, Problem> {
     Access::of(context).admit_file(context, request.address).await?;
     let text = match path.split_once('/') {
@@ -76,12 +76,12 @@ async fn file(context: &Context, own: &OwnWitness, path: &str, request: &Request
 fn nothing_here() -> Problem {
     Problem::new(
         ErrorCode::NotFound,
-        "this witness has nothing at this address: it has /witness/vkey and, of each log that it cosigned, /witness/SHA-256-OF-ORIGIN/checkpoint",
+        "there is nothing at this path; the witness serves /witness/vkey and, for each log that it cosigned, /witness/SHA-256-OF-ORIGIN/checkpoint",
     )
 }
 
-/// Takes a checkpoint.
-async fn submitted<S, B>(context: &Arc<Context>, own: &OwnWitness, request: &Request<'_>, stream: S) -> Result<Response, Problem>
+/// Accepts a checkpoint.
+async fn handle_submission<S, B>(context: &Arc<Context>, own: &OwnWitness, request: &Request<'_>, stream: S) -> Result<Response, Problem>
 where
     S: Stream<Item = Result<B, warp::Error>> + Send,
     B: Buf,
@@ -92,17 +92,17 @@ where
     let (status, text, content_type) = match own.add_checkpoint(context, &body).await {
         Ok(lines) => (StatusCode::OK, lines, PLAIN),
         Err(Refusal::Malformed(why)) => (StatusCode::BAD_REQUEST, format!("{why}\n"), PLAIN),
-        Err(Refusal::UnknownLog) => (StatusCode::NOT_FOUND, "this witness does not know the log of this origin\n".to_owned(), PLAIN),
+        Err(Refusal::UnknownLog) => (StatusCode::NOT_FOUND, "this witness does not know a log with this origin\n".to_owned(), PLAIN),
         Err(Refusal::NotSigned) => (
             StatusCode::FORBIDDEN,
-            "no key that is known for this origin signed the checkpoint, or a signature is not valid\n".to_owned(),
+            "the checkpoint is not signed by a known key of this origin, or a signature is invalid\n".to_owned(),
             PLAIN,
         ),
         Err(Refusal::Conflict(size)) => (StatusCode::CONFLICT, format!("{size}\n"), SIZE),
         Err(Refusal::Inconsistent(why)) => (StatusCode::UNPROCESSABLE_ENTITY, format!("{why}\n"), PLAIN),
         Err(Refusal::Failed(problem)) => return Err(problem),
     };
-    let mut response = reply::typed(reply::whole(text.into()), content_type);
+    let mut response = reply::with_content_type(reply::full_body(text.into()), content_type);
     *response.status_mut() = status;
     reply::set_text(&mut response, CACHE_CONTROL, "no-store");
     Ok(response)

@@ -1,28 +1,28 @@
-//! Webhooks: what a service's feed tells a target is posted to it, signed, in order, until the target takes it.
+//! Webhooks: posts the changes that a watch selects to the watch's URL, signed, in the order of the feed, and retries until the receiver accepts them.
 //!
 //! ```text
-//!  idle --claim--> claimed --delivered--> idle          claim      what the message spans is fixed, then sent for the first time
-//!                   |  ^ \--skipped----> idle           delivered  answered with 2xx
-//!            failed |  |                                failed     any other answer, or none: due again later (see `schedule`)
-//!                   +--+ \--disabled---> disabled       skipped    failed for three days: passed over, the next one goes on
-//!                                           |           disabled   answered with 410, or nothing taken for five days
-//!              idle <-------resume----------+           resume     by its owner, from where it stood or from elsewhere in the feed
+//!  idle --claim--> claimed --delivered--> idle          claim      the range of changes of the message is fixed, then the first attempt is made
+//!                   |  ^ \--skipped----> idle           delivered  the receiver answered with 2xx
+//!            failed |  |                                failed     any other response, or none: retried later (see `schedule`)
+//!                   +--+ \--disabled---> disabled       skipped    failed for three days: the message is dropped and delivery continues with the next
+//!                                           |           disabled   the receiver answered 410, or accepted nothing for five days
+//!              idle <-------resume----------+           resume     by its owner, from the current position or from elsewhere in the feed
 //! ```
 //!
-//! Promises: every change that a target's watch lets pass is posted to it, or passed over after three days, in the order of the feed and one message
-//! at a time; each move is in the log before anything rests on it, so that a crash, a rebuild or another sender repeats at most the message under
-//! way, with the same id and the same body; a target that is slow or dead delays no other; one process at a time sends, by a lease. Nothing of a
-//! message is kept but which changes it spans: it is made of the feed each time.
+//! Promises: every change that a watch selects is either delivered or, after three days of failures, skipped; in feed order and one message at a
+//! time. Each state transition is in the log before anything depends on it, so a crash, a rebuild or a change of sender repeats at most the message
+//! in flight, with the same id and the same body. A slow or dead receiver does not delay other receivers. A lease ensures that only one process
+//! sends. Only the range of changes of a message is stored; its body is rendered from the feed for each attempt.
 
 pub mod matchers;
 pub mod operate;
 pub mod operations;
+pub mod parse;
 mod post;
-pub mod requested;
 mod schedule;
 pub mod sender;
 mod targets;
 
 pub use matchers::{Matchers, NewMatcher};
-pub(crate) use post::Said;
+pub(crate) use post::DeliveryOutcome;
 pub use post::poster;

@@ -1,6 +1,6 @@
-//! Watch matchers: which watches of a service a change concerns, where the next message of a watch ends, and what it says.
+//! Watch matchers: decide which watches a change concerns, where the next message of a watch ends, and render the message.
 //!
-//! A service that has watches states a [`Subscribed`] feed; its registration hands [`matcher`] of it to the sender.
+//! A service that supports watches implements [`WebhookFeed`]; its registration passes the result of [`matcher`] to the sender.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -9,10 +9,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use feed::filter::{Element, Filter, elements};
-use feed::followed::Followed;
 use feed::position::position;
 use feed::query::Item;
-use feed::select::{Selection, Way};
+use feed::select::{Direction, Selection};
+use feed::watchable::WatchableFeed;
 use feed::{Feeds, Source};
 use operation::context::{Context, Part, store_problem};
 use operation::problem::Problem;
@@ -25,219 +25,220 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use view_store::View;
 
-/// Changes read at once.
+/// How many changes are read per page.
 const PAGE: usize = 200;
 
-/// What the next message of a watch covers.
+/// The result of a search for the next message of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    /// The first and the last change of the message.
-    Message(Seq, Seq),
-    /// No change up to this one is for the watch.
-    Nothing(Seq),
+pub enum NextMessage {
+    /// The first and the last change of the next message.
+    Span(Seq, Seq),
+    /// No change up to this one is selected by the watch.
+    NoneUpTo(Seq),
 }
 
-/// The watches of one service that have a webhook, and which changes each of them selects.
+/// The watches of one service that have a webhook, and the changes that each of them selects.
 #[async_trait]
 pub trait WatchMatcher: Send + Sync {
-    /// Where the service's changes are.
+    /// The feed that the changes are read from.
     fn source(&self) -> Source;
 
-    /// Adds a watch; false for one whose filter cannot be read.
-    fn add(&mut self, kept: &SavedItem) -> bool;
+    /// Adds a watch. Returns false if its filter cannot be read.
+    fn add(&mut self, watch: &SavedItem) -> bool;
 
     /// Removes a watch.
     fn remove(&mut self, id: &str);
 
-    /// The waiting watches that a page of changes above `after` and up to `upto` concerns, and the last change of that page.
+    /// Reads one page of changes after `after`, up to `upto`. Returns the ids of the watches that `is_waiting` accepts and that select a change of the
+    /// page, and the last change that the page covers.
     ///
     /// # Errors
     /// When the changes cannot be read.
-    async fn concerned(
+    async fn matching_watches(
         &self,
         ctx: &Context,
         view: Arc<dyn View>,
         after: Seq,
         upto: Seq,
-        waits: &(dyn for<'a> Fn(&'a str) -> bool + Sync),
+        is_waiting: &(dyn for<'a> Fn(&'a str) -> bool + Sync),
     ) -> Result<(Vec<String>, Seq), Problem>;
 
-    /// The next message of a watch, out of the changes above `after` and up to `upto`.
+    /// Finds the next message of a watch among the changes after `after`, up to `upto`.
     ///
     /// # Errors
     /// When the changes cannot be read.
-    async fn next(&self, ctx: &Context, id: &str, after: Seq, upto: Seq) -> Result<Next, Problem>;
+    async fn next(&self, ctx: &Context, id: &str, after: Seq, upto: Seq) -> Result<NextMessage, Problem>;
 
-    /// The body of a message.
+    /// Renders the body of a message.
     ///
     /// # Errors
     /// When the watch or the changes cannot be read.
-    async fn body(&self, ctx: &Context, kept: &SavedItem, message: &Delivery) -> Result<Bytes, Problem>;
+    async fn body(&self, ctx: &Context, watch: &SavedItem, message: &Delivery) -> Result<Bytes, Problem>;
 }
 
-/// Makes the matcher of a service, without any watch.
+/// Creates the matcher of a service, without any watches.
 pub type NewMatcher = fn() -> Box<dyn WatchMatcher>;
 
-/// The matchers of all services whose watches have webhooks.
+/// The matchers of all services whose watches can have webhooks.
 #[derive(Clone)]
 pub struct Matchers(Arc<[NewMatcher]>);
 
 impl Matchers {
-    /// Those of the registered services.
+    /// Collects the matchers of the registered services.
     #[must_use]
     pub fn new(all: Vec<NewMatcher>) -> Self {
         Self(all.into())
     }
 
-    /// A fresh matcher of each service.
+    /// Creates a new matcher for each service.
     pub(crate) fn all(&self) -> Vec<Box<dyn WatchMatcher>> {
         self.0.iter().map(|new| new()).collect()
     }
 
-    /// The body of a watch's message.
+    /// Creates a matcher of the service of a watch.
     ///
     /// # Errors
-    /// When the watch or the changes cannot be read.
-    pub(crate) async fn body(&self, ctx: &Context, kept: &SavedItem, message: &Delivery) -> Result<Bytes, Problem> {
-        let matcher = self.all().into_iter().find(|matcher| matcher.source().service == kept.service);
-        matcher.ok_or_else(|| unreadable(&kept.id))?.body(ctx, kept, message).await
+    /// `internal` if the watches of that service have no webhooks.
+    pub(crate) fn matcher_of(&self, watch: &SavedItem) -> Result<Box<dyn WatchMatcher>, Problem> {
+        let matcher = self.all().into_iter().find(|matcher| matcher.source().service == watch.service);
+        matcher.ok_or_else(|| unreadable(&watch.id))
     }
 }
 
-/// Changes, and the last one up to which these are all.
+/// Selected changes, and the last change up to which they are complete.
 pub type Found<R> = Result<(Vec<Element<R>>, Seq), Problem>;
 
-/// The feed of a service as webhooks deliver it.
-pub trait Subscribed: Send + Sync + 'static {
-    /// Which changes a watch selects.
+/// The feed of a service, as webhooks deliver it.
+pub trait WebhookFeed: Send + Sync + 'static {
+    /// The parsed filter of a watch.
     type Subscription: Send + Sync;
-    /// The record of a change.
+    /// The record type of a change.
     type Record: ChangeRecord + DeserializeOwned + Send + Sync;
 
-    /// Where the changes are.
+    /// The feed that the changes are read from.
     const SOURCE: Source;
 
-    /// The changes that a watch selects; `None` where that cannot be read.
-    fn subscription(kept: &SavedItem) -> Option<Self::Subscription>;
+    /// Parses the filter of a watch; `None` if it cannot be read.
+    fn subscription(watch: &SavedItem) -> Option<Self::Subscription>;
 
-    /// Whether a change is selected.
+    /// Whether a subscription selects a change.
     fn selects(subscription: &Self::Subscription, change: &Element<Self::Record>) -> bool;
 
-    /// The selected changes above `after` that fit into one message, and up to where these are all.
+    /// Finds the selected changes after `after` that fit into one message, and the last change up to which they are complete.
     fn find(ctx: &Context, subscription: &Self::Subscription, after: Seq, upto: Seq) -> impl Future<Output = Found<Self::Record>> + Send;
 
-    /// The message; `None` where the watch cannot be read.
-    fn message(kept: &SavedItem, changes: Vec<Element<Self::Record>>) -> Option<Value>;
+    /// Renders the message; `None` if the watch cannot be read.
+    fn message(watch: &SavedItem, changes: Vec<Element<Self::Record>>) -> Option<Value>;
 }
 
-/// The matcher of a service's feed, without any watch.
+/// Creates the matcher of a service's feed, without any watches.
 #[must_use]
-pub fn matcher<S: Subscribed>() -> Box<dyn WatchMatcher> {
+pub fn matcher<S: WebhookFeed>() -> Box<dyn WatchMatcher> {
     Box::new(MatcherOf::<S> { subscriptions: BTreeMap::new(), service: PhantomData })
 }
 
-struct MatcherOf<S: Subscribed> {
+struct MatcherOf<S: WebhookFeed> {
     subscriptions: BTreeMap<String, S::Subscription>,
     service: PhantomData<S>,
 }
 
 #[async_trait]
-impl<S: Subscribed> WatchMatcher for MatcherOf<S> {
+impl<S: WebhookFeed> WatchMatcher for MatcherOf<S> {
     fn source(&self) -> Source {
         S::SOURCE
     }
 
-    fn add(&mut self, kept: &SavedItem) -> bool {
-        S::subscription(kept).map(|subscription| self.subscriptions.insert(kept.id.clone(), subscription)).is_some()
+    fn add(&mut self, watch: &SavedItem) -> bool {
+        S::subscription(watch).map(|subscription| self.subscriptions.insert(watch.id.clone(), subscription)).is_some()
     }
 
     fn remove(&mut self, id: &str) {
         self.subscriptions.remove(id);
     }
 
-    async fn concerned(
+    async fn matching_watches(
         &self,
         ctx: &Context,
         view: Arc<dyn View>,
         after: Seq,
         upto: Seq,
-        waits: &(dyn for<'a> Fn(&'a str) -> bool + Sync),
+        is_waiting: &(dyn for<'a> Fn(&'a str) -> bool + Sync),
     ) -> Result<(Vec<String>, Seq), Problem> {
         if self.subscriptions.is_empty() {
             return Ok((Vec::new(), upto));
         }
         let (changes, to) = page::<S::Record>(ctx, &S::SOURCE, view, after, upto).await?;
         let is_selected = |subscription: &S::Subscription| changes.iter().any(|change| S::selects(subscription, change));
-        let concerned = self.subscriptions.iter().filter(|(id, subscription)| waits(id) && is_selected(subscription));
+        let concerned = self.subscriptions.iter().filter(|(id, subscription)| is_waiting(id) && is_selected(subscription));
         Ok((concerned.map(|(id, _)| id.clone()).collect(), to))
     }
 
-    async fn next(&self, ctx: &Context, id: &str, after: Seq, upto: Seq) -> Result<Next, Problem> {
-        let Some(subscription) = self.subscriptions.get(id) else { return Ok(Next::Nothing(upto)) };
+    async fn next(&self, ctx: &Context, id: &str, after: Seq, upto: Seq) -> Result<NextMessage, Problem> {
+        let Some(subscription) = self.subscriptions.get(id) else { return Ok(NextMessage::NoneUpTo(upto)) };
         let (changes, to) = S::find(ctx, subscription, after, upto).await?;
         let ends = changes.first().zip(changes.last());
-        Ok(ends.map_or(Next::Nothing(to), |(first, last)| Next::Message(Seq(first.seq), Seq(last.seq))))
+        Ok(ends.map_or(NextMessage::NoneUpTo(to), |(first, last)| NextMessage::Span(Seq(first.seq), Seq(last.seq))))
     }
 
-    async fn body(&self, ctx: &Context, kept: &SavedItem, message: &Delivery) -> Result<Bytes, Problem> {
-        let subscription = S::subscription(kept).ok_or_else(|| unreadable(&kept.id))?;
+    async fn body(&self, ctx: &Context, watch: &SavedItem, message: &Delivery) -> Result<Bytes, Problem> {
+        let subscription = S::subscription(watch).ok_or_else(|| unreadable(&watch.id))?;
         let (mut after, upto, mut changes) = (seq(message.done), seq(message.upto), Vec::new());
         while after < upto {
             let (found, to) = S::find(ctx, &subscription, after, upto).await?;
             changes.extend(found);
             after = to;
         }
-        let message = if changes.is_empty() { None } else { S::message(kept, changes) };
-        Ok(Bytes::from(message.ok_or_else(|| unreadable(&kept.id))?.to_string()))
+        let message = if changes.is_empty() { None } else { S::message(watch, changes) };
+        Ok(Bytes::from(message.ok_or_else(|| unreadable(&watch.id))?.to_string()))
     }
 }
 
 /// The messages of a service whose feed can be filtered.
-pub trait WatchMessages: Followed {
-    /// How many changes one message carries at most.
+pub trait WatchMessages: WatchableFeed {
+    /// The most changes that one message carries.
     const CHANGES_MAX: usize;
 
-    /// The body of a message, from what the watch names and the changes.
-    fn message(named: Self::Named, changes: Vec<Self::Shown>) -> Value;
+    /// Renders the body of a message from the watched entity and the selected changes.
+    fn message(entity: Self::WatchedEntity, changes: Vec<Self::Shown>) -> Value;
 }
 
-impl<S: WatchMessages> Subscribed for S {
+impl<S: WatchMessages> WebhookFeed for S {
     type Subscription = S::Filter;
     type Record = <S::Filter as Filter>::Record;
 
     const SOURCE: Source = S::FEED.source;
 
-    fn subscription(kept: &SavedItem) -> Option<S::Filter> {
-        S::Filter::of_canonical(&kept.filter)
+    fn subscription(watch: &SavedItem) -> Option<S::Filter> {
+        S::Filter::from_canonical(&watch.filter)
     }
 
     fn selects(filter: &S::Filter, change: &Element<Self::Record>) -> bool {
-        filter.fits(change)
+        filter.matches(change)
     }
 
-    /// Fails while the view is behind `upto`, so that the sender asks again.
+    /// Fails while the view is behind `upto`, so that the sender retries later.
     async fn find(ctx: &Context, filter: &S::Filter, after: Seq, upto: Seq) -> Found<Self::Record> {
         let at = position(ctx, &S::FEED.source, None).await?;
         if at.seq < upto {
-            return Err(Problem::new(ErrorCode::Unavailable, "the view is behind what was read of it before").retry_after(1));
+            return Err(Problem::new(ErrorCode::Unavailable, "the view lags behind an earlier read of it").retry_after(1));
         }
         let selection = Selection::new(ctx, &S::FEED.source, S::FEED.tables, &at, std::slice::from_ref(filter)).await?;
-        let found = selection.find(after, upto, S::CHANGES_MAX, Way::Forwards).await?;
+        let found = selection.find(after, upto, S::CHANGES_MAX, Direction::Forwards).await?;
         Ok((found.changes, Seq(found.to)))
     }
 
-    fn message(kept: &SavedItem, changes: Vec<Element<Self::Record>>) -> Option<Value> {
-        let named = serde_json::from_str(&kept.entity).ok()?;
-        Some(<S as WatchMessages>::message(named, changes.into_iter().map(|change| Item { change, before: None }.into()).collect()))
+    fn message(watch: &SavedItem, changes: Vec<Element<Self::Record>>) -> Option<Value> {
+        let entity = serde_json::from_str(&watch.entity).ok()?;
+        Some(<S as WatchMessages>::message(entity, changes.into_iter().map(|change| Item { change, before: None }.into()).collect()))
     }
 }
 
-/// The `seq` of a stored row.
+/// Converts the `seq` of a stored row.
 pub(crate) fn seq(number: i64) -> Seq {
     Seq(u64::try_from(number).unwrap_or(0))
 }
 
-/// A page of a service's changes, and the last one that it covers.
+/// Reads a page of a service's changes, and returns the last change that the page covers, too.
 ///
 /// # Errors
 /// When the feed cannot be read.

@@ -1,18 +1,18 @@
-//! What operators do with webhooks, whosever they are.
+//! Webhook commands for operators. They work on the webhooks of all accounts.
 
+use access::saved::read;
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::key;
 use schemas::views::deliveries::{Delivery, State};
 use schemas::views::watches::{SavedItem, TABLES};
 
 use crate::Matchers;
-use crate::operations::{Posted, Standing, replay, resend};
+use crate::operations::{DeliveryStatus, Posted, replay, resend};
 use crate::targets::Targets;
-use access::kept::read;
-use operation::context::{Context, store_problem};
-use operation::problem::Problem;
 
-/// All webhooks as they stand, those that fail or are disabled first, then by id.
+/// Lists all webhooks. Failing and disabled webhooks come first; within each group they are sorted by id.
 ///
 /// # Errors
 /// When the rows cannot be read.
@@ -20,31 +20,32 @@ pub async fn list(ctx: &Context) -> Result<Vec<Delivery>, Problem> {
     let targets = Targets::read(ctx).await?;
     let mut all: Vec<Delivery> = targets.all.into_values().map(|target| target.at).collect();
     all.sort_unstable_by(|a, b| {
-        let is_well = |at: &Delivery| at.state != State::Disabled && at.failing_since == 0;
-        (is_well(a), &a.id).cmp(&(is_well(b), &b.id))
+        let is_healthy = |at: &Delivery| at.state != State::Disabled && at.failing_since == 0;
+        (is_healthy(a), &a.id).cmp(&(is_healthy(b), &b.id))
     });
     Ok(all)
 }
 
-/// Posts a message of the past again.
+/// Resends a message that was sent before.
 ///
 /// # Errors
-/// `not-found` for a webhook or message that is not there.
+/// `not-found` if the webhook or the message does not exist.
 pub async fn resend_message(ctx: &Context, matchers: &Matchers, id: &str, message: &str) -> Result<Posted, Problem> {
-    resend::again(ctx, matchers, &target(ctx, id).await?, message.to_owned()).await
+    let watch = target(ctx, id).await?;
+    resend::resend(ctx, &*matchers.matcher_of(&watch)?, &watch, message.to_owned()).await
 }
 
-/// Has a webhook go on, from where it stood or from an earlier change; with `upto` it is told that range again.
+/// Resumes delivery to a webhook from its current position, or replays it from an earlier change; with `upto`, replays only the changes up to there.
 ///
 /// # Errors
-/// `not-found` for a webhook that is not there; `parameter-invalid` for a change that it has not been told, or a range of none.
-pub async fn replay_from(ctx: &Context, id: &str, after: Option<u64>, upto: Option<u64>) -> Result<Standing, Problem> {
-    Ok(Standing::from(&replay::go_on(ctx, &target(ctx, id).await?, after, upto).await?))
+/// `not-found` if the webhook does not exist; `parameter-invalid` if a change was not delivered yet, or if the range is empty.
+pub async fn replay_from(ctx: &Context, id: &str, after: Option<u64>, upto: Option<u64>) -> Result<DeliveryStatus, Problem> {
+    Ok(DeliveryStatus::from(&replay::resume(ctx, &target(ctx, id).await?, after, upto).await?))
 }
 
 async fn target(ctx: &Context, id: &str) -> Result<SavedItem, Problem> {
     let view = ctx.live(TABLES.view).await?;
     let row = view.get(TABLES.records, &key![id]).await.map_err(store_problem)?;
-    let kept = row.map(|bytes| read(&bytes)).transpose()?.filter(|kept| !kept.gone && !kept.webhook.is_empty());
-    kept.ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("there is no webhook {id}")))
+    let watch = row.map(|bytes| read(&bytes)).transpose()?.filter(|watch| !watch.gone && !watch.webhook.is_empty());
+    watch.ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("there is no webhook {id}")))
 }

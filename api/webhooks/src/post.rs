@@ -1,10 +1,15 @@
-//! One attempt: a message posted to a URL, within limits, and what was said to it.
+//! One delivery attempt: posts a message to a URL, within time and size limits, and classifies the response.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use access::guard::{GuardedResolver, TargetRules};
+use access::sign::SigningSecret;
+use access::webhook::{NOT_PUBLIC, Sealing, Webhook};
 use bytes::Bytes;
+use operation::context::{Context, Part};
+use operation::problem::Problem;
 use reqwest::Client;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use schemas::error_code::ErrorCode;
@@ -12,124 +17,118 @@ use schemas::views::watches::SavedItem;
 use tokio::sync::OnceCell;
 use url::Host;
 
-use access::guard::{Guarded, TargetRules};
-use access::sign::SigningSecret;
-use access::webhook::{NOT_PUBLIC, Sealing, Webhook};
-use operation::context::{Context, Part};
-use operation::problem::Problem;
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a whole attempt may take.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
+/// The most bytes of a response body that are read, so that the connection can be reused. The body is discarded.
+const RESPONSE_BYTES_MAX: usize = 4 << 10;
+/// How long an idle connection stays open. It takes about 30 KiB and a file descriptor, and every target may be on a different host.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How long a connection may take, and a whole attempt.
-const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
-const ANSWERED_WITHIN: Duration = Duration::from_secs(15);
-/// Bytes of an answer that are read, so that its connection can be used again; nothing of it is kept.
-const ANSWER_BYTES_MAX: usize = 4 << 10;
-/// How long a connection that is not used is kept: one that is kept takes some 30 KiB and a descriptor, and every target may be on a host of its own.
-const IDLE_MAX: Duration = Duration::from_secs(1);
-
-/// What a target said to a message.
+/// The result of a delivery attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
-    /// It took it.
-    Taken(u16),
-    /// It wants no more, ever.
+pub(crate) enum DeliveryOutcome {
+    /// The receiver accepted the message with this status.
+    Accepted(u16),
+    /// The receiver answered 410: it wants no more messages.
     Gone,
-    /// It did not take it; a pause that it asked for.
-    Refused(u16, Option<Duration>),
-    /// Nothing: why.
-    Nothing(&'static str),
-    /// It was not asked, which is no fault of its: why.
-    Unasked(&'static str),
+    /// The receiver rejected the message with this status; the pause is the one that its `Retry-After` asked for.
+    Rejected(u16, Option<Duration>),
+    /// There was no response, for this reason.
+    NoResponse(&'static str),
+    /// The attempt was not made, for this reason. The receiver is not to blame.
+    NotSent(&'static str),
 }
 
-impl Said {
-    /// The HTTP status, 0 for none.
+impl DeliveryOutcome {
+    /// The HTTP status; 0 if there was no response.
     pub(crate) fn status(&self) -> u16 {
         match self {
-            Self::Taken(status) | Self::Refused(status, _) => *status,
+            Self::Accepted(status) | Self::Rejected(status, _) => *status,
             Self::Gone => 410,
-            Self::Nothing(_) | Self::Unasked(_) => 0,
+            Self::NoResponse(_) | Self::NotSent(_) => 0,
         }
     }
 
-    /// The outcome, as metrics label it.
-    pub(crate) fn outcome(&self) -> &'static str {
+    /// The value of the metric label `outcome`.
+    pub(crate) fn label(&self) -> &'static str {
         match self {
-            Self::Taken(_) => "taken",
+            Self::Accepted(_) => "taken",
             Self::Gone => "gone",
-            Self::Refused(..) => "refused",
-            Self::Nothing(_) | Self::Unasked(_) => "unanswered",
+            Self::Rejected(..) => "refused",
+            Self::NoResponse(_) | Self::NotSent(_) => "unanswered",
         }
     }
 
-    /// Why it counts as failed, in words that repeat nothing of the answer; empty if it does not.
+    /// Why the attempt failed; empty if it did not. The reason quotes nothing of the response body.
     pub(crate) fn reason(&self) -> String {
         match self {
-            Self::Taken(_) => String::new(),
-            Self::Gone => "it answered 410: it wants no more".to_owned(),
-            Self::Refused(status @ 300..400, _) => format!("it answered {status}: redirects are not followed"),
-            Self::Refused(status, _) => format!("it answered {status}"),
-            Self::Nothing(why) | Self::Unasked(why) => (*why).to_owned(),
+            Self::Accepted(_) => String::new(),
+            Self::Gone => "the receiver answered 410 (gone)".to_owned(),
+            Self::Rejected(status @ 300..400, _) => format!("the receiver answered {status}; redirects are not followed"),
+            Self::Rejected(status, _) => format!("the receiver answered {status}"),
+            Self::NoResponse(why) | Self::NotSent(why) => (*why).to_owned(),
         }
     }
 }
 
-/// Posts to webhooks: no proxies, no redirects, no address that is not public unless that is permitted.
-#[derive(Clone)]
+/// Posts messages to webhooks. It uses no proxy, follows no redirect, and connects only to public addresses unless private targets are permitted.
 pub struct Poster {
     client: Client,
-    guarded: Guarded,
+    guarded: GuardedResolver,
     rules: TargetRules,
 }
 
-/// The poster of a context, once a message is posted.
+/// The poster of a context, created when the first message is posted.
 #[derive(Default)]
-struct Posts(OnceCell<Poster>);
+struct PosterCell(OnceCell<Arc<Poster>>);
 
-impl Part for Posts {}
+impl Part for PosterCell {}
 
-/// What posts to webhooks.
+/// Returns the poster of a context. The first call creates it.
 ///
 /// # Errors
-/// `internal` when TLS or the resolver of names cannot be set up.
-pub async fn poster(ctx: &Context) -> Result<Poster, Problem> {
-    let posts = Posts::of(ctx);
-    let made = async || Poster::new(TargetRules::of(&ctx.settings), ctx.settings.nameserver);
-    let poster = posts.0.get_or_try_init(made).await.map_err(|error| {
-        tracing::error!(error, "nothing can be posted to webhooks");
-        Problem::new(ErrorCode::Internal, "nothing can be posted from here")
+/// `internal` when TLS or the DNS resolver cannot be set up.
+pub async fn poster(ctx: &Context) -> Result<Arc<Poster>, Problem> {
+    let posts = PosterCell::of(ctx);
+    let create = async || Poster::new(TargetRules::from_settings(&ctx.settings), ctx.settings.nameserver).map(Arc::new);
+    let poster = posts.0.get_or_try_init(create).await.map_err(|error| {
+        tracing::error!(error, "the HTTP client for webhooks cannot be set up");
+        Problem::new(ErrorCode::Internal, "webhooks cannot be sent from this server")
     })?;
-    Ok(poster.clone())
+    Ok(Arc::clone(poster))
 }
 
 impl Poster {
-    /// Reads the URL of a target: one whose name leads inside is refused; one that is not found now may be there later.
+    /// Parses the URL of a target. Refuses a URL whose host resolves to a private address. A host that does not resolve is accepted: it may resolve later.
     ///
     /// # Errors
-    /// Words for the caller, which say nothing of what a name leads to.
+    /// The reason, for the caller. It does not reveal what the host resolves to.
     pub async fn target(&self, url: &str) -> Result<Webhook, &'static str> {
-        let to = Webhook::checked(url, &self.rules)?;
-        let leads_inside = match to.url().host() {
-            Some(Host::Domain(name)) => self.guarded.leads_inside(name).await,
+        let to = Webhook::parse(url, &self.rules)?;
+        let resolves_to_private = match to.url().host() {
+            Some(Host::Domain(name)) => self.guarded.resolves_to_private(name).await,
             _ => false,
         };
-        if leads_inside { Err(NOT_PUBLIC) } else { Ok(to) }
+        if resolves_to_private { Err(NOT_PUBLIC) } else { Ok(to) }
     }
 
-    /// A poster that asks the name servers of the system, or the one given.
+    /// Creates a poster that uses the given name server, or those of the system.
     ///
     /// # Errors
     /// When TLS or the resolver cannot be set up.
     pub(crate) fn new(rules: TargetRules, nameserver: Option<SocketAddr>) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        Self::within(ANSWERED_WITHIN, rules, nameserver)
+        Self::with_timeout(RESPONSE_TIMEOUT, rules, nameserver)
     }
 
-    fn within(
-        answered_within: Duration,
+    fn with_timeout(
+        timeout: Duration,
         rules: TargetRules,
         nameserver: Option<SocketAddr>,
     ) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
-        let guarded = Guarded::new(rules.clone(), nameserver)?;
-        // Installed twice is an error that says it is installed already, which is all we want.
+        let guarded = GuardedResolver::new(rules.clone(), nameserver)?;
+        // Installing the provider a second time returns an error, which can be ignored.
         drop(rustls::crypto::ring::default_provider().install_default());
         let client = Client::builder()
             .no_proxy()
@@ -139,37 +138,37 @@ impl Poster {
             .https_only(!rules.has_private_targets())
             .redirect(reqwest::redirect::Policy::none())
             .dns_resolver(Arc::new(guarded.clone()))
-            .connect_timeout(CONNECTED_WITHIN)
-            .timeout(answered_within)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(timeout)
             .pool_max_idle_per_host(1)
-            .pool_idle_timeout(IDLE_MAX)
+            .pool_idle_timeout(IDLE_TIMEOUT)
             .build()?;
         Ok(Self { client, guarded, rules })
     }
 
-    /// Posts a message to a target, signed with its secret, and with the one before while both sign.
+    /// Posts a message to the webhook of a watch, signed with its secret. While a replaced secret is still valid, the message is signed with both.
     ///
     /// # Errors
-    /// `unavailable` when what its address is sealed with cannot be read now.
-    pub(crate) async fn send(&self, ctx: &Context, kept: &SavedItem, id: &str, body: Bytes) -> Result<Said, Problem> {
+    /// `unavailable` when the account's secret cannot be read from the store.
+    pub(crate) async fn send(&self, ctx: &Context, watch: &SavedItem, id: &str, body: Bytes) -> Result<DeliveryOutcome, Problem> {
         let now_ms = ctx.clock.now_ms();
-        let opened = Sealing::of(ctx, &kept.account).await?.and_then(|sealing| {
-            let mut secrets = vec![sealing.open_secret(&kept.id, &kept.secret)?];
-            let old = kept.old_secrets.iter().filter(|old| old.until > now_ms);
-            secrets.extend(old.filter_map(|old| sealing.open_secret(&kept.id, &old.secret)));
-            Some((sealing.open(&kept.id, &kept.webhook)?, secrets))
+        let opened = Sealing::load(ctx, &watch.account).await?.and_then(|sealing| {
+            let mut secrets = vec![sealing.open_secret(&watch.id, &watch.secret)?];
+            let old = watch.old_secrets.iter().filter(|old| old.until > now_ms);
+            secrets.extend(old.filter_map(|old| sealing.open_secret(&watch.id, &old.secret)));
+            Some((sealing.open(&watch.id, &watch.webhook)?, secrets))
         });
         Ok(match opened {
             Some((to, secrets)) => self.post(&to, id, body, &secrets, now_ms / 1_000).await,
-            None => Said::Unasked("its address was sealed with a secret that is not here"),
+            None => DeliveryOutcome::NotSent("the URL was encrypted with a secret that this server does not have"),
         })
     }
 
-    /// Posts a message; `at_s` is the time of the attempt, seconds since 1970.
-    async fn post(&self, to: &Webhook, id: &str, body: Bytes, secrets: &[SigningSecret], at_s: i64) -> Said {
-        // A name is checked once more when it is resolved; an address is no name.
-        if to.permitted(&self.rules).is_err() {
-            return Said::Nothing(NOWHERE);
+    /// Posts a message. `at_s` is the time of the attempt in seconds since 1970.
+    async fn post(&self, to: &Webhook, id: &str, body: Bytes, secrets: &[SigningSecret], at_s: i64) -> DeliveryOutcome {
+        // Host names are checked again when they are resolved. IP addresses are not resolved, so they are checked here.
+        if to.check_permitted(&self.rules).is_err() {
+            return DeliveryOutcome::NoResponse(CANNOT_CONNECT);
         }
         let signatures: Vec<String> = secrets.iter().map(|secret| secret.sign(id, at_s, &body)).collect();
         let request = self
@@ -182,30 +181,30 @@ impl Poster {
             .header("webhook-signature", signatures.join(" "));
         let mut answer = match request.body(body).send().await {
             Ok(answer) => answer,
-            Err(error) => return Said::Nothing(why(&error)),
+            Err(error) => return DeliveryOutcome::NoResponse(failure_reason(&error)),
         };
         let status = answer.status().as_u16();
-        let pause = answer.headers().get(RETRY_AFTER).and_then(|value| asked(value.to_str().ok()?.trim(), at_s));
+        let pause = answer.headers().get(RETRY_AFTER).and_then(|value| parse_retry_after(value.to_str().ok()?.trim(), at_s));
         let mut read = 0;
-        while read <= ANSWER_BYTES_MAX {
+        while read <= RESPONSE_BYTES_MAX {
             match answer.chunk().await {
                 Ok(Some(piece)) => read += piece.len(),
-                // What was said is said: a connection that breaks behind it changes nothing.
+                // The status is already known, so a connection that breaks now changes nothing.
                 Ok(None) | Err(_) => break,
             }
         }
         match status {
-            200..300 => Said::Taken(status),
-            410 => Said::Gone,
-            _ => Said::Refused(status, pause),
+            200..300 => DeliveryOutcome::Accepted(status),
+            410 => DeliveryOutcome::Gone,
+            _ => DeliveryOutcome::Rejected(status, pause),
         }
     }
 }
 
-/// The pause that `Retry-After` asks for: seconds, or a time. The schedule caps it; `None` for a value that is neither.
-fn asked(text: &str, now_s: i64) -> Option<Duration> {
+/// Parses the pause that a `Retry-After` header asks for, in seconds or as a time; `None` for any other value. The schedule caps the pause.
+fn parse_retry_after(text: &str, now_s: i64) -> Option<Duration> {
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // Digits that no number of ours holds still ask for a long pause.
+        // A number that does not fit into a u64 is still a long pause.
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
     }
     let until = || Some(httpdate::parse_http_date(text).ok()?.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
@@ -213,17 +212,18 @@ fn asked(text: &str, now_s: i64) -> Option<Duration> {
     until().map(|at_s| Duration::from_secs(at_s.saturating_sub(now_s)))
 }
 
-/// What is told of a target that cannot be connected to. Whether its name leads inside is not: that would map a network for whoever asks.
-const NOWHERE: &str = "it cannot be connected to: it must listen on port 443 or 8443, and its name lead to public addresses alone";
+/// The reason shown when a connection fails. It is the same for private addresses, so that callers cannot use webhooks to map a network.
+const CANNOT_CONNECT: &str =
+    "the connection failed: the receiver must listen on port 443 or 8443, and its host must resolve to public addresses only";
 
-/// Why there was no answer.
-fn why(error: &reqwest::Error) -> &'static str {
+/// Why there was no response.
+fn failure_reason(error: &reqwest::Error) -> &'static str {
     if error.is_connect() {
-        NOWHERE
+        CANNOT_CONNECT
     } else if error.is_timeout() {
-        "it does not answer in time"
+        "the receiver did not answer in time"
     } else {
-        "the connection broke before it answered"
+        "the connection closed before the receiver answered"
     }
 }
 
@@ -238,8 +238,8 @@ mod tests {
 
     use super::*;
 
-    /// What is said to a message by somebody who answers with pieces, one after another and the last one for ever, with a pause before each.
-    async fn said_to(pieces: &'static [&'static [u8]], pause: Duration, within: Duration) -> Said {
+    /// Posts a message to a server that answers with these pieces, the last one repeated for ever, with a pause before each; returns the outcome.
+    async fn outcome_of(pieces: &'static [&'static [u8]], pause: Duration, within: Duration) -> DeliveryOutcome {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let at = listener.local_addr().unwrap();
         let answering = tokio::spawn(async move {
@@ -248,7 +248,7 @@ mod tests {
             while !heard.ends_with(b"{}") {
                 assert_ne!(stream.read_buf(&mut heard).await.unwrap(), 0);
             }
-            assert!(!String::from_utf8_lossy(&heard).to_lowercase().contains("accept-encoding"), "nothing compressed is asked for");
+            assert!(!String::from_utf8_lossy(&heard).to_lowercase().contains("accept-encoding"), "no compression is requested");
             let (last, first) = pieces.split_last().unwrap();
             for piece in first.iter().chain(std::iter::repeat(last)) {
                 tokio::time::sleep(pause).await;
@@ -256,23 +256,23 @@ mod tests {
                     break;
                 }
             }
-            // A redirect would come by here.
+            // A followed redirect would connect here.
             listener.accept().await.map(drop).unwrap();
         });
-        let poster = Poster::within(within, TargetRules::new(true), Some(at)).unwrap();
-        let to = Webhook::checked(&format!("http://{at}/"), &TargetRules::new(true)).unwrap();
-        let said = poster.post(&to, "msg_1", Bytes::from_static(b"{}"), &[SigningSecret::of([7; 32])], 1).await;
-        assert!(!answering.is_finished(), "it is asked once");
+        let poster = Poster::with_timeout(within, TargetRules::new(true), Some(at)).unwrap();
+        let to = Webhook::parse(&format!("http://{at}/"), &TargetRules::new(true)).unwrap();
+        let outcome = poster.post(&to, "msg_1", Bytes::from_static(b"{}"), &[SigningSecret::of([7; 32])], 1).await;
+        assert!(!answering.is_finished(), "the message is posted once");
         answering.abort();
-        said
+        outcome
     }
 
-    /// Proves that neither a slow nor an endless nor a compressed answer holds whoever posts, and that a redirect is not followed.
+    /// Proves that a slow, endless or compressed response does not block the poster, and that a redirect is not followed.
     #[tokio::test]
     async fn answers_of_all_kinds() {
         const ENDLESS: &[&[u8]] = &[b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", b"5\r\naaaaa\r\n"];
         const NAMED_LONG: &[&[u8]] = &[b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n", b"aaaaaaaa"];
-        // The head of a gzip member, and a block of it that stands for nothing but its length, again and again.
+        // The head of a gzip member, and an empty block, repeated.
         const PACKED: &[&[u8]] = &[
             b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\na\r\n\x1f\x8b\x08\0\0\0\0\0\0\x03\r\n",
             b"5\r\n\0\0\0\xff\xff\r\n",
@@ -280,28 +280,28 @@ mod tests {
         const MOVED: &[&[u8]] = &[b"HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n", b""];
         const HEAD_WITHOUT_END: &[&[u8]] = &[b"HTTP/1.1 200 OK\r\n", b"x-a: b\r\n"];
         const OTHER: &[&[u8]] = &[b"SSH-2.0-OpenSSH_9.6\r\n"];
-        // So long that a test which waited for it would not end.
+        // So long that a test which waits for it never ends.
         let hour = Duration::from_secs(3600);
         for (pieces, wanted) in [
-            (ENDLESS, Said::Taken(200)),
-            (NAMED_LONG, Said::Taken(200)),
-            (PACKED, Said::Taken(200)),
-            (MOVED, Said::Refused(302, None)),
-            (OTHER, Said::Nothing("the connection broke before it answered")),
+            (ENDLESS, DeliveryOutcome::Accepted(200)),
+            (NAMED_LONG, DeliveryOutcome::Accepted(200)),
+            (PACKED, DeliveryOutcome::Accepted(200)),
+            (MOVED, DeliveryOutcome::Rejected(302, None)),
+            (OTHER, DeliveryOutcome::NoResponse("the connection closed before the receiver answered")),
         ] {
             let pause = Duration::from_millis(u64::from(pieces == MOVED));
-            assert_eq!(said_to(pieces, pause, hour).await, wanted, "{}", String::from_utf8_lossy(pieces[0]));
+            assert_eq!(outcome_of(pieces, pause, hour).await, wanted, "{}", String::from_utf8_lossy(pieces[0]));
         }
-        // What drips is given up in time; what was said before is said.
+        // A slow body is given up in time, but a status that was received counts.
         let (drips, second) = (Duration::from_millis(100), Duration::from_secs(1));
-        assert_eq!(said_to(ENDLESS, drips, second).await, Said::Taken(200));
-        assert_eq!(said_to(HEAD_WITHOUT_END, drips, second).await, Said::Nothing("it does not answer in time"));
-        assert_eq!(said_to(&[b""], drips, second).await, Said::Nothing("it does not answer in time"));
+        assert_eq!(outcome_of(ENDLESS, drips, second).await, DeliveryOutcome::Accepted(200));
+        assert_eq!(outcome_of(HEAD_WITHOUT_END, drips, second).await, DeliveryOutcome::NoResponse("the receiver did not answer in time"));
+        assert_eq!(outcome_of(&[b""], drips, second).await, DeliveryOutcome::NoResponse("the receiver did not answer in time"));
     }
 
-    /// Proves that a target which was permitted once is not posted to where it would not be permitted now.
+    /// Proves that the rules are checked at each attempt: a target that they no longer permit gets nothing.
     #[tokio::test]
-    async fn permitted_no_more() {
+    async fn targets_are_checked_at_each_attempt() {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let at = listener.local_addr().unwrap();
@@ -309,14 +309,14 @@ mod tests {
         for url in
             [format!("http://{at}/"), format!("https://{at}/"), "https://example.org:22/".to_owned(), "http://example.org/".to_owned()]
         {
-            let to = Webhook::checked(&url, &TargetRules::new(true)).unwrap();
-            let said = poster.post(&to, "msg_1", Bytes::from_static(b"{}"), &[SigningSecret::of([7; 32])], 1).await;
-            assert_eq!(said, Said::Nothing(NOWHERE), "{url}");
+            let to = Webhook::parse(&url, &TargetRules::new(true)).unwrap();
+            let outcome = poster.post(&to, "msg_1", Bytes::from_static(b"{}"), &[SigningSecret::of([7; 32])], 1).await;
+            assert_eq!(outcome, DeliveryOutcome::NoResponse(CANNOT_CONNECT), "{url}");
         }
-        assert!(listener.accept().is_err(), "nothing came");
+        assert!(listener.accept().is_err(), "no connection was made");
     }
 
-    /// Proves the forms of `Retry-After`: seconds or a time, which may be past; anything else asks for nothing.
+    /// Proves which values of `Retry-After` are understood: seconds, or a time that may be in the past.
     #[test]
     fn pauses() {
         let at_s = 784_111_770;
@@ -336,7 +336,7 @@ mod tests {
             ("soon", None),
             ("", None),
         ] {
-            assert_eq!(asked(text, at_s), pause, "{text}");
+            assert_eq!(parse_retry_after(text, at_s), pause, "{text}");
         }
     }
 }

@@ -1,28 +1,28 @@
-//! When a message that was not taken is due again, and when that ends.
+//! When a failed message is retried, and when retrying ends.
 
 use std::time::Duration;
 
-/// Before the first repetition; each later pause is four times the one before.
-const FIRST: Duration = Duration::from_secs(5);
+/// The pause before the first retry. Each later pause is four times as long as the one before.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const GROWTH: u32 = 4;
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(12 * 3600);
-/// Attempts of a message: with the pauses between them they take about three days.
+/// The most attempts for a message. With the pauses between them they take about three days.
 const ATTEMPTS_MAX: i64 = 13;
-/// The longest pause that a target may ask for.
-const ASKED_MAX: Duration = Duration::from_secs(24 * 3600);
-/// How long every attempt may fail before nothing more is sent, in milliseconds.
+/// The longest pause that a receiver may ask for.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
+/// How long every attempt may fail before the webhook is disabled, in milliseconds.
 pub(super) const FAILING_MAX_MS: i64 = 5 * 24 * 3600 * 1000;
 
-/// The pause after so many attempts that failed; `None` when there is no other attempt. `chance` is between 0 and 1: pauses are spread by a tenth
-/// to each side. A target may ask for a longer one.
-pub(super) fn pause(attempts: i64, asked: Option<Duration>, chance: f64) -> Option<Duration> {
+/// Returns the pause after the given number of failed attempts; `None` if there is no further attempt. `random` is between 0 and 1 and varies the
+/// pause by up to a tenth in each direction. A receiver may ask for a longer pause with `Retry-After`.
+pub(super) fn pause(attempts: i64, retry_after: Option<Duration>, random: f64) -> Option<Duration> {
     if attempts >= ATTEMPTS_MAX {
         return None;
     }
     let before = u32::try_from(attempts.max(1) - 1).unwrap_or(u32::MAX);
-    let pause = FIRST.saturating_mul(GROWTH.saturating_pow(before)).min(PAUSE_MAX).mul_f64(0.9 + 0.2 * chance.clamp(0.0, 1.0));
-    Some(pause.max(asked.unwrap_or_default().min(ASKED_MAX)))
+    let pause = FIRST_PAUSE.saturating_mul(GROWTH.saturating_pow(before)).min(PAUSE_MAX).mul_f64(0.9 + 0.2 * random.clamp(0.0, 1.0));
+    Some(pause.max(retry_after.unwrap_or_default().min(RETRY_AFTER_MAX)))
 }
 
 #[cfg(test)]
@@ -40,7 +40,7 @@ mod tests {
         assert_eq!(pause(1, None, 1.0), Some(Duration::from_millis(5_500)));
         assert_eq!(pause(1, Some(Duration::from_secs(60)), 0.5), Some(Duration::from_secs(60)));
         assert_eq!(pause(3, Some(Duration::from_secs(60)), 0.5), Some(Duration::from_secs(80)));
-        assert_eq!(pause(1, Some(Duration::MAX), 0.5), Some(ASKED_MAX));
+        assert_eq!(pause(1, Some(Duration::MAX), 0.5), Some(RETRY_AFTER_MAX));
         assert_eq!(pause(i64::MAX, None, 0.5), None);
     }
 }

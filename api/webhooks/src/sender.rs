@@ -1,14 +1,17 @@
-//! The sender: looks at what services' changes mean for the targets, claims messages, has them posted, and records what became of them.
+//! The sender: scans the changes of services for the targets, claims messages, posts them, and records the outcomes.
 //!
-//! It goes round: outcomes and claims of all targets are appended together and waited for together, so that a round costs the same however many
-//! there are. What a target waits for is read back from the log's own fold, never assumed.
+//! It works in rounds: the outcomes and claims of all targets are appended together and awaited together, so that the cost of a round does not
+//! depend on the number of targets. The state of a target is always read back from the log's own fold, never assumed.
 
-use crate::post::poster;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use access::append::append_commands;
 use futures_util::{StreamExt as _, stream};
+use operation::context::{Context, store_problem};
+use operation::metrics;
+use operation::problem::Problem;
 use schemas::position::Seq;
 use schemas::tables::ViewDef;
 use schemas::views::deliveries::{self, CLAIM, DELIVERED, DISABLED, Delivery, DeliveryCommand, FAILED, PASSED, SKIPPED, State, message_id};
@@ -17,42 +20,39 @@ use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use view_store::lease::Lease;
 
-use super::post::Said;
+use super::post::DeliveryOutcome;
 use super::schedule;
-use super::targets::{Moved, Target, Targets};
-use crate::matchers::{Matchers, Next, WatchMatcher};
-use access::append::commands;
-use operation::context::{Context, store_problem};
-use operation::metrics;
-use operation::problem::Problem;
+use super::targets::{Target, TargetChanges, Targets};
+use crate::matchers::{Matchers, NextMessage, WatchMatcher};
+use crate::post::poster;
 
-/// How often a process that does not send looks whether it should, and one that does wakes without being woken.
-const LOOKED_EVERY: Duration = Duration::from_secs(4);
-/// Messages under way, and those that stand in line for a place: to targets that took the last one, and to those that did not. The ones do not wait
-/// for the others.
-const WELL: (usize, usize) = (384, 1_152);
-const FAILING: (usize, usize) = (96, 288);
-/// Messages that a target is slow to answer, beside them: with all of these a process has half of the descriptors that it usually may have.
-const LINGERING_MAX: usize = 192;
-/// Messages claimed in one round.
-const CLAIMED_AT_ONCE: usize = 2_000;
-/// Targets whose next message is looked for at once.
-const LOOKED_FOR_AT_ONCE: usize = 16;
-/// Between a round and the next one, and after one that failed.
+/// How often a standby sender tries to take over the delivery lease, and how often the active sender runs a round without being woken.
+const LEASE_POLL_INTERVAL: Duration = Duration::from_secs(4);
+/// How many messages may be in flight and how many may be queued. Healthy targets, whose last message was accepted, have their own slots, so that
+/// they do not wait for failing targets.
+const HEALTHY_CONCURRENCY: (usize, usize) = (384, 1_152);
+const FAILING_CONCURRENCY: (usize, usize) = (96, 288);
+/// How many messages to slow receivers may be in flight in addition. With all of these, a process uses half of its usual limit of file descriptors.
+const SLOW_CONCURRENCY: usize = 192;
+/// How many messages are claimed per round.
+const CLAIMS_PER_ROUND_MAX: usize = 2_000;
+/// How many targets are searched for their next message at the same time.
+const CONCURRENT_SEARCHES_MAX: usize = 16;
+/// The pause after a round, and after a round that failed.
 const ROUND_PAUSE: Duration = Duration::from_millis(20);
-const FAILED_PAUSE: Duration = Duration::from_secs(1);
-/// How soon a round may follow one that left due messages without a place, if nobody leaves one.
-const NO_PLACE_PAUSE: Duration = Duration::from_millis(100);
-/// How long one round looks at what is new.
-const LOOKED_FOR: Duration = Duration::from_secs(1);
-/// How long a target is left alone after something of ours went wrong, in milliseconds.
-const ASIDE_MS: i64 = 15_000;
-/// A target that takes longer to answer no longer shares places with those that do not.
-const SLOW: Duration = Duration::from_secs(2);
-/// How long a stop waits for messages under way. One that is not answered by then is sent again at the next start.
-const FINISHED_WITHIN: Duration = Duration::from_secs(5);
+const FAILED_ROUND_PAUSE: Duration = Duration::from_secs(1);
+/// The shortest pause before the next round while due messages wait for a slot.
+const NO_SLOT_PAUSE: Duration = Duration::from_millis(100);
+/// How long one round scans new changes.
+const SCAN_TIME_MAX: Duration = Duration::from_secs(1);
+/// How long a target is left out after an internal error, in milliseconds.
+const BACK_OFF_MS: i64 = 15_000;
+/// A target that takes longer than this to answer shares slots with failing targets.
+const SLOW_RESPONSE: Duration = Duration::from_secs(2);
+/// How long shutdown is_waiting for messages in flight. A message without a response by then is sent again at the next start.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Sends until the server stops, while no other process does.
+/// Sends webhooks until the server stops, while this process holds the lease.
 pub async fn run(ctx: Arc<Context>, matchers: Matchers, holder: String) {
     let mut lease = Lease::new(&ctx.store, "webhooks".to_owned(), &holder);
     loop {
@@ -63,92 +63,92 @@ pub async fn run(ctx: Arc<Context>, matchers: Matchers, holder: String) {
             Ok::<(), Problem>(())
         };
         if let Err(problem) = sent.await {
-            tracing::warn!(reason = problem.detail, "webhooks are not sent now");
+            tracing::warn!(reason = problem.detail, "webhooks cannot be sent, will retry");
         }
-        // Whoever sends shows how they stand.
-        metrics::targets(0, 0, 0, 0, 0);
+        // Only the lease holder reports the state of the targets.
+        metrics::set_webhook_targets(0, 0, 0, 0, 0);
         tokio::select! {
-            () = tokio::time::sleep(LOOKED_EVERY) => {}
+            () = tokio::time::sleep(LEASE_POLL_INTERVAL) => {}
             () = ctx.stopped() => break,
         }
     }
     lease.release().await;
 }
 
-/// One service's watches, and the last change that was looked at for all of them.
-struct Looked {
+/// The watches of one service, and the last change that was scanned for all of them.
+struct ServiceScan {
     matcher: Box<dyn WatchMatcher>,
     seen: Seq,
 }
 
-/// What a target said to a message, and how long it took.
-struct Answered {
+/// The result of a delivery attempt, and how long it took.
+struct DeliveryResult {
     id: String,
     message: String,
-    /// Nothing where something of ours went wrong before it was asked.
-    said: Option<Said>,
-    took: Duration,
+    /// `None` if an internal error prevented the attempt.
+    outcome: Option<DeliveryOutcome>,
+    duration: Duration,
 }
 
-/// Places of messages under way, and the line before them: whoever finds no room in it is looked at again in a later round.
-struct Places {
-    under_way: Arc<Semaphore>,
-    line: Arc<Semaphore>,
+/// Slots for messages in flight, and the queue before them. A target that finds the queue full is tried again in a later round.
+struct DeliverySlots {
+    in_flight: Arc<Semaphore>,
+    queue: Arc<Semaphore>,
 }
 
-impl Places {
-    fn new((under_way, in_line): (usize, usize)) -> Self {
-        Self { under_way: Arc::new(Semaphore::new(under_way)), line: Arc::new(Semaphore::new(under_way + in_line)) }
+impl DeliverySlots {
+    fn new((in_flight, queued): (usize, usize)) -> Self {
+        Self { in_flight: Arc::new(Semaphore::new(in_flight)), queue: Arc::new(Semaphore::new(in_flight + queued)) }
     }
 }
 
 struct Sender {
     ctx: Arc<Context>,
     targets: Targets,
-    looked: Vec<Looked>,
+    scans: Vec<ServiceScan>,
     matchers: Matchers,
-    /// What became of messages, to be recorded.
+    /// The outcomes of messages that are to be recorded.
     outcomes: Vec<(String, DeliveryCommand)>,
-    answered: mpsc::UnboundedReceiver<Answered>,
-    answers: mpsc::UnboundedSender<Answered>,
-    well: Places,
-    failing: Places,
-    may_linger: Arc<Semaphore>,
-    under_way: JoinSet<()>,
+    results: mpsc::UnboundedReceiver<DeliveryResult>,
+    result_sender: mpsc::UnboundedSender<DeliveryResult>,
+    healthy: DeliverySlots,
+    failing: DeliverySlots,
+    slow: Arc<Semaphore>,
+    in_flight: JoinSet<()>,
     woken: Arc<Notify>,
-    /// Wake it; end with it.
+    /// Tasks that notify `woken`; dropped with the sender.
     _wakers: JoinSet<()>,
 }
 
 impl Sender {
     async fn open(ctx: &Arc<Context>, matchers: &Matchers) -> Result<Self, Problem> {
-        // Whether anything can be posted from here is found out before anything is claimed.
+        // Fails early if nothing can be posted from here, before anything is claimed.
         poster(ctx).await?;
         let targets = Targets::read(ctx).await?;
-        let mut looked = Vec::new();
+        let mut scans = Vec::new();
         for matcher in matchers.all() {
             let view = ctx.live(matcher.source().view).await?;
             let seen = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
-            looked.push(Looked { matcher, seen });
+            scans.push(ServiceScan { matcher, seen });
         }
         let (woken, mut wakers) = (Arc::new(Notify::new()), JoinSet::new());
-        let views = looked.iter().map(|looked| looked.matcher.source().view).chain([watches::TABLES.view, deliveries::TABLES.view]);
+        let views = scans.iter().map(|scan| scan.matcher.source().view).chain([watches::TABLES.view, deliveries::TABLES.view]);
         for view in views.collect::<Vec<&'static ViewDef>>() {
-            wakers.spawn(wake(Arc::clone(ctx), view, Arc::clone(&woken)));
+            wakers.spawn(wake_on_changes(Arc::clone(ctx), view, Arc::clone(&woken)));
         }
-        let (answers, answered) = mpsc::unbounded_channel();
+        let (result_sender, results) = mpsc::unbounded_channel();
         Ok(Self {
             ctx: Arc::clone(ctx),
             targets,
-            looked,
+            scans,
             matchers: matchers.clone(),
             outcomes: Vec::new(),
-            answered,
-            answers,
-            well: Places::new(WELL),
-            failing: Places::new(FAILING),
-            may_linger: Arc::new(Semaphore::new(LINGERING_MAX)),
-            under_way: JoinSet::new(),
+            results,
+            result_sender,
+            healthy: DeliverySlots::new(HEALTHY_CONCURRENCY),
+            failing: DeliverySlots::new(FAILING_CONCURRENCY),
+            slow: Arc::new(Semaphore::new(SLOW_CONCURRENCY)),
+            in_flight: JoinSet::new(),
             woken,
             _wakers: wakers,
         })
@@ -158,94 +158,96 @@ impl Sender {
     async fn run(mut self, lease: &mut Lease) {
         let ctx = Arc::clone(&self.ctx);
         loop {
-            // Log and store may be away for a while: what was said meanwhile is kept, and nothing is sent.
-            let gone_round = async {
+            // If the log or the store is unavailable, outcomes are held in memory and nothing is sent.
+            let round = async {
                 if !lease.renew().await.map_err(store_problem)? {
                     return Ok(false);
                 }
                 tokio::select! {
-                    round = self.round() => round.map(|()| true),
+                    round = self.run_round() => round.map(|()| true),
                     () = lease.lost() => Ok(false),
                 }
             };
-            let is_done = match gone_round.await {
+            let is_done = match round.await {
                 Ok(true) => true,
                 Ok(false) => return,
                 Err::<bool, Problem>(problem) => {
-                    tracing::warn!(reason = problem.detail, "webhooks are not sent now");
+                    tracing::warn!(reason = problem.detail, "webhooks cannot be sent, will retry");
                     false
                 }
             };
             tokio::select! {
-                () = tokio::time::sleep(if is_done { ROUND_PAUSE } else { FAILED_PAUSE }) => {}
+                () = tokio::time::sleep(if is_done { ROUND_PAUSE } else { FAILED_ROUND_PAUSE }) => {}
                 () = ctx.stopped() => break,
             }
             if !is_done {
                 continue;
             }
-            let wait = self.next_due().min(LOOKED_EVERY);
+            let wait = self.next_due().min(LEASE_POLL_INTERVAL);
             tokio::select! {
                 () = self.woken.notified() => {}
-                answer = self.answered.recv() => self.take(answer),
+                result = self.results.recv() => self.take_results(result),
                 () = tokio::time::sleep(wait) => {}
                 () = ctx.stopped() => break,
             }
         }
-        let finished = async { while self.under_way.join_next().await.is_some() {} };
-        // What was not answered, or not recorded, in time is sent again.
-        drop(tokio::time::timeout(FINISHED_WITHIN, finished).await);
+        let finished = async { while self.in_flight.join_next().await.is_some() {} };
+        // Messages without a recorded outcome are sent again after the restart.
+        drop(tokio::time::timeout(SHUTDOWN_TIMEOUT, finished).await);
         if let Err(problem) = self.record(Vec::new()).await {
-            tracing::warn!(reason = problem.detail, "what became of messages to webhooks is not recorded");
+            tracing::warn!(reason = problem.detail, "webhook outcomes are not recorded; the messages will be sent again");
         }
     }
 
-    async fn round(&mut self) -> Result<(), Problem> {
+    async fn run_round(&mut self) -> Result<(), Problem> {
         self.targets.follow(&self.ctx).await?;
-        self.know();
-        self.look().await?;
-        let claims = self.claims().await;
+        self.update_matchers();
+        self.scan_changes().await?;
+        let claims = self.next_claims().await;
         self.record(claims).await?;
-        self.send();
-        self.show();
+        self.send_due();
+        self.update_metrics();
         Ok(())
     }
 
-    /// Adds new targets to the matchers and removes those that are gone.
-    fn know(&mut self) {
-        let Moved { come, gone } = std::mem::take(&mut self.targets.moved);
-        for kept in come {
-            let looked = self.looked.iter_mut().find(|looked| looked.matcher.source().service == kept.service);
-            if !looked.is_some_and(|looked| looked.matcher.add(&kept)) {
-                tracing::error!(id = kept.id, service = kept.service, "a watch with a webhook cannot be read");
-                self.targets.all.remove(&kept.id);
+    /// Adds new targets to the matchers and removes deleted targets.
+    fn update_matchers(&mut self) {
+        let TargetChanges { added, removed } = std::mem::take(&mut self.targets.changed);
+        for watch in added {
+            let scan = self.scans.iter_mut().find(|scan| scan.matcher.source().service == watch.service);
+            if !scan.is_some_and(|scan| scan.matcher.add(&watch)) {
+                tracing::error!(id = watch.id, service = watch.service, "a watch with a webhook cannot be read");
+                self.targets.all.remove(&watch.id);
             }
         }
-        for id in gone {
-            for looked in &mut self.looked {
-                looked.matcher.remove(&id);
+        for id in removed {
+            for scan in &mut self.scans {
+                scan.matcher.remove(&id);
             }
         }
     }
 
-    /// Looks at what came in the services, for a while.
-    async fn look(&mut self) -> Result<(), Problem> {
+    /// Scans new changes of the services, for a limited time.
+    async fn scan_changes(&mut self) -> Result<(), Problem> {
         let begun = Instant::now();
-        for Looked { matcher, seen } in &mut self.looked {
+        for ServiceScan { matcher, seen } in &mut self.scans {
             let view = self.ctx.live(matcher.source().view).await?;
             let upto = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
             while *seen < upto {
-                if begun.elapsed() > LOOKED_FOR {
+                if begun.elapsed() > SCAN_TIME_MAX {
                     self.woken.notify_one();
                     return Ok(());
                 }
                 let targets = &self.targets.all;
-                let waits = |id: &str| targets.get(id).is_some_and(|target| !target.behind);
-                // What one service has that cannot be read keeps no other waiting.
-                let Ok((concerned, to)) = matcher.concerned(&self.ctx, Arc::clone(&view), *seen, upto, &waits).await else { break };
-                for id in concerned {
+                let is_waiting = |id: &str| targets.get(id).is_some_and(|target| !target.may_have_changes);
+                // Changes of one service that cannot be read must not stop the other services.
+                let Ok((matching, to)) = matcher.matching_watches(&self.ctx, Arc::clone(&view), *seen, upto, &is_waiting).await else {
+                    break;
+                };
+                for id in matching {
                     if let Some(target) = self.targets.all.get_mut(&id) {
-                        target.looked = target.looked.max(*seen);
-                        target.behind = true;
+                        target.scanned = target.scanned.max(*seen);
+                        target.may_have_changes = true;
                     }
                 }
                 *seen = to;
@@ -255,175 +257,186 @@ impl Sender {
         Ok(())
     }
 
-    /// The next messages of those targets that wait for none.
-    async fn claims(&mut self) -> Vec<(String, DeliveryCommand)> {
+    /// Finds the next messages of the targets that have none in flight.
+    async fn next_claims(&mut self) -> Vec<(String, DeliveryCommand)> {
         let now_ms = self.ctx.clock.now_ms();
-        let is_due = |target: &Target| target.behind && target.at.state == State::Idle && !target.sending && target.aside_until <= now_ms;
+        let is_due = |target: &Target| {
+            target.may_have_changes && target.at.state == State::Idle && !target.sending && target.back_off_until <= now_ms
+        };
         let mut waiting: Vec<(String, String, Seq, Option<Seq>)> = self
             .targets
             .all
             .iter()
             .filter(|(_, target)| is_due(target))
-            .map(|(id, target)| (id.clone(), target.kept.service.clone(), target.told(), target.range_end()))
+            .map(|(id, target)| (id.clone(), target.watch.service.clone(), target.delivered_seq(), target.range_end()))
             .collect();
-        if waiting.len() > CLAIMED_AT_ONCE {
-            // All have their turn.
+        if waiting.len() > CLAIMS_PER_ROUND_MAX {
+            // A random start, so that every target gets a turn.
             let first = rand::random_range(0..waiting.len());
             waiting.rotate_left(first);
-            waiting.truncate(CLAIMED_AT_ONCE);
+            waiting.truncate(CLAIMS_PER_ROUND_MAX);
             self.woken.notify_one();
         }
-        let (ctx, all) = (&self.ctx, &self.looked);
-        let looked_for = waiting.into_iter().map(|(id, service, told, end)| async move {
-            let Some(Looked { matcher, seen }) = all.iter().find(|looked| looked.matcher.source().service == service) else {
-                return (id, told, Ok(Next::Nothing(told)));
+        let (ctx, all) = (&self.ctx, &self.scans);
+        let searches = waiting.into_iter().map(|(id, service, delivered_seq, end)| async move {
+            let Some(ServiceScan { matcher, seen }) = all.iter().find(|scan| scan.matcher.source().service == service) else {
+                return (id, delivered_seq, Ok(NextMessage::NoneUpTo(delivered_seq)));
             };
             let upto = end.unwrap_or(*seen);
-            let next = if told < upto { matcher.next(ctx, &id, told, upto).await } else { Ok(Next::Nothing(upto)) };
+            let next =
+                if delivered_seq < upto { matcher.next(ctx, &id, delivered_seq, upto).await } else { Ok(NextMessage::NoneUpTo(upto)) };
             (id, *seen, next)
         });
-        let found: Vec<(String, Seq, Result<Next, Problem>)> =
-            stream::iter(looked_for).buffer_unordered(LOOKED_FOR_AT_ONCE).collect().await;
+        let found: Vec<(String, Seq, Result<NextMessage, Problem>)> =
+            stream::iter(searches).buffer_unordered(CONCURRENT_SEARCHES_MAX).collect().await;
         let mut claims = Vec::new();
         for (id, seen, next) in found {
             let Some(target) = self.targets.all.get_mut(&id) else { continue };
-            let made = DeliveryCommand { turn: target.at.turn + 1, ..own(&target.at) };
+            let made = DeliveryCommand { turn: target.at.turn + 1, ..command_for(&target.at) };
             match next {
-                Ok(Next::Nothing(to)) if target.range_end().is_some_and(|end| to >= end) => {
+                Ok(NextMessage::NoneUpTo(to)) if target.range_end().is_some_and(|end| to >= end) => {
                     let passed = DeliveryCommand { verb: PASSED.to_owned(), upto: target.at.range_end, ..made };
                     claims.push((id, passed));
                 }
-                Ok(Next::Nothing(to)) => {
-                    target.looked = to;
-                    target.behind = to < seen;
-                    if target.behind {
+                Ok(NextMessage::NoneUpTo(to)) => {
+                    target.scanned = to;
+                    target.may_have_changes = to < seen;
+                    if target.may_have_changes {
                         self.woken.notify_one();
                     }
                 }
-                Ok(Next::Message(first, last)) => {
+                Ok(NextMessage::Span(first, last)) => {
                     let [before, last] = [first.0.saturating_sub(1), last.0].map(|seq| i64::try_from(seq).unwrap_or(i64::MAX));
                     let message = message_id(&id, before, last);
                     let claim = DeliveryCommand { verb: CLAIM.to_owned(), message, after: before, upto: last, ..made };
                     claims.push((id, claim));
                 }
-                // The reason is logged where it was found.
-                Err(_) => target.aside_until = now_ms + ASIDE_MS,
+                // The reason was logged where the error happened.
+                Err(_) => target.back_off_until = now_ms + BACK_OFF_MS,
             }
         }
         claims
     }
 
-    /// Takes what targets said.
-    fn take(&mut self, answer: Option<Answered>) {
-        let (mut next, now_ms) = (answer, self.ctx.clock.now_ms());
-        while let Some(Answered { id, message, said, took }) = next {
+    /// Takes the results of delivery attempts.
+    fn take_results(&mut self, result: Option<DeliveryResult>) {
+        let (mut next, now_ms) = (result, self.ctx.clock.now_ms());
+        while let Some(DeliveryResult { id, message, outcome, duration }) = next {
             if let Some(target) = self.targets.all.get_mut(&id) {
-                target.slow = took > SLOW;
-                match said.filter(|said| !matches!(said, Said::Unasked(_))) {
-                    Some(said) => {
-                        metrics::posted(&target.kept.service, said.outcome());
-                        self.outcomes.push((id, DeliveryCommand { message, ..became(&target.at, &said, now_ms, rand::random()) }));
+                target.slow = duration > SLOW_RESPONSE;
+                match outcome.filter(|outcome| !matches!(outcome, DeliveryOutcome::NotSent(_))) {
+                    Some(outcome) => {
+                        metrics::count_delivery(&target.watch.service, outcome.label());
+                        self.outcomes
+                            .push((id, DeliveryCommand { message, ..outcome_command(&target.at, &outcome, now_ms, rand::random()) }));
                     }
-                    None => (target.sending, target.aside_until) = (false, now_ms + ASIDE_MS),
+                    None => (target.sending, target.back_off_until) = (false, now_ms + BACK_OFF_MS),
                 }
             }
-            next = self.answered.try_recv().ok();
+            next = self.results.try_recv().ok();
         }
     }
 
-    /// Appends claims and outcomes, and reads on in what they moved.
+    /// Appends claims and outcomes, and reads the state changes that follow from them.
     async fn record(&mut self, claims: Vec<(String, DeliveryCommand)>) -> Result<(), Problem> {
-        let next = self.answered.try_recv().ok();
-        self.take(next);
+        let next = self.results.try_recv().ok();
+        self.take_results(next);
         if claims.is_empty() && self.outcomes.is_empty() {
             return Ok(());
         }
-        // One command a target: what is claimed is idle, and what has an outcome is not. Outcomes stay here until they are recorded.
+        // One command per target: a target with a claim is idle, a target with an outcome is not. Outcomes are held until they are recorded.
         let all: Vec<(String, DeliveryCommand)> = self.outcomes.iter().cloned().chain(claims).collect();
-        let taken = commands(&self.ctx, deliveries::TABLES.view, &all).await?;
-        let mut outcomes = taken.iter();
-        self.outcomes.retain(|_| !outcomes.next().is_some_and(|is_taken| *is_taken));
+        let applied = append_commands(&self.ctx, deliveries::TABLES.view, &all).await?;
+        let mut outcomes = applied.iter();
+        self.outcomes.retain(|_| !outcomes.next().is_some_and(|is_applied| *is_applied));
         let mut recorded = Vec::with_capacity(all.len());
-        for ((id, command), _) in all.into_iter().zip(taken).filter(|(_, is_taken)| *is_taken) {
+        for ((id, command), _) in all.into_iter().zip(applied).filter(|(_, is_applied)| *is_applied) {
             let Some(target) = self.targets.all.get_mut(&id) else { continue };
             if command.verb != CLAIM && command.verb != PASSED {
                 target.sending = false;
             }
-            tracing::debug!(id, verb = command.verb, status = command.status, "a message to a webhook");
+            tracing::debug!(id, verb = command.verb, status = command.status, "webhook command recorded");
             recorded.push((id, command.verb, target.at.clone()));
         }
         self.targets.follow(&self.ctx).await?;
-        self.know();
+        self.update_matchers();
         let now_ms = self.ctx.clock.now_ms();
         for (id, verb, before) in recorded {
             if let Some(target) = self.targets.all.get_mut(&id).filter(|target| target.at == before) {
-                tracing::error!(id, verb, "what was recorded of a webhook moved nothing; it is left alone for a while");
-                target.aside_until = now_ms + ASIDE_MS;
+                tracing::error!(id, verb, "a recorded command did not change the webhook's state, will retry later");
+                target.back_off_until = now_ms + BACK_OFF_MS;
             }
         }
-        // What can be claimed or sent now need not wait.
+        // Claims and messages that are possible now should not wait for the next poll.
         self.woken.notify_one();
         Ok(())
     }
 
-    /// Has the messages posted that are due.
-    fn send(&mut self) {
-        while let Some(ended) = self.under_way.try_join_next() {
+    /// Starts posting the messages that are due.
+    fn send_due(&mut self) {
+        while let Some(ended) = self.in_flight.try_join_next() {
             if let Err(error) = ended {
-                tracing::error!(%error, "a message to a webhook was given up");
+                tracing::error!(%error, "webhook delivery task failed");
             }
         }
         let now_ms = self.ctx.clock.now_ms();
         let due = self.targets.all.iter().filter_map(|(id, target)| Some((due_at(target)?, id.clone())));
         let mut due: Vec<(i64, String)> = due.filter(|(due_at, _)| *due_at <= now_ms).collect();
-        // Who has waited longest comes first.
+        // Longest-waiting first.
         due.sort_unstable();
         for (_, id) in due {
             let Some(target) = self.targets.all.get_mut(&id) else { continue };
-            let is_well = target.at.failing_since == 0 && !target.slow;
-            let Places { under_way, line } = if is_well { &self.well } else { &self.failing };
-            let Ok(in_line) = Arc::clone(line).try_acquire_owned() else { continue };
+            let is_healthy = target.at.failing_since == 0 && !target.slow;
+            let DeliverySlots { in_flight, queue } = if is_healthy { &self.healthy } else { &self.failing };
+            let Ok(queued) = Arc::clone(queue).try_acquire_owned() else { continue };
             target.sending = true;
-            let may_send = Arc::clone(under_way);
-            let (ctx, matchers, answers, at) = (Arc::clone(&self.ctx), self.matchers.clone(), self.answers.clone(), target.at.clone());
-            let (kept, gone, may_linger) = (Arc::clone(&target.kept), Arc::clone(&target.gone), Arc::clone(&self.may_linger));
-            self.under_way.spawn(async move {
-                let Ok(mut place) = may_send.acquire_owned().await else { return };
+            let may_send = Arc::clone(in_flight);
+            let (ctx, matchers, result_sender, at) =
+                (Arc::clone(&self.ctx), self.matchers.clone(), self.result_sender.clone(), target.at.clone());
+            let (watch, gone, slow) = (Arc::clone(&target.watch), Arc::clone(&target.gone), Arc::clone(&self.slow));
+            self.in_flight.spawn(async move {
+                let Ok(mut slot) = may_send.acquire_owned().await else { return };
                 if gone.load(Ordering::Relaxed) {
                     return;
                 }
                 let begun = Instant::now();
                 let mut posted = std::pin::pin!(async {
-                    let body = matchers.body(&ctx, &kept, &at).await?;
-                    poster(&ctx).await?.send(&ctx, &kept, &at.message, body).await
+                    let body = matchers.matcher_of(&watch)?.body(&ctx, &watch, &at).await?;
+                    poster(&ctx).await?.send(&ctx, &watch, &at.message, body).await
                 });
-                let said = match tokio::time::timeout(SLOW, &mut posted).await {
-                    Ok(said) => said,
+                let outcome = match tokio::time::timeout(SLOW_RESPONSE, &mut posted).await {
+                    Ok(outcome) => outcome,
                     Err(_) => {
-                        // Whoever takes longer keeps no other from its place while there are places to linger.
-                        if let Ok(linger) = may_linger.try_acquire_owned() {
-                            place = linger;
+                        // A slow delivery moves to a slot for slow deliveries, if one is free.
+                        if let Ok(slow_slot) = slow.try_acquire_owned() {
+                            slot = slow_slot;
                         }
                         posted.await
                     }
                 };
-                drop((place, in_line));
-                let said = said.inspect_err(|problem| tracing::warn!(id, reason = problem.detail, "a message could not be made"));
-                drop(answers.send(Answered { id, message: at.message.clone(), said: said.ok(), took: begun.elapsed() }));
+                drop((slot, queued));
+                let outcome =
+                    outcome.inspect_err(|problem| tracing::warn!(id, reason = problem.detail, "a webhook message could not be rendered"));
+                drop(result_sender.send(DeliveryResult {
+                    id,
+                    message: at.message.clone(),
+                    outcome: outcome.ok(),
+                    duration: begun.elapsed(),
+                }));
             });
         }
     }
 
-    /// How long until a message is due. One that is due already finds no place: whoever leaves one says so.
+    /// How long until the next message is due. A message that is already due is_waiting for a slot, and its release wakes the sender.
     fn next_due(&self) -> Duration {
         let now_ms = self.ctx.clock.now_ms();
         let due = self.targets.all.values().filter_map(due_at).min();
         let wait = due.map(|due_at| u64::try_from(due_at.saturating_sub(now_ms)).unwrap_or(0));
-        wait.map_or(LOOKED_EVERY, |wait| Duration::from_millis(wait).max(NO_PLACE_PAUSE))
+        wait.map_or(LEASE_POLL_INTERVAL, |wait| Duration::from_millis(wait).max(NO_SLOT_PAUSE))
     }
 
-    /// Shows how the targets stand.
-    fn show(&self) {
+    /// Updates the metrics of the targets.
+    fn update_metrics(&self) {
         let (mut failing, mut disabled, mut oldest_ms) = (0, 0, 0);
         let now_ms = self.ctx.clock.now_ms();
         for Target { at, .. } in self.targets.all.values() {
@@ -437,48 +450,48 @@ impl Sender {
             }
         }
         let oldest_s = usize::try_from(oldest_ms / 1_000).unwrap_or(0);
-        metrics::targets(1, self.targets.all.len() - failing - disabled, failing, disabled, oldest_s);
+        metrics::set_webhook_targets(1, self.targets.all.len() - failing - disabled, failing, disabled, oldest_s);
     }
 }
 
-/// When a target's message is due, if one is to be sent.
+/// When a target's message is to be sent next, if it has one.
 fn due_at(target: &Target) -> Option<i64> {
-    let waits = target.at.state == State::Claimed && !target.sending;
-    waits.then(|| target.at.due_at.max(target.aside_until))
+    let is_waiting = target.at.state == State::Claimed && !target.sending;
+    is_waiting.then(|| target.at.due_at.max(target.back_off_until))
 }
 
-/// A command about a target.
-fn own(at: &Delivery) -> DeliveryCommand {
+/// A command for the account and service of a target.
+fn command_for(at: &Delivery) -> DeliveryCommand {
     DeliveryCommand { account: at.account.clone(), service: at.service.clone(), ..DeliveryCommand::default() }
 }
 
-/// What follows from what a target said.
-fn became(at: &Delivery, said: &Said, now_ms: i64, chance: f64) -> DeliveryCommand {
-    let attempted = DeliveryCommand { status: i64::from(said.status()), reason: said.reason(), ..own(at) };
+/// The command that records an outcome.
+fn outcome_command(at: &Delivery, outcome: &DeliveryOutcome, now_ms: i64, random: f64) -> DeliveryCommand {
+    let attempted = DeliveryCommand { status: i64::from(outcome.status()), reason: outcome.reason(), ..command_for(at) };
     let verb = |verb: &str, reason: Option<&str>| {
         let reason = reason.map_or_else(|| attempted.reason.clone(), |why| format!("{}; {why}", attempted.reason));
         DeliveryCommand { verb: verb.to_owned(), reason, ..attempted.clone() }
     };
-    let asked = match said {
-        Said::Taken(_) => return verb(DELIVERED, None),
-        Said::Gone => return verb(DISABLED, None),
-        Said::Refused(_, asked) => *asked,
-        Said::Nothing(_) | Said::Unasked(_) => None,
+    let retry_after = match outcome {
+        DeliveryOutcome::Accepted(_) => return verb(DELIVERED, None),
+        DeliveryOutcome::Gone => return verb(DISABLED, None),
+        DeliveryOutcome::Rejected(_, retry_after) => *retry_after,
+        DeliveryOutcome::NoResponse(_) | DeliveryOutcome::NotSent(_) => None,
     };
     if now_ms - at.failing_at(now_ms) >= schedule::FAILING_MAX_MS {
-        return verb(DISABLED, Some("nothing was taken for five days"));
+        return verb(DISABLED, Some("no message was accepted for five days"));
     }
-    match schedule::pause(at.attempts + 1, asked, chance) {
+    match schedule::pause(at.attempts + 1, retry_after, random) {
         Some(pause) => {
             let due_at = now_ms.saturating_add(i64::try_from(pause.as_millis()).unwrap_or(i64::MAX));
             DeliveryCommand { due_at, ..verb(FAILED, None) }
         }
-        None => verb(SKIPPED, Some("passed over after three days")),
+        None => verb(SKIPPED, Some("skipped after three days")),
     }
 }
 
-/// Wakes the sender whenever a view moves.
-async fn wake(ctx: Arc<Context>, view: &'static ViewDef, woken: Arc<Notify>) {
+/// Wakes the sender whenever a view changes.
+async fn wake_on_changes(ctx: Arc<Context>, view: &'static ViewDef, woken: Arc<Notify>) {
     loop {
         let moved = async {
             let live = ctx.live(view).await?;
@@ -489,8 +502,8 @@ async fn wake(ctx: Arc<Context>, view: &'static ViewDef, woken: Arc<Notify>) {
             }
         };
         let Err::<std::convert::Infallible, Problem>(_) = moved.await;
-        // Another generation, or a store that is away: looked at again.
-        tokio::time::sleep(LOOKED_EVERY / 4).await;
+        // The view has a new generation, or the store is unavailable: try again.
+        tokio::time::sleep(LEASE_POLL_INTERVAL / 4).await;
     }
 }
 
@@ -498,20 +511,23 @@ async fn wake(ctx: Arc<Context>, view: &'static ViewDef, woken: Arc<Notify>) {
 mod tests {
     use super::*;
 
-    /// Proves what follows from each answer: taken, later, passed over, disabled.
+    /// Proves which command follows from each outcome: delivered, failed, skipped, disabled.
     #[test]
     fn outcomes() {
         let at = Delivery { attempts: 1, failing_since: 1_000, attempted_at: schedule::FAILING_MAX_MS, ..Delivery::default() };
-        let of = |at: &Delivery, said: Said, now_ms: i64| became(at, &said, now_ms, 0.5);
-        assert_eq!(of(&at, Said::Taken(204), 5).verb, DELIVERED);
-        assert_eq!(of(&at, Said::Gone, 5).verb, DISABLED);
-        let failed = of(&at, Said::Refused(503, Some(Duration::from_secs(60))), 5);
+        let of = |at: &Delivery, outcome: DeliveryOutcome, now_ms: i64| outcome_command(at, &outcome, now_ms, 0.5);
+        assert_eq!(of(&at, DeliveryOutcome::Accepted(204), 5).verb, DELIVERED);
+        assert_eq!(of(&at, DeliveryOutcome::Gone, 5).verb, DISABLED);
+        let failed = of(&at, DeliveryOutcome::Rejected(503, Some(Duration::from_secs(60))), 5);
         assert_eq!((failed.verb.as_str(), failed.status, failed.due_at), (FAILED, 503, 60_005));
-        let huge = of(&at, Said::Refused(503, Some(Duration::from_secs(u64::MAX))), 5);
+        let huge = of(&at, DeliveryOutcome::Rejected(503, Some(Duration::from_secs(u64::MAX))), 5);
         assert_eq!(huge.due_at, 24 * 3_600_000 + 5, "a pause of any size is a day at most");
-        assert_eq!(of(&at, Said::Nothing("no"), 5).due_at, 20_005);
-        assert_eq!(of(&Delivery { attempts: 12, ..at.clone() }, Said::Nothing("no"), 5).verb, SKIPPED);
-        let ended = of(&at, Said::Refused(500, None), 1_000 + schedule::FAILING_MAX_MS);
-        assert_eq!((ended.verb.as_str(), ended.reason.as_str()), (DISABLED, "it answered 500; nothing was taken for five days"));
+        assert_eq!(of(&at, DeliveryOutcome::NoResponse("no"), 5).due_at, 20_005);
+        assert_eq!(of(&Delivery { attempts: 12, ..at.clone() }, DeliveryOutcome::NoResponse("no"), 5).verb, SKIPPED);
+        let ended = of(&at, DeliveryOutcome::Rejected(500, None), 1_000 + schedule::FAILING_MAX_MS);
+        assert_eq!(
+            (ended.verb.as_str(), ended.reason.as_str()),
+            (DISABLED, "the receiver answered 500; no message was accepted for five days")
+        );
     }
 }

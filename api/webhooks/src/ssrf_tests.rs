@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
+use operation::context::{ServiceSettings, Settings};
+use operation::tiers::{Limits, Tiers};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UdpSocket};
 
 use super::*;
-use operation::context::{ForwardedHeader, ServiceSettings, Settings};
-use operation::tiers::{Limits, Tiers};
 
-/// Public names and addresses of the server under test.
+/// Public host names and addresses of the server under test.
 const OWN_URLS: [&str; 2] = ["https://feeds.highwater-own.com/recalls", "https://[2606:4700::77]:8443/filings"];
 const OWN_HOST: &str = "mcp.highwater-own.com";
 const OWN_ADDRESS: &str = "8.8.4.4";
 
-/// URLs that no registration takes, whatever the name server says.
+/// URLs that are never accepted, whatever the name server answers.
 const REFUSED_FORMS: [&str; 97] = [
     // Not https, or not a URL with a host.
     "http://example.com/",
@@ -30,7 +30,7 @@ const REFUSED_FORMS: [&str; 97] = [
     "https:///x",
     "//127.0.0.1/",
     "example.com",
-    // IPv4 addresses inside, in each way to write one.
+    // Private IPv4 addresses, in every notation.
     "https://127.0.0.1/",
     "https://2130706433/",
     "https://0x7f000001/",
@@ -60,7 +60,7 @@ const REFUSED_FORMS: [&str; 97] = [
     "https://224.0.0.1/",
     "https://240.0.0.1/",
     "https://255.255.255.255/",
-    // Digits and points of other scripts.
+    // Digits and dots of other scripts.
     "https://１27.0.0.1/",
     "https://①27.0.0.1/",
     "https://127。0。0。1/",
@@ -68,7 +68,7 @@ const REFUSED_FORMS: [&str; 97] = [
     "https://%31%32%37.0.0.1/",
     "https://ｌｏｃａｌｈｏｓｔ/",
     "https://db。internal/",
-    // IPv6 addresses inside, and IPv4 addresses within them.
+    // Private IPv6 addresses, and IPv4 addresses in them.
     "https://[::1]/",
     "https://[::]/",
     "https://[0:0:0:0:0:0:0:1]/",
@@ -123,8 +123,8 @@ const REFUSED_FORMS: [&str; 97] = [
     "https://exam\0ple.com/",
 ];
 
-/// Names, and the addresses that the name server gives for them, at the first look and at later ones. Registration refuses those that lead inside
-/// at the first look; those that do later, or that are not found, are registered and not posted to.
+/// Host names, and the addresses that the name server returns for them at the first look-up and at later ones. A host that resolves to a private address
+/// at the first look-up is refused at registration. One that does so later, or does not resolve, is registered but gets no message.
 const NAMES: [(&str, &[&str], &[&str]); 16] = [
     ("inside", &["127.0.0.1"], &["127.0.0.1"]),
     ("mixed", &["8.8.8.8", "10.0.0.1"], &["8.8.8.8", "10.0.0.1"]),
@@ -184,34 +184,22 @@ async fn name_server() -> SocketAddr {
 
 fn rules() -> TargetRules {
     let services = OWN_URLS.iter().enumerate().map(|(n, url)| {
-        let own = ServiceSettings { enabled: true, base_url: (*url).to_owned(), prefix: String::new(), prices: BTreeMap::new() };
+        let own = ServiceSettings::new((*url).to_owned(), String::new());
         (n.to_string(), own)
     });
-    TargetRules::of(&Settings {
-        connections_max: 1,
-        connections_per_address_max: 1,
-        services: services.collect(),
-        trusted_proxies: Vec::new(),
-        forwarded_header: ForwardedHeader::default(),
+    TargetRules::from_settings(&Settings {
         listening: Some(OWN_ADDRESS.parse().unwrap()),
-        request_timeout_s: 10,
-        body_bytes_max: 65_536,
         allowed_hosts: vec![OWN_HOST.to_owned()],
-        public_brokers: Vec::new(),
-        registry: None,
-        private_targets: false,
-        nameserver: None,
-        cache_dir: None,
-        tiers: Tiers::of_two(Limits::new(1, 0, 1, 0, 0), Limits::new(1, 0, 1, 0, 0)),
+        ..Settings::new(services.collect(), Tiers::of_two(Limits::new(1, 0, 1, 0, 0), Limits::new(1, 0, 1, 0, 0)))
     })
 }
 
-async fn post(poster: &Poster, to: &Webhook) -> Said {
+async fn post(poster: &Poster, to: &Webhook) -> DeliveryOutcome {
     poster.post(to, "msg_1", Bytes::from_static(b"{}"), &[SigningSecret::of([7; 32])], 1).await
 }
 
-/// Proves that none of the ways to have a webhook lead inside, or to ourselves, is taken: forms of URLs and addresses, names, names that change what
-/// they lead to, and redirects; and that no refusal says what a name leads to, or whether it is found at all when it is posted to.
+/// Proves that no webhook can be delivered to a private address or to this server, by any form of URL, address or name, by a name that resolves
+/// differently later, or by a redirect; and that no error reveals what a name resolves to, or whether it resolves at delivery.
 #[tokio::test]
 async fn ssrf_cases() {
     let poster = Poster::new(rules(), Some(name_server().await)).unwrap();
@@ -221,14 +209,14 @@ async fn ssrf_cases() {
     }
     for (name, now, _) in NAMES {
         let url = format!("https://{name}.highwater-canary.com/in");
-        let to = Webhook::checked(&url, &rules()).unwrap();
+        let to = Webhook::parse(&url, &rules()).unwrap();
         let taken = poster.target(&url).await;
         if name.starts_with("rebinding") || now.is_empty() {
             assert!(taken.is_ok(), "{name}");
         } else {
             assert_eq!(taken, Err(NOT_PUBLIC), "{name}");
         }
-        assert_eq!(post(&poster, &to).await, Said::Nothing(NOWHERE), "{name}");
+        assert_eq!(post(&poster, &to).await, DeliveryOutcome::NoResponse(CANNOT_CONNECT), "{name}");
     }
 
     let inside = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
@@ -248,14 +236,14 @@ async fn ssrf_cases() {
             stream.write_all(head.as_bytes()).await.unwrap();
         };
         let (said, ()) = tokio::join!(post(&lax, &to), answering);
-        assert_eq!(said, Said::Refused(status, None));
+        assert_eq!(said, DeliveryOutcome::Rejected(status, None));
     }
     let inside = inside.into_std().unwrap();
     assert!(inside.accept().is_err(), "nobody followed a redirect");
     println!("ssrf: {} cases refused", REFUSED_FORMS.len() + NAMES.len() + redirects.len());
 }
 
-/// Proves that ordinary public targets are taken, so that the cases above are not refused for another reason.
+/// Proves that ordinary public targets are accepted, so the cases above are not refused for another reason.
 #[tokio::test]
 async fn public_targets_are_taken() {
     for url in [
@@ -268,6 +256,6 @@ async fn public_targets_are_taken() {
         "https://bücher.example.com/",
         "https://service.private.example.com/",
     ] {
-        assert!(Webhook::checked(url, &rules()).is_ok(), "{url}");
+        assert!(Webhook::parse(url, &rules()).is_ok(), "{url}");
     }
 }

@@ -1,9 +1,13 @@
-//! The targets, as the changes of watches and deliveries have them.
+//! The webhooks to deliver to, with the delivery state of each, kept current from the changes of watches and deliveries.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use feed::filter::Element;
+use feed::internal::{latest_seq, read_next};
+use operation::context::{Context, store_problem, stored};
+use operation::problem::Problem;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::views::deliveries::{self, Delivery};
@@ -12,89 +16,85 @@ use schemas::views::watches::{self, SavedItem, kind};
 use view_store::store::Span;
 
 use super::matchers::seq;
-use feed::filter::Element;
-use feed::private::{end, read_on};
-use operation::context::{Context, store_problem, stored};
-use operation::problem::Problem;
 
-/// Rows read at once.
+/// How many rows are read per page.
 const PAGE: usize = 500;
 
-/// A watch with a webhook, and how far it has been told.
+/// A watch with a webhook, and its delivery state.
 pub(super) struct Target {
-    pub(super) kept: Arc<SavedItem>,
+    pub(super) watch: Arc<SavedItem>,
     pub(super) at: Delivery,
-    /// Nothing above `at.done` and up to here is for it.
-    pub(super) looked: Seq,
-    /// Whether something above `looked` may be for it that was there already when its service's changes were looked at.
-    pub(super) behind: bool,
-    /// A message is being sent, or what was said to it is being recorded.
+    /// No change after `at.done` and up to this one is selected by the watch.
+    pub(super) scanned: Seq,
+    /// Whether a change after `scanned` may be selected by the watch.
+    pub(super) may_have_changes: bool,
+    /// Whether a message is in flight, or its outcome is being recorded.
     pub(super) sending: bool,
-    /// Left alone until then, milliseconds since 1970: something of ours went wrong.
-    pub(super) aside_until: i64,
-    /// Its last attempt took long.
+    /// When delivery is tried again after an internal error, milliseconds since 1970.
+    pub(super) back_off_until: i64,
+    /// Whether the last attempt took long.
     pub(super) slow: bool,
-    /// The change that `at` is of.
+    /// The `seq` of the change that `at` was read from.
     seq: u64,
-    /// It is deleted: what waits to be sent is not.
+    /// Set when the watch is deleted: messages that are queued are not sent.
     pub(super) gone: Arc<AtomicBool>,
 }
 
 impl Target {
-    /// The last change that it needs not be told.
-    pub(super) fn told(&self) -> Seq {
-        self.looked.max(done(&self.at))
+    /// The last change that was delivered, skipped, or not selected.
+    pub(super) fn delivered_seq(&self) -> Seq {
+        self.scanned.max(done_seq(&self.at))
     }
 
-    /// The last change of the range that it is told again, if it is.
+    /// The last change of the range that is replayed, if one is.
     pub(super) fn range_end(&self) -> Option<Seq> {
         Some(seq(self.at.range_end)).filter(|end| *end != Seq(0))
     }
 
-    /// Takes in how far it has been told.
-    fn moved(&mut self, at: Delivery, seq: u64) {
-        // Rows may be ahead of the place from which changes are read.
+    /// Applies a change of the delivery state.
+    fn apply(&mut self, at: Delivery, seq: u64) {
+        // Rows may be newer than the changes that are read.
         if seq <= self.seq {
             return;
         }
         self.seq = seq;
-        // Told again from another place, or a range ended.
+        // It is replayed from another position, or the replayed range ended.
         if at.turn != self.at.turn || at.range_end != self.at.range_end {
-            self.looked = done(&at);
-            self.behind = true;
+            self.scanned = done_seq(&at);
+            self.may_have_changes = true;
         }
         self.at = at;
     }
 }
 
-fn done(at: &Delivery) -> Seq {
+fn done_seq(at: &Delivery) -> Seq {
     seq(at.done)
 }
 
-/// All targets, and where their changes have been read to.
+/// All targets, and the positions up to which their changes were read.
 #[derive(Default)]
 pub(super) struct Targets {
     pub(super) all: HashMap<String, Target>,
-    /// Which came and went since somebody asked.
-    pub(super) moved: Moved,
+    /// The targets that were added or removed since the matchers were updated.
+    pub(super) changed: TargetChanges,
     watches: Seq,
     deliveries: Seq,
 }
 
-/// Which targets came and went.
+/// Targets that were added or removed.
 #[derive(Default)]
-pub(super) struct Moved {
-    pub(super) come: Vec<Arc<SavedItem>>,
-    pub(super) gone: Vec<String>,
+pub(super) struct TargetChanges {
+    pub(super) added: Vec<Arc<SavedItem>>,
+    pub(super) removed: Vec<String>,
 }
 
 impl Targets {
-    /// All targets as the rows have them.
+    /// Reads all targets from the rows.
     pub(super) async fn read(ctx: &Context) -> Result<Self, Problem> {
         let mut this = Self::default();
-        // The positions first: what is changed meanwhile is read again.
-        let (view, watches) = end(ctx, &watches::TABLES).await?;
-        let (_, deliveries) = end(ctx, &deliveries::TABLES).await?;
+        // The positions are read first, so that changes made in the meantime are read again.
+        let (view, watches) = latest_seq(ctx, &watches::TABLES).await?;
+        let (_, deliveries) = latest_seq(ctx, &deliveries::TABLES).await?;
         (this.watches, this.deliveries) = (watches, deliveries);
         let mut scan = view.scan(watches::TABLES.records, Span::default());
         loop {
@@ -102,31 +102,31 @@ impl Targets {
             if rows.is_empty() {
                 return Ok(this);
             }
-            // One that cannot be read keeps no other waiting.
-            let kept =
+            // A row that cannot be read must not stop the others.
+            let watch =
                 rows.iter().filter_map(|(_, bytes)| stored::<Row<SavedItem>>(watches::TABLES.records, bytes).ok()).map(|row| row.record);
-            this.take(ctx, kept.filter(is_target).collect()).await?;
+            this.add(ctx, watch.filter(is_target).collect()).await?;
         }
     }
 
-    /// Reads on in the changes of watches and deliveries.
+    /// Applies the changes of watches and deliveries that were made since the last call.
     pub(super) async fn follow(&mut self, ctx: &Context) -> Result<(), Problem> {
-        while let Some((changes, to)) = read_on::<SavedItem>(ctx, &watches::TABLES, self.watches).await? {
+        while let Some((changes, to)) = read_next::<SavedItem>(ctx, &watches::TABLES, self.watches).await? {
             let (targets, others): (Vec<SavedItem>, Vec<SavedItem>) = changes.into_iter().map(|change| change.record).partition(is_target);
-            self.take(ctx, targets).await?;
+            self.add(ctx, targets).await?;
             for SavedItem { id, .. } in others {
                 if let Some(target) = self.all.remove(&id) {
                     target.gone.store(true, Ordering::Relaxed);
-                    self.moved.come.retain(|come| come.id != id);
-                    self.moved.gone.push(id);
+                    self.changed.added.retain(|added| added.id != id);
+                    self.changed.removed.push(id);
                 }
             }
             self.watches = to;
         }
-        while let Some((changes, to)) = read_on::<Delivery>(ctx, &deliveries::TABLES, self.deliveries).await? {
+        while let Some((changes, to)) = read_next::<Delivery>(ctx, &deliveries::TABLES, self.deliveries).await? {
             for Element { record, seq, .. } in changes {
                 if let Some(target) = self.all.get_mut(&record.id) {
-                    target.moved(record, seq);
+                    target.apply(record, seq);
                 }
             }
             self.deliveries = to;
@@ -134,46 +134,46 @@ impl Targets {
         Ok(())
     }
 
-    /// Knows targets, or knows them better.
-    async fn take(&mut self, ctx: &Context, all: Vec<SavedItem>) -> Result<(), Problem> {
-        let keys: Vec<_> = all.iter().map(|kept| key![kept.id.as_str()]).collect();
+    /// Adds targets, or replaces their watches.
+    async fn add(&mut self, ctx: &Context, all: Vec<SavedItem>) -> Result<(), Problem> {
+        let keys: Vec<_> = all.iter().map(|watch| key![watch.id.as_str()]).collect();
         let states = ctx.live(deliveries::TABLES.view).await?;
         let known = states.get_many(deliveries::TABLES.records, &keys).await.map_err(store_problem)?;
-        for (kept, known) in all.into_iter().zip(known) {
-            let kept = Arc::new(kept);
-            self.moved.gone.retain(|id| *id != kept.id);
-            self.moved.come.push(Arc::clone(&kept));
-            if let Some(target) = self.all.get_mut(&kept.id) {
-                target.kept = kept;
+        for (watch, known) in all.into_iter().zip(known) {
+            let watch = Arc::new(watch);
+            self.changed.removed.retain(|id| *id != watch.id);
+            self.changed.added.push(Arc::clone(&watch));
+            if let Some(target) = self.all.get_mut(&watch.id) {
+                target.watch = watch;
                 continue;
             }
             let row = known.and_then(|bytes| stored::<Row<Delivery>>(deliveries::TABLES.records, &bytes).ok()).unwrap_or_else(|| Row {
                 seq: 0,
                 record: Delivery {
-                    id: kept.id.clone(),
-                    account: kept.account.clone(),
-                    service: kept.service.clone(),
-                    done: kept.after,
+                    id: watch.id.clone(),
+                    account: watch.account.clone(),
+                    service: watch.service.clone(),
+                    done: watch.after,
                     ..Delivery::default()
                 },
             });
             let target = Target {
-                looked: done(&row.record),
+                scanned: done_seq(&row.record),
                 at: row.record,
-                behind: true,
+                may_have_changes: true,
                 sending: false,
-                aside_until: 0,
+                back_off_until: 0,
                 slow: false,
                 seq: u64::try_from(row.seq).unwrap_or(0),
                 gone: Arc::default(),
-                kept,
+                watch,
             };
-            self.all.insert(target.kept.id.clone(), target);
+            self.all.insert(target.watch.id.clone(), target);
         }
         Ok(())
     }
 }
 
-fn is_target(kept: &SavedItem) -> bool {
-    kept.kind == kind::WATCH && !kept.gone && !kept.webhook.is_empty()
+fn is_target(watch: &SavedItem) -> bool {
+    watch.kind == kind::WATCH && !watch.gone && !watch.webhook.is_empty()
 }

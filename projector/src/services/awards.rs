@@ -160,7 +160,6 @@ fn amount_of(action: &ActionState) -> Option<i64> {
     action.cents.get(DETAILS).copied().flatten().or_else(|| action.cents.values().copied().flatten().next())
 }
 
-/// Formats cents as dollars: a JSON number without trailing zeros.
 /// Builds the record from the decision state.
 fn record_of(id: &str, known: &AwardState) -> Award {
     let last = known.actions.last();

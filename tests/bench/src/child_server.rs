@@ -1,6 +1,5 @@
 //! Child processes of this program that serve HTTP, and the parts that their modes share.
 
-use std::collections::BTreeMap;
 use std::io::BufRead as _;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -88,28 +87,12 @@ pub(crate) async fn mint_keys(context: &Context) -> Result<Vec<String>, Failure>
 pub(crate) fn api_context(engine: &Engine, dir: &Path, address: SocketAddr) -> Result<Arc<Context>, Failure> {
     let service = |service: operation::Service| {
         let prefix = format!("/{}", service.name);
-        (
-            service.name.to_owned(),
-            ServiceSettings { enabled: true, base_url: format!("http://{address}{prefix}"), prefix, prices: BTreeMap::new() },
-        )
+        (service.name.to_owned(), ServiceSettings::new(format!("http://{address}{prefix}"), prefix))
     };
-    let settings = operation::context::Settings {
-        services: services::all().into_iter().map(service).collect(),
-        trusted_proxies: Vec::new(),
-        connections_max: 10_000,
-        connections_per_address_max: 10_000,
-        forwarded_header: operation::context::ForwardedHeader::default(),
-        listening: None,
-        request_timeout_s: 10,
-        body_bytes_max: 64 << 10,
-        allowed_hosts: Vec::new(),
-        public_brokers: Vec::new(),
-        registry: None,
-        private_targets: false,
-        nameserver: None,
-        cache_dir: None,
-        tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(1_000_000_000, 0, 200, 20, 50)),
-    };
+    let settings = operation::context::Settings::new(
+        services::all().into_iter().map(service).collect(),
+        Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(1_000_000_000, 0, 200, 20, 50)),
+    );
     let secrets = Secrets::load_or_create(&dir.join("master.key"))?;
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
     let context = Context::new(settings, Clock::System, secrets, log, store);

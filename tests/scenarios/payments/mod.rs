@@ -15,7 +15,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use k256::ecdsa::SigningKey;
 use payments::signed::{Message, address, address_of, digest, hex_text};
-use payments::terms::{NETWORKS, Till, Version};
+use payments::terms::{NETWORKS, PaymentTerms, Version};
 use schemas::clock::Clock;
 use serde_json::{Value, json};
 
@@ -64,8 +64,12 @@ fn authorization_by(key: &SigningKey, number: u64, value: u64) -> Value {
 
 /// Returns an authorization that a payer signed, by number, valid before a time (seconds since 1970).
 fn authorization_until(key: &SigningKey, number: u64, value: u64, valid_before: u64) -> Value {
-    let terms =
-        Till { network: NETWORKS[0], asset: NETWORKS[0].usdc.to_owned(), pay_to: PAY_TO.to_owned(), versions: Version::ALL.to_vec() };
+    let terms = PaymentTerms {
+        network: NETWORKS[0],
+        asset: NETWORKS[0].usdc.to_owned(),
+        pay_to: PAY_TO.to_owned(),
+        versions: Version::ALL.to_vec(),
+    };
     let mut nonce = [0; 32];
     nonce[..8].copy_from_slice(&number.to_be_bytes());
     let message =

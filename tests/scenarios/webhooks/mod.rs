@@ -207,13 +207,17 @@ async fn messages_survive_kills() {
         String::from_utf8(answer.body).unwrap()
     };
     let shown = page(&format!("key={key}"));
-    for words in [gone.id.as_str(), all[1].id.as_str(), "it answered 410: it wants no more", "it answered 503", "127.0.0.1"] {
+    for words in [gone.id.as_str(), all[1].id.as_str(), "the receiver answered 410 (gone)", "the receiver answered 503", "127.0.0.1"] {
         assert!(shown.contains(words), "{words} is not in {shown}");
     }
     let before = receiver.messages("awards").len();
     let pinged = page(&format!("key={key}&act=ping_webhook&service=awards&id={}", all[2].id));
     assert_eq!(receiver.messages("awards").len(), before + 1);
-    assert!(pinged.contains("It was taken, with status 204.") || pinged.contains("It was not taken: it answered 503."), "{pinged}");
+    assert!(
+        pinged.contains("The message was accepted with status 204.")
+            || pinged.contains("The message was not accepted: the receiver answered 503."),
+        "{pinged}"
+    );
     let wrong = page(&format!("key={key}&act=replay_webhook&service=awards&id={}&after=%3Cb%3E", all[2].id));
     assert!(wrong.contains("after: is no number"), "{wrong}");
     assert!(page("key=hw_live_none").contains("<strong>") && page("").contains("type=\"password\""));

@@ -23,6 +23,7 @@ const TYPES: &[&str] = &[
     "Changes",
     "Cursor",
     "Date",
+    "Definition",
     "Stream",
     "Fact",
     "Feed",
@@ -33,7 +34,7 @@ const TYPES: &[&str] = &[
     "Operation",
     "Option",
     "Page",
-    "Place",
+    "PageInfo",
     "Problem",
     "Query",
     "Read",
@@ -50,13 +51,12 @@ const TYPES: &[&str] = &[
     "State",
     "String",
     "Term",
+    "TermQuery",
     "Topic",
     "Undecided",
     "Upstream",
     "Vec",
-    "Wanted",
     "Window",
-    "Words",
 ];
 
 /// The topic of a new upstream's facts.

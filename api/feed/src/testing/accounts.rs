@@ -1,4 +1,4 @@
-//! For tests: a world whose commands on accounts are folded by a small projector.
+//! For tests: a world in which a small projector applies the commands on accounts.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub async fn world() -> (World, Arc<Context>) {
     (world, ctx)
 }
 
-/// Folds commands into the engine's and the accounts' rows, for as long as it lives.
+/// Applies commands to the rows of the engine and the accounts, until it is dropped.
 async fn fold(log: Arc<dyn EventLog>, store: Arc<dyn ViewStore>) {
     let (heads, rows) = (store.live(&engine::VIEW).await.unwrap(), store.live(&accounts::VIEW).await.unwrap());
     let mut next = 0;
@@ -82,7 +82,7 @@ async fn apply(view: &dyn View, command: AccountCommand, at_ms: i64) -> Vec<Writ
     let old = view.get(&accounts::KEYS, &key![command.key_id.as_str()]).await.unwrap();
     let ended = |ends_at| ApiKey { ends_at, ..key_of(&old.clone().unwrap()).unwrap() };
     match command.verb.as_str() {
-        // As in the projector: what was minted under an id stays, whoever mints under it again.
+        // As in the projector: the first key that is minted under an id remains.
         "mint" if old.is_some() => Vec::new(),
         "mint" => vec![put_key(&made(&command.key_id)), put_hash(&command.key_id)],
         "rotate" => vec![put_key(&ended(at_ms + 86_400_000)), put_key(&made(&command.new_key_id)), put_hash(&command.new_key_id)],

@@ -10,11 +10,11 @@ use super::filter::{Codes, Filter};
 use super::followed::Awards;
 use super::records::Changed;
 use crate::common::filters::merged;
-use feed::page::Place;
+use feed::page::PageInfo;
+use feed::page_request::FilteredPageRequest;
 use feed::query::Query;
-use feed::reading::Filtered;
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `whats_changed_since`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -22,7 +22,7 @@ use operation::{Answer, Call, Method, Operation, Price, Words};
 pub struct Arguments {
     /// Where the feed goes on or starts, and what comes with its changes.
     #[serde(flatten)]
-    pub asked: Filtered,
+    pub request: FilteredPageRequest,
     /// Beginnings of industry codes, two to six digits, separated by commas, or an array of them.
     #[serde(default)]
     pub naics: Codes,
@@ -52,13 +52,13 @@ pub struct Changes {
     pub changes: Vec<Changed>,
     /// Where the page stands.
     #[serde(flatten)]
-    pub place: Place,
+    pub page: PageInfo,
 }
 
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "whats_changed_since",
         method: Method::Get,
         path: "/v1/whats_changed_since",
@@ -79,9 +79,9 @@ pub fn operation() -> Operation {
 }
 
 async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let Arguments { asked, naics, agency, recipient, keyword, min_amount, max_amount, filter } = arguments;
+    let Arguments { request, naics, agency, recipient, keyword, min_amount, max_amount, filter } = arguments;
     let given = Filter { naics: naics.0, agency, recipient, keyword, min_amount, max_amount }.checked()?;
     let filter = merged::<Awards>(&call, filter.as_deref(), given).await?;
-    let query = Query { asked, filter };
+    let query = Query { request, filter };
     FEED.answer(&call, query, Changed::from).await
 }

@@ -22,7 +22,7 @@ use feed::notes::notes;
 use feed::position::position;
 use feed::query::{DIGEST_MAX, Item, newest};
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// How far back the upstream is asked for awards.
 const BACKFILL_YEARS: i32 = 3;
@@ -103,7 +103,7 @@ pub struct Watch {
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "competitor_watch",
         method: Method::Get,
         path: "/v1/competitor_watch",
@@ -127,16 +127,16 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let mut told = notes(&call, &SOURCE, &at).await?;
     let filter = Filter { recipient: Some(arguments.contractor.clone()), ..Filter::default() };
     let found = newest(ctx, &FEED, &at, &filter, told.after, DIGEST_MAX).await?;
-    told.add(found.of_sums());
+    told.add(found.sums_note());
     let changes = found.changes;
-    let mut awards = FEED.standing(&at, changes.clone()).await?;
+    let mut awards = FEED.still_current(&at, changes.clone()).await?;
     let mut live = false;
     if arguments.as_of.is_none() {
         // Older awards, which no action has brought here yet.
         let today = at.now.to_zoned(TimeZone::UTC).date();
         let first = today.saturating_sub(BACKFILL_YEARS.years());
         let question = question(&[], &arguments.contractor, first, today, AwardOrder::Largest);
-        if let Some(facts) = told.ask(&call, USASPENDING, question, &at).await {
+        if let Some(facts) = told.look_up(&call, USASPENDING, question, &at).await {
             live = true;
             let known: HashSet<String> = awards.iter().map(|award| award.id.clone()).collect();
             awards.extend(facts.iter().filter_map(|fact| match fact {

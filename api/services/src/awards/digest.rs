@@ -19,12 +19,12 @@ use super::filter::{Codes, Filter};
 use super::records::{Changed, Shown, day_told, event_of};
 use super::search::{USASPENDING, question, shown};
 use super::{Change, FEED, SOURCE};
-use feed::filter::{self, Wanted};
+use feed::filter::{self, TermQuery};
 use feed::notes::notes;
 use feed::position::{day_text, position};
 use feed::query::{DIGEST_MAX, Item, newest, since_days};
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// What was done so many days before the window counts in it: some departments publish 90 days late.
 const LATE_DAYS: i64 = 90;
@@ -114,20 +114,20 @@ struct Expiring {
 impl filter::Filter for Expiring {
     type Record = Award;
 
-    fn fits(&self, change: &Change) -> bool {
+    fn matches(&self, change: &Change) -> bool {
         let end = change.record.end.as_str();
         !change.record.vehicle && self.from.as_str() <= end && end <= self.to.as_str() && self.filter.takes(&change.record)
     }
 
-    fn wanted(&self) -> Vec<Wanted> {
-        vec![Wanted::Exact("end", self.months.clone())]
+    fn term_queries(&self) -> Vec<TermQuery> {
+        vec![TermQuery::Exact("end", self.months.clone())]
     }
 }
 
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "delta_digest",
         method: Method::Get,
         path: "/v1/delta_digest",
@@ -152,7 +152,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let mut told = notes(&call, &SOURCE, &at).await?;
     let (from, before) = since_days(ctx, &SOURCE, &at, arguments.days - 1).await?;
     let found = newest(ctx, &FEED, &at, &filter, Seq(before.0.max(told.after.0)), DIGEST_MAX).await?;
-    told.add(found.of_sums());
+    told.add(found.sums_note());
     // What was done long ago and is only now known here is no news of these days.
     let (oldest, _) = since_days(ctx, &SOURCE, &at, arguments.days - 1 + LATE_DAYS).await?;
     let changes: Vec<Change> = found.changes.into_iter().filter(|change| day_told(change) >= oldest.as_str()).collect();
@@ -170,7 +170,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     if arguments.as_of.is_none() {
         let first = today.saturating_sub(TOUCHED_YEARS.years());
         let question = question(&expiring.filter.naics, "", first, today, AwardOrder::EndingAfter(today));
-        if let Some(facts) = told.ask(&call, USASPENDING, question, &at).await {
+        if let Some(facts) = told.look_up(&call, USASPENDING, question, &at).await {
             let is_within = |award: &Shown| expiring.from <= award.end && award.end <= expiring.to;
             // One that goes on elsewhere than it was told to is not believed.
             let is_right = facts.is_empty() || shown(&facts).any(|award| award.end >= expiring.from);
@@ -182,8 +182,8 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     }
     let live = asked.is_some();
     let found = newest(ctx, &FEED, &at, &expiring, told.after, DIGEST_MAX).await?;
-    told.add(found.of_sums());
-    let recorded = FEED.standing(&at, found.changes).await?;
+    told.add(found.sums_note());
+    let recorded = FEED.still_current(&at, found.changes).await?;
     // What is recorded here is in, too: the upstream gives one page.
     let mut expiring = asked.unwrap_or_default();
     let known: HashSet<String> = expiring.iter().map(|award| award.id.clone()).collect();
@@ -193,7 +193,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let rows = told.limit(SHOWN_MAX);
     expiring.truncate(rows);
     let show = |changes: Vec<Change>| changes.into_iter().take(rows).map(|change| Item { change, before: None }.into()).collect();
-    let standing = Feeds::of(ctx).standing(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
+    let standing = Feeds::of(ctx).completeness(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
     Answer::json(&Digest {
         from,
         to: day_text(at.now.as_millisecond()),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Change;
 use super::records::dollars;
-use feed::filter::{self, Wanted, contains, has_words};
+use feed::filter::{self, TermQuery, contains, has_words};
 use operation::problem::Problem;
 
 /// Prefixes of industry codes that may be given.
@@ -90,13 +90,13 @@ impl Filter {
 impl filter::Filter for Filter {
     type Record = Award;
 
-    fn fits(&self, change: &Change) -> bool {
+    fn matches(&self, change: &Change) -> bool {
         self.takes(&change.record)
     }
 
-    fn wanted(&self) -> Vec<Wanted> {
-        let part = |dimension: &'static str, value: &Option<String>| value.clone().map(|part| Wanted::Part(dimension, part));
-        let naics = (!self.naics.is_empty()).then(|| Wanted::Prefix("naics", self.naics.clone()));
+    fn term_queries(&self) -> Vec<TermQuery> {
+        let part = |dimension: &'static str, value: &Option<String>| value.clone().map(|part| TermQuery::Part(dimension, part));
+        let naics = (!self.naics.is_empty()).then(|| TermQuery::Prefix("naics", self.naics.clone()));
         [part("recipient", &self.recipient), naics, part("agency", &self.agency)].into_iter().flatten().collect()
     }
 }

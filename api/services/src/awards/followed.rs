@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::FEED;
 use super::filter::Filter;
 use super::records::Changed;
-use feed::followed::{Followed, watched_name};
 use feed::query::Feed;
+use feed::watchable::{WatchableFeed, watched_name};
 use operation::problem::Problem;
 use webhooks::matchers::WatchMessages;
 
@@ -17,33 +17,33 @@ pub struct Awards;
 
 /// What a watch names.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Named {
+pub struct WatchedEntity {
     /// Part of the name of the contractor, or of its parent.
     #[schemars(length(min = 2, max = 200))]
     pub contractor: String,
 }
 
-impl Followed for Awards {
+impl WatchableFeed for Awards {
     type Filter = Filter;
-    type Named = Named;
+    type WatchedEntity = WatchedEntity;
     type Shown = Changed;
 
     const FEED: Feed = FEED;
 
-    fn checked(filter: Filter) -> Result<Filter, Problem> {
+    fn normalize(filter: Filter) -> Result<Filter, Problem> {
         filter.checked()
     }
 
-    fn named(named: Named) -> Result<(Named, Filter), Problem> {
-        let contractor = watched_name("contractor", "contractor", &named.contractor)?;
-        Ok((Named { contractor: contractor.clone() }, Filter { recipient: Some(contractor), ..Filter::default() }))
+    fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
+        let contractor = watched_name("contractor", "contractor", &entity.contractor)?;
+        Ok((WatchedEntity { contractor: contractor.clone() }, Filter { recipient: Some(contractor), ..Filter::default() }))
     }
 
     fn example_filter() -> Value {
         json!({ "naics": ["5415"], "agency": "energy" })
     }
 
-    fn example_named() -> Value {
+    fn example_entity() -> Value {
         json!({ "contractor": "federal" })
     }
 }
@@ -51,7 +51,7 @@ impl Followed for Awards {
 impl WatchMessages for Awards {
     const CHANGES_MAX: usize = 20;
 
-    fn message(named: Named, changes: Vec<Changed>) -> Value {
-        json!({ "event": "award_activity", "contractor": named.contractor, "changes": changes })
+    fn message(entity: WatchedEntity, changes: Vec<Changed>) -> Value {
+        json!({ "event": "award_activity", "contractor": entity.contractor, "changes": changes })
     }
 }

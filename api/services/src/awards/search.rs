@@ -14,12 +14,12 @@ use upstreams::live::{AwardOrder, Question};
 use super::filter::{Codes, Filter};
 use super::records::{Shown, date_of};
 use super::{Change, FEED, SOURCE};
-use feed::filter::{self, Wanted, contains};
+use feed::filter::{self, TermQuery, contains};
 use feed::notes::notes;
 use feed::position::{parse_date, position};
 use feed::query::{DIGEST_MAX, newest};
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// What the upstream is called.
 pub(super) const USASPENDING: &str = "USAspending";
@@ -39,7 +39,7 @@ pub struct Arguments {
     /// The first day of an action, YYYY-MM-DD, inclusive. By default 30 days ago.
     pub start: Option<String>,
     /// How many awards to give at most.
-    #[serde(default = "feed::reading::limit_default")]
+    #[serde(default = "feed::page_request::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time, from what was recorded then: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
@@ -73,19 +73,19 @@ struct Since {
 impl filter::Filter for Since {
     type Record = Award;
 
-    fn fits(&self, change: &Change) -> bool {
+    fn matches(&self, change: &Change) -> bool {
         date_of(&change.record) >= self.start.as_str() && self.filter.takes(&change.record)
     }
 
-    fn wanted(&self) -> Vec<Wanted> {
-        filter::Filter::wanted(&self.filter)
+    fn term_queries(&self) -> Vec<TermQuery> {
+        filter::Filter::term_queries(&self.filter)
     }
 }
 
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "search_awards",
         method: Method::Get,
         path: "/v1/search_awards",
@@ -123,15 +123,15 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         let question = question(&since.filter.naics, "", start, today, AwardOrder::Newest);
         let agency = since.filter.agency.as_deref();
         let is_of = |shown: &Shown| agency.is_none_or(|part| contains(&shown.agency, part) || contains(&shown.more.sub_agency, part));
-        awards = told.ask(&call, USASPENDING, question, &at).await.map(|facts| shown(&facts).filter(is_of).collect());
+        awards = told.look_up(&call, USASPENDING, question, &at).await.map(|facts| shown(&facts).filter(is_of).collect());
     }
     let live = awards.is_some();
     let mut awards = match awards {
         Some(awards) => awards,
         None => {
             let found = newest(ctx, &FEED, &at, &since, told.after, DIGEST_MAX).await?;
-            told.add(found.of_list());
-            FEED.standing(&at, found.changes).await?.into_iter().map(Shown::from).collect()
+            told.add(found.list_note());
+            FEED.still_current(&at, found.changes).await?.into_iter().map(Shown::from).collect()
         }
     };
     awards.truncate(limit);

@@ -92,7 +92,7 @@ pub async fn file(ctx: Arc<Context>, source: Source, path: String) -> Result<Opt
     } else {
         hashes
     };
-    Ok(Some(File { bytes, content_type: "application/octet-stream", lasts: true, policy: "" }))
+    Ok(Some(File { bytes, content_type: "application/octet-stream", is_immutable: true, policy: "" }))
 }
 
 /// The operation for one service.

@@ -14,7 +14,7 @@ use super::prover::Prover;
 use super::witness::with_cosignatures;
 use operation::context::Context;
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `prove_consistency`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -48,7 +48,7 @@ where
     O: Fn(Arc<Context>) -> F + Copy + Send + Sync + 'static,
     F: Future<Output = Result<T, Problem>> + Send + 'static,
 {
-    let words = Words {
+    let words = Definition {
         name: "prove_consistency",
         method: Method::Get,
         path: "/v1/consistency",

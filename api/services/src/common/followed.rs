@@ -1,8 +1,8 @@
 //! The operations of a service whose feed can be followed: saved filters, then watches and their webhooks.
 
-use operation::tiers::KEEPS_FROM;
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use webhooks::matchers::{WatchMessages, matcher};
-use webhooks::operations::{self as webhook_operations, Place};
+use webhooks::operations::{self as webhook_operations, WebhookConfig};
 
 use super::{filters, watchlist};
 use crate::registration::Bundle;
@@ -17,7 +17,7 @@ pub fn operations<S: WatchMessages>() -> Bundle {
         "/v1/watchlist/{id}/resend",
         "/v1/watchlist/{id}",
     ];
-    let place = Place { service: S::FEED.source.service, tier: KEEPS_FROM, matcher: matcher::<S>, paths };
+    let config = WebhookConfig { service: S::FEED.source.service, tier: SAVED_ITEMS_MIN_TIER, matcher: matcher::<S>, paths };
     let own = vec![
         filters::save::operation::<S>(),
         filters::list::operation::<S>(),
@@ -27,5 +27,5 @@ pub fn operations<S: WatchMessages>() -> Bundle {
         watchlist::matches::operation::<S>(),
         watchlist::end::operation::<S>(),
     ];
-    Bundle::watches(own.into_iter().chain(webhook_operations::operations(place)).collect(), matcher::<S>)
+    Bundle::watches(own.into_iter().chain(webhook_operations::operations(config)).collect(), matcher::<S>)
 }

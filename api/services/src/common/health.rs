@@ -12,7 +12,7 @@ use feed::Source;
 use feed::history::{history_from, shallow_note};
 use feed::position::position;
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -52,7 +52,7 @@ pub struct Health {
 /// The operation for one service.
 #[must_use]
 pub fn operation(source: Source) -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "health",
         method: Method::Get,
         path: "/health",
@@ -72,7 +72,7 @@ pub fn operation(source: Source) -> Operation {
 async fn answer(source: Source, call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let ctx = &call.context;
     let at = position(ctx, &source, arguments.as_of.as_deref()).await?;
-    let standing = Feeds::of(ctx).standing(&source, at.view.as_ref(), at.seq, at.last).await?;
+    let standing = Feeds::of(ctx).completeness(&source, at.view.as_ref(), at.seq, at.last).await?;
     let from = history_from(ctx, &source, &at.view, at.last.0).await?.filter(|_| at.seq.0 > 0);
     let now_ms = at.now.as_millisecond();
     Answer::json(&Health {

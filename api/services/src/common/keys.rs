@@ -9,7 +9,7 @@ use serde_json::json;
 
 use access::FreeKey;
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `create_key`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -43,7 +43,7 @@ const SHOWN_ONCE: &str =
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "create_key",
         method: Method::Post,
         path: "/api/keys",

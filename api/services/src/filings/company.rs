@@ -18,7 +18,7 @@ use feed::notes::notes;
 use feed::position::position;
 use feed::query::newest;
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Changes of each kind that are looked at.
 const LOOKED_AT_MAX: usize = 500;
@@ -82,7 +82,7 @@ pub struct Watch {
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "company_watch",
         method: Method::Get,
         path: "/v1/company_watch",
@@ -107,16 +107,16 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let mut told = notes(&call, &SOURCE, &at).await?;
     let filter = Filter { cik: Some(cik.clone()), ..Filter::default() };
     let found = newest(ctx, &FEED, &at, &filter, told.after, LOOKED_AT_MAX).await?;
-    let recorded = newest_filed(FEED.as_they_stand(&at, found.changes).await?);
+    let recorded = newest_filed(FEED.records_at(&at, found.changes).await?);
     let trades = Trades { companies: vec![cik.clone()], ..Trades::default() };
     let found = newest(ctx, &FEED, &at, &trades, told.after, LOOKED_AT_MAX).await?;
-    told.add(found.of_sums());
-    let trades = newest_filed(FEED.as_they_stand(&at, found.changes).await?);
+    told.add(found.sums_note());
+    let trades = newest_filed(FEED.records_at(&at, found.changes).await?);
     let today = at.now.to_zoned(TimeZone::UTC).date();
     let mut listed: Option<Vec<Filed>> = None;
     if arguments.as_of.is_none() {
         let question = Question::Company { cik: cik.clone() };
-        listed = told.ask(&call, EDGAR, question, &at).await.map(|facts| filed(&facts).collect());
+        listed = told.look_up(&call, EDGAR, question, &at).await.map(|facts| filed(&facts).collect());
     }
     let live = listed.is_some();
     let mut filings = listed.unwrap_or_else(|| recorded.into_iter().map(Filed::from).collect());

@@ -13,12 +13,12 @@ use super::clusters::{Cluster, clusters};
 use super::filter::{companies_of, unknown_ticker};
 use super::records::{Filed, Trade};
 use super::{Change, FEED, SOURCE};
-use feed::filter::{self, Wanted};
+use feed::filter::{self, TermQuery};
 use feed::notes::notes;
 use feed::position::{day_text, position};
 use feed::query::{DIGEST_MAX, newest, since_days};
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Forms that register securities, without their amendment marks.
 const REGISTRATIONS: &[&str] =
@@ -95,25 +95,25 @@ struct Material {
 impl filter::Filter for Material {
     type Record = Filing;
 
-    fn fits(&self, change: &Change) -> bool {
+    fn matches(&self, change: &Change) -> bool {
         let record = &change.record;
         self.companies.as_ref().is_none_or(|companies| companies.contains(&record.cik))
             && (record.kind == "trade" || record.base_form == "8-K" || REGISTRATIONS.contains(&record.base_form.as_str()))
     }
 
-    fn wanted(&self) -> Vec<Wanted> {
+    fn term_queries(&self) -> Vec<TermQuery> {
         if let Some(companies) = &self.companies {
-            return vec![Wanted::Exact("cik", companies.clone())];
+            return vec![TermQuery::Exact("cik", companies.clone())];
         }
         let forms = ["8-K", "3", "4", "5"].iter().chain(REGISTRATIONS).map(|form| (*form).to_owned());
-        vec![Wanted::Exact("base", forms.collect())]
+        vec![TermQuery::Exact("base", forms.collect())]
     }
 }
 
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "filing_digest",
         method: Method::Get,
         path: "/v1/filing_digest",
@@ -148,9 +148,9 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         Some(companies)
     };
     let found = newest(ctx, &FEED, &at, &Material { companies }, Seq(before.0.max(told.after.0)), DIGEST_MAX).await?;
-    told.add(found.of_sums());
+    told.add(found.sums_note());
     // Of a filing that changed since, the last state counts; the newest come first.
-    let mut records: Vec<Filing> = FEED.as_they_stand(&at, found.changes).await?;
+    let mut records: Vec<Filing> = FEED.records_at(&at, found.changes).await?;
     records.retain(|record| record.filing_date >= from);
     let (trades, filings): (Vec<Filing>, Vec<Filing>) = records.into_iter().partition(|record| record.kind == "trade");
     let clusters = clusters(trades.iter());
@@ -158,7 +158,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     events.sort_by(|a, b| (b.event_score, &b.filing_date, &a.id).cmp(&(a.event_score, &a.filing_date, &b.id)));
     let counts = Counts { material_events: events.len(), insider_activity: trades.len(), registrations: registrations.len() };
     let shown = told.limit(SHOWN_MAX);
-    let standing = Feeds::of(ctx).standing(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
+    let standing = Feeds::of(ctx).completeness(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
     Answer::json(&Digest {
         ticker,
         from,

@@ -9,7 +9,7 @@ use schemas::views::filings::Filing;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, FEED};
-use feed::filter::{self, Wanted, is_one_of};
+use feed::filter::{self, TermQuery, is_one_of};
 use feed::position::Position;
 use feed::query::newest;
 use operation::context::Context;
@@ -78,7 +78,7 @@ impl Filter {
 impl filter::Filter for Filter {
     type Record = Filing;
 
-    fn fits(&self, change: &Change) -> bool {
+    fn matches(&self, change: &Change) -> bool {
         self.takes(&change.record)
     }
 
@@ -91,22 +91,22 @@ impl filter::Filter for Filter {
             .then(|| format!("no company is known by the ticker {ticker}: tickers are learnt from insiders' filings")))
     }
 
-    fn wanted(&self) -> Vec<Wanted> {
+    fn term_queries(&self) -> Vec<TermQuery> {
         let mut out = Vec::new();
         if let Some(cik) = &self.cik {
-            out.push(Wanted::Exact("cik", vec![cik.clone()]));
+            out.push(TermQuery::Exact("cik", vec![cik.clone()]));
         }
         if self.ticker.is_some() {
-            out.push(Wanted::Exact("cik", self.companies.clone()));
+            out.push(TermQuery::Exact("cik", self.companies.clone()));
         }
         if let Some(item) = &self.item {
-            out.push(Wanted::Exact("item", vec![item.clone()]));
+            out.push(TermQuery::Exact("item", vec![item.clone()]));
         }
         match self.form.as_slice() {
             [] => {}
-            forms if forms.iter().all(|form| form.ends_with("/A")) => out.push(Wanted::Exact("form", forms.to_vec())),
+            forms if forms.iter().all(|form| form.ends_with("/A")) => out.push(TermQuery::Exact("form", forms.to_vec())),
             forms if !forms.iter().any(|form| form.ends_with("/A")) => {
-                out.push(Wanted::Exact("base", forms.iter().map(|form| base_form(form).to_owned()).collect()));
+                out.push(TermQuery::Exact("base", forms.iter().map(|form| base_form(form).to_owned()).collect()));
             }
             _ => {}
         }
@@ -138,20 +138,20 @@ pub(super) struct Trades {
 impl filter::Filter for Trades {
     type Record = Filing;
 
-    fn fits(&self, change: &Change) -> bool {
+    fn matches(&self, change: &Change) -> bool {
         change.record.kind == "trade"
             && (self.companies.is_empty() || self.companies.contains(&change.record.cik))
             && (self.ticker.is_empty() || change.record.ticker.eq_ignore_ascii_case(&self.ticker))
     }
 
-    fn wanted(&self) -> Vec<Wanted> {
+    fn term_queries(&self) -> Vec<TermQuery> {
         if !self.companies.is_empty() {
-            return vec![Wanted::Exact("cik", self.companies.clone())];
+            return vec![TermQuery::Exact("cik", self.companies.clone())];
         }
         if !self.ticker.is_empty() {
-            return vec![Wanted::Exact("ticker", vec![self.ticker.clone()])];
+            return vec![TermQuery::Exact("ticker", vec![self.ticker.clone()])];
         }
-        vec![Wanted::Exact("kind", vec!["trade".to_owned()])]
+        vec![TermQuery::Exact("kind", vec!["trade".to_owned()])]
     }
 }
 
@@ -199,8 +199,8 @@ mod tests {
         ] {
             assert_eq!(of(json.clone()).takes(&filing), fits, "{json}");
         }
-        assert_eq!(of(serde_json::json!({"form": ["8-K/A"]})).wanted(), [Wanted::Exact("form", vec!["8-K/A".into()])]);
-        assert_eq!(of(serde_json::json!({"form": ["8-K", "10-K/A"]})).wanted(), []);
+        assert_eq!(of(serde_json::json!({"form": ["8-K/A"]})).term_queries(), [TermQuery::Exact("form", vec!["8-K/A".into()])]);
+        assert_eq!(of(serde_json::json!({"form": ["8-K", "10-K/A"]})).term_queries(), []);
         assert_eq!(padded("320193").unwrap(), "0000320193");
         for wrong in ["", "x", "12345678901", "-1"] {
             assert_eq!(padded(wrong).unwrap_err().parameter, "cik", "{wrong}");

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::FEED;
 use super::filter::{Filter, padded};
 use super::records::Changed;
-use feed::followed::Followed;
 use feed::query::Feed;
+use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use webhooks::matchers::WatchMessages;
 
@@ -17,33 +17,33 @@ pub struct Filings;
 
 /// What a watch names.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Named {
+pub struct WatchedEntity {
     /// The filer, with or without leading zeros.
     #[schemars(length(min = 1, max = 10))]
     pub cik: String,
 }
 
-impl Followed for Filings {
+impl WatchableFeed for Filings {
     type Filter = Filter;
-    type Named = Named;
+    type WatchedEntity = WatchedEntity;
     type Shown = Changed;
 
     const FEED: Feed = FEED;
 
-    fn checked(filter: Filter) -> Result<Filter, Problem> {
+    fn normalize(filter: Filter) -> Result<Filter, Problem> {
         filter.checked()
     }
 
-    fn named(named: Named) -> Result<(Named, Filter), Problem> {
-        let cik = padded(&named.cik)?;
-        Ok((Named { cik: cik.clone() }, Filter { cik: Some(cik), ..Filter::default() }))
+    fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
+        let cik = padded(&entity.cik)?;
+        Ok((WatchedEntity { cik: cik.clone() }, Filter { cik: Some(cik), ..Filter::default() }))
     }
 
     fn example_filter() -> Value {
         json!({ "form": ["8-K"], "minEventScore": 50 })
     }
 
-    fn example_named() -> Value {
+    fn example_entity() -> Value {
         json!({ "cik": "0000320193" })
     }
 }
@@ -51,9 +51,9 @@ impl Followed for Filings {
 impl WatchMessages for Filings {
     const CHANGES_MAX: usize = 1;
 
-    fn message(named: Named, mut changes: Vec<Changed>) -> Value {
+    fn message(entity: WatchedEntity, mut changes: Vec<Changed>) -> Value {
         let filing = changes.pop();
         let company = filing.as_ref().map_or("", |filing| filing.filing.company.as_str());
-        json!({ "event": "new_filing", "cik": named.cik, "company": company, "filing": filing })
+        json!({ "event": "new_filing", "cik": entity.cik, "company": company, "filing": filing })
     }
 }

@@ -14,7 +14,7 @@ use feed::notes::notes;
 use feed::position::{day_text, position};
 use feed::query::{DIGEST_MAX, newest, since_days};
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `insider_activity`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -28,7 +28,7 @@ pub struct Arguments {
     #[schemars(length(min = 1, max = 12))]
     pub ticker: Option<String>,
     /// How many trades to give at most.
-    #[serde(default = "feed::reading::limit_default")]
+    #[serde(default = "feed::page_request::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
@@ -61,7 +61,7 @@ pub struct Activity {
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "insider_activity",
         method: Method::Get,
         path: "/v1/insider_activity",
@@ -87,8 +87,8 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let ticker = arguments.ticker.map(|ticker| ticker.trim().to_uppercase()).unwrap_or_default();
     let filter = Trades { ticker, ..Trades::default() };
     let found = newest(ctx, &FEED, &at, &filter, Seq(before.0.max(told.after.0)), DIGEST_MAX).await?;
-    told.add(found.of_sums());
-    let mut trades = FEED.as_they_stand(&at, found.changes).await?;
+    told.add(found.sums_note());
+    let mut trades = FEED.records_at(&at, found.changes).await?;
     trades.retain(|record| record.filing_date >= from);
     let (count, clusters) = (trades.len(), clusters(trades.iter()));
     trades.truncate(told.limit(arguments.limit));

@@ -10,11 +10,11 @@ use super::filter::Filter;
 use super::followed;
 use super::records::Changed;
 use crate::common::filters::merged;
-use feed::page::Place;
+use feed::page::PageInfo;
+use feed::page_request::FilteredPageRequest;
 use feed::query::Query;
-use feed::reading::Filtered;
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `whats_new_since`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -22,7 +22,7 @@ use operation::{Answer, Call, Method, Operation, Price, Words};
 pub struct Arguments {
     /// Where the feed goes on or starts, and what comes with its changes.
     #[serde(flatten)]
-    pub asked: Filtered,
+    pub request: FilteredPageRequest,
     /// Form types, separated by commas: `8-K,10-K`. `8-K` takes `8-K/A` as well.
     #[schemars(length(min = 1, max = 200), regex(pattern = "[A-Za-z0-9]"))]
     pub form: Option<String>,
@@ -51,13 +51,13 @@ pub struct Filings {
     pub filings: Vec<Changed>,
     /// Where the page stands.
     #[serde(flatten)]
-    pub place: Place,
+    pub page: PageInfo,
 }
 
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "whats_new_since",
         method: Method::Get,
         path: "/v1/whats_new_since",
@@ -78,10 +78,10 @@ pub fn operation() -> Operation {
 }
 
 async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let Arguments { asked, form, ticker, cik, item, min_event_score, filter } = arguments;
+    let Arguments { request, form, ticker, cik, item, min_event_score, filter } = arguments;
     let form = form.iter().flat_map(|forms| forms.split(',')).map(str::to_owned).collect();
     let given = Filter { form, ticker, cik, item, min_event_score, companies: Vec::new() }.checked()?;
     let filter = merged::<followed::Filings>(&call, filter.as_deref(), given).await?;
-    let query = Query { asked, filter };
+    let query = Query { request, filter };
     FEED.answer(&call, query, Changed::from).await
 }

@@ -14,12 +14,12 @@ use upstreams::live::Question;
 use super::filter::Filter;
 use super::records::Filed;
 use super::{Change, FEED, SOURCE};
-use feed::filter::{self, Wanted};
+use feed::filter::{self, TermQuery};
 use feed::notes::notes;
 use feed::position::{parse_date, position};
 use feed::query::{DIGEST_MAX, newest};
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Days back without a start.
 const DAYS_DEFAULT: i64 = 30;
@@ -36,7 +36,7 @@ pub struct Arguments {
     /// The last filing date, YYYY-MM-DD, inclusive. By default today.
     pub end: Option<String>,
     /// How many filings to give at most.
-    #[serde(default = "feed::reading::limit_default")]
+    #[serde(default = "feed::page_request::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time, from what was recorded then: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
@@ -73,20 +73,20 @@ struct Within {
 impl filter::Filter for Within {
     type Record = Filing;
 
-    fn fits(&self, change: &Change) -> bool {
+    fn matches(&self, change: &Change) -> bool {
         let filed = change.record.filing_date.as_str();
         self.start.as_str() <= filed && filed <= self.end.as_str() && self.filter.takes(&change.record)
     }
 
-    fn wanted(&self) -> Vec<Wanted> {
-        filter::Filter::wanted(&self.filter)
+    fn term_queries(&self) -> Vec<TermQuery> {
+        filter::Filter::term_queries(&self.filter)
     }
 }
 
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "search_filings",
         method: Method::Get,
         path: "/v1/search_filings",
@@ -123,15 +123,15 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     if arguments.as_of.is_none() {
         let question = Question::Filings { forms: within.filter.form.clone(), start, end };
         let is_within = |filing: &Filed| within.start <= filing.filing_date && filing.filing_date <= within.end;
-        filings = told.ask(&call, EDGAR, question, &at).await.map(|facts| filed(&facts).filter(is_within).collect());
+        filings = told.look_up(&call, EDGAR, question, &at).await.map(|facts| filed(&facts).filter(is_within).collect());
     }
     let live = filings.is_some();
     let mut filings = match filings {
         Some(filings) => filings,
         None => {
             let found = newest(ctx, &FEED, &at, &within, told.after, DIGEST_MAX).await?;
-            told.add(found.of_list());
-            FEED.standing(&at, found.changes).await?.into_iter().map(Filed::from).collect()
+            told.add(found.list_note());
+            FEED.still_current(&at, found.changes).await?.into_iter().map(Filed::from).collect()
         }
     };
     filings.sort_by(|a, b| (&b.filing_date, &b.accession).cmp(&(&a.filing_date, &a.accession)));

@@ -15,10 +15,10 @@ use serde_json::json;
 use super::SOURCE;
 use super::rows::{Filter, listed};
 use super::search::words::query_words;
-use feed::etag::{etag, has_it};
+use feed::etag::{etag, matches_etag};
 use feed::position::{day_text, parse_date, position};
 use operation::problem::Problem;
-use operation::{Answer, Body, Call, Form, Method, Operation, Price, Words};
+use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price};
 use schemas::details::{RECALL_SITES, url_note};
 
 const LIMIT_MAX: usize = 300;
@@ -69,7 +69,7 @@ pub struct Arguments {
     #[schemars(length(min = 1, max = 200))]
     pub keyword: Option<String>,
     /// How many recalls to give at most.
-    #[serde(default = "feed::reading::limit_default")]
+    #[serde(default = "feed::page_request::limit_default")]
     #[schemars(range(min = 1, max = 300))]
     pub limit: usize,
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
@@ -126,7 +126,7 @@ pub struct Feed {
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "search_recalls",
         method: Method::Get,
         path: "/api/recalls",
@@ -169,7 +169,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         tier,
         call.form.as_str(),
     ]);
-    if has_it(call.if_none_match.as_deref(), &etag) {
+    if matches_etag(call.if_none_match.as_deref(), &etag) {
         return Ok(Answer { body: Body::NotModified, etag, next_cursor: String::new(), status: 200 });
     }
     let recalls = match keyword {
@@ -184,7 +184,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let body = if call.form == Form::Lines {
         Body::Lines(recalls.iter().map(to_json).collect::<Result<_, _>>()?)
     } else {
-        let standing = Feeds::of(ctx).standing(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
+        let standing = Feeds::of(ctx).completeness(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
         let updated = if standing.finished_at_ms == 0 { String::new() } else { day_text(standing.finished_at_ms) };
         Body::Parts(vec![to_json(&Feed { updated, count: recalls.len(), tier, schema: RECORD_FIELDS, recalls })?])
     };

@@ -49,7 +49,7 @@ impl Filter {
 
     /// Whether a record fits and is to be shown in lists.
     #[must_use]
-    pub fn fits(&self, record: &Recall) -> bool {
+    pub fn matches(&self, record: &Recall) -> bool {
         record.is_listed()
             && self.category.is_none_or(|category| record.category == category)
             && self.agency.is_none_or(|agency| record.is_of(agency))
@@ -118,7 +118,7 @@ async fn read_months(
             break;
         }
         for (id, row) in ids.iter().zip(rows_at(view, &ids, seq).await?) {
-            match row.filter(|row| filter.fits(&row.record)) {
+            match row.filter(|row| filter.matches(&row.record)) {
                 Some(row) => out.push(row.record),
                 None => tracing::error!(id, seq = seq.0, "a list names a recall that does not stand there"),
             }

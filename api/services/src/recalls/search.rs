@@ -27,7 +27,7 @@ use view_store::View;
 use self::index::{Fields, Hit};
 use self::words::{Document, days};
 use super::rows::{Filter, rows_at};
-use feed::position::LAG_WITHIN;
+use feed::position::LAG_WAIT_MAX;
 use operation::problem::Problem;
 
 /// Searches at a time; others wait their turn.
@@ -119,7 +119,7 @@ impl Search {
             for (_, id, proposed_seq) in proposed {
                 let stands = rows.get_mut(&id).and_then(|row| row.take_if(|row| u64::try_from(row.seq) == Ok(proposed_seq)));
                 if let Some(row) = stands
-                    && filter.fits(&row.record)
+                    && filter.matches(&row.record)
                 {
                     out.push(row.record);
                 }
@@ -144,7 +144,7 @@ impl Search {
                 }
             }
         };
-        tokio::time::timeout(LAG_WITHIN, reached).await.ok().flatten().ok_or_else(building)
+        tokio::time::timeout(LAG_WAIT_MAX, reached).await.ok().flatten().ok_or_else(building)
     }
 
     /// Shows other documents, up to a change.
@@ -171,7 +171,7 @@ impl Shown {
         let (day_first, day_last) = days(filter);
         for (doc, document) in self.pending.iter().enumerate() {
             let in_range = document.seq <= seq && document.day >= day_first && document.day <= day_last;
-            if in_range && document.fits(filter) && document.has(words) {
+            if in_range && document.matches(filter) && document.has(words) {
                 hits.push(Hit { day: document.day, seq: document.seq, segment: PENDING, doc: u32::try_from(doc).unwrap_or(u32::MAX) });
             }
         }

@@ -17,14 +17,14 @@ use super::SOURCE;
 use super::list::Record;
 use crate::common::watchlist::{end, list};
 use crate::registration::Bundle;
-use access::kept::{NewWatch, Shelf};
+use access::saved::{NewWatch, SavedItems};
 use access::webhook::Sealing;
 use feed::position::position;
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
-use webhooks::matchers::{Found, Subscribed, matcher, page};
-use webhooks::operations::{self as webhook_operations, ById, Place};
-use webhooks::requested::webhook_of;
+use operation::{Answer, Call, Definition, Method, Operation, Price};
+use webhooks::matchers::{Found, WebhookFeed, matcher, page};
+use webhooks::operations::{self as webhook_operations, ById, WebhookConfig};
+use webhooks::parse::parse_webhook;
 
 /// From which tier on.
 const TIER: Tier = Tier::Business;
@@ -68,7 +68,7 @@ pub struct Webhooks {
 /// The operations.
 #[must_use]
 pub fn operations() -> Bundle {
-    let words = |name, method, path, summary, description, example| Words {
+    let words = |name, method, path, summary, description, example| Definition {
         name,
         method,
         path,
@@ -101,8 +101,8 @@ pub fn operations() -> Bundle {
         "What waits to be posted to it is not.",
         json!({ "id": "watch_0123456789abcdef01234567" }),
     );
-    let list = Words { list: "webhooks", ..list };
-    let place = Place {
+    let list = Definition { list: "webhooks", ..list };
+    let config = WebhookConfig {
         service: SOURCE.service,
         tier: TIER,
         matcher: matcher::<NewRecalls>,
@@ -119,15 +119,21 @@ pub fn operations() -> Bundle {
         Operation::define::<list::Arguments, Webhooks, _, _>(list, listed),
         Operation::define::<ById, end::Deleted, _, _>(end, delete),
     ];
-    Bundle::watches(own.into_iter().chain(webhook_operations::operations(place)).collect(), matcher::<NewRecalls>)
+    Bundle::watches(own.into_iter().chain(webhook_operations::operations(config)).collect(), matcher::<NewRecalls>)
 }
 
 async fn register(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let webhook = webhook_of(&call.context, "webhook_url", Some(&arguments.webhook_url), arguments.secret.as_deref()).await?;
+    let webhook = parse_webhook(&call.context, "webhook_url", Some(&arguments.webhook_url), arguments.secret.as_deref()).await?;
     let after = position(&call.context, &SOURCE, None).await?.last.0;
-    let shelf = Shelf::watches(&call, SOURCE.service);
+    let shelf = SavedItems::watches(&call, SOURCE.service);
     let kept = shelf
-        .begin(NewWatch { entity: "{}".to_owned(), filter: String::new(), webhook, given: arguments.secret.unwrap_or_default(), after })
+        .create(NewWatch {
+            entity: "{}".to_owned(),
+            filter: String::new(),
+            webhook,
+            given_secret: arguments.secret.unwrap_or_default(),
+            after,
+        })
         .await?;
     let sealing = shelf.sealing().await?;
     let secret = sealing.as_ref().and_then(|sealing| sealing.first_secret(&kept));
@@ -135,7 +141,7 @@ async fn register(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
 }
 
 async fn listed(call: Call, _: list::Arguments) -> Result<Answer, Problem> {
-    let shelf = Shelf::watches(&call, SOURCE.service);
+    let shelf = SavedItems::watches(&call, SOURCE.service);
     let (all, sealing) = (shelf.list().await?, shelf.sealing().await?);
     Answer::json(&Webhooks { webhooks: all.iter().rev().map(|kept| shown(kept, sealing.as_ref())).collect() })
 }
@@ -157,7 +163,7 @@ fn shown(kept: &SavedItem, sealing: Option<&Sealing>) -> Webhook {
 /// The changes that a webhook of the recalls gets: each new recall.
 pub(super) struct NewRecalls;
 
-impl Subscribed for NewRecalls {
+impl WebhookFeed for NewRecalls {
     type Subscription = ();
     type Record = Recall;
 

@@ -7,12 +7,12 @@ use serde_json::json;
 
 use super::chain::{WriterArguments, Writers, change_writer, owned, shown};
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "add_chain_writer",
         method: Method::Post,
         path: "/v1/chains/{agent_id}/writers",

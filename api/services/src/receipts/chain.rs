@@ -13,9 +13,9 @@ use schemas::views::receipts::{
 use serde::{Deserialize, Serialize};
 
 use super::Receipts;
-use access::append::{self, Once};
+use access::append::{self, CommandPolicy};
 use feed::filter::Element;
-use feed::private::read_on;
+use feed::internal::read_next;
 use operation::context::Context;
 use operation::problem::Problem;
 use operation::redaction::PREFIX;
@@ -148,7 +148,7 @@ pub(super) async fn change_writer(call: &Call, verb: &str, agent_id: &str, write
         writer: writer.to_owned(),
         ..ReceiptCommand::default()
     };
-    append::command(&call.context, TABLES.view, &source::owner(agent_id), Once::No, &command).await?;
+    append::append_command(&call.context, TABLES.view, &source::owner(agent_id), CommandPolicy::Always, &command).await?;
     owned(call, agent_id).await
 }
 
@@ -206,7 +206,7 @@ fn refused(words: String) -> Problem {
 async fn assign(ctx: &Context, agent_id: &str, owner: String) -> Result<String, Problem> {
     let command =
         ReceiptCommand { verb: ASSIGN_OWNER.to_owned(), agent_id: agent_id.to_owned(), caller: owner.clone(), ..ReceiptCommand::default() };
-    append::command(ctx, TABLES.view, &source::owner(agent_id), Once::No, &command).await?;
+    append::append_command(ctx, TABLES.view, &source::owner(agent_id), CommandPolicy::Always, &command).await?;
     let assigned = Receipts::now(ctx).await?.chain(agent_id).await?.owner();
     if assigned == owner { Ok(owner) } else { Err(refused(format!("the chain of {agent_id:?} belongs to {assigned}"))) }
 }
@@ -219,7 +219,7 @@ async fn assign(ctx: &Context, agent_id: &str, owner: String) -> Result<String, 
 pub async fn assign_all_paid(ctx: &Context) -> Result<Vec<(String, Result<String, String>)>, Problem> {
     let receipts = Receipts::now(ctx).await?;
     let (mut chains, mut after) = (BTreeMap::new(), Seq(0));
-    while let Some((changes, to)) = read_on::<Receipt>(ctx, &TABLES, after).await? {
+    while let Some((changes, to)) = read_next::<Receipt>(ctx, &TABLES, after).await? {
         for Element { record, .. } in changes {
             let agent_id = record.body.agent_id;
             if record.body.seq == 1 && receipts.chain(&agent_id).await?.owner.is_none() {
@@ -249,7 +249,7 @@ async fn find_payers(
 ) -> Result<(Vec<(String, String)>, ByFirstReceipt), Problem> {
     let (mut paid, mut after) = (Vec::new(), Seq(0));
     while !chains.is_empty() {
-        let Some((changes, to)) = read_on::<Payment>(ctx, &PAYMENTS, after).await? else { break };
+        let Some((changes, to)) = read_next::<Payment>(ctx, &PAYMENTS, after).await? else { break };
         for Element { record, .. } in changes.into_iter().filter(|change| change.record.state == State::Settled) {
             if record.service == TABLES.view.name
                 && let Some(RequestOutcome::Issued(issued)) = receipts.outcome(&record.id).await?

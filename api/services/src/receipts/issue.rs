@@ -15,10 +15,10 @@ use serde_json::{Map, Value, json};
 use super::chain::{check_name, forbidden};
 use super::tree::Inclusion;
 use super::{Receipts, Shown};
-use access::append::{Once, caught_up, command};
+use access::append::{CommandPolicy, append_command, wait_until_projected};
 use operation::context::Context;
 use operation::problem::Problem;
-use operation::{Answer, Body, Call, Method, Operation, Price, Stage, Words};
+use operation::{Answer, Body, Call, Definition, Method, Operation, Price, Stage};
 
 /// Arguments of `issue_receipt`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -51,7 +51,7 @@ pub struct Issued {
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "issue_receipt",
         method: Method::Post,
         path: "/v1/issue",
@@ -111,7 +111,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
             return Ok(Answer { body: Body::Effect(effect), ..Answer::json(&Value::Null)? });
         }
         Stage::Claimed(payment) => {
-            caught_up(ctx, TABLES.view, &PAYMENTS).await?;
+            wait_until_projected(ctx, TABLES.view, &PAYMENTS).await?;
             return match Receipts::now(ctx).await?.outcome(payment).await? {
                 Some(RequestOutcome::Reserved { .. } | RequestOutcome::Issued(_)) => Answer::json(&Value::Null),
                 Some(RequestOutcome::Refused { refused }) => Err(forbidden(&issue.agent_id, refused)),
@@ -121,14 +121,16 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         }
         // It was decided from the settled payment.
         Stage::Paid(payment) => {
-            caught_up(ctx, TABLES.view, &PAYMENTS).await?;
+            wait_until_projected(ctx, TABLES.view, &PAYMENTS).await?;
             payment.clone()
         }
         Stage::Whole => {
             let (chance, once) = match &call.idempotency_key {
                 // An account's own: of two accounts that choose the same text neither sees the other's receipt.
-                Some(text) => (Hash32::of_parts(&[b"issue", call.caller.account.as_bytes(), text.as_bytes()]).0, Once::Yes),
-                None => (rand::random(), Once::Fresh),
+                Some(text) => {
+                    (Hash32::of_parts(&[b"issue", call.caller.account.as_bytes(), text.as_bytes()]).0, CommandPolicy::OncePerSubject)
+                }
+                None => (rand::random(), CommandPolicy::NewSubject),
             };
             let request = format!("req_{}", hex(&chance[..16]));
             if issue.caller.is_empty() {
@@ -136,13 +138,13 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
             }
             let receipts = Receipts::now(ctx).await?;
             // A repeated request gets its receipt again, whoever may append now.
-            if once == Once::Fresh || receipts.outcome(&request).await?.is_none() {
+            if once == CommandPolicy::NewSubject || receipts.outcome(&request).await?.is_none() {
                 if let Some(refused) = signing_refused(ctx) {
                     return Err(refused);
                 }
                 receipts.check_may_append(&issue.agent_id, &issue.caller).await?;
             }
-            command(ctx, TABLES.view, &request, once, &issue).await?;
+            append_command(ctx, TABLES.view, &request, once, &issue).await?;
             request
         }
     };

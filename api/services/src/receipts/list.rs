@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Receipts, Shown};
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 const LIMIT: i64 = 50;
 
@@ -40,7 +40,7 @@ pub struct Receipted {
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "list_receipts",
         method: Method::Get,
         path: "/v1/list",

@@ -17,12 +17,22 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 /// What is served at a path; `None` for what is not there.
 pub(super) async fn file(receipts: &Receipts, path: &str) -> Result<Option<File>, Problem> {
     if path == "verify.js" {
-        return Ok(Some(File { bytes: SCRIPT.into(), content_type: "text/javascript; charset=utf-8", lasts: false, policy: POLICY }));
+        return Ok(Some(File {
+            bytes: SCRIPT.into(),
+            content_type: "text/javascript; charset=utf-8",
+            is_immutable: false,
+            policy: POLICY,
+        }));
     }
     let Some(id) = path.strip_prefix("verify/").filter(|id| is_id(id)) else { return Ok(None) };
     let Some(receipt) = receipts.get(id).await? else { return Ok(None) };
     let owner = receipts.chain(&receipt.body.agent_id).await?.owner();
-    Ok(Some(File { bytes: rendered(&receipt, &owner).into(), content_type: "text/html; charset=utf-8", lasts: false, policy: POLICY }))
+    Ok(Some(File {
+        bytes: rendered(&receipt, &owner).into(),
+        content_type: "text/html; charset=utf-8",
+        is_immutable: false,
+        policy: POLICY,
+    }))
 }
 
 fn rendered(receipt: &Receipt, owner: &str) -> String {

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Receipts;
-use access::append::{self, Once};
+use access::append::{self, CommandPolicy};
 use operation::context::Context;
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// How long to wait until the first key is named again.
 const NAME_RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -53,7 +53,7 @@ pub struct Key {
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "public_key",
         method: Method::Get,
         path: "/pubkey",
@@ -85,7 +85,7 @@ async fn answer(call: Call, _: Arguments) -> Result<Answer, Problem> {
 /// # Errors
 /// `unavailable`, while nobody projects.
 pub async fn name_first(ctx: &Context, public_key: &str) -> Result<(), Problem> {
-    name(ctx, public_key, "", Once::Yes).await
+    name(ctx, public_key, "", CommandPolicy::OncePerSubject).await
 }
 
 /// Names the first key as soon as that can be recorded, unless one was named.
@@ -107,13 +107,13 @@ pub(super) async fn keep_first_named(given: Arc<TaskContext>) {
 /// # Errors
 /// `unavailable`, while nobody projects.
 pub async fn name_next(ctx: &Context, public_key: &str, reason: &str) -> Result<(), Problem> {
-    name(ctx, public_key, reason, Once::No).await
+    name(ctx, public_key, reason, CommandPolicy::Always).await
 }
 
-async fn name(ctx: &Context, public_key: &str, reason: &str, once: Once) -> Result<(), Problem> {
+async fn name(ctx: &Context, public_key: &str, reason: &str, policy: CommandPolicy) -> Result<(), Problem> {
     let (public_key, reason) = (public_key.to_owned(), reason.to_owned());
     let command = ReceiptCommand { verb: KEY.to_owned(), public_key, reason, ..ReceiptCommand::default() };
-    append::command(ctx, TABLES.view, KEY, once, &command).await
+    append::append_command(ctx, TABLES.view, KEY, policy, &command).await
 }
 
 /// The keys that signed so far, the present one last.

@@ -13,7 +13,7 @@ use view_store::{Checkpoint as ViewCheckpoint, View};
 
 use super::Receipts;
 use super::signer::{Signer, TREE};
-use access::append::{Once, command};
+use access::append::{CommandPolicy, append_command};
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 
@@ -111,6 +111,6 @@ impl UnsignedTree {
         let Some(note) = checkpoint.sign(signer.state().keys(), &public_key) else { return Ok(()) };
         let size = i64::try_from(checkpoint.size).unwrap_or(i64::MAX);
         let named = ReceiptCommand { verb: CHECKPOINT.to_owned(), size, note, public_key, ..ReceiptCommand::default() };
-        command(ctx, TABLES.view, CHECKPOINT, Once::No, &named).await
+        append_command(ctx, TABLES.view, CHECKPOINT, CommandPolicy::Always, &named).await
     }
 }

@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use super::Receipts;
 use super::memory::{self, Found, Memory, Remembered, SignedTree, Successor, conflict, new_memory};
 use crate::common::prover::Prover;
-use access::append::{self, Once};
+use access::append::{self, CommandPolicy};
 use operation::context::Context;
 use operation::metrics;
 use operation::problem::Problem;
@@ -375,7 +375,7 @@ impl Signer {
             let Some(remembered) = found.remembered else { continue };
             let command =
                 ReceiptCommand { verb: MEMORY.to_owned(), public_key: public.clone(), memory: remembered.id, ..ReceiptCommand::default() };
-            append::command(&self.ctx, TABLES.view, MEMORY, Once::No, &command).await?;
+            append::append_command(&self.ctx, TABLES.view, MEMORY, CommandPolicy::Always, &command).await?;
             is_named = true;
         }
         Ok(is_named)
@@ -385,7 +385,7 @@ impl Signer {
     fn refuse_tree(&self, service: &str, reason: Option<String>) {
         let state = self.state();
         let before = state.refuse_tree(service, reason.as_ref().map(|reason| format!("{reason}; {ADVICE}")));
-        metrics::signing_refused(state.is_refused());
+        metrics::set_signing_refused(state.is_refused());
         match (before, reason) {
             (None, Some(reason)) => tracing::error!(service, reason, "the checkpoints of a service are not signed"),
             (Some(_), None) => tracing::info!(service, "the checkpoints of a service are signed again"),
@@ -396,7 +396,7 @@ impl Signer {
     /// Allows or refuses signing, and says so where that changes.
     fn conclude(&self, refusal: Option<Refusal>) {
         let before = self.state().keys().set_refusal(refusal.clone());
-        metrics::signing_refused(self.state().is_refused());
+        metrics::set_signing_refused(self.state().is_refused());
         match (before, refusal) {
             (Some(before), Some(refusal)) if before.reason() == refusal.reason() => {}
             (_, Some(refusal)) => tracing::error!(reason = refusal.reason(), "receipts and checkpoints are not signed"),

@@ -94,7 +94,7 @@ impl Receipts {
         }
         let Some((tile, is_entries)) = parse_tile_path(path) else { return Ok(None) };
         let sealed = self.sealed().await?.map_or(0, |sealed| u64::try_from(sealed.size).unwrap_or(0));
-        let file = |bytes: Vec<u8>| File { bytes: bytes.into(), content_type: "application/octet-stream", lasts: true, policy: "" };
+        let file = |bytes: Vec<u8>| File { bytes: bytes.into(), content_type: "application/octet-stream", is_immutable: true, policy: "" };
         if !is_entries {
             // Hashes of a level exist once all leaves below them do.
             let below = (u128::from(tile.level_index()) * 256 + u128::from(tile.width())) << (8 * u32::from(tile.level()));

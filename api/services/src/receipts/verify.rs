@@ -14,7 +14,7 @@ use super::tree::Inclusion;
 use super::{Receipts, SOURCE, Shown};
 use crate::common::witness::with_cosignatures;
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `verify_receipt`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -69,7 +69,7 @@ pub struct Position {
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "verify_receipt",
         method: Method::Get,
         path: "/v1/verify/{receipt_id}",

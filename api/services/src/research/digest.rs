@@ -19,7 +19,7 @@ use feed::notes::notes;
 use feed::position::{day_text, position};
 use feed::query::{DIGEST_MAX, newest, since_days};
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// What was made public so many days before the window counts as new in it: upstreams are read daily, and some publish late.
 const LATE_DAYS: i64 = 7;
@@ -92,7 +92,7 @@ pub struct Digest {
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "delta_digest",
         method: Method::Get,
         path: "/v1/delta_digest",
@@ -119,8 +119,8 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let (earliest, _) = since_days(ctx, &SOURCE, &at, arguments.days - 1 + LATE_DAYS).await?;
     let filter = New(Filter { institution: arguments.institution, ..Filter::default() });
     let found = newest(ctx, &FEED, &at, &filter, Seq(before.0.max(told.after.0)), DIGEST_MAX).await?;
-    told.add(found.of_sums());
-    let mut records = FEED.as_they_stand(&at, found.changes).await?;
+    told.add(found.sums_note());
+    let mut records = FEED.records_at(&at, found.changes).await?;
     records.retain(|record| record.published >= earliest);
     let (mut institutions, mut topics) = (BTreeMap::new(), BTreeMap::new());
     for record in &records {
@@ -137,7 +137,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let shown = told.limit(SHOWN_MAX);
     grants.truncate(shown);
     trials.truncate(shown);
-    let standing = Feeds::of(ctx).standing(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
+    let standing = Feeds::of(ctx).completeness(&SOURCE, at.view.as_ref(), at.seq, at.last).await?;
     Answer::json(&Digest {
         from,
         to: day_text(at.now.as_millisecond()),

@@ -12,7 +12,7 @@ use feed::notes::notes;
 use feed::position::position;
 use feed::query::{DIGEST_MAX, Item, newest};
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `entity_watch`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ pub struct Arguments {
     #[schemars(length(min = 2, max = 200))]
     pub value: String,
     /// How many changes to give at most.
-    #[serde(default = "feed::reading::limit_default")]
+    #[serde(default = "feed::page_request::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
@@ -75,7 +75,7 @@ pub struct Watch {
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "entity_watch",
         method: Method::Get,
         path: "/v1/entity_watch",
@@ -114,7 +114,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let at = position(ctx, &SOURCE, arguments.as_of.as_deref()).await?;
     let mut told = notes(&call, &SOURCE, &at).await?;
     let found = newest(ctx, &FEED, &at, &filter, told.after, DIGEST_MAX).await?;
-    told.add(found.of_sums());
+    told.add(found.sums_note());
     let mut changes = found.changes;
     let mut activity = Activity::default();
     for change in &changes {

@@ -6,7 +6,7 @@ use schemas::views::research::{Funding, MORE_INSTITUTIONS};
 use serde::{Deserialize, Serialize};
 
 use super::Change;
-use feed::filter::{self, Wanted, contains};
+use feed::filter::{self, TermQuery, contains};
 
 /// Classes of sponsors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -115,13 +115,13 @@ impl Filter {
 impl filter::Filter for Filter {
     type Record = Funding;
 
-    fn fits(&self, change: &Change) -> bool {
+    fn matches(&self, change: &Change) -> bool {
         self.takes(&change.record)
     }
 
-    fn wanted(&self) -> Vec<Wanted> {
-        let part = |dimension: &'static str, value: &Option<String>| value.clone().map(|part| Wanted::Part(dimension, part));
-        let exact = |dimension: &'static str, value: &Option<String>| value.clone().map(|value| Wanted::Exact(dimension, vec![value]));
+    fn term_queries(&self) -> Vec<TermQuery> {
+        let part = |dimension: &'static str, value: &Option<String>| value.clone().map(|part| TermQuery::Part(dimension, part));
+        let exact = |dimension: &'static str, value: &Option<String>| value.clone().map(|value| TermQuery::Exact(dimension, vec![value]));
         // The most selective first.
         [
             part("pi", &self.pi),
@@ -136,7 +136,7 @@ impl filter::Filter for Filter {
         .collect()
     }
 
-    fn beside(&self, dimension: &str) -> Option<&'static str> {
+    fn wildcard(&self, dimension: &str) -> Option<&'static str> {
         // Trials with more sites than have terms stand under this one.
         (dimension == "institution").then_some(MORE_INSTITUTIONS)
     }
@@ -155,8 +155,14 @@ mod tests {
         let of = |json: serde_json::Value| -> Filter { serde_json::from_value(json).unwrap() };
         let base = of(serde_json::json!({"topic": "oncology", "state": "TX", "minAmount": 5}));
         let over = of(serde_json::json!({"state": "CA", "pi": "ada"}));
-        assert_eq!(over.over(&base), Ok(of(serde_json::json!({"topic": "oncology", "state": "CA", "pi": "ada", "minAmount": 5}))));
-        assert_eq!((Filter::default().over(&base), base.over(&Filter::default())), (Ok(base.clone()), Ok(base.clone())));
+        assert_eq!(
+            over.with_defaults_from(&base),
+            Ok(of(serde_json::json!({"topic": "oncology", "state": "CA", "pi": "ada", "minAmount": 5})))
+        );
+        assert_eq!(
+            (Filter::default().with_defaults_from(&base), base.with_defaults_from(&Filter::default())),
+            (Ok(base.clone()), Ok(base.clone()))
+        );
     }
 
     /// Proves that every condition counts, and that the canonical form holds those given alone.
@@ -191,6 +197,6 @@ mod tests {
         assert_eq!(Filter::default().canonical(), "");
         let canonical = of(serde_json::json!({"state": "TX", "topic": "aging"})).canonical();
         assert_eq!(canonical, r#"{"topic":"aging","state":"TX"}"#);
-        assert_eq!(Filter::of_canonical(&canonical).unwrap().canonical(), canonical);
+        assert_eq!(Filter::from_canonical(&canonical).unwrap().canonical(), canonical);
     }
 }

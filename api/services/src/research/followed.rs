@@ -8,8 +8,8 @@ use super::FEED;
 use super::entity::filter_of;
 use super::filter::Filter;
 use super::records::Changed;
-use feed::followed::{Followed, watched_name};
 use feed::query::Feed;
+use feed::watchable::{WatchableFeed, watched_name};
 use operation::problem::Problem;
 use webhooks::matchers::WatchMessages;
 
@@ -18,7 +18,7 @@ pub struct Research;
 
 /// What a watch names.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Named {
+pub struct WatchedEntity {
     /// What is watched, as `entity_watch` takes it.
     pub entity: Entity,
 }
@@ -36,29 +36,29 @@ pub struct Entity {
     pub value: String,
 }
 
-impl Followed for Research {
+impl WatchableFeed for Research {
     type Filter = Filter;
-    type Named = Named;
+    type WatchedEntity = WatchedEntity;
     type Shown = Changed;
 
     const FEED: Feed = FEED;
 
-    fn checked(filter: Filter) -> Result<Filter, Problem> {
+    fn normalize(filter: Filter) -> Result<Filter, Problem> {
         Ok(filter.checked())
     }
 
-    fn named(named: Named) -> Result<(Named, Filter), Problem> {
-        let value = watched_name("entity", "entity.value", &named.entity.value)?;
+    fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
+        let value = watched_name("entity", "entity.value", &entity.entity.value)?;
         let in_entity = |problem: Problem| Problem { detail: format!("entity.type: {}", problem.detail), ..problem.about("entity") };
-        let (kind, filter) = filter_of(&named.entity.kind, &value).map_err(in_entity)?;
-        Ok((Named { entity: Entity { kind: kind.to_owned(), value } }, filter))
+        let (kind, filter) = filter_of(&entity.entity.kind, &value).map_err(in_entity)?;
+        Ok((WatchedEntity { entity: Entity { kind: kind.to_owned(), value } }, filter))
     }
 
     fn example_filter() -> Value {
         json!({ "topic": "oncology", "state": "TX" })
     }
 
-    fn example_named() -> Value {
+    fn example_entity() -> Value {
         json!({ "entity": { "type": "institution", "value": "university" } })
     }
 }
@@ -66,7 +66,7 @@ impl Followed for Research {
 impl WatchMessages for Research {
     const CHANGES_MAX: usize = 20;
 
-    fn message(named: Named, changes: Vec<Changed>) -> Value {
-        json!({ "event": "new_funding", "watch": named.entity, "changes": changes })
+    fn message(entity: WatchedEntity, changes: Vec<Changed>) -> Value {
+        json!({ "event": "new_funding", "watch": entity.entity, "changes": changes })
     }
 }

@@ -9,12 +9,12 @@ use serde_json::json;
 use super::filter::{Filter, SponsorClass};
 use super::records::{Either, Grant, Trial};
 use super::{Change, FEED, SOURCE};
-use feed::filter::{self, Wanted};
+use feed::filter::{self, TermQuery};
 use feed::notes::notes;
 use feed::position::position;
 use feed::query::newest;
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `new_funding`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -48,7 +48,7 @@ pub struct Arguments {
     #[schemars(length(min = 1, max = 30))]
     pub phase: Option<String>,
     /// How many grants and trials to give at most, together.
-    #[serde(default = "feed::reading::limit_default")]
+    #[serde(default = "feed::page_request::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
@@ -86,23 +86,23 @@ pub(super) struct New(pub(super) Filter);
 impl filter::Filter for New {
     type Record = Funding;
 
-    fn fits(&self, change: &Change) -> bool {
+    fn matches(&self, change: &Change) -> bool {
         change.event == "new" && self.0.takes(&change.record)
     }
 
-    fn wanted(&self) -> Vec<Wanted> {
-        filter::Filter::wanted(&self.0)
+    fn term_queries(&self) -> Vec<TermQuery> {
+        filter::Filter::term_queries(&self.0)
     }
 
-    fn beside(&self, dimension: &str) -> Option<&'static str> {
-        filter::Filter::beside(&self.0, dimension)
+    fn wildcard(&self, dimension: &str) -> Option<&'static str> {
+        filter::Filter::wildcard(&self.0, dimension)
     }
 }
 
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "new_funding",
         method: Method::Get,
         path: "/v1/new_funding",
@@ -127,8 +127,8 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let at = position(ctx, &SOURCE, as_of.as_deref()).await?;
     let mut told = notes(&call, &SOURCE, &at).await?;
     let found = newest(ctx, &FEED, &at, &filter, told.after, told.limit(limit)).await?;
-    told.add(found.of_list());
-    let (grants, trials) = split(FEED.as_they_stand(&at, found.changes).await?.into_iter());
+    told.add(found.list_note());
+    let (grants, trials) = split(FEED.records_at(&at, found.changes).await?.into_iter());
     let counts = Counts { grants: grants.len(), trials: trials.len() };
     Answer::json(&NewFunding { grants, trials, counts, note: told.note() })
 }

@@ -14,12 +14,12 @@ use super::filter::{Filter, SponsorClass};
 use super::new_funding::{Counts, split};
 use super::records::{Grant, Trial};
 use super::{Change, FEED, SOURCE};
-use feed::filter::{self, Wanted, has_words};
+use feed::filter::{self, TermQuery, has_words};
 use feed::notes::notes;
 use feed::position::position;
 use feed::query::{DIGEST_MAX, newest};
 use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `search_records`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -31,7 +31,7 @@ pub struct Arguments {
     /// Class of the sponsor. `NIH` and `OTHER_GOV` have grants and trials, the others trials alone.
     pub sponsor_class: Option<SponsorClass>,
     /// How many grants and trials to give at most, together.
-    #[serde(default = "feed::reading::limit_default")]
+    #[serde(default = "feed::page_request::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Answer as of this time, from what was recorded then: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
@@ -65,7 +65,7 @@ struct Worded {
 impl filter::Filter for Worded {
     type Record = Funding;
 
-    fn fits(&self, change: &Change) -> bool {
+    fn matches(&self, change: &Change) -> bool {
         let record = &change.record;
         let lists = [&record.conditions, &record.interventions].map(|list| list.join(" "));
         let topics: Vec<&str> = record.topics.iter().map(|topic| topic.evidence.as_str()).collect();
@@ -74,7 +74,7 @@ impl filter::Filter for Worded {
         has_words(&texts, &self.keyword) && self.filter.takes(record)
     }
 
-    fn wanted(&self) -> Vec<Wanted> {
+    fn term_queries(&self) -> Vec<TermQuery> {
         Vec::new()
     }
 }
@@ -82,7 +82,7 @@ impl filter::Filter for Worded {
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
-    let words = Words {
+    let words = Definition {
         name: "search_records",
         method: Method::Get,
         path: "/v1/search_records",
@@ -112,8 +112,8 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
         let trials = Question::Trials { keyword, class: class.map_or("", registry_class), limit };
         let wants_grants = class.is_none_or(|class| matches!(class, SponsorClass::Nih | SponsorClass::OtherGov));
         let (grants, trials) = tokio::join!(
-            async { if wants_grants { Some(live::ask(ctx, grants, at.now).await) } else { None } },
-            live::ask(ctx, trials, at.now)
+            async { if wants_grants { Some(live::look_up(ctx, grants, at.now).await) } else { None } },
+            live::look_up(ctx, trials, at.now)
         );
         match (grants.transpose(), trials) {
             (Ok(grants), Ok(trials)) => {
@@ -142,8 +142,8 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     }
     let filter = Worded { keyword: arguments.keyword, filter: Filter { sponsor_class: class, ..Filter::default() } };
     let found = newest(ctx, &FEED, &at, &filter, told.after, DIGEST_MAX).await?;
-    told.add(found.of_list());
-    let (grants, trials) = split(FEED.standing(&at, found.changes).await?.into_iter().take(limit));
+    told.add(found.list_note());
+    let (grants, trials) = split(FEED.still_current(&at, found.changes).await?.into_iter().take(limit));
     let counts = Counts { grants: grants.len(), trials: trials.len() };
     Answer::json(&Found { grants, trials, counts, live: false, note: told.note() })
 }

@@ -1,23 +1,23 @@
-//! The reference of a service, and the words on every error.
+//! The reference page of a service, and the page of all errors.
 
+use operation::context::ServiceSettings;
+use operation::{Operation, Service};
+use pages::{escape, inline, page, words};
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 
 use crate::openapi;
 use crate::prices::price;
-use operation::context::ServiceSettings;
-use operation::{Operation, Service};
-use pages::{escape, inline, page, words};
 
 /// `{prefix}/docs`: every operation with its parameters, an example and its errors.
 pub(crate) fn reference(service: &Service, settings: &ServiceSettings) -> String {
     let base = escape(&settings.base_url);
     let mut body = format!("<h1>{}</h1>{}", escape(service.title), words(service.about));
     body += &format!(
-        "<p>Base address <code>{base}</code> · <a href=\"{base}/openapi.json\">OpenAPI</a> · <a href=\"{base}/llms.txt\">llms.txt</a> · MCP at \
+        "<p>Base URL <code>{base}</code> · <a href=\"{base}/openapi.json\">OpenAPI</a> · <a href=\"{base}/llms.txt\">llms.txt</a> · MCP at \
          <code>{base}/mcp</code> · <a href=\"{base}/docs/errors\">Errors</a></p>\
          <p>A key goes into <code>X-API-Key</code>, <code>Authorization: Bearer</code>, or the parameter <code>api_key</code> or <code>key</code>. \
-         Without one, the free limits hold, by address.</p><h2>Operations</h2><ul>"
+         Without a key, the limits of the free tier apply per address.</p><h2>Operations</h2><ul>"
     );
     for operation in &service.operations {
         body += &format!("<li><a href=\"#{0}\">{0}</a> {1}</li>", escape(operation.name), inline(operation.summary));
@@ -49,7 +49,7 @@ fn section(operation: &Operation, settings: &ServiceSettings) -> String {
                 .aliases
                 .iter()
                 .filter(|(_, of)| of == name)
-                .map(|(alias, _)| format!(" Also taken as <code>{}</code>.", escape(alias)))
+                .map(|(alias, _)| format!(" Alias: <code>{}</code>.", escape(alias)))
                 .collect();
             html += &format!(
                 "<tr><td><code>{}</code>{}</td><td>{}</td><td>{}{aliases}</td></tr>",
@@ -71,7 +71,7 @@ fn section(operation: &Operation, settings: &ServiceSettings) -> String {
     html
 }
 
-/// A parameter's type and bounds in a few words.
+/// A parameter's type and range in a few words.
 fn kind(schema: &Value) -> String {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return values.iter().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).collect::<Vec<_>>().join(", ");
@@ -91,7 +91,7 @@ fn kind(schema: &Value) -> String {
     }
 }
 
-/// A call with the example's arguments, for a shell.
+/// A shell command that calls the operation with the example arguments.
 fn example(operation: &Operation, settings: &ServiceSettings) -> String {
     let mut path = operation.path.to_owned();
     let mut query = form_urlencoded::Serializer::new(String::new());
@@ -113,14 +113,14 @@ fn example(operation: &Operation, settings: &ServiceSettings) -> String {
     }
 }
 
-/// `{prefix}/docs/errors`: the closed table, each code at its own anchor.
+/// `{prefix}/docs/errors`: the closed table of error codes, each with its own anchor.
 pub(crate) fn errors() -> String {
     let mut body = "<h1>Errors</h1><p>Every error is a problem document (RFC 9457, <code>application/problem+json</code>) whose <code>code</code> is one of these. \
-                    <code>detail</code> says what is wrong with the request, <code>parameter</code> where.</p>"
+                    <code>detail</code> says what is wrong with the request, <code>parameter</code> names the parameter.</p>"
         .to_owned();
     for code in ErrorCode::ALL {
         let again = if code.may_retry() {
-            "The same request may succeed later; wait for <code>Retry-After</code> where it is given."
+            "The same request may succeed later; wait for <code>Retry-After</code> if it is given."
         } else {
             "The same request will fail again."
         };

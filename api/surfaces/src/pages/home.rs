@@ -1,4 +1,4 @@
-//! `GET /`: what runs here.
+//! `GET /`: the services of this listener.
 
 use operation::Service;
 use operation::context::ServiceSettings;
@@ -23,10 +23,10 @@ pub(crate) fn render<'a>(services: impl Iterator<Item = (&'a Service, &'a Servic
         );
     }
     if !any {
-        body += "<p>No service is switched on here.</p>";
+        body += "<p>No service is enabled on this server.</p>";
     }
-    body += "<p>The same as Kafka topics: <a href=\"/asyncapi.json\">AsyncAPI</a>, <a href=\"/schemas/\">Avro schemas</a>.</p>";
-    body += "<p>With a key: <a href=\"/webhooks\">your webhooks</a>, how they stand and what they were sent.</p>";
+    body += "<p>The same data as Kafka topics: <a href=\"/asyncapi.json\">AsyncAPI</a>, <a href=\"/schemas/\">Avro schemas</a>.</p>";
+    body += "<p>With a key: <a href=\"/webhooks\">your webhooks</a> with their status and attempts.</p>";
     body += "<p class=\"soft\">For operators: <a href=\"/healthz\">liveness</a>, <a href=\"/readyz\">readiness</a>, <a href=\"/metrics\">metrics</a>.</p>";
     page("Highwater", &body)
 }

@@ -1,8 +1,8 @@
-//! How many connections are open, from where, and which one gives way when there is no room for another.
+//! Limits the number of open connections, in total and per address, and selects which connection is closed to make room.
 //!
-//! Promises: no address (IPv6: no /64) holds more than its share, so that one client cannot keep out the others; when an address or the whole
-//! listener is full, the connection that has waited longest for its caller's next request is closed for the new one. A connection whose
-//! request is being answered is never closed for another.
+//! Promises: no address (IPv6: no /64) holds more than its share, so one client cannot lock out the others. If an address or the whole listener is
+//! full, the connection that has been idle longest is closed for the new one. A connection with a request in flight is never closed for another
+//! one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -16,8 +16,8 @@ use tokio::time::Instant;
 
 use crate::forwarded::network_of;
 
-/// Marks a connection whose request is being answered.
-const ANSWERING: u64 = u64::MAX;
+/// Marks a connection with a request in flight.
+const IN_FLIGHT: u64 = u64::MAX;
 
 /// The connections of a listener.
 #[derive(Debug)]
@@ -37,24 +37,24 @@ struct Open {
     by_network: HashMap<IpAddr, BTreeMap<u64, Arc<State>>>,
 }
 
-/// One connection, as far as others need to know it.
+/// The state of one connection.
 #[derive(Debug)]
 struct State {
-    /// Microseconds since the listener began at which it began to wait for a request; [`ANSWERING`] while one is being answered.
+    /// Since when the connection is idle, in microseconds since the listener started; [`IN_FLIGHT`] while a request is in flight.
     waiting_since: AtomicU64,
     give_way: Notify,
 }
 
-/// Why a connection is not taken.
+/// Why a connection is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Full {
-    /// Its address has its share, and all of them are being answered.
+    /// The address has its share of connections, all with requests in flight.
     Address,
-    /// The listener is full, and all are being answered.
+    /// The listener is full, and all connections have requests in flight.
     Listener,
 }
 
-/// An open connection's room; given back when dropped.
+/// The slot of an open connection; returned when dropped.
 #[derive(Debug)]
 pub(super) struct Room {
     connections: Arc<Connections>,
@@ -63,24 +63,24 @@ pub(super) struct Room {
     state: Arc<State>,
 }
 
-/// A request that is being answered; over when dropped.
+/// A request in flight; ends when dropped.
 #[derive(Debug)]
-pub(super) struct Answering {
+pub(super) struct ActiveRequest {
     connections: Arc<Connections>,
     state: Arc<State>,
 }
 
 impl Connections {
-    /// At most `max` connections, and `per_address_max` from one address; both at least 1.
+    /// Creates a limit of `max` connections, and `per_address_max` from one address; both at least 1.
     pub(super) fn new(max: usize, per_address_max: usize) -> Arc<Self> {
         let (max, per_address_max) = (max.max(1), per_address_max.max(1));
         Arc::new(Self { max, per_address_max, begun: Instant::now(), open: Mutex::default(), freed: Notify::new() })
     }
 
-    /// Takes a connection. `is_shared` says that many callers stand behind the address (a trusted proxy): it has no share of its own.
+    /// Takes a slot. `is_shared` means that many callers share the address (a trusted proxy), so it has no limit of its own.
     ///
     /// # Errors
-    /// There is no room, and no connection that could give way.
+    /// When there is no slot, and no idle connection to close.
     pub(super) fn take(self: &Arc<Self>, address: IpAddr, is_shared: bool) -> Result<Room, Full> {
         let network = network_of(address);
         let mut open = self.open();
@@ -97,7 +97,7 @@ impl Connections {
         Ok(Room { connections: Arc::clone(self), network, id, state })
     }
 
-    /// Ready once a connection has ended after this call.
+    /// Completes when a connection ends after this call.
     pub(super) fn freed(&self) -> Notified<'_> {
         self.freed.notified()
     }
@@ -113,17 +113,17 @@ impl Connections {
         }
     }
 
-    /// Connections open.
+    /// The number of open connections.
     pub(super) fn count(&self) -> usize {
         self.open().total
     }
 
-    /// Connections that may be open.
+    /// The most open connections.
     pub(super) fn max(&self) -> usize {
         self.max
     }
 
-    /// How long a client may take for a request's head: shorter the fewer places are left, down to a quarter.
+    /// How long a client may take to send the head of a request. With few free slots the time is shorter, down to a quarter.
     pub(super) fn head_timeout(&self, longest: Duration) -> Duration {
         match self.open().total * 4 / self.max {
             0 | 1 => longest,
@@ -133,7 +133,7 @@ impl Connections {
     }
 
     fn now_micros(&self) -> u64 {
-        u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(ANSWERING - 1)
+        u64::try_from(self.begun.elapsed().as_micros()).unwrap_or(IN_FLIGHT - 1)
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -142,7 +142,7 @@ impl Connections {
 }
 
 impl Open {
-    /// Closes a waiting connection of the network that has most, or of the next one that has any; false if all are being answered.
+    /// Closes an idle connection of the network with the most connections, or of the next one that has any; false if there is none.
     fn close_of_largest(&mut self) -> bool {
         let mut networks: Vec<(usize, IpAddr)> =
             self.by_network.iter().map(|(network, connections)| (connections.len(), *network)).collect();
@@ -150,11 +150,11 @@ impl Open {
         networks.into_iter().any(|(_, network)| self.close_longest_waiting(network))
     }
 
-    /// Closes the connection of a network that has waited longest for a request; false if all are being answered. It no longer counts.
+    /// Closes the longest idle connection of a network; false if there is none. The connection does not count any more.
     fn close_longest_waiting(&mut self, network: IpAddr) -> bool {
         let Some(connections) = self.by_network.get_mut(&network) else { return false };
         let waiting = connections.iter().map(|(id, state)| (state.waiting_since.load(Ordering::Relaxed), *id));
-        let Some((_, id)) = waiting.filter(|(since, _)| *since != ANSWERING).min() else { return false };
+        let Some((_, id)) = waiting.filter(|(since, _)| *since != IN_FLIGHT).min() else { return false };
         if let Some(state) = connections.remove(&id) {
             self.total -= 1;
             state.give_way.notify_one();
@@ -164,15 +164,15 @@ impl Open {
 }
 
 impl Room {
-    /// Waits until this connection has to give way to another.
-    pub(super) async fn gives_way(&self) {
+    /// Waits until this connection has to be closed for another one.
+    pub(super) async fn close_requested(&self) {
         self.state.give_way.notified().await;
     }
 
-    /// A request's head has arrived. The connection is not closed for another until the answer has been sent.
-    pub(super) fn answering(&self) -> Answering {
-        self.state.waiting_since.store(ANSWERING, Ordering::Relaxed);
-        Answering { connections: Arc::clone(&self.connections), state: Arc::clone(&self.state) }
+    /// A request's head has arrived. The connection is not closed for another one until the response has been sent.
+    pub(super) fn begin_request(&self) -> ActiveRequest {
+        self.state.waiting_since.store(IN_FLIGHT, Ordering::Relaxed);
+        ActiveRequest { connections: Arc::clone(&self.connections), state: Arc::clone(&self.state) }
     }
 }
 
@@ -191,7 +191,7 @@ impl Drop for Room {
     }
 }
 
-impl Drop for Answering {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         self.state.waiting_since.store(self.connections.now_micros(), Ordering::Relaxed);
     }
@@ -205,12 +205,12 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Whether a connection has been asked to give way.
-    async fn has_given_way(room: &Room) -> bool {
-        tokio::time::timeout(Duration::from_millis(1), room.gives_way()).await.is_ok()
+    /// Whether a connection has been asked to close.
+    async fn is_asked_to_close(room: &Room) -> bool {
+        tokio::time::timeout(Duration::from_millis(1), room.close_requested()).await.is_ok()
     }
 
-    /// Proves that an address that has its share loses the connection that waits longest, keeps those being answered, and keeps nobody else out.
+    /// Proves that an address at its limit loses its longest idle connection, keeps those with requests in flight, and does not affect other addresses.
     #[tokio::test]
     async fn one_address_has_its_share() {
         let connections = Connections::new(100, 3);
@@ -218,16 +218,16 @@ mod tests {
         for _ in 0..3 {
             own.push(connections.take(address("192.0.2.1"), false).unwrap());
         }
-        let answering = own[0].answering();
+        let active = own[0].begin_request();
         let fourth = connections.take(address("192.0.2.1"), false).unwrap();
-        assert!(!has_given_way(&own[0]).await, "its request is being answered");
-        assert!(has_given_way(&own[1]).await && !has_given_way(&own[2]).await);
+        assert!(!is_asked_to_close(&own[0]).await, "its request is being answered");
+        assert!(is_asked_to_close(&own[1]).await && !is_asked_to_close(&own[2]).await);
         assert_eq!(connections.count(), 3);
-        // A connection that has answered waits from then on, not from its beginning.
-        drop(answering);
+        // A connection is idle since its last response, not since it was opened.
+        drop(active);
         let fifth = connections.take(address("192.0.2.1"), false).unwrap();
-        assert!(has_given_way(&own[2]).await && !has_given_way(&own[0]).await);
-        let all: Vec<Answering> = [&own[0], &fourth, &fifth].map(Room::answering).into();
+        assert!(is_asked_to_close(&own[2]).await && !is_asked_to_close(&own[0]).await);
+        let all: Vec<ActiveRequest> = [&own[0], &fourth, &fifth].map(Room::begin_request).into();
         assert_eq!(connections.take(address("192.0.2.1"), false).unwrap_err(), Full::Address);
         assert!(connections.take(address("192.0.2.2"), false).is_ok());
         assert!(connections.take(address("192.0.2.1"), true).is_ok(), "a trusted proxy has no share of its own");
@@ -236,20 +236,21 @@ mod tests {
         connections.all_ended().await;
     }
 
-    /// Proves that the addresses of one IPv6 /64 have one share, since whoever has one has all of them.
+    /// Proves that the addresses of one IPv6 /64 share one limit.
     #[test]
     fn one_network_has_one_share() {
         let connections = Connections::new(100, 1);
         let first = connections.take(address("2001:db8::1"), false).unwrap();
-        let _answering = first.answering();
+        let _answering = first.begin_request();
         assert_eq!(connections.take(address("2001:db8::ffff:2"), false).unwrap_err(), Full::Address);
         assert!(connections.take(address("2001:db8:0:1::1"), false).is_ok());
         let mapped = connections.take(address("::ffff:192.0.2.1"), false).unwrap();
-        let _answering = mapped.answering();
+        let _answering = mapped.begin_request();
         assert_eq!(connections.take(address("192.0.2.1"), false).unwrap_err(), Full::Address);
     }
 
-    /// Proves that a full listener takes room from the address that has most, that one that only answers is full, and that time for a head runs short.
+    /// Proves that a full listener closes connections of the address with the most, that it is full when all have requests in flight, and that the time for
+    /// a head becomes shorter.
     #[tokio::test]
     async fn the_whole_listener() {
         let connections = Connections::new(4, 4);
@@ -259,11 +260,11 @@ mod tests {
         let few = connections.take(address("192.0.2.2"), false).unwrap();
         assert_eq!(connections.head_timeout(second), second / 4);
         let newcomer = connections.take(address("192.0.2.3"), false).unwrap();
-        assert!(has_given_way(&many[0]).await && !has_given_way(&few).await);
-        let mut answering: Vec<Answering> = many[1..].iter().chain([&newcomer]).map(Room::answering).collect();
+        assert!(is_asked_to_close(&many[0]).await && !is_asked_to_close(&few).await);
+        let mut active: Vec<ActiveRequest> = many[1..].iter().chain([&newcomer]).map(Room::begin_request).collect();
         let last = connections.take(address("192.0.2.4"), false).unwrap();
-        assert!(has_given_way(&few).await, "where the largest network only answers, another one gives way");
-        answering.push(last.answering());
+        assert!(is_asked_to_close(&few).await, "if the largest network has no idle connection, another network loses one");
+        active.push(last.begin_request());
         assert_eq!(connections.take(address("192.0.2.5"), false).unwrap_err(), Full::Listener);
     }
 }

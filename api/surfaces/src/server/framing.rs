@@ -1,7 +1,7 @@
-//! Where requests begin and end, read strictly: what two readers could take for different requests reaches none.
+//! Strict parsing of request boundaries: a request that two HTTP parsers could read differently is refused.
 //!
-//! hyper reads HTTP/1.1 as RFC 9112 allows: it takes a bare LF for the end of a line, and passes over a length beside `chunked`. A proxy before
-//! it may read either otherwise. So each connection's bytes are followed here as well, and such a request is turned into one that hyper refuses.
+//! hyper parses HTTP/1.1 as RFC 9112 allows: it accepts a bare LF as a line end, and ignores a length next to `chunked`. A proxy may parse either of
+//! them differently. So the bytes of each connection are parsed here as well, and an ambiguous request is changed so that hyper refuses it.
 
 use std::io;
 use std::pin::Pin;
@@ -9,10 +9,10 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// The longest line looked at, in bytes. hyper takes no head that is longer.
+/// The longest line that is parsed, in bytes. hyper accepts no longer head.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
-/// The read half of a connection, whose ambiguous requests cannot be read.
+/// The read half of a connection, which makes ambiguous requests invalid.
 #[derive(Debug)]
 pub(super) struct Strict<S> {
     stream: S,
@@ -28,37 +28,37 @@ impl<S> Strict<S> {
 impl<S: AsyncRead + Unpin> AsyncRead for Strict<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.framing.at == At::Refused {
-            // To hyper the caller is gone.
+            // For hyper, the client has disconnected.
             return Poll::Ready(Ok(()));
         }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         let read = buffer.filled_mut().get_mut(before..).unwrap_or_default();
-        if let Err(at) = self.framing.follow(read) {
-            // No line may hold a zero: hyper answers 400 and closes.
+        if let Err(at) = self.framing.parse(read) {
+            // No line may contain a zero byte: hyper answers 400 and closes the connection.
             read.get_mut(at..).unwrap_or_default().fill(0);
         }
         Poll::Ready(Ok(()))
     }
 }
 
-/// What the next byte belongs to.
+/// What the next byte is part of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum At {
     /// A line of a head.
     #[default]
     Head,
-    /// A body, so many bytes of it.
+    /// A body with the given number of remaining bytes.
     Body(u64),
-    /// The line of a chunk's size.
+    /// The line with the size of a chunk.
     Size,
-    /// A chunk and its end, so many bytes.
+    /// A chunk and its line end, with the given number of remaining bytes.
     Chunk(u64),
     /// A line after the last chunk.
     Trailer,
-    /// Nothing that is followed: hyper refuses what came.
+    /// Not parsed any more, because hyper refuses the request.
     Lost,
-    /// Nothing that is read: what came could be read in two ways.
+    /// Not forwarded any more, because the request is ambiguous.
     Refused,
 }
 
@@ -67,20 +67,20 @@ struct Framing {
     at: At,
     /// The line so far.
     line: Vec<u8>,
-    /// Whether the head has a line.
+    /// Whether the head has a line already.
     begun: bool,
-    /// The last length told; `None` within for one that is none.
+    /// The last `Content-Length`; `Some(None)` if it is not a number.
     length: Option<Option<u64>>,
-    /// How often `Transfer-Encoding` is given.
+    /// How often `Transfer-Encoding` was given.
     encodings: u32,
 }
 
 impl Framing {
-    /// Follows what came.
+    /// Parses received bytes.
     ///
     /// # Errors
-    /// Where the line begins that could be read in two ways.
-    fn follow(&mut self, read: &[u8]) -> Result<(), usize> {
+    /// The start of the ambiguous line.
+    fn parse(&mut self, read: &[u8]) -> Result<(), usize> {
         let mut bytes = read;
         while !bytes.is_empty() {
             let at = read.len() - bytes.len();
@@ -109,7 +109,7 @@ impl Framing {
                         continue;
                     }
                     let line = std::mem::take(&mut self.line);
-                    let is_plain = line.strip_suffix(b"\r\n").is_some_and(|line| self.ended(line));
+                    let is_plain = line.strip_suffix(b"\r\n").is_some_and(|line| self.parse_line(line));
                     if !is_plain {
                         self.at = At::Refused;
                         return Err(at);
@@ -120,8 +120,8 @@ impl Framing {
         Ok(())
     }
 
-    /// Takes a line; false if the request could be read in two ways.
-    fn ended(&mut self, line: &[u8]) -> bool {
+    /// Parses a line; false if the request is ambiguous.
+    fn parse_line(&mut self, line: &[u8]) -> bool {
         match (self.at, line.is_empty()) {
             (At::Size, _) => {
                 let digits = line.split(|byte| *byte == b';').next().unwrap_or_default();
@@ -148,7 +148,7 @@ impl Framing {
                     Some(Some(length)) if length > 0 => At::Body(length),
                     _ => At::Head,
                 };
-                // Two encodings, or an encoding next to a length: a reader that looks at the other one sees another request.
+                // Two encodings, or an encoding next to a length: another parser may use the other one.
                 encodings == 0 || (encodings == 1 && length.is_none())
             }
             (_, false) => {
@@ -157,7 +157,7 @@ impl Framing {
                 let (name, value) = line.split_at(colon);
                 let value = std::str::from_utf8(value.get(1..).unwrap_or_default()).unwrap_or_default().trim();
                 if name.eq_ignore_ascii_case(b"content-length") {
-                    // Twice the same is told twice; hyper refuses others, where it looks at them.
+                    // Two equal lengths are still two; hyper refuses different ones where it uses them.
                     self.length = Some(value.parse().ok());
                 } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
                     self.encodings = self.encodings.saturating_add(1);
@@ -178,21 +178,21 @@ mod tests {
 
     fn holds(text: &str, piece: usize) -> bool {
         let mut framing = Framing::default();
-        let holds = text.as_bytes().chunks(piece).all(|bytes| framing.follow(bytes).is_ok());
+        let holds = text.as_bytes().chunks(piece).all(|bytes| framing.parse(bytes).is_ok());
         assert!(if holds { matches!(framing.at, At::Head | At::Lost) } else { framing.at == At::Refused }, "{text:?}: {framing:?}");
         holds
     }
 
-    /// Proves that requests one after the other pass, in pieces of any size, with bare LFs in their bodies.
+    /// Proves that consecutive valid requests pass, in pieces of any size, with bare LFs in their bodies.
     #[test]
-    fn what_is_plain_passes() {
+    fn valid_requests_pass() {
         let all = [PLAIN, BODY, CHUNKS, PLAIN, CHUNKS, BODY, PLAIN].concat();
         assert!((1..=all.len()).all(|piece| holds(&all, piece)));
     }
 
-    /// Proves that an ambiguous request is caught wherever it stands, in pieces of any size.
+    /// Proves that an ambiguous request is refused at any place, in pieces of any size.
     #[test]
-    fn what_is_ambiguous_is_caught() {
+    fn ambiguous_requests_are_refused() {
         let bad = [
             "GET / HTTP/1.1\nHost: a\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n",
@@ -216,14 +216,14 @@ mod tests {
         }
     }
 
-    /// Proves that what no reader takes is left to hyper, however long it is.
+    /// Proves that invalid requests are left to hyper, however long they are.
     #[test]
-    fn what_is_broken_is_left() {
+    fn invalid_requests_are_left_to_hyper() {
         for broken in ["Content-Length: x\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\nzz\r\n"] {
             assert!(holds(&format!("POST / HTTP/1.1\r\n{broken}\n\n"), 7));
         }
         let mut framing = Framing::default();
-        assert!((0..100).all(|_| framing.follow(&[b'a'; 1_000]).is_ok()));
+        assert!((0..100).all(|_| framing.parse(&[b'a'; 1_000]).is_ok()));
         assert!(framing.at == At::Lost && framing.line.len() <= LINE_BYTES_MAX + 1_000);
     }
 }

@@ -1,4 +1,4 @@
-//! A connection that does not wait for ever for its reader.
+//! The write half of a connection, with a timeout for clients that do not read.
 
 use std::future::Future;
 use std::io;
@@ -9,43 +9,43 @@ use std::time::Duration;
 use tokio::io::AsyncWrite;
 use tokio::time::{Sleep, sleep};
 
-/// What a reader must take within the time to be given more of it, in bytes: a byte now and then is not reading.
-const TAKEN_BYTES_MIN: usize = 4 * 1024;
+/// How many bytes a client must read within the timeout to restart it. Single bytes now and then do not count.
+const READ_BYTES_MIN: usize = 4 * 1024;
 
-/// The write half of a connection: its writes fail once the other side has taken less than [`TAKEN_BYTES_MIN`] for a time while more was
-/// waiting. So a slow reader is served, and one that stopped reading does not hold a connection and its page.
+/// The write half of a connection. Its writes fail when the client reads less than [`READ_BYTES_MIN`] within a time while more is waiting. So a slow
+/// client is served, and one that stopped reading does not hold a connection and its page.
 #[derive(Debug)]
 pub(super) struct Stalling<S> {
     stream: S,
     time_max: Duration,
-    /// Runs from the first write that has to wait until enough is taken, or all is.
+    /// The timeout. It runs from the first write that has to wait until enough, or everything, is read.
     waiting: Option<Pin<Box<Sleep>>>,
-    /// Bytes taken since it runs.
-    taken: usize,
+    /// How many bytes were read since the timeout started.
+    read_bytes: usize,
 }
 
 impl<S> Stalling<S> {
     pub(super) fn new(stream: S, time_max: Duration) -> Self {
-        Self { stream, time_max, waiting: None, taken: 0 }
+        Self { stream, time_max, waiting: None, read_bytes: 0 }
     }
 
     fn in_time(&mut self, context: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(result) = written {
-            self.taken = self.taken.saturating_add(*result.as_ref().unwrap_or(&0));
-            if self.taken >= TAKEN_BYTES_MIN {
-                self.begin_anew();
+            self.read_bytes = self.read_bytes.saturating_add(*result.as_ref().unwrap_or(&0));
+            if self.read_bytes >= READ_BYTES_MIN {
+                self.restart_timeout();
             }
             return Poll::Ready(result);
         }
         let time_max = self.time_max;
         let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(time_max)));
         ready!(waiting.as_mut().poll(context));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the reader takes too little")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client reads too slowly")))
     }
 
-    /// Gives the reader the whole time again.
-    fn begin_anew(&mut self) {
-        (self.waiting, self.taken) = (None, 0);
+    /// Restarts the timeout.
+    fn restart_timeout(&mut self) {
+        (self.waiting, self.read_bytes) = (None, 0);
     }
 }
 
@@ -65,8 +65,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Only what was written whole is flushed.
-        self.begin_anew();
+        // A flush is complete only when all bytes were written.
+        self.restart_timeout();
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that a write to a reader that stopped, or takes a byte now and then, fails, and that one to a reader that continues does not.
+    /// Proves that a write fails if the client stopped or reads single bytes now and then, and succeeds if the client continues.
     #[tokio::test]
     async fn stalled_readers() {
         let (ours, mut theirs) = duplex(8);
@@ -96,14 +96,14 @@ mod tests {
         assert!(ours.waiting.is_none(), "all that was written is taken");
     }
 
-    /// Proves that a byte now and then does not give a reader more time, and that enough bytes, or all there are, do.
+    /// Proves that single bytes do not restart the timeout, and that enough bytes, or the last ones, do.
     #[tokio::test]
     async fn readers_that_take_too_little() {
         let mut ours = Stalling::new(tokio::io::sink(), Duration::from_secs(60));
         let mut context = Context::from_waker(std::task::Waker::noop());
         for enough in [true, false] {
             assert!(ours.in_time(&mut context, Poll::Pending).is_pending());
-            for _ in 1..TAKEN_BYTES_MIN {
+            for _ in 1..READ_BYTES_MIN {
                 assert!(ours.in_time(&mut context, Poll::Ready(Ok(1))).is_ready());
                 assert!(ours.waiting.is_some());
             }
@@ -112,7 +112,7 @@ mod tests {
             } else {
                 ours.flush().await.unwrap();
             }
-            assert!(ours.waiting.is_none() && ours.taken == 0);
+            assert!(ours.waiting.is_none() && ours.read_bytes == 0);
         }
     }
 }

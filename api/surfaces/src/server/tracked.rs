@@ -1,11 +1,11 @@
-//! A body that holds something until all of it has been sent.
+//! A body that holds a value until it has been sent completely.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use http_body::{Body, Frame, SizeHint};
 
-/// The body `B`; `held` is dropped with it: when it has been sent whole, or its connection is gone.
+/// The body `B`. `held` is dropped with it: when the body has been sent, or the connection is gone.
 pub(super) struct Tracked<B, H> {
     body: Pin<Box<B>>,
     _held: H,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::arguments::Checker;
 
-/// Proves that every kind of bad query is refused with the parameter's name and words that help.
+/// Proves that every kind of invalid query is refused, with the parameter's name and a helpful text.
 #[tokio::test]
 async fn bad_queries() {
     let fixture = Fixture::new(|_| {});
@@ -27,7 +27,7 @@ async fn bad_queries() {
         ("keyword=x", "keyword", "keyword: is shorter than 2 characters"),
         ("q=x", "keyword", "shorter than 2"),
         ("q=ab&keyword=cd", "keyword", "keyword is given twice"),
-        ("keyword=ab&q=cd", "keyword", "q and keyword are one parameter, given twice"),
+        ("keyword=ab&q=cd", "keyword", "q and keyword are the same parameter, given twice"),
         ("q=", "q", "q is empty"),
         ("keyword=%ff%fe", "keyword", "not UTF-8"),
         ("from=2026-02-30", "from", "is not a date (YYYY-MM-DD)"),
@@ -53,7 +53,7 @@ async fn bad_queries() {
     }
 }
 
-/// Proves that good queries arrive as the types of the schema, whatever way the list and the alias are written.
+/// Proves that valid queries are converted to the types of the schema, for all notations of lists and for aliases.
 #[tokio::test]
 async fn good_queries() {
     let fixture = Fixture::new(|_| {});
@@ -75,7 +75,7 @@ async fn good_queries() {
     assert_eq!(read.problem(), ("parameter-invalid".to_owned(), "id".to_owned()), "a path parameter is not taken twice");
 }
 
-/// Proves that JSON arguments pass the same check: whole floats are whole, nulls are left out, aliases are not taken twice.
+/// Proves that JSON arguments pass the same validation: whole floats are integers, nulls are removed, aliases are not accepted twice.
 #[test]
 fn json_arguments() {
     let service = service(&Arc::new(Notify::new()));
@@ -100,8 +100,8 @@ fn json_arguments() {
     assert!(long.detail.len() < 300, "a caller's own words are cut");
 }
 
-/// Proves that fields within a field pass the same check: whole floats are whole, what is wrong is named by its place, and what is only ever
-/// written (a webhook's URL) is in no refusal.
+/// Proves that nested fields pass the same validation: whole floats are integers, an invalid field is named with its path, and a write-only value (a
+/// webhook's URL) is in no error.
 #[test]
 fn fields_within_fields() {
     let operations = services::filings::service().service.operations;
@@ -132,7 +132,7 @@ fn fields_within_fields() {
     }
 }
 
-/// Proves that a body is refused with what is wrong with it, and where.
+/// Proves that an invalid body is refused with the reason and its position.
 #[tokio::test]
 async fn bad_bodies() {
     let fixture = Fixture::new(|_| {});

@@ -3,7 +3,7 @@
 use super::*;
 use crate::SiteError;
 
-/// Proves that the OpenAPI document names every operation, parameter, key place and error.
+/// Proves that the OpenAPI document contains every operation, parameter, place of the key, and error.
 #[tokio::test]
 async fn openapi() {
     let fixture = Fixture::new(|_| {});
@@ -11,7 +11,7 @@ async fn openapi() {
     assert_eq!((&document["openapi"], &document["servers"][0]["url"]), (&json!("3.1.0"), &json!(BASE)));
     let find = &document["paths"]["/api/items"]["get"];
     let keyword = find["parameters"].as_array().unwrap().iter().find(|parameter| parameter["name"] == "keyword").unwrap();
-    assert!(keyword["description"].as_str().unwrap().contains("Also taken as `q`."));
+    assert!(keyword["description"].as_str().unwrap().contains("Alias: `q`."));
     let other = find["parameters"].as_array().unwrap().iter().find(|parameter| parameter["name"] == "q").unwrap();
     assert_eq!((&other["in"], &other["required"], &other["schema"]), (&json!("query"), &json!(false), &keyword["schema"]));
     assert!(find["responses"]["200"]["content"]["application/x-ndjson"].is_object());
@@ -30,7 +30,7 @@ async fn openapi() {
     }
 }
 
-/// Proves that pages and texts hold every operation, escape every word, load nothing, and are revalidated by ETag.
+/// Proves that pages and texts contain every operation, escape every text, load nothing, and are revalidated by ETag.
 #[tokio::test]
 async fn pages() {
     let fixture = Fixture::new(|_| {});
@@ -50,7 +50,7 @@ async fn pages() {
         assert!(reference.contains(&format!("id=\"{}\"", operation.name)), "{}", operation.name);
         assert!(llms.contains(&format!("[{}]({BASE}{})", operation.name, operation.path)), "{}", operation.name);
     }
-    assert!(llms.contains("  - `keyword`: Words to look for. Also taken as `q`.\n"), "{llms}");
+    assert!(llms.contains("  - `keyword`: Words to look for. Alias: `q`.\n"), "{llms}");
     assert!(llms.contains("  - `id` (required): Which one.\n"), "{llms}");
     let errors = get(&fixture, "/fake/docs/errors").await.body;
     for code in ErrorCode::ALL {
@@ -63,7 +63,7 @@ async fn pages() {
     }
 }
 
-/// Proves that liveness does not wait for readiness, that readiness says why not, and that calls are counted.
+/// Proves that liveness does not depend on readiness, that readiness gives the reason, and that calls are counted.
 #[tokio::test]
 async fn operators() {
     let fixture = Fixture::new(|_| {});
@@ -81,7 +81,7 @@ async fn operators() {
     assert!(metrics.body.contains("\napi_ready 1\n") && metrics.body.contains("api_responses_total{status=\"503\"}"), "{}", metrics.body);
 }
 
-/// Proves that a service that is switched off is not there, and that one without settings is refused at start.
+/// Proves that a disabled service is not served, and that a service without settings is refused at start.
 #[tokio::test]
 async fn services_switched_off() {
     let fixture = Fixture::new(|settings| {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::arguments::Checker;
 
-/// Proves that each definition is whole: its check compiles, its example passes it, and its names and lists are real.
+/// Proves that each definition is complete: its schema compiles and accepts its example, and its names and lists exist.
 #[test]
 fn definitions() {
     for service in services::all() {

@@ -11,12 +11,12 @@ fn raw(body: &str) -> Ask {
     request.header("content-type", "application/json").body(body.to_owned())
 }
 
-/// A request of 2025-11-25.
+/// A request of protocol version 2025-11-25.
 fn old(method: &str, params: Value) -> Ask {
     message(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).header("mcp-protocol-version", "2025-11-25")
 }
 
-/// A request of 2026-07-28, which says everything about itself.
+/// A request of protocol version 2026-07-28, which is self-contained.
 fn new(method: &str, name: &str, mut params: Value) -> Ask {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -34,7 +34,7 @@ async fn result(fixture: &Fixture, request: Ask) -> Value {
     read.json()["result"].clone()
 }
 
-/// Proves that clients of 2025-11-25 can shake hands, list and call without a session.
+/// Proves that clients of 2025-11-25 can initialize, list and call without a session.
 #[tokio::test]
 async fn protocol_2025() {
     let fixture = Fixture::new(|_| {});
@@ -51,7 +51,7 @@ async fn protocol_2025() {
     assert_eq!(called["isError"], false);
 }
 
-/// Proves that clients of 2026-07-28 can discover, list and call, each request for itself.
+/// Proves that clients of 2026-07-28 can discover, list and call with independent requests.
 #[tokio::test]
 async fn protocol_2026() {
     let fixture = Fixture::new(|_| {});
@@ -72,7 +72,7 @@ async fn protocol_2026() {
     assert_eq!((read.status.as_u16(), &read.json()["error"]["code"]), (400, &json!(-32020)), "header and body differ");
 }
 
-/// Proves that tools are the operations that say so, with schemas and hints that clients can take.
+/// Proves that the tools are the operations that are marked as tools, with schemas and hints that clients accept.
 #[tokio::test]
 async fn tools() {
     let fixture = Fixture::new(|_| {});
@@ -92,7 +92,7 @@ async fn tools() {
     assert!(tools[4]["description"].as_str().unwrap().contains("business"), "what a tool needs stands in its words");
 }
 
-/// Proves that a failed call is a result that says so, with the problem document and nothing to hold against the schema.
+/// Proves that a failed call is a result with `isError` and the problem document, and without content that clients would validate.
 #[tokio::test]
 async fn failures() {
     let fixture = Fixture::new(|_| {});
@@ -119,7 +119,7 @@ async fn failures() {
     assert_eq!(read.json()["error"]["code"], -32602, "what is no tool cannot be called");
 }
 
-/// Proves that what is not offered is refused, not answered with an empty list.
+/// Proves that unsupported features are refused instead of returning empty lists.
 #[tokio::test]
 async fn undeclared() {
     let fixture = Fixture::new(|_| {});
@@ -131,7 +131,7 @@ async fn undeclared() {
     assert_eq!(send(&fixture, new("prompts/list", "", json!({}))).await.status, 404);
 }
 
-/// Proves that bodies that are no message get JSON-RPC's own answers, and that plain clients need no special headers.
+/// Proves that bodies that are not JSON-RPC messages get JSON-RPC errors, and that plain clients need no special headers.
 #[tokio::test]
 async fn bodies() {
     let fixture = Fixture::new(|_| {});
@@ -150,7 +150,7 @@ async fn bodies() {
     assert_eq!(send(&fixture, long).await.status, 413);
 }
 
-/// Proves that the endpoint answers under its public name, the configured ones and loopback, and to no other host or origin.
+/// Proves that the endpoint accepts its public host, configured hosts and loopback, and no other host or origin.
 #[tokio::test]
 async fn hosts_and_origins() {
     let fixture = Fixture::new(|_| {});

@@ -17,6 +17,11 @@ use http::StatusCode;
 use http_body_util::{BodyExt, Full};
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
+use operation::context::{Context, ServiceSettings, Settings};
+use operation::problem::Problem;
+use operation::secrets::Secrets;
+use operation::tiers::{Limits, Tiers};
+use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price, Service};
 use schemars::JsonSchema;
 use schemas::clock::Clock;
 use schemas::error_code::ErrorCode;
@@ -26,11 +31,6 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::{Readiness, Site, filter};
-use operation::context::{Context, ForwardedHeader, ServiceSettings, Settings};
-use operation::problem::Problem;
-use operation::secrets::Secrets;
-use operation::tiers::{Limits, Tiers};
-use operation::{Answer, Body, Call, Form, Method, Operation, Price, Service, Words};
 
 pub(super) const BASE: &str = "https://fake.example/fake";
 
@@ -105,8 +105,8 @@ struct Items {
 #[derive(Serialize, JsonSchema)]
 struct Anything {}
 
-fn words(name: &'static str, method: Method, path: &'static str) -> Words {
-    Words {
+fn words(name: &'static str, method: Method, path: &'static str) -> Definition {
+    Definition {
         name,
         method,
         path,
@@ -126,13 +126,17 @@ fn value(value: Value) -> Result<Answer, Problem> {
     Ok(Answer { body: Body::Json(value), etag: String::new(), next_cursor: String::new(), status: 200 })
 }
 
-/// The made-up service; `gate` holds back the operation `wait`.
+/// The fictional service; `gate` blocks the operation `wait`.
 fn service(gate: &Arc<Notify>) -> Service {
     let gate = Arc::clone(gate);
-    let find =
-        Words { aliases: &[("q", "keyword")], list: "items", example: json!({"limit": 2}), ..words("find", Method::Get, "/api/items") };
-    let page = Words { list: "changes", ..words("page", Method::Get, "/v1/page") };
-    let make = Words { errors: &[ErrorCode::RateLimited], example: json!({"name": "a"}), ..words("make", Method::Post, "/api/items") };
+    let find = Definition {
+        aliases: &[("q", "keyword")],
+        list: "items",
+        example: json!({"limit": 2}),
+        ..words("find", Method::Get, "/api/items")
+    };
+    let page = Definition { list: "changes", ..words("page", Method::Get, "/v1/page") };
+    let make = Definition { errors: &[ErrorCode::RateLimited], example: json!({"name": "a"}), ..words("make", Method::Post, "/api/items") };
     let operations = vec![
         Operation::define::<Find, Items, _, _>(find, |_: Call, find: Find| async move {
             let echo = serde_json::to_value(&find).map_err(|_| Problem::new(ErrorCode::Internal, ""))?;
@@ -161,22 +165,22 @@ fn service(gate: &Arc<Notify>) -> Service {
             Ok(Answer { body, etag: etag.to_owned(), next_cursor: "next".to_owned(), status: 200 })
         }),
         Operation::define::<Nothing, Anything, _, _>(
-            Words { price: Price::Tier(Tier::Business), ..words("paid", Method::Get, "/api/paid") },
+            Definition { price: Price::Tier(Tier::Business), ..words("paid", Method::Get, "/api/paid") },
             |_: Call, _: Nothing| async move { value(json!({})) },
         ),
         Operation::define::<Nothing, Anything, _, _>(
-            Words { tool: false, ..words("broken", Method::Get, "/api/broken") },
+            Definition { tool: false, ..words("broken", Method::Get, "/api/broken") },
             |_: Call, _: Nothing| async move {
                 let list: Vec<Answer> = Vec::new();
                 list.into_iter().next().map_or_else(|| panic!("on purpose"), Ok)
             },
         ),
         Operation::define::<Nothing, Anything, _, _>(
-            Words { tool: false, ..words("address", Method::Get, "/api/address") },
+            Definition { tool: false, ..words("address", Method::Get, "/api/address") },
             |call: Call, _: Nothing| async move { value(json!({"address": call.caller.address.to_string()})) },
         ),
         Operation::define::<Nothing, Anything, _, _>(
-            Words { tool: false, ..words("wait", Method::Get, "/api/wait") },
+            Definition { tool: false, ..words("wait", Method::Get, "/api/wait") },
             move |_: Call, _: Nothing| {
                 let gate = Arc::clone(&gate);
                 async move {
@@ -193,7 +197,7 @@ fn service(gate: &Arc<Notify>) -> Service {
     Service { name: "fake", title: "Fakes & <more>", about: "Made up.\n\nFor tests.", operations, files: None }
 }
 
-/// A context in a directory that goes with it.
+/// A context in a temporary directory.
 pub(super) struct Fixture {
     _dir: tempfile::TempDir,
     pub(super) context: Arc<Context>,
@@ -203,23 +207,15 @@ pub(super) struct Fixture {
 impl Fixture {
     pub(super) fn new(change: impl FnOnce(&mut Settings)) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let fake = ServiceSettings { enabled: true, base_url: BASE.to_owned(), prefix: "/fake".to_owned(), prices: BTreeMap::new() };
+        let fake = ServiceSettings::new(BASE.to_owned(), "/fake".to_owned());
         let mut settings = Settings {
-            services: BTreeMap::from([("fake".to_owned(), fake)]),
-            trusted_proxies: Vec::new(),
-            connections_max: 10_000,
-            connections_per_address_max: 10_000,
-            forwarded_header: ForwardedHeader::default(),
-            listening: None,
             request_timeout_s: 1,
             body_bytes_max: 1000,
             allowed_hosts: vec!["other.example".to_owned()],
-            public_brokers: Vec::new(),
-            registry: None,
-            private_targets: false,
-            nameserver: None,
-            cache_dir: None,
-            tiers: Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(100_000, 50_000, 200, 20, 50)),
+            ..Settings::new(
+                BTreeMap::from([("fake".to_owned(), fake)]),
+                Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(100_000, 50_000, 200, 20, 50)),
+            )
         };
         change(&mut settings);
         let log = event_log::embedded::EmbeddedLog::open(&dir.path().join("log"), event_log::embedded::Options::default()).unwrap();
@@ -238,7 +234,7 @@ impl Fixture {
     }
 }
 
-/// An answer, read.
+/// A response that was read.
 pub(super) struct Read {
     pub(super) status: StatusCode,
     pub(super) headers: http::HeaderMap,
@@ -254,7 +250,7 @@ impl Read {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// The code and parameter of a problem, after a look at its form.
+    /// The code and parameter of a problem, after a check of its form.
     pub(super) fn problem(&self) -> (String, String) {
         let document = self.json();
         assert_eq!(self.header("content-type"), "application/problem+json");
@@ -271,7 +267,7 @@ impl Read {
 #[derive(Debug)]
 pub(super) struct Ask(http::Request<Full<Bytes>>);
 
-/// A GET of nothing yet.
+/// A GET request without a path.
 pub(super) fn ask() -> Ask {
     Ask(http::Request::new(Full::default()))
 }
@@ -305,7 +301,7 @@ impl Ask {
     }
 }
 
-/// Sends a request to the made-up service.
+/// Sends a request to the fictional service.
 pub(super) async fn send(fixture: &Fixture, request: Ask) -> Read {
     request.reply(fixture.site(Arc::new(|| Ok(())))).await
 }

@@ -6,7 +6,7 @@ fn post(body: &str) -> Ask {
     ask().method("POST").path("/fake/api/items").header("content-type", "application/json; charset=utf-8").body(body.to_owned())
 }
 
-/// Proves that a wrong address is answered with the nearest right one, and a wrong method with the right ones.
+/// Proves that a wrong path is answered with the nearest existing one, and a wrong method with the supported ones.
 #[tokio::test]
 async fn wrong_addresses() {
     let fixture = Fixture::new(|_| {});
@@ -39,7 +39,7 @@ async fn wrong_addresses() {
     }
 }
 
-/// Proves that what is taken away is named by the path, that a query may say no more, and that nothing keeps the answer.
+/// Proves that a deleted resource is named by the path, that the query must be empty, and that the response is not cached.
 #[tokio::test]
 async fn deleting() {
     let fixture = Fixture::new(|_| {});
@@ -61,7 +61,7 @@ async fn deleting() {
     assert!(get(&fixture, "/fake/docs").await.body.contains("curl -X DELETE"), "the reference shows how");
 }
 
-/// Proves that spliced pages and lines leave as they were made, with their length, and that a caller who has them gets 304.
+/// Proves that spliced pages and lines are sent unchanged, with their length, and that a caller who has them gets 304.
 #[tokio::test]
 async fn pages_and_validators() {
     let fixture = Fixture::new(|_| {});
@@ -83,7 +83,7 @@ async fn pages_and_validators() {
     assert_eq!(read.header("content-type"), "application/json");
 }
 
-/// Proves that a list answered as one value is split into lines when lines are asked for, and never where there is no list.
+/// Proves that a list in a single JSON value is split into lines if NDJSON is requested, and never if the operation has no list.
 #[tokio::test]
 async fn lines_of_values() {
     let fixture = Fixture::new(|_| {});
@@ -93,7 +93,7 @@ async fn lines_of_values() {
     assert_eq!(send(&fixture, ask("/fake/api/items/7")).await.header("content-type"), "application/json");
 }
 
-/// Proves that making something answers 201 and is not cached, and that its key for repeats is checked and passed on.
+/// Proves that a creating request is answered with 201 and not cached, and that its idempotency key is validated and forwarded.
 #[tokio::test]
 async fn making() {
     let fixture = Fixture::new(|_| {});
@@ -107,7 +107,7 @@ async fn making() {
     }
 }
 
-/// Proves that a handler's problem keeps its status, pause and headers, and that a panic is a problem like any other.
+/// Proves that a handler's problem keeps its status, pause and headers, and that a panic becomes a problem, too.
 #[tokio::test]
 async fn problems() {
     let fixture = Fixture::new(|_| {});
@@ -122,7 +122,7 @@ async fn problems() {
     assert!(!read.body.contains("on purpose"), "what is for us alone stays here");
 }
 
-/// Proves that a key is found in all four places, and that a bad, an empty or a second one is refused.
+/// Proves that a key is found in all four places, and that an invalid, empty or second key is refused.
 #[tokio::test]
 async fn keys() {
     let fixture = Fixture::new(|_| {});
@@ -156,7 +156,7 @@ async fn keys() {
     assert_eq!((read.status.as_u16(), read.problem().0.as_str()), (403, "tier-too-low"));
 }
 
-/// Proves that scripts of any page may read and may ask beforehand what they may send.
+/// Proves that scripts of any origin may read, and may send preflight requests.
 #[tokio::test]
 async fn cross_origin() {
     let fixture = Fixture::new(|_| {});
@@ -173,7 +173,7 @@ async fn cross_origin() {
     }
 }
 
-/// Proves that paths that lead nowhere count against the address that asks for them, and that other paths are answered all the same.
+/// Proves that requests for unknown paths count against the address, and that other paths are still answered.
 #[tokio::test]
 async fn unknown_paths_are_limited() {
     let fixture = Fixture::new(|_| {});
@@ -202,7 +202,7 @@ async fn unknown_paths_are_limited() {
     }
 }
 
-/// Proves that a long path is answered without a hint: it is not compared with the names of paths.
+/// Proves that a long unknown path is answered without a suggestion: it is not compared with known paths.
 #[tokio::test]
 async fn long_paths_get_no_hint() {
     let fixture = Fixture::new(|_| {});

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::server::{BindError, Server};
 
-/// Far more than anything here takes; a test that needs it has failed.
+/// Far longer than anything takes; a test that needs it has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Running {
@@ -34,7 +34,7 @@ fn start(change: impl FnOnce(&mut Settings)) -> Running {
     Running { fixture, address, stop, task }
 }
 
-/// Sends bytes and reads until the other side closes.
+/// Sends bytes and reads until the server closes the connection.
 async fn exchange(address: SocketAddr, bytes: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(bytes.as_bytes()).await.unwrap();
@@ -54,7 +54,7 @@ fn request(path: &str, headers: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n")
 }
 
-/// Proves that a client that never finishes its head, and one that falls silent between requests, are closed in time.
+/// Proves that a client that never completes its head, and one that is idle between requests, are disconnected in time.
 #[tokio::test]
 async fn slow_heads() {
     let running = start(|_| {});
@@ -64,7 +64,7 @@ async fn slow_heads() {
     assert!(kept.starts_with("HTTP/1.1 200"), "{kept}");
 }
 
-/// Proves that a request of HTTP/1.1 without a Host is refused wherever it goes, and one of HTTP/1.0 is not.
+/// Proves that a request of HTTP/1.1 without a Host is refused for any path, and one of HTTP/1.0 is not.
 #[tokio::test]
 async fn hosts() {
     let running = start(|_| {});
@@ -76,7 +76,7 @@ async fn hosts() {
     }
 }
 
-/// Proves that a body that does not come in time gets 408, one that is announced too large 413, and both close.
+/// Proves that a body that is not complete in time gets 408, one with a too large length 413, and that both close the connection.
 #[tokio::test]
 async fn slow_and_large_bodies() {
     let running = start(|_| {});
@@ -96,7 +96,7 @@ async fn slow_and_large_bodies() {
     assert!(larger.starts_with("HTTP/1.1 431"), "{larger}");
 }
 
-/// Proves that requests to a proxy, whose addresses have no path, are refused with a document and do not reach the routes.
+/// Proves that requests for a proxy, whose URLs have no path, are refused with a document before routing.
 #[tokio::test]
 async fn proxy_requests() {
     let running = start(|_| {});
@@ -108,7 +108,7 @@ async fn proxy_requests() {
     assert!(refused.contains("request-invalid") && refused.contains("connection: close"), "{refused}");
 }
 
-/// Proves that an address that opens more connections than its share loses those that wait longest, and is still answered on a new one.
+/// Proves that an address with more connections than its share loses the longest idle ones, and that a new connection is still answered.
 #[tokio::test]
 async fn connections_of_one_address() {
     let running = start(|settings| (settings.connections_per_address_max, settings.request_timeout_s) = (3, 60));
@@ -130,7 +130,7 @@ async fn connections_of_one_address() {
     assert_eq!(read_all(&mut idle[2]).await.matches("HTTP/1.1 200").count(), 1, "the others go on");
 }
 
-/// Proves that a page made of pieces arrives whole with its length, and that HEAD sends the same head alone.
+/// Proves that a page of several pieces arrives complete with its length, and that HEAD sends only the same head.
 #[tokio::test]
 async fn pages_over_the_wire() {
     let running = start(|_| {});
@@ -143,7 +143,7 @@ async fn pages_over_the_wire() {
     assert!(head.contains("content-length: 33") && body.is_empty(), "{alone}");
 }
 
-/// Proves that the caller's address is the peer's, unless the peer is a proxy that is trusted.
+/// Proves that the caller's address is that of the peer, unless the peer is a trusted proxy.
 #[tokio::test]
 async fn addresses() {
     let plain = start(|_| {});
@@ -153,7 +153,7 @@ async fn addresses() {
     assert!(exchange(behind.address, &ask).await.contains("{\"address\":\"198.51.100.1\"}"));
 }
 
-/// Proves that a stopping server finishes what was begun, closes idle connections and takes no new ones.
+/// Proves that shutdown completes requests in flight, closes idle connections and accepts no new ones.
 #[tokio::test]
 async fn graceful_stop() {
     let running = start(|settings| settings.request_timeout_s = 60);
@@ -175,7 +175,7 @@ async fn exchange_owned(address: SocketAddr, bytes: String) -> String {
     exchange(address, &bytes).await
 }
 
-/// Proves that a port in use is told in words that name it.
+/// Proves that the error for a port in use names the port.
 #[tokio::test]
 async fn port_in_use() {
     let server = Server::bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -184,7 +184,7 @@ async fn port_in_use() {
     assert!(error.to_string().contains("in use by another program"), "{error}");
 }
 
-/// Proves that connections of a loopback listener are not paced, whatever the system's way of sending is.
+/// Proves that connections of a loopback listener are not paced, whatever the system's congestion control is.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn loopback_is_not_paced() {

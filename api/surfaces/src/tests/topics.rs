@@ -8,7 +8,7 @@ use schemas::topics::{self, TopicKind};
 
 use super::*;
 
-/// Proves that the AsyncAPI document has a channel with message, operation and rule for every public topic and for no other, each as the list of topics says.
+/// Proves that the AsyncAPI document has a channel with message, operation and rule for every public topic and for no other, according to the list of topics.
 #[tokio::test]
 async fn asyncapi() {
     let fixture = Fixture::new(|_| {});
@@ -40,7 +40,7 @@ async fn asyncapi() {
     assert_eq!(changes[0], "highwater.recalls.new");
 }
 
-/// Proves that the brokers of the configuration are the document's servers.
+/// Proves that the configured brokers are the servers of the document.
 #[tokio::test]
 async fn asyncapi_servers() {
     let fixture = Fixture::new(|settings| settings.public_brokers = vec!["a.example:9093".to_owned(), "b.example:9093".to_owned()]);
@@ -49,7 +49,7 @@ async fn asyncapi_servers() {
     assert_eq!(servers.as_object().unwrap().len(), 2);
 }
 
-/// Proves that a document of topics that are framed by a registry says so, and where the registry is.
+/// Proves that the document says whether topics are framed by a schema registry, and its URL.
 #[tokio::test]
 async fn asyncapi_registry() {
     let fixture = Fixture::new(|settings| settings.registry = Some("http://registry.example:8081".to_owned()));
@@ -64,7 +64,7 @@ async fn asyncapi_registry() {
     assert!(get(&Fixture::new(|_| {}), "/asyncapi.json").await.json()["info"]["description"].as_str().unwrap().contains("`C3 01`"));
 }
 
-/// Proves that a public schema is found by fingerprint and kept for ever, that a private one is not there, and that a mistyped fingerprint is answered with the nearest.
+/// Proves that a public schema is found by fingerprint and cacheable for ever, that private schemas are not served, and that a mistyped fingerprint gets a suggestion.
 #[tokio::test]
 async fn schemas_by_fingerprint() {
     let fixture = Fixture::new(|_| {});
@@ -106,7 +106,7 @@ async fn linked() {
     }
 }
 
-/// Proves that the official parser takes the document, where node and the parser are at hand; under `CI=true` they must be.
+/// Proves that the official parser accepts the document, if node and the parser are available; with `CI=true` they must be.
 #[tokio::test]
 async fn asyncapi_official() {
     let fixture = Fixture::new(|_| {});

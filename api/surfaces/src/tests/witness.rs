@@ -10,9 +10,9 @@ use schemas::hash::Hash32;
 use schemas::note::{KeyType, Note, Signed, VerifierKey};
 use schemas::receipt::SigningKeys;
 use schemas::tree::{self, Checkpoint, Question};
+use services::common::witness::{KnownLog, OwnWitness, RecordPlace, Witnessing};
 
 use super::*;
-use services::common::witness::{KnownLog, OwnWitness, RecordPlace, Witnessing};
 
 /// The log, its first two checkpoints and the proof between them, computed with Python's `cryptography` and a tree of its own.
 const ORIGIN: &str = "log.example/recalls";
@@ -26,7 +26,7 @@ const SECOND: &str = "old 3\n/PCmxwDdE+J0tvuo3uqN2bJuTu3eNJVxfKyECMnFF38=\nWDx9+
 /// The SHA-256 of the origin.
 const ORIGIN_HASH: &str = "2aea625c83a1d5be88e136fc969ed3de9259e6a6692b074774eb287de4e1cf79";
 
-/// A log that signs whatever it is asked to; from the leaf `forked` on its leaves are others.
+/// A log that signs whatever it is asked to; from the leaf `forked` on it has other leaves.
 struct Log {
     keys: SigningKeys,
     public: String,
@@ -71,7 +71,7 @@ fn witness(fixture: Fixture, place: RecordPlace) -> Fixture {
     Fixture { _dir, context: Arc::new(context), gate }
 }
 
-/// One that records in a directory.
+/// A server that is a witness and records in a directory.
 fn recording_in(directory: &Path) -> Fixture {
     witness(Fixture::new(|_| {}), RecordPlace::Directory(directory.to_owned()))
 }
@@ -80,7 +80,7 @@ async fn submit(fixture: &Fixture, body: &str) -> Read {
     send(fixture, ask().method("POST").path("/witness/add-checkpoint").body(body.to_owned())).await
 }
 
-/// Whether an answer's lines are the witness's own cosignature over the checkpoint of a request.
+/// Whether the lines of an answer are the witness's own cosignature of a requested checkpoint.
 fn is_cosigned(read: &Read, request: &str) -> bool {
     let key = VerifierKey::parse("witness.example/w1+df1c0a35+BIE5dw6ofRdfVqNUZsNMfszLjYqRtO43ol32D1uPybOU", KeyType::Cosignature).unwrap();
     let text = Note::parse(request.split_once("\n\n").unwrap().1).unwrap().text();
@@ -88,7 +88,7 @@ fn is_cosigned(read: &Read, request: &str) -> bool {
     read.status == StatusCode::OK && matches!(lines.signed_by(&key), Signed::Valid { time_s, .. } if time_s > 1_700_000_000)
 }
 
-/// Proves that a log's checkpoints are cosigned one after another, the newest one again as well, and that the newest one and the key are shown.
+/// Proves that a log's checkpoints are cosigned one after another, that the newest one can be cosigned again, and that it and the key are served.
 #[tokio::test]
 async fn checkpoints_that_continue_are_cosigned() {
     let dir = tempfile::tempdir().unwrap();
@@ -114,7 +114,7 @@ async fn checkpoints_that_continue_are_cosigned() {
     assert!(is_cosigned(&submit(&fixture, &note).await, &note));
 }
 
-/// Proves that each refusal has the status of the specification, and that none changes what is cosigned next.
+/// Proves that each refusal has the status of the specification, and that no refusal affects later cosignatures.
 #[tokio::test]
 async fn refusals_have_their_status() {
     let dir = tempfile::tempdir().unwrap();
@@ -166,7 +166,7 @@ async fn refusals_have_their_status() {
     assert_eq!(submit(&fixture, SECOND).await.status, 200, "nothing was changed");
 }
 
-/// Proves that of histories that are submitted at the same time over one checkpoint one is cosigned, wherever the record is.
+/// Proves that if several histories are submitted concurrently for one checkpoint, one of them is cosigned, wherever the record is stored.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_history_wins() {
     let dir = tempfile::tempdir().unwrap();
@@ -188,10 +188,10 @@ async fn one_history_wins() {
     }
 }
 
-/// Proves that a witness that was started again goes on from what it cosigned, also on an older data directory, and that it cosigns nothing while
+/// Proves that a restarted witness continues after what it cosigned, also on an older data directory, and that it cosigns nothing while
 /// its record is missing.
 #[tokio::test]
-async fn the_record_outlasts_the_process() {
+async fn a_restarted_witness_keeps_its_record() {
     let dir = tempfile::tempdir().unwrap();
     let fork = Log::new(1, 2);
     let fixture = recording_in(dir.path());
@@ -211,7 +211,7 @@ async fn the_record_outlasts_the_process() {
     }
 }
 
-/// Proves that one address may submit so many checkpoints a minute and no more.
+/// Proves that the number of checkpoints that one address may submit per minute is limited.
 #[tokio::test]
 async fn submissions_are_limited_by_address() {
     let dir = tempfile::tempdir().unwrap();

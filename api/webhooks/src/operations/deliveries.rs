@@ -1,5 +1,8 @@
-//! `GET …/{id}/deliveries`: how a webhook stands, and what became of its last attempts.
+//! `GET …/{id}/deliveries`: the delivery status of a webhook, and its last attempts.
 
+use operation::context::store_problem;
+use operation::problem::Problem;
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::key;
@@ -8,52 +11,49 @@ use serde::Serialize;
 use serde_json::json;
 use view_store::Range;
 
-use super::{ById, Place, Standing, read, standing, target};
-use operation::context::store_problem;
-use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use super::{ById, DeliveryStatus, WebhookConfig, delivery_state, read, target};
 
-/// Rows of the past that are looked at.
+/// How many rows of history are read.
 const ROWS_MAX: usize = 200;
 
-/// One attempt.
+/// A delivery attempt.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Attempt {
     /// `webhook-id` of the message.
     pub message: String,
-    /// The number of the attempt, from 1.
+    /// Number of the attempt, starting at 1.
     pub attempt: u64,
-    /// When it ended, RFC 3339 in UTC.
+    /// When the attempt ended, RFC 3339 in UTC.
     pub at: String,
-    /// HTTP status, 0 for no answer.
+    /// HTTP status of the response; 0 if there was none.
     pub status: u16,
-    /// Why it failed; empty for one that was taken.
+    /// Why the attempt failed; empty if the message was accepted.
     pub reason: String,
 }
 
-/// How a webhook stands.
+/// The delivery status of a webhook, and its last attempts.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Deliveries {
-    /// How it stands.
+    /// The delivery status.
     #[serde(flatten)]
-    pub standing: Standing,
-    /// The last attempts, newest first, 100 at most.
+    pub status: DeliveryStatus,
+    /// The last attempts, newest first, at most 100.
     pub deliveries: Vec<Attempt>,
 }
 
-/// The operation.
+/// Defines the operation.
 #[must_use]
-pub fn operation(place: Place, path: &'static str) -> Operation {
-    let words = Words {
+pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
+    let definition = Definition {
         name: "webhook_deliveries",
         method: Method::Get,
         path,
-        summary: "How a webhook stands, and its last attempts with the reasons of those that failed.",
-        description: "A message that is not taken (2xx) is sent again after about 5 s, then after pauses that grow to half a day, for three days in \
-            all; then it is passed over and the next one goes on. 410, or five days without one that is taken, disable the webhook: `replay_webhook` \
-            has it go on.",
-        price: Price::Tier(place.tier),
+        summary: "The delivery status of a webhook, and its last attempts with the reasons of failures.",
+        description: "A message that the receiver does not accept with a 2xx status is retried after about 5 s, then after pauses that grow to half a day, \
+                    for three days in total. Then the message is skipped and delivery continues with the next one. A 410 response, or five days in which no \
+                    message is accepted, disables the webhook; `replay_webhook` resumes it.",
+        price: Price::Tier(config.tier),
         tool: true,
         counted: true,
         list: "deliveries",
@@ -61,27 +61,27 @@ pub fn operation(place: Place, path: &'static str) -> Operation {
         example: json!({ "id": "watch_0123456789abcdef01234567" }),
         aliases: &[],
     };
-    Operation::define::<ById, Deliveries, _, _>(words, move |call, by| answer(call, by, place))
+    Operation::define::<ById, Deliveries, _, _>(definition, move |call, by| answer(call, by, config))
 }
 
-async fn answer(call: Call, by: ById, place: Place) -> Result<Answer, Problem> {
+async fn answer(call: Call, by: ById, config: WebhookConfig) -> Result<Answer, Problem> {
     let ctx = &call.context;
-    let kept = target(&call, place, &by.id).await?;
-    let now = standing(ctx, &kept).await?;
+    let watch = target(&call, config, &by.id).await?;
+    let now = delivery_state(ctx, &watch).await?;
     let view = ctx.live(TABLES.view).await?;
-    let range = Range { prefix: key![kept.id.as_str()], after: None, from: None, limit: ROWS_MAX, reverse: false };
-    let past = view.range(TABLES.history, range).await.map_err(store_problem)?;
+    let range = Range { prefix: key![watch.id.as_str()], after: None, from: None, limit: ROWS_MAX, reverse: false };
+    let history = view.range(TABLES.history, range).await.map_err(store_problem)?;
     let mut states = vec![now.clone()];
-    for (_, bytes) in past {
+    for (_, bytes) in history {
         states.push(read(&bytes)?);
     }
-    // A claim has had none yet.
+    // A state without attempts is a claim: its message was not sent yet.
     let mut deliveries: Vec<Attempt> = states.iter().filter(|state| state.attempts > 0).map(attempt).collect();
     deliveries.truncate(100);
-    Answer::json(&Deliveries { standing: Standing::from(&now), deliveries })
+    Answer::json(&Deliveries { status: DeliveryStatus::from(&now), deliveries })
 }
 
 fn attempt(state: &Delivery) -> Attempt {
-    let Standing { message, attempts, attempted_at, status, reason, .. } = Standing::from(state);
+    let DeliveryStatus { message, attempts, attempted_at, status, reason, .. } = DeliveryStatus::from(state);
     Attempt { message, attempt: attempts, at: attempted_at, status, reason }
 }

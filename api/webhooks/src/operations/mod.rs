@@ -1,4 +1,4 @@
-//! What the owner of a webhook asks of it, the same in every service: how it stands, a ping, another address or secret, to go on or to be told again.
+//! The operations on one webhook, the same in every service: its delivery status, a test message, a new URL or secret, resume and replay.
 
 pub mod deliveries;
 pub mod ping;
@@ -6,10 +6,13 @@ pub mod replay;
 pub mod resend;
 pub mod update;
 
-use crate::post::poster;
 use std::time::Duration;
 
+use access::saved::SavedItems;
 use bytes::Bytes;
+use operation::context::{Context, store_problem, stored};
+use operation::problem::Problem;
+use operation::{Call, Operation};
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
@@ -20,24 +23,21 @@ use schemas::views::records::Row;
 use schemas::views::watches::SavedItem;
 use serde::{Deserialize, Serialize};
 
+use crate::DeliveryOutcome;
 use crate::NewMatcher;
-use crate::Said;
-use access::kept::Shelf;
-use operation::context::{Context, store_problem, stored};
-use operation::problem::Problem;
-use operation::{Call, Operation};
+use crate::post::poster;
 
-/// How long somebody waits for what a target says.
-const POSTED_WITHIN: Duration = Duration::from_secs(10);
+/// How long a request waits for the response of the receiver.
+const POST_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where a service has its webhooks.
+/// How a service offers its webhook operations.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// The service.
+pub struct WebhookConfig {
+    /// The name of the service.
     pub service: &'static str,
-    /// From which tier on.
+    /// The lowest tier that may use webhooks.
     pub tier: Tier,
-    /// Makes the matcher of the service, which also writes the bodies of its messages.
+    /// Creates the matcher of the service, which also renders the bodies of its messages.
     pub matcher: NewMatcher,
     /// The paths of the operations, in the order of [`operations`].
     pub paths: [&'static str; 5],
@@ -45,50 +45,51 @@ pub struct Place {
 
 /// The operations of one service.
 #[must_use]
-pub fn operations(place: Place) -> Vec<Operation> {
-    let [deliveries, ping, replay, resend, update] = place.paths;
+pub fn operations(config: WebhookConfig) -> Vec<Operation> {
+    let [deliveries, ping, replay, resend, update] = config.paths;
     vec![
-        deliveries::operation(place, deliveries),
-        ping::operation(place, ping),
-        replay::operation(place, replay),
-        resend::operation(place, resend),
-        update::operation(place, update),
+        deliveries::operation(config, deliveries),
+        ping::operation(config, ping),
+        replay::operation(config, replay),
+        resend::operation(config, resend),
+        update::operation(config, update),
     ]
 }
 
-/// How a webhook stands.
+/// The delivery status of a webhook.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Standing {
-    /// `idle`: it has been told what was found for it so far; `claimed`: a message is under way, for the first time or again; `disabled`: nothing more is sent until it
-    /// is resumed.
+pub struct DeliveryStatus {
+    /// `idle`: all changes found so far were delivered; `claimed`: a message is in flight or waits to be retried; `disabled`: nothing is sent until
+    /// delivery is resumed.
     pub state: &'static str,
-    /// The last change that it needs not be told any more: it was, it was passed over, or it is not for it.
-    pub told: u64,
-    /// `webhook-id` of the message under way, or of the last one; empty before the first.
+    /// `seq` of the last change that was delivered, skipped, or not selected by the watch. Later changes are still to be delivered.
+    #[serde(rename = "told")]
+    pub delivered_seq: u64,
+    /// `webhook-id` of the message in flight, or of the last message; empty before the first.
     pub message: String,
-    /// Attempts that this message has had.
+    /// How many attempts this message has had.
     pub attempts: u64,
     /// When the last attempt ended, RFC 3339 in UTC; empty before the first.
     pub attempted_at: String,
-    /// HTTP status that it was answered with, 0 for no answer.
+    /// HTTP status of the last response; 0 if there was none.
     pub status: u16,
-    /// Why it failed, or why nothing more is sent; empty otherwise.
+    /// Why the last attempt failed, or why the webhook is disabled; empty otherwise.
     pub reason: String,
-    /// When the message is due again; empty if none is.
+    /// When the message is sent or retried next, RFC 3339 in UTC; empty if there is none.
     pub due_at: String,
-    /// Since when every attempt has failed; empty if the last one did not.
+    /// When the first of the current series of failures happened, RFC 3339 in UTC; empty if the last attempt did not fail.
     pub failing_since: String,
-    /// Messages that were taken.
+    /// How many messages were accepted.
     pub delivered: u64,
-    /// Messages that were not taken for three days and were passed over.
+    /// How many messages were skipped after three days of failures.
     pub skipped: u64,
-    /// While a range is told again: its last change, behind which it goes on where it stood.
+    /// During the replay of a range: the last change of the range. After it, delivery continues where it was before the replay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range_end: Option<u64>,
 }
 
-impl From<&Delivery> for Standing {
+impl From<&Delivery> for DeliveryStatus {
     fn from(at: &Delivery) -> Self {
         let time = |at_ms: i64| if at_ms == 0 { String::new() } else { rfc3339(at_ms) };
         let count = |count: i64| u64::try_from(count).unwrap_or(0);
@@ -98,7 +99,7 @@ impl From<&Delivery> for Standing {
                 State::Claimed => "claimed",
                 State::Disabled => "disabled",
             },
-            told: count(at.delivered_seq()),
+            delivered_seq: count(at.delivered_seq()),
             message: at.message.clone(),
             attempts: count(at.attempts),
             attempted_at: time(at.attempted_at),
@@ -113,53 +114,53 @@ impl From<&Delivery> for Standing {
     }
 }
 
-/// What became of a message that was posted for somebody who waits for it.
+/// The outcome of a message that was sent on request.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Posted {
-    /// Whether it was taken.
+    /// Whether the receiver accepted the message.
     pub taken: bool,
-    /// HTTP status, 0 for no answer.
+    /// HTTP status of the response; 0 if there was none.
     pub status: u16,
-    /// Why it was not taken; empty if it was. Nothing of the answer's body is told.
+    /// Why the message was not accepted; empty if it was. The body of the response is never quoted.
     pub reason: String,
-    /// `webhook-id` that it had.
+    /// `webhook-id` of the message.
     pub message: String,
 }
 
-/// Posts a message now, once, beside what is under way.
-pub(crate) async fn post_now(ctx: &Context, kept: &SavedItem, message: String, body: Bytes) -> Result<Posted, Problem> {
-    let sent = tokio::time::timeout(POSTED_WITHIN, poster(ctx).await?.send(ctx, kept, &message, body)).await;
-    let said = sent.unwrap_or(Ok(Said::Nothing("it does not answer in time")))?;
-    Ok(Posted { taken: matches!(said, Said::Taken(_)), status: said.status(), reason: said.reason(), message })
+/// Posts a message now, once, independently of the message in flight.
+pub(crate) async fn post_now(ctx: &Context, watch: &SavedItem, message: String, body: Bytes) -> Result<Posted, Problem> {
+    let sent = tokio::time::timeout(POST_TIMEOUT, poster(ctx).await?.send(ctx, watch, &message, body)).await;
+    let outcome = sent.unwrap_or(Ok(DeliveryOutcome::NoResponse("the receiver did not answer in time")))?;
+    Ok(Posted { taken: matches!(outcome, DeliveryOutcome::Accepted(_)), status: outcome.status(), reason: outcome.reason(), message })
 }
 
-/// An id, and nothing else.
+/// Arguments of an operation on one webhook.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ById {
-    /// Its id.
+    /// Id of the webhook.
     #[schemars(length(min = 1, max = 64))]
     pub id: String,
 }
 
-/// The caller's watch of an id, which must have a webhook.
-pub(crate) async fn target(call: &Call, place: Place, id: &str) -> Result<SavedItem, Problem> {
-    let kept = Shelf::watches(call, place.service).watch(id).await?;
-    if kept.webhook.is_empty() {
+/// Finds a watch of the caller by id. The watch must have a webhook.
+pub(crate) async fn target(call: &Call, config: WebhookConfig, id: &str) -> Result<SavedItem, Problem> {
+    let watch = SavedItems::watches(call, config.service).watch(id).await?;
+    if watch.webhook.is_empty() {
         return Err(Problem::new(ErrorCode::NotFound, "this watch has no webhook").about("id"));
     }
-    Ok(kept)
+    Ok(watch)
 }
 
-/// How far a target has been told.
-pub(crate) async fn standing(ctx: &Context, kept: &SavedItem) -> Result<Delivery, Problem> {
+/// Reads the delivery state of a watch.
+pub(crate) async fn delivery_state(ctx: &Context, watch: &SavedItem) -> Result<Delivery, Problem> {
     let view = ctx.live(TABLES.view).await?;
-    let row = view.get(TABLES.records, &key![kept.id.as_str()]).await.map_err(store_problem)?;
-    row.map_or_else(|| Ok(Delivery { done: kept.after, ..Delivery::default() }), |bytes| read(&bytes))
+    let row = view.get(TABLES.records, &key![watch.id.as_str()]).await.map_err(store_problem)?;
+    row.map_or_else(|| Ok(Delivery { done: watch.after, ..Delivery::default() }), |bytes| read(&bytes))
 }
 
-/// A stored row.
+/// Decodes a stored row.
 pub(crate) fn read(bytes: &[u8]) -> Result<Delivery, Problem> {
     stored(TABLES.records, bytes).map(|row: Row<Delivery>| row.record)
 }

@@ -1,5 +1,8 @@
-//! `POST …/{id}/resend`: posts one message of the past again, now.
+//! `POST …/{id}/resend`: sends one earlier message again, now.
 
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use schemas::key;
@@ -9,13 +12,10 @@ use serde::Deserialize;
 use serde_json::json;
 use view_store::Range;
 
-use super::{Place, Posted, post_now, read, standing, target};
-use crate::Matchers;
-use operation::context::{Context, store_problem};
-use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use super::{Posted, WebhookConfig, delivery_state, post_now, read, target};
+use crate::matchers::WatchMatcher;
 
-/// States of the past read at once, and in all.
+/// How many states of the history are read per page, and in total.
 const PAGE: usize = 500;
 const STATES_MAX: usize = 20_000;
 
@@ -23,7 +23,7 @@ const STATES_MAX: usize = 20_000;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// The webhook's id.
+    /// Id of the webhook.
     #[schemars(length(min = 1, max = 64))]
     pub id: String,
     /// `webhook-id` of the message.
@@ -31,17 +31,18 @@ pub struct Arguments {
     pub message: String,
 }
 
-/// The operation.
+/// Defines the operation.
 #[must_use]
-pub fn operation(place: Place, path: &'static str) -> Operation {
-    let words = Words {
+pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
+    let definition = Definition {
         name: "resend_message",
         method: Method::Post,
         path,
-        summary: "Posts one message of the past to its webhook again, and says what became of it.",
-        description: "With the id and the body that it had, signed anew. It is sent once, whatever the state of the webhook, and changes nothing of it: to be \
-            told everything from a change on, use `replay_webhook`. The last 20,000 moves of a webhook are looked at.",
-        price: Price::Tier(place.tier),
+        summary: "Sends one earlier message to its webhook again and returns the outcome.",
+        description: "The message has its original id and body, and a new signature. It is sent once, even if the webhook is disabled, and does not change \
+                    the delivery status. To receive all changes after some change again, use `replay_webhook`. Messages are found in the last 20,000 state \
+                    changes of the webhook.",
+        price: Price::Tier(config.tier),
         tool: true,
         counted: true,
         list: "",
@@ -49,38 +50,38 @@ pub fn operation(place: Place, path: &'static str) -> Operation {
         example: json!({ "id": "watch_0123456789abcdef01234567", "message": "msg_0123456789abcdef01234567" }),
         aliases: &[],
     };
-    Operation::define::<Arguments, Posted, _, _>(words, move |call, arguments| answer(call, arguments, place))
+    Operation::define::<Arguments, Posted, _, _>(definition, move |call, arguments| answer(call, arguments, config))
 }
 
-async fn answer(call: Call, arguments: Arguments, place: Place) -> Result<Answer, Problem> {
-    let kept = target(&call, place, &arguments.id).await?;
-    Answer::json(&again(&call.context, &Matchers::new(vec![place.matcher]), &kept, arguments.message).await?)
+async fn answer(call: Call, arguments: Arguments, config: WebhookConfig) -> Result<Answer, Problem> {
+    let watch = target(&call, config, &arguments.id).await?;
+    Answer::json(&resend(&call.context, &*(config.matcher)(), &watch, arguments.message).await?)
 }
 
-/// Posts a message of the past again.
+/// Sends an earlier message again.
 ///
 /// # Errors
-/// `not-found` for one that this webhook never had.
-pub(crate) async fn again(ctx: &Context, matchers: &Matchers, kept: &SavedItem, message: String) -> Result<Posted, Problem> {
-    let body = matchers.body(ctx, kept, &claimed(ctx, kept, &message).await?).await?;
-    post_now(ctx, kept, message, body).await
+/// `not-found` if this webhook never had the message.
+pub(crate) async fn resend(ctx: &Context, matcher: &dyn WatchMatcher, watch: &SavedItem, message: String) -> Result<Posted, Problem> {
+    let body = matcher.body(ctx, watch, &find_claim(ctx, watch, &message).await?).await?;
+    post_now(ctx, watch, message, body).await
 }
 
-/// The webhook as it stood while a message was under way.
-async fn claimed(ctx: &Context, kept: &SavedItem, message: &str) -> Result<Delivery, Problem> {
-    let is_it = |state: &Delivery| state.state == State::Claimed && state.message == message;
-    let now = standing(ctx, kept).await?;
-    if is_it(&now) {
+/// Finds the state that a webhook had while a message was in flight.
+async fn find_claim(ctx: &Context, watch: &SavedItem, message: &str) -> Result<Delivery, Problem> {
+    let is_claim = |state: &Delivery| state.state == State::Claimed && state.message == message;
+    let now = delivery_state(ctx, watch).await?;
+    if is_claim(&now) {
         return Ok(now);
     }
     let view = ctx.live(TABLES.view).await?;
     let (mut after, mut read_so_far) = (None, 0);
     while read_so_far < STATES_MAX {
-        let range = Range { prefix: key![kept.id.as_str()], after, from: None, limit: PAGE, reverse: false };
+        let range = Range { prefix: key![watch.id.as_str()], after, from: None, limit: PAGE, reverse: false };
         let rows = view.range(TABLES.history, range).await.map_err(store_problem)?;
         for (_, bytes) in &rows {
             let state = read(bytes)?;
-            if is_it(&state) {
+            if is_claim(&state) {
                 return Ok(state);
             }
         }
@@ -88,5 +89,5 @@ async fn claimed(ctx: &Context, kept: &SavedItem, message: &str) -> Result<Deliv
         let Some((last, _)) = rows.into_iter().next_back() else { break };
         after = Some(last);
     }
-    Err(Problem::new(ErrorCode::NotFound, "this webhook was never sent such a message, or long ago").about("message"))
+    Err(Problem::new(ErrorCode::NotFound, "this webhook has no such message, or it is too old").about("message"))
 }

@@ -1,60 +1,61 @@
-//! `PATCH …/{id}`: another address, or another secret.
+//! `PATCH …/{id}`: changes the URL or the secret of a webhook.
 
+use access::saved::SavedItems;
+use access::sign::SigningSecret;
+use access::webhook::Sealing;
+use operation::problem::Problem;
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{Place, target};
-use crate::requested::target_of;
-use access::kept::Shelf;
-use access::sign::SigningSecret;
-use access::webhook::Sealing;
-use operation::problem::Problem;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use super::{WebhookConfig, target};
+use crate::parse::parse_target;
 
 /// Arguments of `update_webhook`.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Arguments {
-    /// Its id.
+    /// Id of the webhook.
     #[schemars(length(min = 1, max = 64))]
     pub id: String,
-    /// Where to deliver from now on: an https URL without user name or password.
+    /// The new URL to deliver to: an https URL without user name or password.
     #[schemars(length(min = 1, max = 2000), extend("writeOnly" = true))]
     pub webhook: Option<String>,
-    /// What to sign with from now on: `whsec_` and 24 to 64 bytes in base64. The secret before signs beside it for a day.
+    /// The new signing secret: `whsec_` and 24 to 64 bytes in base64. For a day, messages are signed with the previous secret, too.
     #[schemars(length(min = 1, max = 200), extend("writeOnly" = true))]
     pub secret: Option<String>,
-    /// A new secret, made here, likewise.
+    /// Whether to create a new signing secret. For a day, messages are signed with the previous secret, too.
     #[serde(default)]
     pub rotate_secret: bool,
 }
 
-/// What was changed.
+/// The webhook after the update.
 #[derive(Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Updated {
-    /// Its id.
+    /// Id of the webhook.
     pub id: String,
-    /// The host that it is delivered to.
+    /// The host that messages are delivered to.
     pub webhook_host: String,
-    /// The new secret, shown this once; left out where it is as it was.
+    /// The new secret, shown only in this response; left out if the secret did not change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
 
-/// The operation.
+/// Defines the operation.
 #[must_use]
-pub fn operation(place: Place, path: &'static str) -> Operation {
-    let words = Words {
+pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
+    let definition = Definition {
         name: "update_webhook",
         method: Method::Patch,
         path,
-        summary: "Gives a webhook another address, or another secret.",
-        description: "For a day after a secret was replaced each message is signed with both: `webhook-signature` holds several signatures, and one that \
-            verifies is enough. With an `Idempotency-Key` a repeated request changes nothing again. What is under way is sent to the new address at the next attempt.",
-        price: Price::Tier(place.tier),
+        summary: "Changes the URL or the secret of a webhook.",
+        description: "For a day after a secret was replaced, each message is signed with both secrets: `webhook-signature` holds several signatures, and one \
+                    valid signature is enough. With an `Idempotency-Key`, a repeated request changes nothing. A message in flight is sent to the new URL at the \
+                    next attempt.",
+        price: Price::Tier(config.tier),
         tool: true,
         counted: true,
         list: "",
@@ -62,33 +63,33 @@ pub fn operation(place: Place, path: &'static str) -> Operation {
         example: json!({ "id": "watch_0123456789abcdef01234567", "rotateSecret": true }),
         aliases: &[],
     };
-    Operation::define::<Arguments, Updated, _, _>(words, move |call, arguments| answer(call, arguments, place))
+    Operation::define::<Arguments, Updated, _, _>(definition, move |call, arguments| answer(call, arguments, config))
 }
 
-async fn answer(call: Call, arguments: Arguments, place: Place) -> Result<Answer, Problem> {
+async fn answer(call: Call, arguments: Arguments, config: WebhookConfig) -> Result<Answer, Problem> {
     let Arguments { id, webhook, secret, rotate_secret } = arguments;
     let ctx = &call.context;
-    let given = match secret {
+    let new_secret = match secret {
         Some(_) if rotate_secret => return Err(Problem::parameter("rotateSecret", "give `secret` or `rotateSecret`, not both")),
         secret => {
             secret.map(|text| SigningSecret::parse(&text).map_err(|reason| Problem::parameter("secret", format!("secret: {reason}"))))
         }
     };
-    let given = given.transpose()?;
-    if webhook.is_none() && given.is_none() && !rotate_secret {
-        return Err(Problem::new(ErrorCode::ParameterInvalid, "nothing is to be changed: give `webhook`, `secret` or `rotateSecret`"));
+    let new_secret = new_secret.transpose()?;
+    if webhook.is_none() && new_secret.is_none() && !rotate_secret {
+        return Err(Problem::new(ErrorCode::ParameterInvalid, "nothing to change: give `webhook`, `secret` or `rotateSecret`"));
     }
-    let kept = target(&call, place, &id).await?;
+    let watch = target(&call, config, &id).await?;
     let webhook = match webhook {
-        Some(url) => Some(target_of(ctx, "webhook", &url).await?),
+        Some(url) => Some(parse_target(ctx, "webhook", &url).await?),
         None => None,
     };
-    let shelf = Shelf::watches(&call, place.service);
-    let sealing = Sealing::made(ctx, &kept.account).await?;
-    // Where the secret is lost that the present one was sealed with, the new address needs a new one.
-    let is_lost = sealing.open_secret(&kept.id, &kept.secret).is_none();
-    let secret = given.or_else(|| (rotate_secret || is_lost).then(|| SigningSecret::of(shelf.chance(&kept.id))));
-    let kept = shelf.retarget(&kept, &sealing, webhook.as_ref(), secret.as_ref()).await?;
-    let webhook_host = sealing.host(&kept);
-    Answer::json(&Updated { id: kept.id, webhook_host, secret: secret.map(|secret| secret.reveal()) })
+    let watches = SavedItems::watches(&call, config.service);
+    let sealing = Sealing::load_or_create(ctx, &watch.account).await?;
+    // If the account's secret was lost, the old signing secret cannot be read, and a new one is needed.
+    let is_lost = sealing.open_secret(&watch.id, &watch.secret).is_none();
+    let secret = new_secret.or_else(|| (rotate_secret || is_lost).then(|| SigningSecret::of(watches.secret_bytes(&watch.id))));
+    let watch = watches.retarget(&watch, &sealing, webhook.as_ref(), secret.as_ref()).await?;
+    let webhook_host = sealing.host(&watch);
+    Answer::json(&Updated { id: watch.id, webhook_host, secret: secret.map(|secret| secret.reveal()) })
 }

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use access::kept::Shelf;
-use feed::followed::Followed;
+use access::saved::SavedItems;
+use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
-use operation::tiers::KEEPS_FROM;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `delete_filter`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -28,14 +28,14 @@ pub struct Deleted {
 
 /// The operation for one service.
 #[must_use]
-pub fn operation<S: Followed>() -> Operation {
-    let words = Words {
+pub fn operation<S: WatchableFeed>() -> Operation {
+    let words = Definition {
         name: "delete_filter",
         method: Method::Delete,
         path: "/v1/filters/{name}",
         summary: "Deletes a saved filter.",
         description: "Cursors that were made with it go on with the same parameters, given one by one.",
-        price: Price::Tier(KEEPS_FROM),
+        price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         tool: true,
         counted: true,
         list: "",
@@ -46,8 +46,8 @@ pub fn operation<S: Followed>() -> Operation {
     Operation::define::<Arguments, Deleted, _, _>(words, answer::<S>)
 }
 
-async fn answer<S: Followed>(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let shelf = Shelf::filters(&call, S::FEED.source.service);
+async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+    let shelf = SavedItems::filters(&call, S::FEED.source.service);
     let kept = shelf.filter(arguments.name.trim()).await.map_err(|problem| problem.about("name"))?;
     shelf.delete(&kept).await?;
     Answer::json(&Deleted { deleted: kept.name })

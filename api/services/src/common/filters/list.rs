@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::Saved;
-use access::kept::Shelf;
-use feed::followed::Followed;
+use access::saved::SavedItems;
+use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
-use operation::tiers::KEEPS_FROM;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `list_filters`: none.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -25,14 +25,14 @@ pub struct Filters<F> {
 
 /// The operation for one service.
 #[must_use]
-pub fn operation<S: Followed>() -> Operation {
-    let words = Words {
+pub fn operation<S: WatchableFeed>() -> Operation {
+    let words = Definition {
         name: "list_filters",
         method: Method::Get,
         path: "/v1/filters",
         summary: "The saved filters of this account in this service, by name.",
         description: "All in one answer: a tier bounds how many there are.",
-        price: Price::Tier(KEEPS_FROM),
+        price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         tool: true,
         counted: true,
         list: "filters",
@@ -43,8 +43,8 @@ pub fn operation<S: Followed>() -> Operation {
     Operation::define::<Arguments, Filters<S::Filter>, _, _>(words, answer::<S>)
 }
 
-async fn answer<S: Followed>(call: Call, _: Arguments) -> Result<Answer, Problem> {
-    let all = Shelf::filters(&call, S::FEED.source.service).list().await?;
+async fn answer<S: WatchableFeed>(call: Call, _: Arguments) -> Result<Answer, Problem> {
+    let all = SavedItems::filters(&call, S::FEED.source.service).list().await?;
     let mut filters = all.into_iter().map(Saved::of).collect::<Result<Vec<Saved<S::Filter>>, Problem>>()?;
     filters.sort_by(|a, b| a.name.cmp(&b.name));
     Answer::json(&Filters { filters })

@@ -10,12 +10,12 @@ use schemas::error_code::ErrorCode;
 use schemas::views::watches::SavedItem;
 use serde::Serialize;
 
-use access::kept::Shelf;
+use access::saved::SavedItems;
 use feed::filter::Filter;
-use feed::followed::Followed;
+use feed::watchable::WatchableFeed;
 use operation::Call;
 use operation::problem::Problem;
-use operation::tiers::KEEPS_FROM;
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
 
 /// A saved filter.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -42,19 +42,22 @@ impl<F: Filter> Saved<F> {
 ///
 /// # Errors
 /// `not-found` for a name that the account has not, `tier-too-low` for callers who cannot have one.
-pub async fn merged<S: Followed>(call: &Call, name: Option<&str>, given: S::Filter) -> Result<S::Filter, Problem> {
+pub async fn merged<S: WatchableFeed>(call: &Call, name: Option<&str>, given: S::Filter) -> Result<S::Filter, Problem> {
     let Some(name) = name else { return Ok(given) };
-    if call.caller.tier < KEEPS_FROM {
-        let detail =
-            format!("saved filters need a key of tier {} or above; this call is {}", KEEPS_FROM.as_str(), call.caller.tier.as_str());
+    if call.caller.tier < SAVED_ITEMS_MIN_TIER {
+        let detail = format!(
+            "saved filters need a key of tier {} or above; this call is {}",
+            SAVED_ITEMS_MIN_TIER.as_str(),
+            call.caller.tier.as_str()
+        );
         return Err(Problem::new(ErrorCode::TierTooLow, detail).about("filter"));
     }
-    let kept = Shelf::filters(call, S::FEED.source.service).filter(name.trim()).await.map_err(|problem| problem.about("filter"))?;
-    given.over(&read(&kept)?)
+    let kept = SavedItems::filters(call, S::FEED.source.service).filter(name.trim()).await.map_err(|problem| problem.about("filter"))?;
+    given.with_defaults_from(&read(&kept)?)
 }
 
 fn read<F: Filter>(kept: &SavedItem) -> Result<F, Problem> {
-    F::of_canonical(&kept.filter).ok_or_else(|| {
+    F::from_canonical(&kept.filter).ok_or_else(|| {
         tracing::error!(id = kept.id, "a saved filter cannot be read");
         Problem::new(ErrorCode::Internal, format!("the saved filter {:?} cannot be read; save it anew", kept.name))
     })

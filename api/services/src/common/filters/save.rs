@@ -6,12 +6,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Saved;
-use access::kept::Shelf;
+use access::saved::SavedItems;
 use feed::filter::Filter;
-use feed::followed::Followed;
+use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
-use operation::tiers::KEEPS_FROM;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `save_filter`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -25,8 +25,8 @@ pub struct Arguments<F> {
 
 /// The operation for one service.
 #[must_use]
-pub fn operation<S: Followed>() -> Operation {
-    let words = Words {
+pub fn operation<S: WatchableFeed>() -> Operation {
+    let words = Definition {
         name: "save_filter",
         method: Method::Post,
         path: "/v1/filters",
@@ -34,7 +34,7 @@ pub fn operation<S: Followed>() -> Operation {
         description: "The feed of what changed takes the name as `filter`; parameters given beside it count instead of the filter's. A name \
             that is in use takes the new filter: cursors that were made with the old one are then refused with `filter-changed`, or taken \
             with `rebase=true`.",
-        price: Price::Tier(KEEPS_FROM),
+        price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         tool: true,
         counted: true,
         list: "",
@@ -45,13 +45,13 @@ pub fn operation<S: Followed>() -> Operation {
     Operation::define::<Arguments<S::Filter>, Saved<S::Filter>, _, _>(words, answer::<S>)
 }
 
-async fn answer<S: Followed>(call: Call, arguments: Arguments<S::Filter>) -> Result<Answer, Problem> {
+async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments<S::Filter>) -> Result<Answer, Problem> {
     let name = arguments.name.trim();
     if name.is_empty() || name.chars().any(char::is_control) {
         return Err(Problem::parameter("name", "name: is empty, or holds control characters"));
     }
     let in_filter = |problem: Problem| Problem { detail: format!("filter.{}", problem.detail), ..problem.about("filter") };
-    let filter = S::checked(arguments.filter).map_err(in_filter)?;
-    let kept = Shelf::filters(&call, S::FEED.source.service).save(name, filter.canonical()).await?;
+    let filter = S::normalize(arguments.filter).map_err(in_filter)?;
+    let kept = SavedItems::filters(&call, S::FEED.source.service).save(name, filter.canonical()).await?;
     Ok(Answer { status: 201, ..Answer::json(&Saved::<S::Filter>::of(kept)?)? })
 }

@@ -4,16 +4,16 @@ use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
 use serde::Deserialize;
 use serde_json::json;
-use webhooks::requested::webhook_of;
+use webhooks::parse::parse_webhook;
 
 use super::Watch;
-use access::kept::{NewWatch, Shelf};
+use access::saved::{NewWatch, SavedItems};
 use feed::filter::Filter;
-use feed::followed::Followed;
 use feed::position::position;
+use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
-use operation::tiers::KEEPS_FROM;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `watch`.
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -32,12 +32,12 @@ pub struct Arguments<N> {
 
 /// The operation for one service.
 #[must_use]
-pub fn operation<S: Followed>() -> Operation {
-    let mut example = S::example_named();
+pub fn operation<S: WatchableFeed>() -> Operation {
+    let mut example = S::example_entity();
     if let Some(fields) = example.as_object_mut() {
         fields.insert("webhook".to_owned(), json!("https://hooks.example.com/highwater"));
     }
-    let words = Words {
+    let words = Definition {
         name: "watch",
         method: Method::Post,
         path: "/v1/watchlist",
@@ -45,7 +45,7 @@ pub fn operation<S: Followed>() -> Operation {
         description: "Ask for what it matched with `get_watch`. The same is posted to its webhook, in order, signed as Standard Webhooks have it \
             (`webhook-id`, `webhook-timestamp`, `webhook-signature`), and sent again for three days until it is answered with 2xx. With an \
             `Idempotency-Key` a repeated request makes no second watch.",
-        price: Price::Tier(KEEPS_FROM),
+        price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         tool: true,
         counted: true,
         list: "",
@@ -53,13 +53,13 @@ pub fn operation<S: Followed>() -> Operation {
         example,
         aliases: &[],
     };
-    Operation::define::<Arguments<S::Named>, Watch<S::Named>, _, _>(words, answer::<S>)
+    Operation::define::<Arguments<S::WatchedEntity>, Watch<S::WatchedEntity>, _, _>(words, answer::<S>)
 }
 
-async fn answer<S: Followed>(call: Call, arguments: Arguments<S::Named>) -> Result<Answer, Problem> {
+async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments<S::WatchedEntity>) -> Result<Answer, Problem> {
     let ctx = &call.context;
-    let (named, filter) = S::named(arguments.named)?;
-    let webhook = webhook_of(ctx, "webhook", arguments.webhook.as_deref(), arguments.secret.as_deref()).await?;
+    let (named, filter) = S::parse_entity(arguments.named)?;
+    let webhook = parse_webhook(ctx, "webhook", arguments.webhook.as_deref(), arguments.secret.as_deref()).await?;
     let entity = serde_json::to_string(&named).map_err(|error| {
         tracing::error!(%error, "a watch cannot be written");
         Problem::new(ErrorCode::Internal, "the watch could not be kept")
@@ -67,10 +67,11 @@ async fn answer<S: Followed>(call: Call, arguments: Arguments<S::Named>) -> Resu
     let source = S::FEED.source;
     // What readers could see until now does not count, whatever the log holds beyond it.
     let after = position(ctx, &source, None).await?.last.0;
-    let shelf = Shelf::watches(&call, source.service);
-    let kept =
-        shelf.begin(NewWatch { entity, filter: filter.canonical(), webhook, given: arguments.secret.unwrap_or_default(), after }).await?;
+    let shelf = SavedItems::watches(&call, source.service);
+    let kept = shelf
+        .create(NewWatch { entity, filter: filter.canonical(), webhook, given_secret: arguments.secret.unwrap_or_default(), after })
+        .await?;
     let sealing = shelf.sealing().await?;
     let secret = sealing.as_ref().and_then(|sealing| sealing.first_secret(&kept));
-    Ok(Answer { status: 201, ..Answer::json(&Watch::<S::Named> { secret, ..Watch::of(&kept, sealing.as_ref())? })? })
+    Ok(Answer { status: 201, ..Answer::json(&Watch::<S::WatchedEntity> { secret, ..Watch::of(&kept, sealing.as_ref())? })? })
 }

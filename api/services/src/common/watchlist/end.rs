@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use access::kept::Shelf;
-use feed::followed::Followed;
+use access::saved::SavedItems;
+use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
-use operation::tiers::KEEPS_FROM;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `delete_watch`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -28,14 +28,14 @@ pub struct Deleted {
 
 /// The operation for one service.
 #[must_use]
-pub fn operation<S: Followed>() -> Operation {
-    let words = Words {
+pub fn operation<S: WatchableFeed>() -> Operation {
+    let words = Definition {
         name: "delete_watch",
         method: Method::Delete,
         path: "/v1/watchlist/{id}",
         summary: "Ends a watch.",
         description: "What it matched is asked for no more; the changes themselves stay in the feed.",
-        price: Price::Tier(KEEPS_FROM),
+        price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         tool: true,
         counted: true,
         list: "",
@@ -46,7 +46,7 @@ pub fn operation<S: Followed>() -> Operation {
     Operation::define::<Arguments, Deleted, _, _>(words, answer::<S>)
 }
 
-async fn answer<S: Followed>(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     delete(&call, S::FEED.source.service, &arguments.id).await
 }
 
@@ -55,7 +55,7 @@ async fn answer<S: Followed>(call: Call, arguments: Arguments) -> Result<Answer,
 /// # Errors
 /// `not-found` when the account has no such watch in the service; `unavailable` when it is not projected in time.
 pub(crate) async fn delete(call: &Call, service: &'static str, id: &str) -> Result<Answer, Problem> {
-    let shelf = Shelf::watches(call, service);
+    let shelf = SavedItems::watches(call, service);
     let kept = shelf.watch(id).await?;
     shelf.delete(&kept).await?;
     Answer::json(&Deleted { deleted: kept.id })

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::Watch;
-use access::kept::Shelf;
-use feed::followed::Followed;
+use access::saved::SavedItems;
+use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
-use operation::tiers::KEEPS_FROM;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `list_watches`: none.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -25,14 +25,14 @@ pub struct Watches<N> {
 
 /// The operation for one service.
 #[must_use]
-pub fn operation<S: Followed>() -> Operation {
-    let words = Words {
+pub fn operation<S: WatchableFeed>() -> Operation {
+    let words = Definition {
         name: "list_watches",
         method: Method::Get,
         path: "/v1/watchlist",
         summary: "The watches of this account in this service, the last made first.",
         description: "All in one answer: a tier bounds how many there are.",
-        price: Price::Tier(KEEPS_FROM),
+        price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         tool: true,
         counted: true,
         list: "watches",
@@ -40,12 +40,13 @@ pub fn operation<S: Followed>() -> Operation {
         example: json!({}),
         aliases: &[],
     };
-    Operation::define::<Arguments, Watches<S::Named>, _, _>(words, answer::<S>)
+    Operation::define::<Arguments, Watches<S::WatchedEntity>, _, _>(words, answer::<S>)
 }
 
-async fn answer<S: Followed>(call: Call, _: Arguments) -> Result<Answer, Problem> {
-    let shelf = Shelf::watches(&call, S::FEED.source.service);
+async fn answer<S: WatchableFeed>(call: Call, _: Arguments) -> Result<Answer, Problem> {
+    let shelf = SavedItems::watches(&call, S::FEED.source.service);
     let (all, sealing) = (shelf.list().await?, shelf.sealing().await?);
-    let watches = all.iter().rev().map(|kept| Watch::of(kept, sealing.as_ref())).collect::<Result<Vec<Watch<S::Named>>, Problem>>()?;
+    let watches =
+        all.iter().rev().map(|kept| Watch::of(kept, sealing.as_ref())).collect::<Result<Vec<Watch<S::WatchedEntity>>, Problem>>()?;
     Answer::json(&Watches { watches })
 }

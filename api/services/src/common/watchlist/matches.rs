@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{Watch, after};
-use access::kept::Shelf;
+use access::saved::SavedItems;
 use feed::cursor;
 use feed::filter::Filter;
-use feed::followed::Followed;
+use feed::page_request::LIMIT_MAX;
 use feed::position::position;
 use feed::query::Item;
-use feed::reading::LIMIT_MAX;
-use feed::select::{Selection, Way};
+use feed::select::{Direction, Selection};
+use feed::watchable::WatchableFeed;
 use operation::metrics;
 use operation::problem::Problem;
-use operation::tiers::KEEPS_FROM;
-use operation::{Answer, Call, Method, Operation, Price, Words};
+use operation::tiers::SAVED_ITEMS_MIN_TIER;
+use operation::{Answer, Call, Definition, Method, Operation, Price};
 
 /// Arguments of `get_watch`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -28,7 +28,7 @@ pub struct Arguments {
     #[schemars(length(min = 1, max = 64))]
     pub id: String,
     /// How many matches to give at most.
-    #[serde(default = "feed::reading::limit_default")]
+    #[serde(default = "feed::page_request::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
     /// Where to go on to older matches: the `cursor` of an earlier answer. Without it the newest come first.
@@ -53,15 +53,15 @@ pub struct Matches<N, T> {
 
 /// The operation for one service.
 #[must_use]
-pub fn operation<S: Followed>() -> Operation {
-    let words = Words {
+pub fn operation<S: WatchableFeed>() -> Operation {
+    let words = Definition {
         name: "get_watch",
         method: Method::Get,
         path: "/v1/watchlist/{id}",
         summary: "A watch with the changes that it matched since it was made, newest first.",
         description: "Matches are found in the recorded changes when they are asked for: all that were recorded after the watch was made count, \
             and a record that is changed again is one match more. A page may be shorter than `limit`, or empty, while `hasMore` is true.",
-        price: Price::Tier(KEEPS_FROM),
+        price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         tool: true,
         counted: true,
         list: "matches",
@@ -69,17 +69,17 @@ pub fn operation<S: Followed>() -> Operation {
         example: json!({ "id": "watch_0123456789abcdef01234567", "limit": 10 }),
         aliases: &[],
     };
-    Operation::define::<Arguments, Matches<S::Named, S::Shown>, _, _>(words, answer::<S>)
+    Operation::define::<Arguments, Matches<S::WatchedEntity, S::Shown>, _, _>(words, answer::<S>)
 }
 
-async fn answer<S: Followed>(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
+async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let ctx = &call.context;
     if arguments.limit == 0 || arguments.limit > LIMIT_MAX {
         return Err(Problem::parameter("limit", format!("{} is not between 1 and {LIMIT_MAX}", arguments.limit)));
     }
     let feed = S::FEED;
     let (service, secrets) = (feed.source.service, &ctx.secrets);
-    let shelf = Shelf::watches(&call, service);
+    let shelf = SavedItems::watches(&call, service);
     let kept = shelf.watch(&arguments.id).await?;
     let at = position(ctx, &feed.source, None).await?;
     let own = format!("watch/{}", kept.id);
@@ -90,18 +90,18 @@ async fn answer<S: Followed>(call: Call, arguments: Arguments) -> Result<Answer,
             _ => return Err(cursor::invalid("the cursor is not one of this watch")),
         },
     };
-    let filter = S::Filter::of_canonical(&kept.filter).ok_or_else(|| {
+    let filter = S::Filter::from_canonical(&kept.filter).ok_or_else(|| {
         tracing::error!(id = kept.id, "the filter of a watch cannot be read");
         Problem::new(ErrorCode::Internal, "a stored watch cannot be read")
     })?;
     let (filters, after) = ([filter], Seq(after(&kept)));
     let limit = arguments.limit.min(ctx.settings.tiers.of(call.caller.tier).rows_max);
     let selection = Selection::new(ctx, &feed.source, feed.tables, &at, &filters).await?;
-    let found = selection.find(after, upto, limit, Way::Backwards).await?;
+    let found = selection.find(after, upto, limit, Direction::Backwards).await?;
     let has_more = found.to > after.0 + 1;
-    metrics::published(service, found.changes.len());
+    metrics::count_published(service, found.changes.len());
     Answer::json(&Matches {
-        watch: Watch::<S::Named>::of(&kept, shelf.sealing().await?.as_ref())?,
+        watch: Watch::<S::WatchedEntity>::of(&kept, shelf.sealing().await?.as_ref())?,
         matches: found.changes.into_iter().map(|change| Item { change, before: None }.into()).collect::<Vec<S::Shown>>(),
         has_more,
         cursor: has_more.then(|| cursor::encode(secrets, service, Seq(found.to), &own)),

@@ -123,7 +123,7 @@ async fn look_at(ctx: &Context, tree: OwnTree, newest: &watch::Sender<Option<Sig
             standing.behind_since = (!is_current).then_some(since);
             behind = standing.behind_since.map_or(Duration::ZERO, |since| since.elapsed());
         });
-        metrics::witness_behind(witness.name(), tree.service(), Some(behind.as_secs()));
+        metrics::set_witness_behind(witness.name(), tree.service(), Some(behind.as_secs()));
     }
     Ok(())
 }
@@ -142,7 +142,7 @@ pub async fn run(ctx: Arc<Context>, holder: String) {
                     ask_all(&ctx, &mut lease).await;
                     // Another process asks now, and shows which witness is behind.
                     for tree in OwnTree::all(&ctx) {
-                        witnessing.asked.iter().for_each(|witness| metrics::witness_behind(witness.name(), tree.service(), None));
+                        witnessing.asked.iter().for_each(|witness| metrics::set_witness_behind(witness.name(), tree.service(), None));
                     }
                 }
                 Ok(false) => {}

@@ -42,7 +42,7 @@ impl CheckpointFile {
             Self::Cosigned => newest_cosigned(ctx, service).await?,
             Self::Key => log_key(&sealed).map(|key| format!("{key}\n")),
         };
-        Ok(text.map(|text| File { bytes: text.into(), content_type: "text/plain; charset=utf-8", lasts: false, policy: "" }))
+        Ok(text.map(|text| File { bytes: text.into(), content_type: "text/plain; charset=utf-8", is_immutable: false, policy: "" }))
     }
 }
 

@@ -76,7 +76,7 @@ impl Document {
     }
 
     /// Whether category and agency fit.
-    pub(super) fn fits(&self, filter: &Filter) -> bool {
+    pub(super) fn matches(&self, filter: &Filter) -> bool {
         filter.category.is_none_or(|category| self.category == category)
             && filter.agency.is_none_or(|agency| self.agencies.iter().any(|other| other == agency))
     }

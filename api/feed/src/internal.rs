@@ -1,8 +1,9 @@
-//! Feeds that only the server itself reads: watches, deliveries, payments. They are read past the blocks kept in memory, which stay those of the
-//! services.
+//! Reads feeds that only the server uses: watches, deliveries, payments. They bypass the block cache, which is reserved for the feeds of services.
 
 use std::sync::Arc;
 
+use operation::context::{Context, store_problem};
+use operation::problem::Problem;
 use schemas::details::ChangeRecord;
 use schemas::position::Seq;
 use schemas::views::records::RecordTables;
@@ -11,32 +12,30 @@ use view_store::View;
 use view_store::feed::read_page;
 
 use super::filter::{Element, elements};
-use operation::context::{Context, store_problem};
-use operation::problem::Problem;
 
-/// Changes read at once.
+/// How many changes are read per page.
 const PAGE: usize = 500;
 
-/// The view, and the last change in it.
+/// Returns a view and the seq of its last change.
 ///
 /// # Errors
 /// When the view cannot be read.
-pub async fn end(ctx: &Context, tables: &RecordTables) -> Result<(Arc<dyn View>, Seq), Problem> {
+pub async fn latest_seq(ctx: &Context, tables: &RecordTables) -> Result<(Arc<dyn View>, Seq), Problem> {
     let view = ctx.live(tables.view).await?;
     let end = Seq(view.checkpoint().await.map_err(store_problem)?.seq);
     Ok((view, end))
 }
 
-/// The next changes after a place, and up to where these are all; `None` at the end.
+/// Reads the next changes after a seq, and returns the seq up to which they are complete; `None` at the end.
 ///
 /// # Errors
 /// When the view, or a change in it, cannot be read.
-pub async fn read_on<R: ChangeRecord + DeserializeOwned>(
+pub async fn read_next<R: ChangeRecord + DeserializeOwned>(
     ctx: &Context,
     tables: &RecordTables,
     after: Seq,
 ) -> Result<Option<(Vec<Element<R>>, Seq)>, Problem> {
-    let (view, upto) = end(ctx, tables).await?;
+    let (view, upto) = latest_seq(ctx, tables).await?;
     if after >= upto {
         return Ok(None);
     }

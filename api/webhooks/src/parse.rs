@@ -1,4 +1,4 @@
-//! Checks the webhook that a request names, before it is registered.
+//! Parses and checks the webhook URL and the signing secret of a request.
 
 use access::sign::SigningSecret;
 use access::webhook::Webhook;
@@ -7,11 +7,11 @@ use operation::problem::Problem;
 
 use crate::post::poster;
 
-/// The webhook that is asked for, and what it is signed with.
+/// Parses the webhook of a request: its URL, and its secret or a random one. `None` if the request has no URL.
 ///
 /// # Errors
-/// What is wrong with either, by the field.
-pub async fn webhook_of(
+/// `parameter-invalid`, naming the field.
+pub async fn parse_webhook(
     ctx: &Context,
     field: &'static str,
     url: Option<&str>,
@@ -21,19 +21,19 @@ pub async fn webhook_of(
     let secret = secret.map(SigningSecret::parse).transpose().map_err(refused("secret"))?;
     match url {
         Some(url) => {
-            let webhook = target_of(ctx, field, url).await?;
+            let webhook = parse_target(ctx, field, url).await?;
             Ok(Some((webhook, secret.unwrap_or_else(SigningSecret::random))))
         }
-        None if secret.is_some() => Err(Problem::parameter("secret", "secret: there is no webhook to sign for")),
+        None if secret.is_some() => Err(Problem::parameter("secret", "secret: a secret needs a webhook")),
         None => Ok(None),
     }
 }
 
-/// Where is to be delivered.
+/// Parses the URL of a webhook and checks that it may be delivered to.
 ///
 /// # Errors
-/// What is wrong with it, by the field.
-pub async fn target_of(ctx: &Context, field: &'static str, url: &str) -> Result<Webhook, Problem> {
+/// `parameter-invalid`, naming the field.
+pub async fn parse_target(ctx: &Context, field: &'static str, url: &str) -> Result<Webhook, Problem> {
     let refused = |reason| Problem::parameter(field, format!("{field}: {reason}"));
     poster(ctx).await?.target(url).await.map_err(refused)
 }

@@ -1,0 +1,275 @@
+//! The saved items of an account in a service: saved filters and watches. Each write is a command, answered once the view has processed it.
+//!
+//! Promises: an account finds only its own items. A request with an idempotency key is processed once. The limit of the tier is enforced where commands
+//! are decided, so that concurrent requests cannot exceed it.
+
+use operation::context::{Context, store_problem, stored};
+use operation::problem::Problem;
+use operation::{Call, Caller};
+use schemas::error_code::ErrorCode;
+use schemas::hash::{Hash32, hex};
+use schemas::key;
+use schemas::tables::Key;
+use schemas::views::accounts::AccountCommand;
+use schemas::views::records::Row;
+use schemas::views::watches::{DELETE_FILTER, RETARGET, SAVE_FILTER, SavedItem, TABLES, UNWATCH, WATCH, kind, saved_items_key};
+
+use super::append::{CommandPolicy, append_command};
+use super::webhook::{Sealing, Webhook};
+use crate::sign::SigningSecret;
+
+/// The saved items of one kind of one account in one service.
+pub struct SavedItems<'a> {
+    ctx: &'a Context,
+    caller: &'a Caller,
+    idempotency_key: Option<&'a str>,
+    service: &'static str,
+    kind: &'static str,
+}
+
+/// The parameters of a new watch.
+pub struct NewWatch {
+    /// The watched entity as requested: JSON.
+    pub entity: String,
+    /// The filter in canonical form.
+    pub filter: String,
+    /// The URL to deliver to, and the secret to sign with.
+    pub webhook: Option<(Webhook, SigningSecret)>,
+    /// The secret from the request; empty if it is to be generated.
+    pub given_secret: String,
+    /// The service's last change before the watch.
+    pub after: u64,
+}
+
+impl<'a> SavedItems<'a> {
+    /// The caller's filters in a service.
+    pub fn filters(call: &'a Call, service: &'static str) -> Self {
+        Self::new(call, service, kind::FILTER)
+    }
+
+    /// The caller's watches in a service.
+    pub fn watches(call: &'a Call, service: &'static str) -> Self {
+        Self::new(call, service, kind::WATCH)
+    }
+
+    fn new(call: &'a Call, service: &'static str, kind: &'static str) -> Self {
+        Self { ctx: &call.context, caller: &call.caller, idempotency_key: call.idempotency_key.as_deref(), service, kind }
+    }
+
+    /// Lists all items, in the order of creation.
+    ///
+    /// # Errors
+    /// When the rows cannot be read.
+    pub async fn list(&self) -> Result<Vec<SavedItem>, Problem> {
+        let view = self.ctx.live(TABLES.view).await?;
+        let keys: Vec<Key> = self.ids().await?.iter().map(|id| key![id.as_str()]).collect();
+        let rows = view.get_many(TABLES.records, &keys).await.map_err(store_problem)?;
+        let all = rows.into_iter().flatten().map(|bytes| read(&bytes)).collect::<Result<Vec<SavedItem>, Problem>>()?;
+        Ok(all.into_iter().filter(|item| self.has(item)).collect())
+    }
+
+    /// Finds a filter by name.
+    ///
+    /// # Errors
+    /// `not-found`.
+    pub async fn filter(&self, name: &str) -> Result<SavedItem, Problem> {
+        let found = self.find(&self.filter_id(name)).await?;
+        found.ok_or_else(|| Problem::new(ErrorCode::NotFound, format!("this account has no saved filter {name:?} in this service")))
+    }
+
+    /// Finds a watch by id.
+    ///
+    /// # Errors
+    /// `not-found`.
+    pub async fn watch(&self, id: &str) -> Result<SavedItem, Problem> {
+        self.find(id).await?.ok_or_else(|| Problem::new(ErrorCode::NotFound, "this account has no such watch in this service").about("id"))
+    }
+
+    /// Saves a filter (in canonical form) under a name. Replaces the filter with that name, if there is one.
+    ///
+    /// # Errors
+    /// `limit-reached`; `unavailable` when the command is not projected in time.
+    pub async fn save(&self, name: &str, filter: String) -> Result<SavedItem, Problem> {
+        let id = self.filter_id(name);
+        let (subject, policy) = match self.idempotency_key {
+            Some(text) => (format!("once_{}", hex(&self.derive_from_request(text, &[name, &filter])[..12])), CommandPolicy::OncePerSubject),
+            None => (id.clone(), CommandPolicy::Always),
+        };
+        let save = AccountCommand { verb: SAVE_FILTER.to_owned(), item_id: id, name: name.to_owned(), filter, ..AccountCommand::default() };
+        self.create_item(&subject, policy, save).await
+    }
+
+    /// Creates a watch.
+    ///
+    /// # Errors
+    /// As [`Self::save`].
+    pub async fn create(&self, new: NewWatch) -> Result<SavedItem, Problem> {
+        let NewWatch { entity, filter, webhook, given_secret, after } = new;
+        let random = match self.idempotency_key {
+            Some(text) => {
+                self.derive_from_request(text, &[&entity, webhook.as_ref().map_or("", |(webhook, _)| webhook.reveal()), &given_secret])
+            }
+            None => rand::random(),
+        };
+        let id = format!("watch_{}", hex(&random[..12]));
+        let (webhook, secret) = match &webhook {
+            Some((webhook, secret)) => {
+                let sealing = Sealing::load_or_create(self.ctx, &self.caller.account).await?;
+                (sealing.seal(webhook, &id)?, sealing.seal_secret(secret, &id)?)
+            }
+            None => (String::new(), String::new()),
+        };
+        let after = i64::try_from(after).unwrap_or(i64::MAX);
+        let watch = AccountCommand {
+            verb: WATCH.to_owned(),
+            item_id: id.clone(),
+            filter,
+            entity,
+            webhook,
+            secret,
+            after,
+            ..AccountCommand::default()
+        };
+        self.create_item(&id, CommandPolicy::OncePerSubject, watch).await
+    }
+
+    /// The bytes of a new secret: random, or, for a repeated request, those of the first request.
+    pub fn secret_bytes(&self, of: &str) -> [u8; 32] {
+        self.idempotency_key.map_or_else(rand::random, |text| self.derive_from_request(text, &["secret", of]))
+    }
+
+    /// Changes the webhook or the secret of a watch.
+    ///
+    /// # Errors
+    /// `unavailable` when the command is not projected in time.
+    pub async fn retarget(
+        &self,
+        item: &SavedItem,
+        sealing: &Sealing,
+        webhook: Option<&Webhook>,
+        secret: Option<&SigningSecret>,
+    ) -> Result<SavedItem, Problem> {
+        let webhook = webhook.map(|webhook| sealing.seal(webhook, &item.id)).transpose()?.unwrap_or_default();
+        let secret = secret.map(|secret| sealing.seal_secret(secret, &item.id)).transpose()?.unwrap_or_default();
+        let retarget = AccountCommand { verb: RETARGET.to_owned(), item_id: item.id.clone(), webhook, secret, ..AccountCommand::default() };
+        // A repeated request changes nothing, so that it does not replace a secret again.
+        let (subject, policy) = match self.idempotency_key {
+            Some(text) => {
+                (format!("once_{}", hex(&self.derive_from_request(text, &["retarget", &item.id])[..12])), CommandPolicy::OncePerSubject)
+            }
+            None => (item.id.clone(), CommandPolicy::Always),
+        };
+        append_command(self.ctx, TABLES.view, &subject, policy, &self.with_owner(retarget)).await?;
+        self.watch(&item.id).await
+    }
+
+    /// Deletes an item.
+    ///
+    /// # Errors
+    /// `unavailable` when the command is not projected in time.
+    pub async fn delete(&self, item: &SavedItem) -> Result<(), Problem> {
+        delete(self.ctx, item).await
+    }
+
+    /// What the account's webhook URLs are encrypted with, if it has any.
+    ///
+    /// # Errors
+    /// `unavailable` when the store does not answer.
+    pub async fn sealing(&self) -> Result<Option<Sealing>, Problem> {
+        Sealing::load(self.ctx, &self.caller.account).await
+    }
+
+    /// Appends a command that creates an item, and returns the item.
+    async fn create_item(&self, subject: &str, policy: CommandPolicy, command: AccountCommand) -> Result<SavedItem, Problem> {
+        let id = command.item_id.clone();
+        let ids = self.ids().await?;
+        if !ids.contains(&id) && ids.len() >= self.limit() {
+            return Err(self.limit_reached());
+        }
+        let limit = i64::try_from(self.limit()).unwrap_or(i64::MAX);
+        append_command(self.ctx, TABLES.view, subject, policy, &self.with_owner(AccountCommand { limit, ..command })).await?;
+        self.find(&id).await?.ok_or_else(|| match self.idempotency_key {
+            Some(_) => {
+                let detail = "the item that was created with this Idempotency-Key does not exist: it was deleted, or the limit was \
+                    reached; use another key to create it again";
+                Problem::new(ErrorCode::NotFound, detail)
+            }
+            None => self.limit_reached(),
+        })
+    }
+
+    /// Adds the account and the service to a command.
+    fn with_owner(&self, command: AccountCommand) -> AccountCommand {
+        AccountCommand { account: self.caller.account.clone(), service: self.service.to_owned(), ..command }
+    }
+
+    /// The limit of the tier for this kind of item.
+    fn limit(&self) -> usize {
+        let limits = self.ctx.settings.tiers.of(self.caller.tier);
+        if self.kind == kind::WATCH { limits.watches_max } else { limits.filters_max }
+    }
+
+    fn limit_reached(&self) -> Problem {
+        let what = if self.kind == kind::WATCH { "watches" } else { "saved filters" };
+        let detail = format!(
+            "this account has {} {what} in this service, the limit of tier {}; delete one first",
+            self.limit(),
+            self.caller.tier.as_str()
+        );
+        Problem::new(ErrorCode::LimitReached, detail)
+    }
+
+    /// Bytes derived from an idempotency key and a request. A repeated request gets the same bytes.
+    fn derive_from_request(&self, text: &str, request: &[&str]) -> [u8; 32] {
+        let begin = [self.kind, text, self.caller.account.as_str(), self.service];
+        let parts: Vec<&[u8]> = begin.iter().chain(request).map(|part| part.as_bytes()).collect();
+        self.ctx.secrets.repeat(&parts)
+    }
+
+    /// The id of the filter with a name. An account has one filter per name and service.
+    fn filter_id(&self, name: &str) -> String {
+        let parts = [self.caller.account.as_bytes(), self.service.as_bytes(), name.as_bytes()];
+        format!("filter_{}", hex(&Hash32::of_parts(&parts).0[..12]))
+    }
+
+    async fn ids(&self) -> Result<Vec<String>, Problem> {
+        let view = self.ctx.live(TABLES.view).await?;
+        let key = key![saved_items_key(&self.caller.account, self.service, self.kind)];
+        let row = view.get(TABLES.sources, &key).await.map_err(store_problem)?;
+        row.map_or_else(|| Ok(Vec::new()), |bytes| stored(TABLES.sources, &bytes))
+    }
+
+    /// Finds an item of this account by id.
+    async fn find(&self, id: &str) -> Result<Option<SavedItem>, Problem> {
+        let view = self.ctx.live(TABLES.view).await?;
+        let row = view.get(TABLES.records, &key![id]).await.map_err(store_problem)?;
+        Ok(row.map(|bytes| read(&bytes)).transpose()?.filter(|item| self.has(item)))
+    }
+
+    fn has(&self, item: &SavedItem) -> bool {
+        !item.gone && item.account == self.caller.account && item.service == self.service && item.kind == self.kind
+    }
+}
+
+/// Deletes a filter or watch of any account.
+///
+/// # Errors
+/// `unavailable` when the command is not projected in time.
+pub(super) async fn delete(ctx: &Context, item: &SavedItem) -> Result<(), Problem> {
+    let delete = AccountCommand {
+        verb: if item.kind == kind::WATCH { UNWATCH } else { DELETE_FILTER }.to_owned(),
+        item_id: item.id.clone(),
+        account: item.account.clone(),
+        service: item.service.clone(),
+        ..AccountCommand::default()
+    };
+    append_command(ctx, TABLES.view, &item.id, CommandPolicy::Always, &delete).await
+}
+
+/// Decodes a stored filter or watch.
+///
+/// # Errors
+/// `internal` if it cannot be decoded.
+pub fn read(bytes: &[u8]) -> Result<SavedItem, Problem> {
+    stored(TABLES.records, bytes).map(|row: Row<SavedItem>| row.record)
+}

@@ -1,0 +1,93 @@
+//! The arguments that every feed has: where to start, and how many changes to return.
+
+use std::time::Duration;
+
+use operation::problem::Problem;
+use operation::{Call, Form};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::time::Instant;
+
+/// The most items of a page.
+pub const LIMIT_MAX: usize = 200;
+/// The longest time that a request may wait for new changes, in seconds.
+const WAIT_S_MAX: u64 = 30;
+
+/// The default number of items of a page.
+pub fn limit_default() -> usize {
+    50
+}
+
+/// Where to start reading a feed, and how many changes to return.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PageRequest {
+    /// Where to continue: the `cursor` of an earlier answer. It never expires. Without it the feed starts at `start`.
+    pub cursor: Option<String>,
+    /// Where to start without a cursor: `earliest`, `latest` (only changes from now on), or a date YYYY-MM-DD (changes recorded from that day on, in
+    /// UTC). By default the last 7 days.
+    pub start: Option<String>,
+    /// The most changes to return.
+    #[serde(default = "limit_default")]
+    #[schemars(range(min = 1, max = 200))]
+    pub limit: usize,
+    /// Seconds to wait for new changes if there are none.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 30))]
+    pub wait: u64,
+    /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not in the future.
+    pub as_of: Option<String>,
+}
+
+/// The arguments of a feed that can be filtered.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FilteredPageRequest {
+    /// Where to start, and how many changes to return.
+    #[serde(flatten)]
+    pub page: PageRequest,
+    /// Whether to include the previous version of modified records.
+    #[serde(default)]
+    pub before: bool,
+    /// Whether to accept a cursor of another filter. The answers then first return which records enter (`added`) and leave (`removed`) the filtered set.
+    #[serde(default)]
+    pub rebase: bool,
+}
+
+impl PageRequest {
+    /// Checks the values, and that they can be combined.
+    ///
+    /// # Errors
+    /// `parameter-invalid`, naming the parameter.
+    pub(super) fn check(&self, call: &Call) -> Result<(), Problem> {
+        let Self { cursor, start, limit, wait, as_of } = self;
+        if *limit == 0 || *limit > LIMIT_MAX {
+            return Err(Problem::parameter("limit", format!("{limit} is not between 1 and {LIMIT_MAX}")));
+        }
+        if *wait > WAIT_S_MAX {
+            return Err(Problem::parameter("wait", format!("{wait} is not between 0 and {WAIT_S_MAX}")));
+        }
+        if as_of.is_some() && call.form == Form::Events {
+            // A stream would end immediately, again and again.
+            return Err(Problem::parameter("asOf", "a stream of server-sent events cannot use `asOf`; request pages instead"));
+        }
+        if cursor.is_some() && start.is_some() {
+            return Err(Problem::parameter("start", "give `cursor` or `start`, not both"));
+        }
+        Ok(())
+    }
+
+    /// Limits the number of items to what the caller's tier allows, and adds a note if that is less than requested.
+    pub(super) fn limit_of(&self, call: &Call, notes: &mut Vec<String>) -> usize {
+        let rows_max = call.context.settings.tiers.of(call.caller.tier).rows_max;
+        if self.limit > rows_max {
+            notes.push(format!("this tier is limited to {rows_max} items per page; a paid key allows up to {LIMIT_MAX}"));
+        }
+        self.limit.min(rows_max)
+    }
+
+    /// Until when the request waits for new changes. With `asOf` there are none to wait for.
+    pub(super) fn deadline(&self) -> Instant {
+        Instant::now() + Duration::from_secs(if self.as_of.is_some() { 0 } else { self.wait })
+    }
+}

@@ -1,0 +1,56 @@
+//! What a service implements so that filters of its feed can be saved and entities watched.
+
+use operation::problem::Problem;
+use schemars::JsonSchema;
+use schemas::views::records::normal;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::filter::Filter;
+use crate::query::{Feed, Item};
+
+/// The shortest name that can be watched, in characters.
+const WATCHED_CHARS_MIN: usize = 2;
+
+/// A feed that supports saved filters and watches.
+pub trait WatchableFeed: Sized + Send + Sync + 'static {
+    /// The filter type of the feed.
+    type Filter: Filter + JsonSchema;
+    /// The entity that a watch names: fields of the body of `POST /v1/watchlist`, in addition to its webhook.
+    type WatchedEntity: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static;
+    /// A change, as readers receive it.
+    type Shown: From<Item<<Self::Filter as Filter>::Record>> + Serialize + JsonSchema + 'static;
+
+    /// The feed.
+    const FEED: Feed;
+
+    /// Checks and normalizes a filter, so that it can be compared and saved.
+    ///
+    /// # Errors
+    /// `parameter-invalid`, naming the field.
+    fn normalize(filter: Self::Filter) -> Result<Self::Filter, Problem>;
+
+    /// Checks and normalizes a watched entity, and returns the filter that selects its changes.
+    ///
+    /// # Errors
+    /// `parameter-invalid`, naming the field.
+    fn parse_entity(entity: Self::WatchedEntity) -> Result<(Self::WatchedEntity, Self::Filter), Problem>;
+
+    /// An example filter.
+    fn example_filter() -> Value;
+
+    /// An example entity.
+    fn example_entity() -> Value;
+}
+
+/// Checks a watched name. Names are matched as substrings, so a very short name would match almost every record.
+///
+/// # Errors
+/// `parameter-invalid`, naming the field.
+pub fn watched_name(parameter: &'static str, field: &str, name: &str) -> Result<String, Problem> {
+    if normal(name).chars().count() < WATCHED_CHARS_MIN {
+        return Err(Problem::parameter(parameter, format!("{field}: is shorter than {WATCHED_CHARS_MIN} characters")));
+    }
+    Ok(name.trim().to_owned())
+}
