@@ -1,17 +1,26 @@
-//! Configuration: the built-in manual, then a file, then the environment; checked against the manual before anything starts.
+//! The configuration: built-in defaults, then a file, then the environment, read into typed sections before anything starts.
+//!
+//! Promises: an unknown key and a value of the wrong type or out of range are errors that name the key and where it was set. A value that may hold a
+//! secret is not repeated in an error.
 
+mod sections;
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-use schemas::clock::Clock;
+use schemas::clock::{Clock, SimulatedClock};
 use schemas::names;
 use toml::{Table, Value};
 
-/// The manual, which is also the list of all keys and their types.
+pub(crate) use sections::{Kafka, KnownLogEntry, LogBackend, LogFormat, Scylla, Sections, StoreBackend, WitnessEntry, socket_address};
+
+/// The defaults, which also list all keys and their types.
 const DEFAULTS: &str = include_str!("default.toml");
-/// The file read when `--config` names none.
-const FILE: &str = "highwater.toml";
-/// What environment variables of ours begin with.
+/// How errors name the defaults.
+const DEFAULTS_ORIGIN: &str = "built-in defaults";
+/// The file that is read when `--config` names none.
+const DEFAULT_FILE: &str = "highwater.toml";
+/// The prefix of our environment variables.
 const PREFIX: &str = "HIGHWATER_";
 
 /// What is wrong with the configuration.
@@ -22,59 +31,65 @@ pub(crate) enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The system's reason.
         #[source]
         source: std::io::Error,
     },
-    /// The file is no TOML.
+    /// The file is not TOML.
     #[error("configuration file {path} is not TOML")]
     Toml {
         /// The file.
         path: PathBuf,
-        /// Where and why.
+        /// The place in the file, and the reason.
         #[source]
         source: Box<toml::de::Error>,
     },
-    /// The key is not in the manual.
+    /// The key does not exist.
     #[error("unknown configuration key {key} ({origin}){hint}")]
     Unknown {
-        /// The key, with its sections.
+        /// The key with its sections.
         key: String,
-        /// Where it was given.
+        /// The file or environment variable that sets it.
         origin: String,
-        /// The nearest known one.
+        /// The nearest known key.
         hint: String,
     },
-    /// The value is of another type or out of range.
+    /// The value has the wrong type, or cannot be used.
     #[error("configuration key {key} ({origin}): {reason}")]
     Value {
-        /// The key, with its sections.
+        /// The key with its sections.
         key: String,
-        /// Where it was given.
+        /// The file or environment variable that sets it.
         origin: String,
-        /// What is wrong.
+        /// What is wrong with the value.
         reason: String,
     },
 }
 
-/// A checked configuration: every key of the manual has a value of the manual's type.
+/// A configuration that was read and checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    table: Table,
-    /// The clock of a demo, which is in no file.
-    played: Option<Clock>,
+    /// The settings by section.
+    pub(crate) sections: Sections,
+    /// For each key that is not at its default: the file or environment variable that sets it.
+    origins: BTreeMap<String, String>,
+    /// The clock of a demo, which replaces the configured one.
+    simulated_clock: Option<&'static SimulatedClock>,
 }
 
 impl Config {
-    /// Reads all layers.
+    /// Reads the defaults, a file and the environment. Without `file` it is `highwater.toml` in the working directory, if that exists.
+    ///
+    /// # Errors
+    /// The file cannot be read, a key is unknown, or a value cannot be used.
     pub(crate) fn load(file: Option<&Path>, environment: impl Iterator<Item = (String, String)>) -> Result<Self, Error> {
-        let mut table: Table = DEFAULTS.parse().map_err(|source| Error::Toml { path: "default.toml".into(), source: Box::new(source) })?;
-        let manual = table.clone();
-        let path = file.map_or_else(|| PathBuf::from(FILE), Path::to_path_buf);
+        let defaults: Table = DEFAULTS.parse().map_err(|source| Error::Toml { path: "default.toml".into(), source: Box::new(source) })?;
+        let mut layers = Layers { merged: defaults.clone(), origins: BTreeMap::new() };
+        let path = file.map_or_else(|| PathBuf::from(DEFAULT_FILE), Path::to_path_buf);
         match std::fs::read_to_string(&path) {
             Ok(text) => {
                 let layer: Table = text.parse().map_err(|source| Error::Toml { path: path.clone(), source: Box::new(source) })?;
-                merge(&mut table, &manual, layer, "", &path.display().to_string())?;
+                layers.add(&defaults, layer, &path.display().to_string())?;
             }
             Err(error) if file.is_none() && error.kind() == std::io::ErrorKind::NotFound => {}
             Err(source) => return Err(Error::File { path, source }),
@@ -82,199 +97,105 @@ impl Config {
         let mut variables: Vec<(String, String)> = environment.filter(|(name, _)| name.starts_with(PREFIX)).collect();
         variables.sort();
         for (name, text) in variables {
-            let parts: Vec<String> = name[PREFIX.len()..].split("__").map(str::to_lowercase).collect();
-            let layer = layer_of(&parts, &text, &manual, &name)?;
-            merge(&mut table, &manual, layer, "", &name)?;
+            layers.add(&defaults, layer_of_variable(&defaults, &name, &text)?, &name)?;
         }
-        Ok(Self { table, played: None })
-    }
-
-    /// Sets a key that the program itself decides (a demo's upstreams).
-    pub(crate) fn set(&mut self, section: &[&str], key: &str, value: impl Into<Value>) {
-        let mut table = &mut self.table;
-        for name in section {
-            let Some(Value::Table(inner)) = table.get_mut(*name) else { return };
-            table = inner;
-        }
-        table.insert(key.to_owned(), value.into());
-    }
-
-    fn value(&self, path: &str) -> Option<&Value> {
-        let mut parts = path.split('.');
-        let first = self.table.get(parts.next()?)?;
-        parts.try_fold(first, |value, part| value.get(part))
-    }
-
-    /// A text; `""` where there is none.
-    pub(crate) fn text(&self, path: &str) -> &str {
-        self.value(path).and_then(Value::as_str).unwrap_or_default()
-    }
-
-    /// A whole number above 0.
-    pub(crate) fn count(&self, path: &str) -> Result<u64, Error> {
-        let value = self.value(path).and_then(Value::as_integer).unwrap_or_default();
-        u64::try_from(value).ok().filter(|value| *value > 0).ok_or_else(|| self.wrong(path, "must be a whole number above 0"))
-    }
-
-    /// A whole number, or 0.
-    pub(crate) fn number(&self, path: &str) -> Result<u64, Error> {
-        let value = self.value(path).and_then(Value::as_integer).unwrap_or_default();
-        u64::try_from(value).map_err(|_| self.wrong(path, "must be a whole number, not below 0"))
-    }
-
-    /// A number above 0.
-    pub(crate) fn rate(&self, path: &str) -> Result<f64, Error> {
-        let value = self.value(path);
-        let number = value.and_then(|value| value.as_float().or_else(|| value.as_integer().map(|int| int as f64)));
-        number.filter(|number| number.is_finite() && *number > 0.0).ok_or_else(|| self.wrong(path, "must be a number above 0"))
-    }
-
-    /// A switch.
-    pub(crate) fn flag(&self, path: &str) -> bool {
-        self.value(path).and_then(Value::as_bool).unwrap_or_default()
-    }
-
-    /// A list of texts.
-    pub(crate) fn list(&self, path: &str) -> Result<Vec<String>, Error> {
-        let items = self.value(path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        items.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(|| self.wrong(path, "must be a list of texts"))).collect()
-    }
-
-    /// A list of tables that have all these keys, with a text each, and no others: the texts in the order of the keys.
-    pub(crate) fn tables<const KEYS: usize>(&self, path: &str, keys: [&str; KEYS]) -> Result<Vec<[String; KEYS]>, Error> {
-        let items = self.value(path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let mut all = Vec::new();
-        for item in items {
-            let table =
-                item.as_table().ok_or_else(|| self.wrong(path, &format!("must be a list of tables with {}", keys.join(" and "))))?;
-            if let Some(unknown) = table.keys().find(|name| !keys.contains(&name.as_str())) {
-                return Err(self.wrong(path, &format!("unknown key {unknown}{}", names::hint(unknown, keys))));
+        let Layers { merged, origins } = layers;
+        match serde_path_to_error::deserialize(merged) {
+            Ok(sections) => Ok(Self { sections, origins, simulated_clock: None }),
+            Err(error) => {
+                let (key, reason) = (error.path().to_string(), error.inner().message().to_owned());
+                Err(Error::Value { origin: origin_of(&origins, &key), key, reason })
             }
-            let mut texts = keys.map(str::to_owned);
-            for text in &mut texts {
-                let value = table.get(text.as_str()).ok_or_else(|| self.wrong(path, &format!("{text} is missing")))?;
-                *text = value.as_str().ok_or_else(|| self.wrong(path, &format!("{text} must be a text")))?.to_owned();
-            }
-            all.push(texts);
-        }
-        Ok(all)
-    }
-
-    /// The clock.
-    pub(crate) fn clock(&self) -> Result<Clock, Error> {
-        if let Some(played) = self.played {
-            return Ok(played);
-        }
-        match self.text("clock.fixed") {
-            "" => Ok(Clock::System),
-            at => at.parse::<Timestamp>().map(Clock::Fixed).map_err(|error| self.wrong("clock.fixed", &error.to_string())),
         }
     }
 
-    /// Sets the clock.
-    pub(crate) fn set_clock(&mut self, clock: Clock) {
-        self.played = Some(clock);
+    /// The clock: that of a demo, the fixed one of a test, or the system's.
+    pub(crate) fn clock(&self) -> Clock {
+        let configured = || self.sections.clock.fixed.map_or(Clock::System, Clock::Fixed);
+        self.simulated_clock.map_or_else(configured, Clock::Simulated)
     }
 
-    /// An error about a key.
-    pub(crate) fn wrong(&self, path: &str, reason: &str) -> Error {
-        Error::Value { key: path.to_owned(), origin: "configuration".to_owned(), reason: reason.to_owned() }
+    /// Replaces the configured clock.
+    pub(crate) fn set_simulated_clock(&mut self, clock: &'static SimulatedClock) {
+        self.simulated_clock = Some(clock);
+    }
+
+    /// An error about the value of a key.
+    pub(crate) fn invalid(&self, key: &str, reason: impl Into<String>) -> Error {
+        Error::Value { key: key.to_owned(), origin: origin_of(&self.origins, key), reason: reason.into() }
     }
 }
 
-/// A variable as a layer of one key.
-fn layer_of(parts: &[String], text: &str, manual: &Table, origin: &str) -> Result<Table, Error> {
-    let Some((last, sections)) = parts.split_last() else { return Ok(Table::new()) };
-    let mut known = Some(manual);
-    for section in sections {
-        known = known.and_then(|table| table.get(section)).and_then(Value::as_table);
-    }
-    let value = match known.and_then(|table| table.get(last)) {
-        Some(Value::String(_)) | None => Value::String(text.to_owned()),
-        Some(_) => {
-            let parsed: Result<Table, _> = format!("value = {text}").parse();
-            let parsed = parsed.ok().and_then(|mut table| table.remove("value"));
-            parsed.ok_or_else(|| Error::Value {
-                key: parts.join("."),
-                origin: origin.to_owned(),
-                reason: format!("\"{text}\" is no value"),
-            })?
-        }
-    };
-    let mut layer = Table::from_iter([(last.clone(), value)]);
-    for section in sections.iter().rev() {
-        layer = Table::from_iter([(section.clone(), Value::Table(layer))]);
-    }
-    Ok(layer)
+/// Where a key is set. A list has one origin for all of its items.
+fn origin_of(origins: &BTreeMap<String, String>, key: &str) -> String {
+    let is_part = |set: &str| key.strip_prefix(set).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+    let found = origins.iter().find(|(set, _)| is_part(set));
+    found.map_or_else(|| DEFAULTS_ORIGIN.to_owned(), |(_, origin)| origin.clone())
 }
 
-fn merge(into: &mut Table, manual: &Table, layer: Table, path: &str, origin: &str) -> Result<(), Error> {
+/// The layers read so far: a later one overrides an earlier one.
+struct Layers {
+    merged: Table,
+    origins: BTreeMap<String, String>,
+}
+
+impl Layers {
+    /// Adds a layer whose keys and types are compared with those of the defaults.
+    fn add(&mut self, defaults: &Table, layer: Table, origin: &str) -> Result<(), Error> {
+        merge(&mut self.merged, &mut self.origins, defaults, layer, "", origin)
+    }
+}
+
+fn merge(
+    merged: &mut Table,
+    origins: &mut BTreeMap<String, String>,
+    defaults: &Table,
+    layer: Table,
+    section: &str,
+    origin: &str,
+) -> Result<(), Error> {
     for (name, value) in layer {
-        let key = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        let Some(known) = manual.get(&name) else {
-            let hint = names::hint(&name, manual.keys().map(String::as_str));
+        let key = if section.is_empty() { name.clone() } else { format!("{section}.{name}") };
+        let Some(default) = defaults.get(&name) else {
+            let hint = names::hint(&name, defaults.keys().map(String::as_str));
             return Err(Error::Unknown { key, origin: origin.to_owned(), hint });
         };
-        match (known, value) {
-            (Value::Table(manual), Value::Table(layer)) => {
-                if let Some(Value::Table(into)) = into.get_mut(&name) {
-                    merge(into, manual, layer, &key, origin)?;
+        let value = match (default, value) {
+            (Value::Table(defaults), Value::Table(layer)) => {
+                if let Some(Value::Table(merged)) = merged.get_mut(&name) {
+                    merge(merged, origins, defaults, layer, &key, origin)?;
                 }
+                continue;
             }
-            (Value::Float(_), Value::Integer(int)) => {
-                into.insert(name, Value::Float(int as f64));
-            }
-            (known, value) if known.same_type(&value) => {
-                into.insert(name, value);
-            }
-            (known, value) => {
-                let reason = format!("must be a {}, not a {}", known.type_str(), value.type_str());
+            (Value::Float(_), Value::Integer(int)) => Value::Float(int as f64),
+            (default, value) if default.same_type(&value) => value,
+            (default, value) => {
+                let reason = format!("must be of type {}, not {}", default.type_str(), value.type_str());
                 return Err(Error::Value { key, origin: origin.to_owned(), reason });
             }
-        }
+        };
+        merged.insert(name, value);
+        origins.insert(key, origin.to_owned());
     }
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn load(text: &str, variables: &[(&str, &str)]) -> Result<Config, Error> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        Config::load(Some(file.path()), variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
-    }
-
-    /// Proves that the file goes over the manual and the environment over the file, in any section and type.
-    #[test]
-    fn layers_go_over_each_other() {
-        let config = load(
-            "listen = \"127.0.0.1:1\"\n[upstreams.cpsc]\nrequests_per_second = 4\nwindow_days = 3",
-            &[
-                ("HIGHWATER_LISTEN", "127.0.0.1:2"),
-                ("HIGHWATER_UPSTREAMS__CPSC__WINDOW_DAYS", "9"),
-                ("HIGHWATER_SERVICES__RECALLS__ENABLED", "false"),
-                ("PATH", "x"),
-            ],
-        )
-        .unwrap();
-        assert_eq!(config.text("listen"), "127.0.0.1:2");
-        assert_eq!(config.rate("upstreams.cpsc.requests_per_second").unwrap(), 4.0);
-        assert_eq!(config.count("upstreams.cpsc.window_days").unwrap(), 9);
-        assert!(!config.flag("services.recalls.enabled"));
-        assert_eq!(config.text("log"), "embedded");
-    }
-
-    /// Proves that unknown keys are refused with the nearest known one, wherever they stand, and wrong types with the key.
-    #[test]
-    fn unknown_keys_and_wrong_types_are_refused() {
-        let error = |text, variables: &[(&str, &str)]| load(text, variables).unwrap_err().to_string();
-        assert!(error("lisen = \"x\"", &[]).contains("did you mean \"listen\"?"));
-        assert!(error("[upstreams.cpcs]\nenabled = true", &[]).contains("upstreams.cpcs"));
-        assert!(error("[upstreams.cpcs]\nenabled = true", &[]).contains("did you mean \"cpsc\"?"));
-        assert!(error("", &[("HIGHWATER_UPSTREAMS__CPSC__BASE", "x")]).contains("did you mean \"base_url\"?"));
-        assert!(error("listen = 8080", &[]).contains("listen"));
-        assert!(error("", &[("HIGHWATER_UPSTREAMS__CPSC__WINDOW_DAYS", "many")]).contains("window_days"));
-    }
+/// An environment variable as a layer with one key: `HIGHWATER_SECTION__KEY` sets `section.key`.
+fn layer_of_variable(defaults: &Table, name: &str, text: &str) -> Result<Table, Error> {
+    let parts: Vec<String> = name[PREFIX.len()..].split("__").map(str::to_lowercase).collect();
+    let Some((last, sections)) = parts.split_last() else { return Ok(Table::new()) };
+    let table = sections.iter().try_fold(defaults, |table, section| table.get(section).and_then(Value::as_table));
+    let value = match table.and_then(|table| table.get(last)) {
+        Some(Value::String(_)) | None => Value::String(text.to_owned()),
+        Some(default) => {
+            let parsed = format!("value = {text}").parse::<Table>().ok().and_then(|mut table| table.remove("value"));
+            let reason = || format!("\"{text}\" is not a TOML value of type {}", default.type_str());
+            parsed.ok_or_else(|| Error::Value { key: parts.join("."), origin: name.to_owned(), reason: reason() })?
+        }
+    };
+    let layer = Table::from_iter([(last.clone(), value)]);
+    Ok(sections.iter().rev().fold(layer, |layer, section| Table::from_iter([(section.clone(), Value::Table(layer))])))
 }
+
+#[cfg(test)]
+mod tests;

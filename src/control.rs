@@ -1,7 +1,8 @@
-//! The control socket: how a command finds the process that holds the data directory, and asks it.
+//! The control socket: a command is sent over it to the process that holds the data directory.
 //!
-//! A Unix socket in the data directory, readable by its owner only. One connection, one command: a line of JSON goes in; lines
-//! of JSON come out (`{"line": …}`, `{"bytes": base64}`, `{"note": …}`, `{"progress": [done, total]}`), the last one `{"end": null}` or `{"end": "reason"}`.
+//! It is a Unix socket in the data directory that only its owner can use. Each connection carries one command: the client sends one line of JSON, and
+//! the server answers with lines of JSON (`{"line": …}`, `{"bytes": base64}`, `{"note": …}`, `{"progress": [done, total]}`), of which the last is
+//! `{"end": null}` or `{"end": "reason"}`.
 
 use std::fs;
 use std::io;
@@ -18,14 +19,15 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::commands::{Command, Failure};
+use crate::commands::Command;
 use crate::config::Config;
 use crate::engine::Engine;
+use crate::failure::Failure;
 use crate::output::Output;
 
-/// Frames waiting to be written to a slow asker.
+/// Frames that wait to be written to a slow client.
 const FRAMES_MAX: usize = 1_024;
-/// The longest command: one may bring a file. Who may connect owns the process.
+/// The longest command, which may contain a file. Only the owner of the process can connect.
 const COMMAND_BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Serialize, Deserialize)]
@@ -40,34 +42,37 @@ enum Frame {
 }
 
 fn path(config: &Config) -> PathBuf {
-    PathBuf::from(config.text("data_dir")).join("control.sock")
+    config.sections.data_dir.join("control.sock")
 }
 
 /// What goes wrong on the socket.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// It cannot be made.
-    #[error("control socket {path} cannot be made (a path may have about 100 bytes)")]
+    /// The socket cannot be created.
+    #[error("control socket {path} cannot be created (its path may have about 100 bytes)")]
     Bind {
-        /// Where.
+        /// The path of the socket.
         path: PathBuf,
-        /// Why.
+        /// The system's reason.
         #[source]
         source: io::Error,
     },
-    /// The process that holds the directory went away in the middle.
-    #[error("the running process ended before it had answered")]
+    /// The serving process closed the connection before its answer was complete.
+    #[error("the serving process ended before its answer was complete")]
     Ended,
-    /// It cannot be read or written.
+    /// The socket cannot be read or written.
     #[error("the control socket failed")]
     Io(#[from] io::Error),
-    /// What came is no frame.
-    #[error("the running process answered something else; is it of another version?")]
+    /// A line of the answer is not a frame.
+    #[error("unexpected answer of the serving process; is it another version?")]
     Frame(#[from] serde_json::Error),
 }
 
-/// Asks the process that holds the data directory, if one does; `None` if none does.
-pub(crate) async fn ask(config: &Config, command: &Command, output: &dyn Output) -> Result<Option<Result<(), Failure>>, Error> {
+/// Sends a command to the process that serves from the data directory and writes out its answer. `None` if there is no such process.
+///
+/// # Errors
+/// The connection fails before the answer is complete.
+pub(crate) async fn send_command(config: &Config, command: &Command, output: &dyn Output) -> Result<Option<Result<(), Failure>>, Error> {
     let Ok(stream) = UnixStream::connect(path(config)).await else { return Ok(None) };
     let (read, mut write) = stream.into_split();
     let mut line = serde_json::to_vec(command)?;
@@ -78,7 +83,7 @@ pub(crate) async fn ask(config: &Config, command: &Command, output: &dyn Output)
         match serde_json::from_str(&line)? {
             Frame::Line(line) => output.line(line.as_bytes()),
             Frame::Bytes(text) => output.bytes(&BASE64.decode(text).map_err(|error| io::Error::other(error.to_string()))?),
-            Frame::Note(words) => output.note(&words),
+            Frame::Note(text) => output.note(&text),
             Frame::Progress(done, total) => output.progress(done, total),
             Frame::End(None) => return Ok(Some(Ok(()))),
             Frame::End(Some(reason)) => return Ok(Some(Err(Failure::new(reason)))),
@@ -90,23 +95,26 @@ pub(crate) async fn ask(config: &Config, command: &Command, output: &dyn Output)
     Err(Error::Ended)
 }
 
-/// The socket of a running process.
+/// The socket of a serving process.
 pub(crate) struct Listener {
     listener: UnixListener,
     path: PathBuf,
 }
 
 impl Listener {
-    /// Makes the socket; the directory's lock says that one left behind is dead.
+    /// Creates the socket. An existing one is replaced: this process holds the lock of the directory, so the socket belongs to a process that ended.
+    ///
+    /// # Errors
+    /// The socket cannot be created.
     pub(crate) fn bind(config: &Config) -> Result<Self, Error> {
         let path = path(config);
-        let wrong = |source| Error::Bind { path: path.clone(), source };
+        let error = |source| Error::Bind { path: path.clone(), source };
         match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(wrong(error)),
+            Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(error(source)),
             _ => {}
         }
-        let listener = UnixListener::bind(&path).map_err(wrong)?;
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(wrong)?;
+        let listener = UnixListener::bind(&path).map_err(error)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(error)?;
         Ok(Self { listener, path })
     }
 
@@ -121,13 +129,13 @@ impl Listener {
                     Ok((stream, _)) => {
                         commands.spawn(answer(stream, Arc::clone(&engine)));
                     }
-                    Err(error) => tracing::warn!(%error, "a command could not be accepted"),
+                    Err(error) => tracing::warn!(%error, "accepting a command failed"),
                 },
                 Some(_) = commands.join_next() => {}
             }
         }
         if let Err(error) = fs::remove_file(&self.path) {
-            tracing::warn!(%error, "the control socket could not be removed");
+            tracing::warn!(%error, "removing the control socket failed");
         }
         commands.shutdown().await;
     }
@@ -141,18 +149,18 @@ async fn answer(stream: UnixStream, engine: Arc<Engine>) {
         return;
     }
     let (frames, queue) = mpsc::channel(FRAMES_MAX);
-    let writer = tokio::spawn(send(write, queue));
+    let writer = tokio::spawn(write_frames(write, queue));
     let remote = Remote { frames: frames.clone() };
     let result = match serde_json::from_str::<Command>(&line) {
         Ok(command) => command.run(&engine, &remote).await,
-        Err(error) => Err(Failure::new(format!("the command is not known here: {error}"))),
+        Err(error) => Err(Failure::new(format!("unknown command: {error}"))),
     };
     let _ = frames.send(Frame::End(result.err().map(|failure| failure.to_string()))).await;
     drop((frames, remote));
     let _ = writer.await;
 }
 
-async fn send(mut write: OwnedWriteHalf, mut queue: mpsc::Receiver<Frame>) {
+async fn write_frames(mut write: OwnedWriteHalf, mut queue: mpsc::Receiver<Frame>) {
     let mut frames = Vec::with_capacity(256);
     let mut out = Vec::new();
     while queue.recv_many(&mut frames, 256).await > 0 {
@@ -168,14 +176,14 @@ async fn send(mut write: OwnedWriteHalf, mut queue: mpsc::Receiver<Frame>) {
     }
 }
 
-/// The asker at the other end of the socket.
+/// The client at the other end of the socket.
 struct Remote {
     frames: mpsc::Sender<Frame>,
 }
 
 impl Remote {
     fn send(&self, frame: Frame) {
-        // A slow asker slows the command down, on a thread that may wait.
+        // A slow client slows the command down; this thread may block.
         tokio::task::block_in_place(|| {
             let _ = self.frames.blocking_send(frame);
         });
@@ -191,8 +199,8 @@ impl Output for Remote {
         self.send(Frame::Bytes(BASE64.encode(bytes)));
     }
 
-    fn note(&self, words: &str) {
-        self.send(Frame::Note(words.to_owned()));
+    fn note(&self, text: &str) {
+        self.send(Frame::Note(text.to_owned()));
     }
 
     fn progress(&self, done: u64, total: u64) {

@@ -1,8 +1,8 @@
-//! `demo` and `simulate`: the upstreams played by a server of ours, with or without the engine on them.
+//! `highwater demo` and `highwater simulate`: simulated upstreams, with and without an engine that polls them.
 
 use std::error::Error as StdError;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,59 +14,65 @@ use jiff::{Timestamp, ToSpan};
 use schemas::clock::{Clock, SimulatedClock};
 use simulator::{Options, Simulator, When};
 
-use crate::cli::{Role, address};
-use crate::config::Config;
-use crate::engine::{self, Engine};
+use crate::config::{Config, socket_address};
+use crate::data_dir::Records;
+use crate::engine::Engine;
+use crate::role::Role;
+use crate::serve::{self, DemoTask};
 
-/// An address of which nobody has the key.
-const NOBODY: &str = "0x000000000000000000000000000000000000dEaD";
-/// Days that a demo plays before today.
+/// An address whose key nobody has.
+const BURN_ADDRESS: &str = "0x000000000000000000000000000000000000dEaD";
+/// Days before today that a demo simulates.
 const HISTORY_DAYS: i64 = 28;
-/// Changes of the recalls' upstreams on each of them.
-const CHANGES_A_DAY: u64 = 6;
-/// The hour at which a day's snapshot is taken, in UTC.
+/// Changes of simulated recalls on each of these days.
+const CHANGES_PER_DAY: u64 = 6;
+/// The hour at which the upstreams are synced on each of these days, in UTC.
 const SNAPSHOT_HOUR: i8 = 22;
-/// Between two looks at the simulated upstreams, in a demo that changes.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// The last days, few enough that every upstream is still asked for them, come within the first minutes of a demo that changes: filings, grants,
-/// trials and awards come by the day.
+/// How often a changing demo syncs the simulated upstreams.
+const SYNC_INTERVAL: Duration = Duration::from_secs(5);
+/// A changing demo publishes the filings, grants, trials and awards of the last days during its first minutes. All upstreams read at least this many
+/// days again.
 const HELD_BACK_DAYS: i64 = 5;
-/// Looks at upstreams from one of these days to the next.
-const LOOKS_A_DAY: u32 = 12;
+/// Syncs from one of these days to the next.
+const SYNCS_PER_DAY: u32 = 12;
 
-/// Plays the upstreams alone.
+/// The arguments of `highwater simulate`.
 #[derive(Args)]
 #[command(after_help = format!("Simulated: {}.", simulator::UPSTREAMS.join(", ")))]
 pub(crate) struct Simulate {
-    /// Where to listen; port 0 takes a free one. The address is printed.
-    #[arg(long, value_parser = address)]
+    /// The address to listen on; port 0 selects a free port. The address is printed.
+    #[arg(long, value_parser = socket_address)]
     listen: SocketAddr,
-    /// The seed of everything.
+    /// The seed of the simulation.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many recalls; of all else there is as much as days bring.
+    /// The number of recalls. The number of other records depends on the days.
     #[arg(long, default_value_t = 600)]
     records: u64,
-    /// Changes at a time.
+    /// The number of changes at a time.
     #[arg(long, default_value_t = 1)]
     change_rate: u64,
-    /// When they happen: never, always (each second), between-runs (when no request came for two seconds).
+    /// When records change: never, always (every second), or between-runs (after two seconds without a request).
     #[arg(long, default_value = "never", value_parser = ["never", "always", "between-runs"])]
     change: String,
-    /// A fault as NAME=VALUE (a probability, or what the fault takes); may be repeated.
+    /// A fault as NAME=VALUE, where the value is a probability or the parameter of the fault. Can be repeated.
     #[arg(long = "fault", value_name = "NAME=VALUE")]
     faults: Vec<String>,
 }
 
-/// `highwater simulate`.
-pub(crate) async fn simulate(asked: Simulate) -> Result<(), Box<dyn StdError>> {
-    let mut options = Options { seed: asked.seed, records: asked.records, change_rate: asked.change_rate, ..Options::default() };
-    options.change = match asked.change.as_str() {
+/// Runs `highwater simulate`.
+///
+/// # Errors
+/// A fault is unknown, or the address is not available.
+pub(crate) async fn simulate(arguments: Simulate) -> Result<(), Box<dyn StdError>> {
+    let mut options =
+        Options { seed: arguments.seed, records: arguments.records, change_rate: arguments.change_rate, ..Options::default() };
+    options.change = match arguments.change.as_str() {
         "always" => When::Always { every: Duration::from_secs(1) },
         "between-runs" => When::BetweenRuns { idle: Some(Duration::from_secs(2)) },
         _ => When::Never,
     };
-    for fault in &asked.faults {
+    for fault in &arguments.faults {
         let Some((name, value)) = fault.split_once('=') else {
             return Err(format!("--fault {fault}: must be NAME=VALUE").into());
         };
@@ -83,7 +89,7 @@ pub(crate) async fn simulate(asked: Simulate) -> Result<(), Box<dyn StdError>> {
     let shutdown = async move {
         let _ = stopping.await;
     };
-    let (bound, serving) = Simulator::new(options).bind(asked.listen, shutdown).await?;
+    let (bound, serving) = Simulator::new(options).bind(arguments.listen, shutdown).await?;
     {
         use std::io::Write;
         writeln!(std::io::stdout(), "http://{bound}")?;
@@ -96,16 +102,19 @@ pub(crate) async fn simulate(asked: Simulate) -> Result<(), Box<dyn StdError>> {
     Ok(())
 }
 
-/// `highwater demo`.
+/// Runs `highwater demo`.
+///
+/// # Errors
+/// The server or the simulator cannot start, or the log or the store fails.
 pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u64) -> Result<(), Box<dyn StdError>> {
-    let server = engine::bind(&config)?;
-    let history = History::of(&config, today(config.clock()?));
-    let played = SimulatedClock::new(snapshot_at(history.next)?, config.clock()?);
+    let server = serve::bind(&config)?;
+    let history = History::load(&config, today(config.clock()));
+    let simulated_clock = SimulatedClock::new(snapshot_time(history.next)?, config.clock());
     if history.next == history.today {
-        played.end();
+        simulated_clock.end();
     }
-    config.set_clock(Clock::Simulated(played));
-    let clock = config.clock()?;
+    config.set_simulated_clock(simulated_clock);
+    let clock = config.clock();
     let simulator = Simulator::new(Options { seed, records, today: history.first, clock, ..Options::default() });
     let (stop, stopping) = tokio::sync::oneshot::channel::<()>();
     let shutdown = async move {
@@ -113,68 +122,73 @@ pub(crate) async fn demo(mut config: Config, still: bool, records: u64, seed: u6
     };
     let (bound, serving) = Arc::clone(&simulator).bind(SocketAddr::from(([127, 0, 0, 1], 0)), shutdown).await?;
     let serving = tokio::spawn(serving);
-    for name in simulator::UPSTREAMS {
-        let section = ["upstreams", *name];
-        config.set(&section, "base_url", format!("http://{bound}"));
-        config.set(&section, "requests_per_second", 1_000.0);
-    }
+    adapt(&mut config, bound);
     let address = server.address();
-    if config.text("payments.pay_to").is_empty() {
-        // Terms are shown, nothing is ever settled.
-        config.set(&["payments"], "pay_to", NOBODY);
-    }
-    if config.text("checkpoints.memory").is_empty() {
-        // Next to the data directory: a demo leaves nothing in the user's state directory.
-        let memory = format!("{}.signer", config.text("data_dir").trim_end_matches('/'));
-        config.set(&["checkpoints"], "memory", memory);
-    }
-    let engine = Engine::open(config, Some(address), Some(true), Role::All).await?;
-    let beside: engine::Beside = Box::new(move |engine, ready| {
+    let engine = Engine::open(config, Some(address), Some(Records::Simulated), Role::All).await?;
+    let task: DemoTask = Box::new(move |engine, is_ready| {
         Box::pin(async move {
-            let mut day = history.play(&engine, &simulator, played, still).await;
-            ready.store(true, Ordering::Relaxed);
+            let mut day = history.simulate(&engine, &simulator, simulated_clock, still).await;
+            is_ready.store(true, Ordering::Relaxed);
             tracing::info!(page = %format!("http://{address}/"), "the demo is ready");
             if still {
                 return;
             }
-            // A demo that changes does so between two looks, as a real upstream does between two polls.
-            for looks in 1_u32.. {
-                tokio::time::sleep(LOOK_EVERY).await;
-                if looks.is_multiple_of(LOOKS_A_DAY) {
+            // Records change between two syncs, as at a real upstream.
+            for syncs in 1_u32.. {
+                tokio::time::sleep(SYNC_INTERVAL).await;
+                if syncs.is_multiple_of(SYNCS_PER_DAY) {
                     day = day.saturating_add(1.day()).min(today(clock));
                     simulator.set_today(day);
                 }
                 simulator.advance(3);
-                look(&engine).await;
+                sync(&engine).await;
             }
         })
     });
-    // No schedule: the demo looks by itself.
-    engine::run(engine, server, Vec::new(), Role::All, Some(beside)).await?;
+    // No upstream has a schedule: the demo's task syncs them.
+    serve::run(engine, server, Vec::new(), Role::All, Some(task)).await?;
     let _ = stop.send(());
     serving.await?;
     Ok(())
+}
+
+/// Changes the configuration for a demo, whose simulator is at this address.
+fn adapt(config: &mut Config, simulator: SocketAddr) {
+    let sections = &mut config.sections;
+    for name in simulator::UPSTREAMS {
+        if let Some(upstream) = sections.upstreams.get_mut(*name) {
+            upstream.base_url = Some(format!("http://{simulator}"));
+            upstream.requests_per_second = 1_000.0;
+        }
+    }
+    if sections.payments.pay_to.is_empty() {
+        // Prices are shown, but no payment can be settled.
+        BURN_ADDRESS.clone_into(&mut sections.payments.pay_to);
+    }
+    // Next to the data directory, so that a demo leaves nothing in the user's state directory.
+    let data_dir = sections.data_dir.display().to_string();
+    sections.checkpoints.memory.get_or_insert_with(|| PathBuf::from(format!("{}.signer", data_dir.trim_end_matches('/'))));
 }
 
 fn today(clock: Clock) -> Date {
     clock.now().to_zoned(TimeZone::UTC).date()
 }
 
-/// The days that a demo plays before today, so that there is a past to ask for: daily snapshots that bear the times of those days. Kept with the
-/// data: a demo that is started again has the same upstreams, and plays the days that it has not played yet.
+/// The days that a demo simulates before today, so that there is a history to query. Each day is synced once, with a time on that day. The progress is
+/// stored with the data: a demo that is started again has the same upstreams, and simulates only the remaining days.
 struct History {
     file: PathBuf,
     first: Date,
-    /// The next day to play.
+    /// The next day to simulate.
     next: Date,
     today: Date,
 }
 
 impl History {
-    fn of(config: &Config, today: Date) -> Self {
-        let file = Path::new(config.text("data_dir")).join("demo-days");
-        let kept = std::fs::read_to_string(&file).unwrap_or_default();
-        let mut days = kept.split_whitespace().map(str::parse::<Date>);
+    fn load(config: &Config, today: Date) -> Self {
+        let file = config.sections.data_dir.join("demo-days");
+        let stored = std::fs::read_to_string(&file).unwrap_or_default();
+        let mut days = stored.split_whitespace().map(str::parse::<Date>);
         let (first, next) = match (days.next(), days.next()) {
             (Some(Ok(first)), Some(Ok(next))) if first <= next && next <= today => (first, next),
             _ => (today.saturating_sub(HISTORY_DAYS.days()), today.saturating_sub(HISTORY_DAYS.days())),
@@ -182,63 +196,63 @@ impl History {
         Self { file, first, next, today }
     }
 
-    fn keep(&self) {
-        let kept = self.file.parent().map_or(Ok(()), std::fs::create_dir_all);
-        if let Err(error) = kept.and_then(|()| std::fs::write(&self.file, format!("{} {}\n", self.first, self.next))) {
-            tracing::warn!(%error, "the days of the demo are not kept");
+    fn store(&self) {
+        let created = self.file.parent().map_or(Ok(()), std::fs::create_dir_all);
+        if let Err(error) = created.and_then(|()| std::fs::write(&self.file, format!("{} {}\n", self.first, self.next))) {
+            tracing::warn!(%error, "the progress of the demo's history could not be stored");
         }
     }
 
-    /// Plays the days before today, then today. Unless all is to be there at once, what comes by the day comes up to the day that is answered.
-    async fn play(mut self, engine: &Arc<Engine>, simulator: &Simulator, played: &SimulatedClock, is_whole: bool) -> Date {
-        self.keep();
-        let come = if is_whole { self.today } else { self.today.saturating_sub(HELD_BACK_DAYS.days()).max(self.next) };
+    /// Simulates the days before today, then today, and returns the last day whose dated records are published. If `still`, that is today; otherwise
+    /// the records of the last days are published while the demo runs.
+    async fn simulate(mut self, engine: &Arc<Engine>, simulator: &Simulator, clock: &SimulatedClock, still: bool) -> Date {
+        self.store();
+        let published = if still { self.today } else { self.today.saturating_sub(HELD_BACK_DAYS.days()).max(self.next) };
         let mut day = self.first;
         while day < self.today {
-            simulator.set_today(day.min(come));
-            simulator.advance(CHANGES_A_DAY);
+            simulator.set_today(day.min(published));
+            simulator.advance(CHANGES_PER_DAY);
             if day == self.next {
-                match snapshot_at(day) {
-                    Ok(at) => played.move_to(at),
-                    Err(error) => tracing::error!(%error, "a day of the demo has no time"),
+                match snapshot_time(day) {
+                    Ok(at) => clock.move_to(at),
+                    Err(error) => tracing::error!(%error, "a day of the demo's history has no snapshot time"),
                 }
-                look(engine).await;
-                tracing::info!(day = %day, "a day of the demo's history is there");
+                sync(engine).await;
+                tracing::info!(day = %day, "simulated a day of the demo's history");
                 self.next = day.saturating_add(1.day());
-                self.keep();
+                self.store();
             }
             day = day.saturating_add(1.day());
         }
-        played.end();
-        simulator.set_today(come);
-        simulator.advance(CHANGES_A_DAY);
-        look(engine).await;
-        come
+        clock.end();
+        simulator.set_today(published);
+        simulator.advance(CHANGES_PER_DAY);
+        sync(engine).await;
+        published
     }
 }
 
-/// When a day's snapshot is taken.
-fn snapshot_at(day: Date) -> Result<Timestamp, jiff::Error> {
+/// The time on a day at which the upstreams are synced.
+fn snapshot_time(day: Date) -> Result<Timestamp, jiff::Error> {
     Ok(day.at(SNAPSHOT_HOUR, 0, 0, 0).to_zoned(TimeZone::UTC)?.timestamp())
 }
 
-/// Runs every upstream that is played once and waits until what came is projected.
-async fn look(engine: &Arc<Engine>) {
-    let played = simulator::UPSTREAMS.iter().filter_map(|name| upstreams::by_name(name));
-    let runs = played.map(|upstream| async move {
+/// Syncs every simulated upstream once and waits until the records are projected.
+async fn sync(engine: &Arc<Engine>) {
+    let upstreams = simulator::UPSTREAMS.iter().filter_map(|name| upstreams::by_name(name));
+    let syncs = upstreams.map(|upstream| async move {
         let name = upstream.manifest().name;
         match engine.upstream_settings(name) {
-            Ok(settings) => match engine.runner.sync(upstream, &settings).await {
-                Ok(_) => {}
-                Err(error) => tracing::error!(upstream = name, error = ingest::reason(&error), "an upstream cannot be run"),
-            },
-            Err(error) => tracing::error!(upstream = name, %error, "an upstream has no settings"),
+            Ok(settings) => {
+                if let Err(error) = engine.runner.sync(upstream, &settings).await {
+                    tracing::error!(upstream = name, error = ingest::reason(&error), "sync could not run");
+                }
+            }
+            Err(error) => tracing::error!(upstream = name, %error, "sync skipped: the upstream has no settings"),
         }
     });
-    futures_util::future::join_all(runs).await;
-    for topic in schemas::topics::fact_topics() {
-        if let Err(error) = engine.wait_projected(topic).await {
-            tracing::error!(error = ingest::reason(&*error), "the views do not catch up");
-        }
+    futures_util::future::join_all(syncs).await;
+    if let Err(error) = engine.wait_all_projected().await {
+        tracing::error!(error = ingest::reason(&*error), "waiting for the views failed");
     }
 }

@@ -1,5 +1,5 @@
-//! What the process does for its own protection before anything runs: files that only their owner reads, enough file descriptors, and panics
-//! that are logged like everything else.
+//! Protection of the process: files that only their owner can read, limits on connections by the available file descriptors, and panics logged as
+//! events.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -9,48 +9,49 @@ use std::path::{Path, PathBuf};
 use rustix::fs::Mode;
 use rustix::process::{Resource, getrlimit, setrlimit, umask};
 
-/// The permission bits of everybody but the owner.
+/// The permission bits of all users except the owner.
 const OTHERS: u32 = 0o077;
-/// File descriptors kept for the log, the store, upstreams and webhooks, where the limit allows as many: connections take the others.
+/// File descriptors reserved for the log, the store, upstreams and webhooks. Connections may use the others. If the limit is low, half of them are
+/// reserved.
 const RESERVED_DESCRIPTORS: u64 = 2_048;
-/// The longest panic message that is logged, in characters: it may hold what a caller sent.
+/// The longest panic message that is logged, in characters: it may contain what a caller sent.
 const PANIC_MESSAGE_CHARS_MAX: usize = 200;
 
 /// Why a data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// It cannot be made or read.
+    /// The directory cannot be created or read.
     #[error("data directory {path} cannot be written")]
     Unusable {
-        /// The directory, or what in it is at fault.
+        /// The directory, or the file in it that causes the error.
         path: PathBuf,
         /// The system's reason.
         #[source]
         source: io::Error,
     },
-    /// Others may read it, and this process may not change that.
-    #[error("{path} has mode {mode:04o}: others may read it; set directories to 0700 and files to 0600, or run as the owner")]
+    /// Other users can read it, and this process is not allowed to change its mode.
+    #[error("{path} has mode {mode:04o}: other users can read it; set directories to 0700 and files to 0600, or run as the owner")]
     Exposed {
         /// The directory or file.
         path: PathBuf,
-        /// Its mode.
+        /// The mode of the directory or file.
         mode: u32,
-        /// Why the mode could not be changed.
+        /// The system's reason why the mode could not be changed.
         #[source]
         source: io::Error,
     },
 }
 
-/// Makes every file and directory that this process creates from here on readable by its owner alone.
+/// Sets the umask, so that only the owner can read files and directories that this process creates from now on.
 pub(crate) fn create_private_files() {
     umask(Mode::from_raw_mode(OTHERS));
 }
 
-/// Makes a data directory with mode 0700, or takes away what others may do with an existing one and everything in it. Key files are left as
-/// they are: an exposed one is refused where it is read, since its key may be known already.
+/// Creates a data directory with mode 0700, or removes the permissions of other users from an existing one and everything in it. Key files keep their
+/// mode: an exposed key is refused when it is read, because others may know it already.
 ///
 /// # Errors
-/// The directory cannot be made or read, or others may read it and its mode cannot be changed.
+/// The directory cannot be created or read, or other users can read it and its mode cannot be changed.
 pub(crate) fn private_directory(dir: &Path) -> Result<(), Error> {
     let unusable = |path: &Path| {
         let path = path.to_owned();
@@ -69,19 +70,19 @@ pub(crate) fn private_directory(dir: &Path) -> Result<(), Error> {
                 directories.push(path);
             } else if kind.is_file() && path.extension().is_none_or(|extension| extension != "key") {
                 match make_private(&path) {
-                    // Another process has the directory, and removed the file meanwhile.
+                    // Another process uses the directory and has removed the file.
                     Err(Error::Unusable { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
                     other => other?,
                 }
             }
         }
-        // Last, so that a walk that was cut short begins again at the next start.
+        // After its contents, so that an interrupted walk is repeated at the next start.
         if own != dir {
             make_private(&own)?;
         }
     }
     make_private(dir)?;
-    tracing::warn!(path = %dir.display(), "others could read the data directory; now only its owner can");
+    tracing::warn!(path = %dir.display(), "other users could read the data directory; its permissions were restricted to the owner");
     Ok(())
 }
 
@@ -89,7 +90,7 @@ fn is_exposed(path: &Path) -> io::Result<bool> {
     Ok(fs::metadata(path)?.permissions().mode() & OTHERS != 0)
 }
 
-/// Takes away what others may do with a file or directory.
+/// Removes the permissions of other users from a file or directory.
 fn make_private(path: &Path) -> Result<(), Error> {
     let mode = fs::metadata(path).map_err(|source| Error::Unusable { path: path.to_owned(), source })?.permissions().mode() & 0o7777;
     if mode & OTHERS == 0 {
@@ -99,7 +100,7 @@ fn make_private(path: &Path) -> Result<(), Error> {
     changed.map_err(|source| Error::Exposed { path: path.to_owned(), mode, source })
 }
 
-/// Raises the limit on open files to what the system permits.
+/// Raises the limit on open files to the maximum that the system permits.
 pub(crate) fn raise_descriptor_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
@@ -108,23 +109,23 @@ pub(crate) fn raise_descriptor_limit() {
     }
 }
 
-/// How many connections a listener may hold: those wanted, or what the limit on open files leaves.
-pub(crate) fn connections_max(wanted: usize) -> usize {
-    connections_within(getrlimit(Resource::Nofile).current, wanted)
+/// The limit of open connections: the configured one, or a lower one if the limit on open files requires it.
+pub(crate) fn connections_max(configured: usize) -> usize {
+    connections_within(getrlimit(Resource::Nofile).current, configured)
 }
 
-fn connections_within(descriptors: Option<u64>, wanted: usize) -> usize {
-    let Some(descriptors) = descriptors else { return wanted };
+fn connections_within(descriptors: Option<u64>, configured: usize) -> usize {
+    let Some(descriptors) = descriptors else { return configured };
     let reserved = RESERVED_DESCRIPTORS.min(descriptors / 2);
-    usize::try_from(descriptors - reserved).unwrap_or(usize::MAX).min(wanted).max(1)
+    usize::try_from(descriptors - reserved).unwrap_or(usize::MAX).min(configured).max(1)
 }
 
-/// How many connections one address may hold: those wanted, or an eighth of all, so that no few addresses take them all.
-pub(crate) fn connections_per_address_max(wanted: usize, connections_max: usize) -> usize {
-    wanted.min(connections_max / 8).max(1)
+/// The limit of open connections from one address: the configured one, at most an eighth of all, so that a few addresses cannot use all connections.
+pub(crate) fn connections_per_address_max(configured: usize, connections_max: usize) -> usize {
+    configured.min(connections_max / 8).max(1)
 }
 
-/// Logs panics as events, in the configured format and at a bounded length, instead of as free text.
+/// Logs panics as events in the configured format and with a bounded length.
 pub(crate) fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let message = panic.payload_as_str().unwrap_or("no message");
@@ -148,7 +149,7 @@ mod tests {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
     }
 
-    /// Proves that a new data directory is private, that an existing one becomes so with all that is in it, and that key files stay as they are.
+    /// Proves that a new data directory is private, that an existing one becomes private with everything in it, and that key files keep their mode.
     #[test]
     fn data_directories_are_private() {
         let parent = tempfile::tempdir().unwrap();
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!(files.each_ref().map(|path| mode(path)), [0o600, 0o600, 0o644]);
     }
 
-    /// Proves that connections leave descriptors for the log and the store, whatever the limit.
+    /// Proves that connections leave file descriptors for the log and the store at any limit.
     #[test]
     fn connections_leave_descriptors() {
         for (descriptors, expected) in [(256, 128), (1_024, 512), (4_096, 2_048), (8_192, 6_144), (1_048_576, 10_000), (0, 1)] {
@@ -177,7 +178,7 @@ mod tests {
         }
         assert_eq!(connections_within(None, 10_000), 10_000);
         assert_eq!(
-            [(1_024, 10_000), (1_024, 512), (1_024, 4)].map(|(wanted, max)| connections_per_address_max(wanted, max)),
+            [(1_024, 10_000), (1_024, 512), (1_024, 4)].map(|(configured, max)| connections_per_address_max(configured, max)),
             [1_024, 64, 1]
         );
     }

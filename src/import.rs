@@ -1,4 +1,4 @@
-//! `highwater import`: opens the files and the configured log, and holds everybody else off while records are copied.
+//! `highwater import`: copies records from files into the configured log, while leases keep all other processes from appending.
 
 use std::error::Error as StdError;
 use std::fs::File;
@@ -7,22 +7,25 @@ use std::path::{Path, PathBuf};
 
 use event_log::transfer::{self, Archive};
 use schemas::clock::Clock;
-use view_store::lease::{LEASE, Lease};
+use view_store::ViewStore;
+use view_store::lease::Lease;
 
 use crate::config::Config;
 use crate::output::Output;
-use crate::{backend, engine};
+use crate::{backend, data_dir};
 
 /// Copies the records of some files into the configured log.
+///
+/// # Errors
+/// A file cannot be read or does not fit the log, another process uses the log, or the log or the store fails.
 pub(crate) async fn import(config: &Config, files: &[PathBuf], output: &dyn Output) -> Result<(), Box<dyn StdError>> {
-    let dir = PathBuf::from(config.text("data_dir"));
-    let _lock = engine::take_directory(&dir)?;
-    // All headers before the first record: what does not fit is refused before anything is appended.
+    let _lock = data_dir::lock(&config.sections.data_dir)?;
+    // All headers are read before the first record, so that a file that does not fit is refused before anything is appended.
     let files = files.to_vec();
     let archives = tokio::task::spawn_blocking(move || files.iter().map(|file| open(file)).collect::<Result<Vec<_>, _>>()).await??;
-    let (clock, holder) = (config.clock()?, format!("import-{}-{}", std::process::id(), Clock::System.now_ms()));
-    let log = backend::log(config, &dir).await?;
-    let store = backend::store(config, &dir).await?;
+    let (clock, holder) = (config.clock(), format!("import-{}-{}", std::process::id(), Clock::System.now_ms()));
+    let log = backend::open_log(config).await?;
+    let store = backend::open_store(config).await?;
     let names = projector::runtime::leases().into_iter().chain(ingest::runner::leases());
     let mut leases: Vec<Lease> = names.map(|name| Lease::new(&store, name, &holder)).collect();
     let result = async {
@@ -30,7 +33,7 @@ pub(crate) async fn import(config: &Config, files: &[PathBuf], output: &dyn Outp
         let progress = |done, total| output.progress(done, total);
         tokio::select! {
             outcome = transfer::import(&*log, archives, clock.now_ms(), progress) => Ok::<_, Box<dyn StdError>>(outcome?),
-            lost = keep(&mut leases) => Err(lost),
+            lost = keep_renewed(&*store, &mut leases) => Err(lost),
         }
     };
     let result = result.await;
@@ -40,11 +43,11 @@ pub(crate) async fn import(config: &Config, files: &[PathBuf], output: &dyn Outp
     store.close().await?;
     log.close().await?;
     let transfer::Outcome { appended, passed } = result?;
-    output.note(&format!("{appended} records appended, {passed} were there already"));
-    let key = engine::master_key(config, &dir);
+    output.note(&format!("{appended} records appended, {passed} were already there"));
+    let key = data_dir::master_key(config);
     if !key.exists() {
         output.note(&format!(
-            "copy the master key of the log that this came from to {} before anything is served: its keys and cursors rest on it",
+            "before you serve, copy the master key of the exported log to {}: without it all existing API keys and cursors are refused",
             key.display()
         ));
     }
@@ -62,13 +65,13 @@ fn open(path: &Path) -> Result<Archive, transfer::Error> {
     Archive::open(&file, from)
 }
 
-/// Takes or renews the leases of all who append to the log.
+/// Takes or renews all leases under which processes append to the log.
 async fn renew(leases: &mut [Lease]) -> Result<(), Box<dyn StdError>> {
     for lease in leases {
         if !lease.renew().await? {
             let name = lease.name();
             let reason = format!(
-                "somebody projects or ingests on this log and store (lease {name} is held): stop all nodes; what a dead process held ends within half a minute"
+                "another process ingests or projects on this log and store (it holds the lease {name}): stop all nodes; the leases of a process that crashed expire within half a minute"
             );
             return Err(reason.into());
         }
@@ -76,10 +79,10 @@ async fn renew(leases: &mut [Lease]) -> Result<(), Box<dyn StdError>> {
     Ok(())
 }
 
-/// Renews all again and again; answers why that cannot go on.
-async fn keep(leases: &mut [Lease]) -> Box<dyn StdError> {
+/// Renews all leases until that fails, and returns the error.
+async fn keep_renewed(store: &dyn ViewStore, leases: &mut [Lease]) -> Box<dyn StdError> {
     loop {
-        tokio::time::sleep(LEASE / 3).await;
+        tokio::time::sleep(store.lease_length() / 3).await;
         if let Err(error) = renew(leases).await {
             return error;
         }

@@ -1,7 +1,7 @@
-//! Logging to standard error: one line an event, for people or as JSON.
+//! Logging to standard error: one line per event, for people or as JSON.
 //!
-//! Promises: API keys and bearer tokens are hidden in every field, whoever logs it; a field that a library logs, which may repeat what a caller
-//! sent, is cut after [`LIBRARY_FIELD_CHARS_MAX`] characters; nothing that is logged begins a line of its own or moves a terminal's cursor.
+//! Promises: API keys and bearer tokens are hidden in every field of every event. A field that a library logs may repeat what a caller sent, so it is
+//! cut after [`LIBRARY_FIELD_CHARS_MAX`] characters. Control characters are escaped: a logged text cannot start a new line or move a terminal's cursor.
 
 use std::error::Error as StdError;
 use std::fmt::{self, Write as _};
@@ -20,11 +20,11 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, fmt as lines};
 
-use crate::config::Config;
+use crate::config::{Config, LogFormat};
 
-/// Characters of one field of a library's event.
+/// The longest field of an event of a library, in characters.
 const LIBRARY_FIELD_CHARS_MAX: usize = 200;
-/// Characters of one field of an event of ours.
+/// The longest field of an event of our crates, in characters.
 const OWN_FIELD_CHARS_MAX: usize = 10_000;
 /// Our crates, by the first part of an event's target.
 const OWN_CRATES: [&str; 16] = [
@@ -49,31 +49,18 @@ const OWN_CRATES: [&str; 16] = [
 /// Starts logging as configured.
 ///
 /// # Errors
-/// When a key of `[logging]` has a value that it cannot have.
+/// `logging.level` is not a filter.
 pub(crate) fn start(config: &Config) -> Result<(), Box<dyn StdError>> {
-    let filter = EnvFilter::try_new(config.text("logging.level")).map_err(|error| config.wrong("logging.level", &error.to_string()))?;
-    // Below this level the MCP library logs whole calls: their arguments, keys and payments.
+    let logging = &config.sections.logging;
+    let filter = EnvFilter::try_new(&logging.level).map_err(|error| config.invalid("logging.level", error.to_string()))?;
+    // Below the level info the MCP library logs whole calls with their arguments, keys and payments.
     let has_no_calls = filter_fn(|metadata| *metadata.level() <= Level::INFO || !metadata.target().starts_with("rmcp"));
-    let format = match config.text("logging.format") {
-        "text" => Format::Text,
-        "json" => Format::Json,
-        other => return Err(config.wrong("logging.format", &format!("\"{other}\" is neither \"text\" nor \"json\"")).into()),
-    };
-    let layer = lines::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr).event_format(format);
+    let layer = lines::layer().with_ansi(std::io::stderr().is_terminal()).with_writer(std::io::stderr).event_format(logging.format);
     tracing_subscriber::registry().with(layer.with_filter(filter.and(has_no_calls))).init();
     Ok(())
 }
 
-/// How an event is written.
-#[derive(Clone, Copy, Debug)]
-enum Format {
-    /// Time, level, target, message and fields, for people.
-    Text,
-    /// One JSON object with the members `timestamp`, `level`, `fields` and `target`.
-    Json,
-}
-
-impl<S, N> FormatEvent<S, N> for Format
+impl<S, N> FormatEvent<S, N> for LogFormat
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -101,7 +88,7 @@ where
                 }
                 for (name, value) in fields.all {
                     match value {
-                        // In quotes where a text could pass for further fields.
+                        // In quotes if the text could be read as further fields.
                         Value::String(text) if text.is_empty() || text.contains([' ', '"', '=']) => {
                             write!(writer, " {dim}{name}={plain}\"{}\"", text.replace('"', "\\\""))?;
                         }
@@ -131,7 +118,7 @@ fn chars_max(target: &str) -> usize {
     if OWN_CRATES.contains(&name) { OWN_FIELD_CHARS_MAX } else { LIBRARY_FIELD_CHARS_MAX }
 }
 
-/// The fields of an event as they are written: texts are cut, without secrets and control characters.
+/// The fields of an event as they are written: texts are cut, and have no secrets and no control characters.
 struct Fields {
     chars_max: usize,
     all: Map<String, Value>,
@@ -144,7 +131,7 @@ impl Fields {
 
     fn put_text(&mut self, field: &Field, value: &dyn fmt::Display) {
         let mut cut = Cut { text: String::new(), left: self.chars_max, is_cut: false };
-        // It fails where the text is cut, so that nothing is formatted in vain.
+        // Writing fails at the cut, so that the rest is not formatted.
         let written = write!(cut, "{value}");
         let mut text = without_bearer_tokens(hide_keys(cut.text));
         if cut.is_cut || written.is_err() {
@@ -184,7 +171,7 @@ impl Visit for Fields {
     }
 }
 
-/// A text that ends after so many characters; control characters are escaped.
+/// Collects a text up to a number of characters, and escapes control characters.
 struct Cut {
     text: String,
     left: usize,
@@ -209,10 +196,10 @@ impl fmt::Write for Cut {
     }
 }
 
-/// A text without the tokens in it that follow the word "bearer".
+/// Replaces each token after the word "bearer" by an ellipsis.
 fn without_bearer_tokens(text: String) -> String {
     const SCHEME: &str = "bearer ";
-    // Of the same length as the text: only ASCII letters change.
+    // Has the same length in bytes, because only ASCII letters change.
     let lower = text.to_ascii_lowercase();
     if !lower.contains(SCHEME) {
         return text;
@@ -241,7 +228,7 @@ mod tests {
 
     use super::*;
 
-    /// What was written.
+    /// A writer that keeps what is written.
     #[derive(Clone, Default)]
     struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -264,8 +251,8 @@ mod tests {
         }
     }
 
-    /// What is logged while something is done.
-    fn logged(format: Format, act: impl FnOnce()) -> String {
+    /// The log lines of a function.
+    fn logged(format: LogFormat, act: impl FnOnce()) -> String {
         let written = Written::default();
         let layer = lines::layer().with_ansi(false).with_writer(written.clone()).event_format(format);
         tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), act);
@@ -273,11 +260,11 @@ mod tests {
         String::from_utf8(bytes).unwrap()
     }
 
-    /// Proves that what a library logs of a caller's text is cut to 200 characters a field, whatever type the field has, and that ours is whole.
+    /// Proves that fields of any type in a library's events are cut to 200 characters, and that fields of our events are whole.
     #[test]
     fn library_fields_are_cut() {
         let long = "é".repeat(100_000);
-        for format in [Format::Text, Format::Json] {
+        for format in [LogFormat::Text, LogFormat::Json] {
             let line = logged(format, || {
                 tracing::info!(target: "hyper::proto", path = long.as_str(), shown = %long, debug = ?long, "read {long}");
             });
@@ -289,7 +276,8 @@ mod tests {
         }
     }
 
-    /// Proves that keys and bearer tokens are hidden in each kind of field and in messages, of libraries and of ours, also where the cut runs through.
+    /// Proves that keys and bearer tokens are hidden in messages and in fields of any type, in events of libraries and of our crates, also where a key is
+    /// cut.
     #[test]
     fn keys_are_hidden() {
         let key = access::keys::Key::random();
@@ -297,7 +285,7 @@ mod tests {
         let (padded, header) = (format!("{}{key}", "a".repeat(180)), format!("Authorization: BEARER abc.DEF-{key}, Bearer x/y+z=="));
         let error = io::Error::other(key);
         for target in ["rmcp", "surfaces::server"] {
-            for format in [Format::Text, Format::Json] {
+            for format in [LogFormat::Text, LogFormat::Json] {
                 let line = logged(format, || match target {
                     "rmcp" => {
                         tracing::warn!(target: "rmcp::service", key, shown = %key, debug = ?Some(key), padded, header, error = &error as &dyn StdError, "got {key}")
@@ -317,15 +305,15 @@ mod tests {
         }
     }
 
-    /// Proves that an event is one line, whatever is in it, that JSON stays JSON with typed fields, and that a terminal is sent no commands.
+    /// Proves that every event is one line without control characters, and that JSON fields keep their types.
     #[test]
-    fn one_line_an_event() {
+    fn each_event_is_one_line() {
         let evil = "a\n2026-01-01T00:00:00Z ERROR api: all is lost\r\x1b[2J\u{9b}2J";
-        for format in [Format::Text, Format::Json] {
+        for format in [LogFormat::Text, LogFormat::Json] {
             let line = logged(format, || tracing::error!(target: "surfaces", text = evil, count = 7_u64, is_new = true, "said {evil}"));
             assert_eq!(line.lines().count(), 1, "{line}");
             assert!(line.ends_with('\n') && !line.contains(['\r', '\x1b', '\u{9b}']), "{line:?}");
-            if matches!(format, Format::Json) {
+            if matches!(format, LogFormat::Json) {
                 let value: Value = serde_json::from_str(&line).unwrap();
                 assert_eq!((&value["level"], &value["target"]), (&"ERROR".into(), &"surfaces".into()));
                 assert_eq!((&value["fields"]["count"], &value["fields"]["is_new"]), (&7.into(), &true.into()));

@@ -1,4 +1,4 @@
-//! `highwater`: the command line. It reads the configuration, wires the roles together and shows what they say; nothing else.
+//! `highwater`: the command line program. It reads the configuration, starts the roles, and prints results. All other work is in the crates.
 
 mod api_settings;
 mod backend;
@@ -6,21 +6,25 @@ mod cli;
 mod commands;
 mod config;
 mod control;
+mod data_dir;
 mod demo;
 mod engine;
+mod failure;
 mod hardening;
 mod health;
 mod import;
 mod logging;
 mod output;
-mod turns;
+mod projection_wait;
+mod role;
+mod serve;
+mod sync_supervisor;
 mod verify;
-mod waiting;
 mod witnesses;
 
 use std::process::ExitCode;
 
-/// Faster than the C library's under many small rows, and gives back what a batch has used.
+/// The memory allocator: faster than that of the C library with many small rows, and returns the memory of a batch to the system.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

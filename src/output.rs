@@ -1,4 +1,4 @@
-//! Where a command's words go: what a script wants to standard output, words for people and progress to standard error.
+//! The output of commands: results for scripts on standard output, notes and progress for people on standard error.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write, stdout};
@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Takes what a command says. The terminal is one; the control socket of a running process is another.
+/// Receives the output of a command: the terminal, or the client at the other end of the control socket.
 pub(crate) trait Output: Send + Sync {
-    /// A line for scripts, without its end.
+    /// Writes a line for scripts. `line` has no line end.
     fn line(&self, line: &[u8]);
-    /// Bytes for scripts, as they are.
+    /// Writes bytes for scripts, unchanged.
     fn bytes(&self, bytes: &[u8]);
-    /// A line for people.
-    fn note(&self, words: &str);
-    /// Progress: done, in all (0: unknown).
+    /// Writes a line for people.
+    fn note(&self, text: &str);
+    /// Shows progress: `done` of `total` steps; a total of 0 is unknown.
     fn progress(&self, done: u64, total: u64);
-    /// Whether what was written could not be taken (a closed pipe): there is no use in going on.
+    /// Whether the reader is gone (a closed pipe), so that the command can stop.
     fn is_closed(&self) -> bool {
         false
     }
@@ -25,9 +25,9 @@ pub(crate) trait Output: Send + Sync {
 /// The terminal.
 pub(crate) struct Terminal {
     out: Mutex<BufWriter<Box<dyn Write + Send>>>,
-    /// The file that stands in for standard output.
+    /// The file that replaces standard output.
     file: Mutex<Option<File>>,
-    /// Why it takes no more.
+    /// The first error of writing.
     failed: Mutex<Option<io::Error>>,
     bar: ProgressBar,
 }
@@ -40,16 +40,22 @@ impl Terminal {
         Arc::new(Self { out: Mutex::new(BufWriter::new(Box::new(stdout()))), file: Mutex::default(), failed: Mutex::new(None), bar })
     }
 
-    /// Writes to a file what would go to standard output.
+    /// Writes to a file instead of standard output.
+    ///
+    /// # Errors
+    /// The file handle cannot be duplicated.
     pub(crate) fn write_to(&self, file: File) -> io::Result<()> {
-        if let (Ok(mut out), Ok(mut kept)) = (self.out.lock(), self.file.lock()) {
-            *kept = Some(file.try_clone()?);
+        if let (Ok(mut out), Ok(mut own)) = (self.out.lock(), self.file.lock()) {
+            *own = Some(file.try_clone()?);
             *out = BufWriter::new(Box::new(file));
         }
         Ok(())
     }
 
-    /// Writes out what is buffered, a file to the disk. A reader that has gone away is no error, a full disk is.
+    /// Writes out what is buffered, and syncs the file if there is one. A reader that is gone is not an error; a full disk is.
+    ///
+    /// # Errors
+    /// The first error of writing or syncing.
     pub(crate) fn flush(&self) -> io::Result<()> {
         self.bar.finish_and_clear();
         let flushed = self.out.lock().map_or(Ok(()), |mut out| out.flush());
@@ -75,9 +81,9 @@ impl Output for Terminal {
         }
     }
 
-    fn note(&self, words: &str) {
+    fn note(&self, text: &str) {
         self.bar.suspend(|| {
-            let _ = writeln!(std::io::stderr(), "{words}");
+            let _ = writeln!(std::io::stderr(), "{text}");
         });
     }
 

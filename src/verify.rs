@@ -1,4 +1,4 @@
-//! `highwater verify`: checks receipts, and whether one checkpoint continues another, offline.
+//! `highwater verify`: verifies receipts, and that one checkpoint continues another, offline.
 
 use std::error::Error as StdError;
 use std::io::Read;
@@ -13,10 +13,13 @@ use serde_json::Value;
 
 use crate::output::Output;
 
-/// The largest file taken.
+/// The largest file that is read, in bytes.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// Checks a receipt, or each of those in a list and that they follow one another. Prints a line a receipt.
+/// Verifies a receipt, or all receipts of a list and their chain. Prints one line per receipt.
+///
+/// # Errors
+/// The file cannot be read, or a receipt is not valid.
 pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Result<(), Box<dyn StdError>> {
     let document = read(file)?;
     let receipts: Vec<&Value> = match (document.get("receipts").and_then(Value::as_array), document.get("receipt")) {
@@ -29,7 +32,7 @@ pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Re
         let faults = faults(receipt, pubkeys);
         let id = receipt.get("id").and_then(Value::as_str).unwrap_or("a receipt without id");
         if faults.is_empty() {
-            // Text of the signer's choice: escaped, so that it cannot steer a terminal.
+            // The signer chooses this text, so it is escaped: it must not control a terminal.
             let issued_to = receipt.pointer("/body/issuedTo").and_then(Value::as_str).map(str::escape_debug);
             output.line(issued_to.map_or_else(|| format!("{id}: valid"), |owner| format!("{id}: valid, issued to {owner}")).as_bytes());
         } else {
@@ -46,10 +49,10 @@ pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Re
             b"tree: NOT VALID: the proof does not show the receipt in a tree that a trusted key signed"
         });
     }
-    // A list is newest first.
+    // Lists are ordered from the newest to the oldest receipt.
     for pair in receipts.windows(2) {
         if let [after, before] = pair
-            && let Some(fault) = break_between(before, after)
+            && let Some(fault) = chain_fault(before, after)
         {
             failed += 1;
             output.line(format!("chain: NOT VALID: {fault}").as_bytes());
@@ -61,8 +64,11 @@ pub(crate) fn verify(file: &Path, pubkeys: &[String], output: &dyn Output) -> Re
     if failed > 0 || receipts.is_empty() { Err(format!("{failed} of {} checks failed", receipts.len()).into()) } else { Ok(()) }
 }
 
-/// Checks whether a checkpoint continues an older one of the same tree, and whether some witnesses cosigned it. Prints a line for each.
-pub(crate) fn verify_continues(
+/// Verifies that a checkpoint continues an older one of the same tree, and that some witnesses cosigned it. Prints one line for each check.
+///
+/// # Errors
+/// A file cannot be read, or a check fails.
+pub(crate) fn verify_checkpoints(
     old: &Path,
     new: &Path,
     proof: Option<&Path>,
@@ -77,7 +83,7 @@ pub(crate) fn verify_continues(
     let keys: Vec<String> = pubkeys.iter().map(|key| key.to_lowercase()).collect();
     let note = |file: &Path| Ok::<_, Box<dyn StdError>>(String::from_utf8(read_bytes(file)?).unwrap_or_default());
     let checkpoint = |note: &str, file: &Path| {
-        let unsigned = || format!("{} is no checkpoint that a key given as --pubkey signed", file.display());
+        let unsigned = || format!("{} is not a checkpoint signed by a key given as --pubkey", file.display());
         Checkpoint::read(note, keys.iter().map(String::as_str)).ok_or_else(unsigned)
     };
     let (old_note, new_note) = (note(old)?, note(new)?);
@@ -87,13 +93,15 @@ pub(crate) fn verify_continues(
         None => fault_between(&old, &new, None),
     };
     match &fault {
-        None => output.line(format!("continues: the tree of {} leaves holds the one of {} unchanged", new.size, old.size).as_bytes()),
+        None => {
+            output.line(format!("continues: the tree of {} leaves contains the tree of {} leaves unchanged", new.size, old.size).as_bytes())
+        }
         Some(fault) => output.line(format!("NOT VALID: {fault}").as_bytes()),
     }
-    let mut lacking = 0;
+    let mut missing = 0;
     for witness in &witnesses {
         let fault = cosigned_at(&new_note, witness);
-        lacking += usize::from(fault.is_err());
+        missing += usize::from(fault.is_err());
         let name = witness.name().escape_debug();
         output.line(
             match fault {
@@ -103,35 +111,34 @@ pub(crate) fn verify_continues(
             .as_bytes(),
         );
     }
-    match (fault, lacking) {
-        (Some(_), _) => Err("the new checkpoint is not shown to continue the old one".into()),
+    match (fault, missing) {
+        (Some(_), _) => Err("the new checkpoint could not be verified to continue the old one".into()),
         (None, 0) => Ok(()),
-        (None, lacking) => Err(format!("{lacking} of {} witnesses did not cosign the new checkpoint", witnesses.len()).into()),
+        (None, missing) => Err(format!("{missing} of {} witnesses did not cosign the new checkpoint", witnesses.len()).into()),
     }
 }
 
-/// When a witness cosigned a checkpoint, or why that is not shown.
+/// When a witness cosigned a checkpoint, or why that cannot be verified.
 fn cosigned_at(note: &str, witness: &VerifierKey) -> Result<String, &'static str> {
     match Note::parse(note).map_or(Signed::Absent, |note| note.signed_by(witness)) {
         Signed::Valid { time_s, .. } => Ok(rfc3339(i64::try_from(time_s.saturating_mul(1_000)).unwrap_or(i64::MAX))),
-        Signed::Invalid => Err("did not make the cosignature that names it"),
+        Signed::Invalid => Err("did not make the cosignature in its name"),
         Signed::Absent => Err("did not cosign the new checkpoint"),
     }
 }
 
-/// Why a checkpoint is not shown to continue an older one; `None` if it is. The proof is as `/v1/consistency` answers it.
+/// Why a checkpoint cannot be verified to continue an older one; `None` if it does. The proof is an answer of `/v1/consistency`.
 fn fault_between(old: &Checkpoint, new: &Checkpoint, proof: Option<&Value>) -> Option<String> {
     if old.origin != new.origin {
-        return Some(format!("they are of different trees, {} and {}", old.origin, new.origin));
+        return Some(format!("the checkpoints are of different trees, {} and {}", old.origin, new.origin));
     }
     if new.size < old.size {
-        return Some(format!("the new tree has {} leaves and the old one {}: leaves were taken away", new.size, old.size));
+        return Some(format!("the new tree has {} leaves and the old one {}: leaves were removed", new.size, old.size));
     }
     if new.size == old.size {
-        return (new.root != old.root)
-            .then(|| format!("both trees have {} leaves, and different roots: there are two histories", new.size));
+        return (new.root != old.root).then(|| format!("both trees have {} leaves but different roots: there are two histories", new.size));
     }
-    // Every tree holds the empty one.
+    // Every tree contains the empty tree.
     if old.size == 0 {
         return None;
     }
@@ -150,45 +157,45 @@ fn fault_between(old: &Checkpoint, new: &Checkpoint, proof: Option<&Value>) -> O
 
 fn read(file: &Path) -> Result<Value, Box<dyn StdError>> {
     let bytes = read_bytes(file)?;
-    serde_json::from_slice(&bytes).map_err(|error| format!("{} is no JSON: {error}", file.display()).into())
+    serde_json::from_slice(&bytes).map_err(|error| format!("{} is not JSON: {error}", file.display()).into())
 }
 
-/// What a file holds; `-` is standard input.
+/// Reads a file; `-` is standard input.
 fn read_bytes(file: &Path) -> Result<Vec<u8>, Box<dyn StdError>> {
     let shown = file.display();
     let mut bytes = Vec::new();
-    let taken = if file == Path::new("-") {
+    let result = if file == Path::new("-") {
         std::io::stdin().lock().take(BYTES_MAX + 1).read_to_end(&mut bytes)
     } else {
         std::fs::File::open(file).and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes))
     };
-    taken.map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    result.map_err(|error| format!("{shown} cannot be read: {error}"))?;
     if bytes.len() as u64 > BYTES_MAX {
         return Err(format!("{shown} is larger than {BYTES_MAX} bytes").into());
     }
     Ok(bytes)
 }
 
-/// What is wrong with a receipt.
+/// The checks that a receipt fails.
 fn faults(receipt: &Value, pubkeys: &[String]) -> Vec<&'static str> {
     let Checks { hash, id, signature } = check(receipt);
     let key = receipt.pointer("/signature/publicKeyHex").and_then(Value::as_str).unwrap_or_default();
-    let is_theirs = is_one_of(pubkeys, key);
+    let is_trusted = is_one_of(pubkeys, key);
     let all = [
         (hash, "hash: contentHash is not the hash of the body"),
-        (id, "id: it is not that of the body"),
+        (id, "id: it does not match the body"),
         (signature, "signature: it does not verify over the body with publicKeyHex"),
-        (is_theirs, "key: publicKeyHex is not one given"),
+        (is_trusted, "key: publicKeyHex is not one of the given keys"),
     ];
     all.into_iter().filter(|(holds, _)| !holds).map(|(_, fault)| fault).collect()
 }
 
-/// Whether a key is one of those that are trusted; all are where none are given.
+/// Whether a key is trusted: it is one of the given keys, or none are given.
 fn is_one_of(pubkeys: &[String], key: &str) -> bool {
     pubkeys.is_empty() || pubkeys.iter().any(|pubkey| pubkey.eq_ignore_ascii_case(key))
 }
 
-/// Whether a proof shows a receipt in a tree that a trusted key signed.
+/// Whether a proof shows that a receipt is in a tree that a trusted key signed.
 fn is_included(receipt: &Value, inclusion: &Value, pubkeys: &[String]) -> bool {
     let text = |name: &str| inclusion.get(name).and_then(Value::as_str).unwrap_or_default();
     let key = text("publicKeyHex");
@@ -203,8 +210,8 @@ fn is_included(receipt: &Value, inclusion: &Value, pubkeys: &[String]) -> bool {
     }
 }
 
-/// What is wrong between two receipts that should follow one another.
-fn break_between(before: &Value, after: &Value) -> Option<String> {
+/// Why two receipts are not consecutive receipts of one chain; `None` if they are.
+fn chain_fault(before: &Value, after: &Value) -> Option<String> {
     let text = |receipt: &Value, pointer: &str| receipt.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
     let seq = |receipt: &Value| receipt.pointer("/body/seq").and_then(Value::as_i64).unwrap_or_default();
     let (first, second) = (text(before, "/id"), text(after, "/id"));
@@ -213,10 +220,10 @@ fn break_between(before: &Value, after: &Value) -> Option<String> {
     }
     let (at, next) = (seq(before), seq(after));
     if next != at.saturating_add(1) {
-        return Some(format!("between {first} at {at} and {second} at {next} receipts are missing"));
+        return Some(format!("receipts are missing between {first} (seq {at}) and {second} (seq {next})"));
     }
     (text(after, "/body/prevHash") != text(before, "/contentHash"))
-        .then(|| format!("{second} does not follow {first}: prevHash is another"))
+        .then(|| format!("{second} does not follow {first}: its prevHash is a different hash"))
 }
 
 #[cfg(test)]
@@ -228,7 +235,7 @@ mod tests {
 
     use super::*;
 
-    /// A tree of some leaves; from `forked` on they are others.
+    /// A tree with some leaves; the leaves from `forked` on differ from those of other trees.
     fn grown(size: u64, forked: u64) -> HashMap<u64, Hash32> {
         let mut stored = HashMap::new();
         for n in 0..size {
@@ -247,10 +254,10 @@ mod tests {
         json!({ "from": from, "to": to, "proof": hashes.iter().map(Hash32::to_string).collect::<Vec<_>>() })
     }
 
-    /// Proves that a checkpoint continues an older one by its own proof alone, and that a fork, a smaller tree, another tree, and a proof that is
-    /// missing, of other sizes or damaged are each told.
+    /// Proves that a checkpoint is verified with its own proof only, and that a fork, a smaller tree, another tree, and a proof that is missing, damaged
+    /// or of other sizes are each reported.
     #[test]
-    fn one_checkpoint_and_another() {
+    fn a_checkpoint_continues_an_older_one() {
         let (tree, fork) = (grown(20, 99), grown(20, 5));
         let fault = |old: &Checkpoint, new: &Checkpoint, proof: Option<&Value>| fault_between(old, new, proof).unwrap_or_default();
         for (old, new) in [(1, 20), (7, 8), (8, 20), (19, 20)] {
@@ -260,7 +267,7 @@ mod tests {
         assert_eq!(fault(&old, &old, None), "", "the same one");
         assert!(fault(&old, &new, None).contains("a proof is needed"));
         assert!(fault(&old, &new, Some(&proof(&tree, 8, 20))).contains("not from 7 to 20"));
-        assert!(fault(&new, &old, None).contains("taken away"));
+        assert!(fault(&new, &old, None).contains("removed"));
         assert!(fault(&old, &at(&fork, 7), None).contains("two histories"));
         assert!(fault(&old, &at(&fork, 20), Some(&proof(&fork, 7, 20))).contains("does not lead"));
         let mut damaged = proof(&tree, 7, 20);

@@ -15,7 +15,7 @@ use schemas::topics::{self, Topic};
 use schemas::views::{self, engine};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinSet;
-use view_store::lease::{LEASE, Lease};
+use view_store::lease::Lease;
 use view_store::{Checkpoint, View};
 
 use crate::decider::Decider;
@@ -162,7 +162,8 @@ impl<S: Service> Projection for ServiceProjection<S> {
                 // The lease is renewed well before it expires, also while nothing happens. The waiter remains the same for several
                 // renewals.
                 for _ in 0..RENEWALS_MAX {
-                    if tokio::time::timeout(LEASE / 3, &mut waiter).await.is_ok() || !matches!(lease.renew().await, Ok(true)) {
+                    if tokio::time::timeout(lease.renewal_interval(), &mut waiter).await.is_ok() || !matches!(lease.renew().await, Ok(true))
+                    {
                         break;
                     }
                 }
@@ -304,7 +305,7 @@ impl Projector {
                 let is_ours = AtomicBool::new(true);
                 run_while_leased(&mut lease, &is_ours, self.heads.catch_up_while(|| is_ours.load(Ordering::Relaxed))).await?;
                 // The lease is renewed well before it expires, also while nothing happens.
-                match tokio::time::timeout(LEASE / 3, self.heads.wait()).await {
+                match tokio::time::timeout(lease.renewal_interval(), self.heads.wait()).await {
                     Ok(waited) => waited.map(|()| true),
                     Err(_) => Ok(true),
                 }

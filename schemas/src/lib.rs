@@ -4,6 +4,7 @@
 //! defined here.
 
 pub mod avro;
+mod canonical;
 pub mod change;
 pub mod clock;
 pub mod details;

@@ -36,6 +36,15 @@ pub struct PositionError(pub i128);
 macro_rules! signed_form {
     ($($position:ident)+) => {
         $(
+            impl $position {
+                /// Returns the position as the signed number of stored rows and keys. Positions that are too large for it, which cannot occur, are the
+                /// largest one.
+                #[must_use]
+                pub fn stored(self) -> i64 {
+                    i64::try_from(self.0).unwrap_or(i64::MAX)
+                }
+            }
+
             impl TryFrom<i64> for $position {
                 type Error = PositionError;
 

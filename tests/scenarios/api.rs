@@ -153,10 +153,8 @@ fn context(services: fn() -> Vec<Service>, engine: &Engine, clock: Clock, base_u
         let prefix = format!("/{}", service.name);
         (service.name.to_owned(), ServiceSettings::new(format!("http://{address}{prefix}"), prefix))
     };
-    let own = Settings::new(
-        services().into_iter().map(service).collect(),
-        Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(10_000, 0, 200, 20, 50)),
-    );
+    let tiers = Tiers::of_two(Limits::new(100, 0, 25, 0, 0), Limits::new(10_000, 0, 200, 20, 50));
+    let own = Settings::new(services().into_iter().map(service).collect(), tiers);
     let secrets = Secrets::from_master(&[7; 32]).unwrap();
     let (log, store) = (Arc::clone(&engine.log), Arc::clone(&engine.store));
     let live_upstreams = base_url.map(|base_url| upstream_names().into_iter().map(|name| (name, settings(base_url))).collect::<Vec<_>>());

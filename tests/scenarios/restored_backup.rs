@@ -246,7 +246,7 @@ fn verify_shows_that_a_checkpoint_continues_another() {
     assert!(shown.0 == Some(0) && shown.1.contains("continues: the tree of 3 leaves"), "{shown:?}");
     for (shown, why) in [
         (verify(&old, &new, &["--pubkey", &second]), "a proof is needed"),
-        (verify(&new, &old, &["--pubkey", &second, "--proof", &proof]), "taken away"),
+        (verify(&new, &old, &["--pubkey", &second, "--proof", &proof]), "removed"),
         (verify(&old, &new, &["--proof", &proof]), "no checkpoint that a key given"),
     ] {
         assert!(shown.0 == Some(1) && shown.1.contains(why), "{why}: {shown:?}");

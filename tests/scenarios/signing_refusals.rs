@@ -8,7 +8,7 @@ use projector::runtime::decider_lease;
 use schemas::receipt::Refusal;
 use serde_json::Value;
 use services::receipts::shared_refusals::Participant;
-use view_store::lease::LEASE;
+use view_store::lease::DEFAULT_LEASE_LENGTH;
 
 use crate::api::{HttpApi, LocalApi};
 use crate::engine::fixed_clock;
@@ -31,7 +31,7 @@ async fn api_node_shows_signing_refusals() {
         |holder: &str, is_signer| Participant { holder: holder.to_owned(), decider_lease: decider_lease("receipts"), is_signer };
     let (signer, reader) = (participant("signer", true), participant("reader", false));
     for lease in [signer.decider_lease.as_str(), "trees/seal"] {
-        assert!(api.engine.store.coordination().lease(lease, "signer", LEASE + Duration::from_secs(60)).await.unwrap());
+        assert!(api.engine.store.coordination().lease(lease, "signer", DEFAULT_LEASE_LENGTH + Duration::from_secs(60)).await.unwrap());
     }
     let exchanged = async || {
         signer.exchange(&signing.context).await.unwrap();

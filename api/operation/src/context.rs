@@ -70,6 +70,23 @@ impl ForwardedHeader {
     }
 }
 
+/// When failed webhook messages are retried, and when a webhook is disabled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetrySchedule {
+    /// The pauses between the attempts for one message. It is skipped when the attempt after the last pause fails.
+    pub pauses: Vec<Duration>,
+    /// How long every attempt must have failed before the webhook is disabled.
+    pub disable_after: Duration,
+}
+
+impl Default for RetrySchedule {
+    /// Five seconds, then four times as long each time, up to 12 hours: about three days. Disabled after five days.
+    fn default() -> Self {
+        let seconds = [5, 20, 80, 320, 1_280, 5_120, 20_480, 43_200, 43_200, 43_200, 43_200, 43_200];
+        Self { pauses: seconds.map(Duration::from_secs).to_vec(), disable_after: Duration::from_secs(5 * 86_400) }
+    }
+}
+
 /// Settings of the API.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -99,6 +116,8 @@ pub struct Settings {
     pub private_targets: bool,
     /// The name server that resolves webhook hosts; `None` for the name servers of the system.
     pub nameserver: Option<SocketAddr>,
+    /// When failed webhook messages are retried, and when a webhook is disabled.
+    pub webhook_retries: RetrySchedule,
     /// The directory for caches, which are rebuilt if they are lost; in memory if `None`.
     pub cache_dir: Option<PathBuf>,
     /// The limits of the tiers.
@@ -123,6 +142,7 @@ impl Settings {
             registry: None,
             private_targets: false,
             nameserver: None,
+            webhook_retries: RetrySchedule::default(),
             cache_dir: None,
             tiers,
         }

@@ -48,13 +48,11 @@ pub struct Tiers {
 }
 
 impl Tiers {
-    /// Creates the limits of every tier.
-    ///
-    /// # Errors
-    /// The error of `of`.
-    pub fn new<E>(of: impl Fn(Tier) -> Result<Limits, E>) -> Result<Self, E> {
-        let (free, pro, business) = (of(Tier::Free)?, of(Tier::Pro)?, of(Tier::Business)?);
-        Ok(Self { free, pro, business, fleet: of(Tier::Fleet)?, fleet_plus: of(Tier::FleetPlus)? })
+    /// Creates the tiers, with the limits that `of` returns for each.
+    #[must_use]
+    pub fn new(of: impl Fn(Tier) -> Limits) -> Self {
+        let (free, pro, business) = (of(Tier::Free), of(Tier::Pro), of(Tier::Business));
+        Self { free, pro, business, fleet: of(Tier::Fleet), fleet_plus: of(Tier::FleetPlus) }
     }
 
     /// One set of limits for anonymous callers and free keys, and one for all paid tiers.

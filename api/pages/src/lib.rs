@@ -1,8 +1,8 @@
 //! Pages for browsers: rendered by the server, without scripts and without external resources.
 //!
-//! Promise: every text in a page is escaped by [`escape`].
+//! Promise: every text in a page is escaped, because pages are written with maud's [`html!`].
 
-use std::borrow::Cow;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#17212b;--soft:#5b6b7a;--line:#d9e0e6;--ground:#fff;--shade:#f4f7f9;--link:#0b62a4}\
@@ -16,52 +16,46 @@ pre{padding:.75rem;overflow-x:auto}pre code{padding:0}.soft{color:var(--soft)}.v
 table{border-collapse:collapse;width:100%;margin:.75rem 0}th,td{text-align:left;vertical-align:top;padding:.4rem .6rem .4rem 0;border-bottom:1px solid var(--line)}\
 th{font-size:.8rem;color:var(--soft);font-weight:600}section{margin:1.5rem 0}.card{border:1px solid var(--line);border-radius:.5rem;padding:1rem 1.25rem}";
 
-/// Escapes a text for HTML, also for attributes in quotes.
-pub fn escape(text: &str) -> Cow<'_, str> {
-    if !text.contains(['&', '<', '>', '"', '\'']) {
-        return Cow::Borrowed(text);
-    }
-    let mut escaped = String::with_capacity(text.len() + 16);
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
+/// Renders a text with the two marks that descriptions use: empty lines between paragraphs, backticks around code.
+#[must_use]
+pub fn paragraphs(text: &str) -> Markup {
+    html! {
+        @for paragraph in text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()) {
+            p { (inline(paragraph)) }
         }
     }
-    Cow::Owned(escaped)
-}
-
-/// Renders a text with the two marks that descriptions use: empty lines between paragraphs, backticks around code.
-pub fn words(text: &str) -> String {
-    let paragraphs = text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
-    paragraphs.map(|paragraph| format!("<p>{}</p>", inline(paragraph))).collect()
 }
 
 /// Renders the inside of a paragraph.
-pub fn inline(text: &str) -> String {
-    let mut html = String::new();
-    for (index, piece) in text.split('`').enumerate() {
-        if index % 2 == 1 {
-            html += &format!("<code>{}</code>", escape(piece));
-        } else {
-            html += &escape(piece);
+#[must_use]
+pub fn inline(text: &str) -> Markup {
+    html! {
+        @for (index, piece) in text.split('`').enumerate() {
+            @if index % 2 == 1 { code { (piece) } } @else { (piece) }
         }
     }
-    html
 }
 
-/// A page around a body in HTML.
-pub fn page(title: &str, body: &str) -> String {
-    format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
-         <title>{}</title><style>{STYLE}</style></head>\n<body><header><a href=\"/\">Highwater</a></header>\n<main>{body}</main>\n\
-         <footer>Change feeds of public records. <a href=\"/llms.txt\">llms.txt</a></footer></body></html>\n",
-        escape(title)
-    )
+/// A page with a title around a body.
+#[must_use]
+pub fn page(title: &str, body: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header { a href="/" { "Highwater" } }
+                main { (body) }
+                footer { "Change feeds of public records. " a href="/llms.txt" { "llms.txt" } }
+            }
+        }
+    };
+    page.into_string()
 }
 
 #[cfg(test)]
@@ -70,9 +64,9 @@ mod tests {
 
     /// Proves that texts cannot break out of their place in a page.
     #[test]
-    fn escaped() {
-        let page = page("<script>", &words("a `<b>` \"c\" & 'd'\n\n<img src=x>"));
+    fn texts_are_escaped() {
+        let page = page("<script>", &paragraphs("a `<b>` \"c\" & d\n\n<img src=x>"));
         assert!(page.contains("<title>&lt;script&gt;</title>"));
-        assert!(page.contains("<p>a <code>&lt;b&gt;</code> &quot;c&quot; &amp; &#39;d&#39;</p><p>&lt;img src=x&gt;</p>"), "{page}");
+        assert!(page.contains("<p>a <code>&lt;b&gt;</code> &quot;c&quot; &amp; d</p><p>&lt;img src=x&gt;</p>"), "{page}");
     }
 }

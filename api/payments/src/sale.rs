@@ -24,7 +24,7 @@ use schemas::error_code::ErrorCode;
 use schemas::hash::{Hash32, hex};
 use schemas::key;
 use schemas::receipt::commitment;
-use schemas::views::payments::{self, CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State, TABLES, answer_key};
+use schemas::views::payments::{self, Claim, Payment, PaymentCommand, State, TABLES, answer_key};
 use schemas::views::records::Row;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -180,8 +180,7 @@ where
     let request = Hash32::of_parts(&[goods.service.as_bytes(), goods.operation.as_bytes(), canonical.as_bytes()]);
     let payer = hex_text(&signed.from);
     let id = payments::id(terms.network.caip, &terms.asset, &payer, &hex_text(&signed.nonce));
-    let claim = PaymentCommand {
-        verb: CLAIM.to_owned(),
+    let claim = Claim {
         network: terms.network.caip.to_owned(),
         asset: terms.asset.clone(),
         pay_to: terms.pay_to.clone(),
@@ -193,7 +192,7 @@ where
         operation: goods.operation.to_owned(),
         resource: offer.resource.clone(),
         request: hex(&request.0),
-        ..PaymentCommand::default()
+        ..Claim::default()
     };
     let order = Order { id, claim, signed, offer: offer.clone(), terms: terms.clone(), address, is_verified: false };
     let payment = match order.buy(ctx, |stage| run(stage, arguments.clone())).await {
@@ -288,7 +287,7 @@ impl From<Problem> for Failed {
 struct Order {
     id: String,
     /// The claim. Answer and effect are empty until they are known.
-    claim: PaymentCommand,
+    claim: Claim,
     signed: Signed,
     offer: Offer,
     terms: PaymentTerms,
@@ -365,7 +364,7 @@ impl Order {
     /// Whether the chain has the transfer of a payment that is not claimed. One request is enough if the authorization was not used; using it costs
     /// somebody a transaction.
     async fn is_on_chain(&self, ctx: &Context) -> bool {
-        let PaymentCommand { network, asset, pay_to, payer, nonce, amount, valid_before, .. } = self.claim.clone();
+        let Claim { network, asset, pay_to, payer, nonce, amount, valid_before, .. } = self.claim.clone();
         let claimed_at = ctx.clock.now_ms();
         let payment = Payment { network, asset, pay_to, payer, nonce, amount, valid_before, claimed_at, ..Payment::default() };
         match &Payments::of(ctx).chain {
@@ -411,7 +410,8 @@ impl Order {
             if self.claim.answer.is_empty() && self.claim.effect.is_empty() {
                 return Err(unknown("the claim is not available").into());
             }
-            append_command(ctx, TABLES.view, &self.id, CommandPolicy::OncePerSubject, &self.claim).await?;
+            append_command(ctx, TABLES.view, &self.id, CommandPolicy::OncePerSubject, &PaymentCommand::Claim(Box::new(self.claim.clone())))
+                .await?;
         }
         let payment = payment(ctx, &self.id).await?.ok_or_else(|| unknown("the claim is not available"))?;
         let payment = self.check_request(payment)?;
@@ -543,8 +543,8 @@ fn outcome_of(payment: Payment) -> Result<Payment, Failed> {
 pub(super) async fn record_settled(ctx: &Context, of: &Payment, transfer: &Transfer) -> Result<Payment, Problem> {
     let Payment { payer, network, service, operation, effect, .. } = of.clone();
     let Transfer { transaction, log_index, receipt_log_index } = transfer.clone();
-    let transferred = PaymentCommand { transaction, log_index, receipt_log_index, ..PaymentCommand::default() };
-    let done = PaymentCommand { verb: SETTLED.to_owned(), payer, network, service, operation, effect, ..transferred };
+    let settlement = payments::Settlement { network, payer, service, operation, effect, transaction, log_index, receipt_log_index };
+    let done = PaymentCommand::Settled(Box::new(settlement));
     append_command(ctx, TABLES.view, &of.id, CommandPolicy::Always, &done).await?;
     let payment = payment(ctx, &of.id).await?.ok_or_else(|| unknown("it is settled, but not recorded yet"))?;
     if payment.state == State::Lapsed {
@@ -561,7 +561,7 @@ pub(super) async fn record_settled(ctx: &Context, of: &Payment, transfer: &Trans
 
 /// Records that a payment has lapsed: its money can no longer move.
 pub(super) async fn lapse(ctx: &Context, of: &Payment, reason: &str) -> Result<(), Problem> {
-    let done = PaymentCommand { verb: LAPSED.to_owned(), reason: reason.to_owned(), ..PaymentCommand::default() };
+    let done = PaymentCommand::Lapsed { reason: reason.to_owned() };
     append_command(ctx, TABLES.view, &of.id, CommandPolicy::Always, &done).await
 }
 
@@ -587,7 +587,7 @@ async fn refuse(ctx: &Context, payment: &Payment, reason: String) -> Result<Paym
 
 /// Records that a payment was refused.
 async fn record_refusal(ctx: &Context, payment: &Payment, reason: &str) -> Result<(), Problem> {
-    let done = PaymentCommand { verb: REFUSED.to_owned(), reason: reason.to_owned(), ..PaymentCommand::default() };
+    let done = PaymentCommand::Refused { reason: reason.to_owned() };
     append_command(ctx, TABLES.view, &payment.id, CommandPolicy::Always, &done).await
 }
 

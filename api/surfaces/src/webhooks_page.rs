@@ -12,10 +12,11 @@ use bytes::Buf;
 use futures_util::Stream;
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
 use http::{HeaderMap, Method};
+use maud::{Markup, html};
 use operation::context::Context;
 use operation::problem::Problem;
 use operation::{Body, Form};
-use pages::{escape, page};
+use pages::page;
 use schemas::error_code::ErrorCode;
 use serde_json::{Value, json};
 use warp::reply::Response;
@@ -45,28 +46,34 @@ where
     S: Stream<Item = Result<B, warp::Error>> + Send,
     B: Buf,
 {
-    let html = match *request.method {
-        Method::GET | Method::HEAD => form(""),
+    let body = match *request.method {
+        Method::GET | Method::HEAD => form(None),
         Method::OPTIONS => return reply::options(METHODS),
         Method::POST => match render_with_key(context, services, request, stream).await {
-            Ok(html) => html,
-            Err(problem) => form(&format!("<p><strong>{}</strong></p>", escape(&problem.detail))),
+            Ok(body) => body,
+            Err(problem) => form(Some(&problem.detail)),
         },
         _ => return reply::problem("", &not_allowed(request.method, METHODS)),
     };
-    let mut response = reply::with_content_type(reply::full_body(page("Webhooks", &html).into()), "text/html; charset=utf-8");
+    let mut response = reply::with_content_type(reply::full_body(page("Webhooks", &body).into()), "text/html; charset=utf-8");
     reply::set_text(&mut response, CACHE_CONTROL, "no-store");
     reply::set_text(&mut response, CONTENT_SECURITY_POLICY, POLICY);
     response
 }
 
-/// The form that asks for a key.
-fn form(words: &str) -> String {
-    format!(
-        "<h1>Webhooks</h1>{words}<p>The status of your account's webhooks. The key is sent in the body of this form and is not stored.</p>\
-         <form method=\"post\" action=\"/webhooks\"><p><label>Key <input type=\"password\" name=\"key\" required autocomplete=\"off\" size=\"50\"></label> \
-         <button>Show</button></p></form>"
-    )
+/// The form that asks for a key, with the reason why a request failed, if one did.
+fn form(failure: Option<&str>) -> Markup {
+    html! {
+        h1 { "Webhooks" }
+        @if let Some(failure) = failure { p { strong { (failure) } } }
+        p { "The status of your account's webhooks. The key is sent in the body of this form and is not stored." }
+        form method="post" action="/webhooks" {
+            p {
+                label { "Key " input type="password" name="key" required autocomplete="off" size="50"; } " "
+                button { "Show" }
+            }
+        }
+    }
 }
 
 async fn render_with_key<S, B>(
@@ -74,7 +81,7 @@ async fn render_with_key<S, B>(
     services: &[&Arc<Mounted>],
     request: &Request<'_>,
     stream: S,
-) -> Result<String, Problem>
+) -> Result<Markup, Problem>
 where
     S: Stream<Item = Result<B, warp::Error>> + Send,
     B: Buf,
@@ -90,7 +97,7 @@ where
     fields.retain(|(name, _)| name == "key");
     let mut caller =
         Caller { context, address: request.address, credentials: credentials::take(&HeaderMap::new(), &mut fields)?, is_counted: false };
-    let mut html = "<h1>Webhooks</h1>".to_owned();
+    let mut outcome = None;
     if let Some((name, _)) = ACTIONS.into_iter().find(|(name, _)| *name == act) {
         let mounted = services.iter().find(|mounted| mounted.service.name == service);
         let mounted = mounted.ok_or_else(|| Problem::new(ErrorCode::NotFound, "unknown service"))?;
@@ -102,13 +109,12 @@ where
             let seq = text.parse::<u64>().map_err(|_| Problem::parameter(*bound, format!("{bound}: is not the seq of a change")))?;
             arguments[bound] = json!(seq);
         }
-        let outcome = match caller.call(mounted, name, arguments).await {
+        outcome = Some(match caller.call(mounted, name, arguments).await {
             Ok(answer) => describe_outcome(&answer),
             Err(problem) => problem.detail,
-        };
-        html += &format!("<p><strong>{}</strong></p>", escape(&outcome));
+        });
     }
-    let mut refused = None;
+    let (mut sections, mut refused) = (Vec::new(), None);
     for mounted in services {
         let Some((name, list)) = LISTS.into_iter().find(|(name, _)| has(mounted, name)) else { continue };
         let all = match caller.call(mounted, name, json!({})).await {
@@ -121,21 +127,25 @@ where
             Err(problem) => return Err(problem),
         };
         let targets: Vec<&Value> = all[list].as_array().into_iter().flatten().filter(|target| target["webhookHost"].is_string()).collect();
-        html += &format!("<h2>{}</h2>", escape(mounted.service.title));
-        if targets.is_empty() {
-            html += "<p class=\"soft\">None.</p>";
-        }
-        if targets.len() > SHOWN_MAX {
-            html += &format!("<p class=\"soft\">The last {SHOWN_MAX} of {}.</p>", targets.len());
-        }
-        for target in targets.into_iter().take(SHOWN_MAX) {
+        let mut webhooks = Vec::new();
+        for target in targets.iter().take(SHOWN_MAX) {
             let deliveries = caller.call(mounted, "webhook_deliveries", json!({ "id": target["id"] })).await?;
-            html += &render_webhook(mounted.service.name, &key, target, &deliveries);
+            webhooks.push(render_webhook(mounted.service.name, &key, target, &deliveries));
         }
+        sections.push(html! {
+            h2 { (mounted.service.title) }
+            @if targets.is_empty() { p.soft { "None." } }
+            @if targets.len() > SHOWN_MAX { p.soft { "The last " (SHOWN_MAX) " of " (targets.len()) "." } }
+            @for webhook in webhooks { (webhook) }
+        });
     }
     match refused {
         Some(problem) if !caller.is_counted => Err(problem),
-        _ => Ok(html),
+        _ => Ok(html! {
+            h1 { "Webhooks" }
+            @if let Some(outcome) = outcome { p { strong { (outcome) } } }
+            @for section in sections { (section) }
+        }),
     }
 }
 
@@ -179,65 +189,78 @@ fn has(mounted: &Mounted, name: &str) -> bool {
 
 /// Describes the outcome of an action.
 fn describe_outcome(answer: &Value) -> String {
-    match (answer["taken"].as_bool(), &answer["reason"]) {
+    match (answer["accepted"].as_bool(), &answer["reason"]) {
         (Some(true), _) => format!("The message was accepted with status {}.", answer["status"]),
         (Some(false), reason) => format!("The message was not accepted: {}.", reason.as_str().unwrap_or_default()),
-        (None, _) => format!("Delivery continues after change {}.", answer["told"]),
+        (None, _) => format!("Delivery continues after change {}.", answer["deliveredSeq"]),
+    }
+}
+
+/// The text of a JSON value.
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 
 /// Renders one webhook.
-fn render_webhook(service: &str, key: &str, target: &Value, deliveries: &Value) -> String {
-    let text = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+fn render_webhook(service: &str, key: &str, target: &Value, deliveries: &Value) -> Markup {
     let id = text(&target["id"]);
-    let button = |act: &str, fields: &str| {
-        let hidden = |name: &str, value: &str| format!("<input type=\"hidden\" name=\"{name}\" value=\"{}\">", escape(value));
+    let button = |act: &str, fields: &Markup| {
         let label = ACTIONS.into_iter().find(|(name, _)| *name == act).map_or("", |(_, label)| label);
-        format!(
-            "<form method=\"post\" action=\"/webhooks\" style=\"display:inline\">{}{}{}{}{fields}<button>{label}</button></form> ",
-            hidden("key", key),
-            hidden("act", act),
-            hidden("service", service),
-            hidden("id", &id),
-        )
+        html! {
+            form method="post" action="/webhooks" style="display:inline" {
+                @for (name, value) in [("key", key), ("act", act), ("service", service), ("id", &id)] {
+                    input type="hidden" name=(name) value=(value);
+                }
+                (fields)
+                button { (label) }
+            }
+            " "
+        }
     };
-    let mut html = format!(
-        "<section class=\"card\"><h3 style=\"margin-top:0\">{} <span class=\"soft\">{}</span></h3>",
-        escape(&text(&target["webhookHost"])),
-        escape(&id)
-    );
-    html += "<table>";
-    for (name, field) in [
+    let state = [
         ("State", "state"),
-        ("Delivered up to change", "told"),
+        ("Delivered up to change", "deliveredSeq"),
         ("Messages delivered", "delivered"),
         ("Messages skipped", "skipped"),
         ("Failing since", "failingSince"),
         ("Reason", "reason"),
         ("Next attempt", "dueAt"),
-    ] {
-        let value = text(&deliveries[field]);
-        if !value.is_empty() {
-            html += &format!("<tr><th>{name}</th><td>{}</td></tr>", escape(&value));
+    ]
+    .map(|(name, field)| (name, text(&deliveries[field])));
+    let range = html! {
+        @for (name, label) in [("after", "after change"), ("upto", "up to")] {
+            label { (label) " " input name=(name) size="8" inputmode="numeric"; } " "
         }
-    }
-    html += "</table>";
-    html += &button("ping_webhook", "");
-    let bound = |name: &str, words: &str| format!("<label>{words} <input name=\"{name}\" size=\"8\" inputmode=\"numeric\"></label> ");
-    html += &button("replay_webhook", &(bound("after", "after change") + &bound("upto", "up to")));
+    };
     let attempts = deliveries["deliveries"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if !attempts.is_empty() {
-        html += "<table><tr><th>Message</th><th>Attempt</th><th>At</th><th>Status</th><th>Reason of failure</th><th></th></tr>";
-        for attempt in attempts.iter().take(ATTEMPTS_MAX) {
-            let cells =
-                ["message", "attempt", "at", "status", "reason"].map(|field| format!("<td>{}</td>", escape(&text(&attempt[field]))));
-            let message = format!("<input type=\"hidden\" name=\"message\" value=\"{}\">", escape(&text(&attempt["message"])));
-            html += &format!("<tr>{}<td>{}</td></tr>", cells.concat(), button("resend_message", &message));
+    html! {
+        section.card {
+            h3 style="margin-top:0" { (text(&target["webhookHost"])) " " span.soft { (id) } }
+            table {
+                @for (name, value) in state.iter().filter(|(_, value)| !value.is_empty()) {
+                    tr { th { (name) } td { (value) } }
+                }
+            }
+            (button("ping_webhook", &html! {}))
+            (button("replay_webhook", &range))
+            @if !attempts.is_empty() {
+                table {
+                    tr {
+                        @for heading in ["Message", "Attempt", "At", "Status", "Reason of failure", ""] { th { (heading) } }
+                    }
+                    @for attempt in attempts.iter().take(ATTEMPTS_MAX) {
+                        tr {
+                            @for field in ["message", "attempt", "at", "status", "reason"] { td { (text(&attempt[field])) } }
+                            td {
+                                (button("resend_message", &html! { input type="hidden" name="message" value=(text(&attempt["message"])); }))
+                            }
+                        }
+                    }
+                }
+            }
         }
-        html += "</table>";
     }
-    html + "</section>"
 }

@@ -182,7 +182,7 @@ impl<S: WebhookFeed> WatchMatcher for MatcherOf<S> {
 
     async fn body(&self, ctx: &Context, watch: &SavedItem, message: &Delivery) -> Result<Bytes, Problem> {
         let subscription = S::subscription(watch).ok_or_else(|| unreadable(&watch.id))?;
-        let (mut after, upto, mut changes) = (seq(message.done), seq(message.upto), Vec::new());
+        let (mut after, upto, mut changes) = (message.done, message.upto, Vec::new());
         while after < upto {
             let (found, to) = S::find(ctx, &subscription, after, upto).await?;
             changes.extend(found);
@@ -231,11 +231,6 @@ impl<S: WatchMessages> WebhookFeed for S {
         let entity = serde_json::from_str(&watch.entity).ok()?;
         Some(<S as WatchMessages>::message(entity, changes.into_iter().map(|change| Item { change, before: None }.into()).collect()))
     }
-}
-
-/// Converts the `seq` of a stored row.
-pub(crate) fn seq(number: i64) -> Seq {
-    Seq(u64::try_from(number).unwrap_or(0))
 }
 
 /// Reads a page of a service's changes, and returns the last change that the page covers, too.

@@ -5,6 +5,7 @@ use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::key;
+use schemas::position::Seq;
 use schemas::views::deliveries::{Delivery, State};
 use schemas::views::watches::{SavedItem, TABLES};
 
@@ -39,7 +40,7 @@ pub async fn resend_message(ctx: &Context, matchers: &Matchers, id: &str, messag
 ///
 /// # Errors
 /// `not-found` if the webhook does not exist; `parameter-invalid` if a change was not delivered yet, or if the range is empty.
-pub async fn replay_from(ctx: &Context, id: &str, after: Option<u64>, upto: Option<u64>) -> Result<DeliveryStatus, Problem> {
+pub async fn replay_from(ctx: &Context, id: &str, after: Option<Seq>, upto: Option<Seq>) -> Result<DeliveryStatus, Problem> {
     Ok(DeliveryStatus::from(&replay::resume(ctx, &target(ctx, id).await?, after, upto).await?))
 }
 

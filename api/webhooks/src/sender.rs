@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use access::append::append_commands;
 use futures_util::{StreamExt as _, stream};
-use operation::context::{Context, store_problem};
+use operation::context::{Context, RetrySchedule, store_problem};
 use operation::metrics;
 use operation::problem::Problem;
 use schemas::position::Seq;
 use schemas::tables::ViewDef;
-use schemas::views::deliveries::{self, CLAIM, DELIVERED, DISABLED, Delivery, DeliveryCommand, FAILED, PASSED, SKIPPED, State, message_id};
+use schemas::views::deliveries::{self, Attempt, Delivery, DeliveryCommand, DeliveryRequest, State, message_id};
 use schemas::views::watches;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::JoinSet;
@@ -292,11 +292,11 @@ impl Sender {
         let mut claims = Vec::new();
         for (id, seen, next) in found {
             let Some(target) = self.targets.all.get_mut(&id) else { continue };
-            let made = DeliveryCommand { turn: target.at.turn + 1, ..command_for(&target.at) };
+            let turn = Some(target.at.turn);
             match next {
                 Ok(NextMessage::NoneUpTo(to)) if target.range_end().is_some_and(|end| to >= end) => {
-                    let passed = DeliveryCommand { verb: PASSED.to_owned(), upto: target.at.range_end, ..made };
-                    claims.push((id, passed));
+                    let passed = DeliveryRequest::Passed { upto: target.at.range_end, turn };
+                    claims.push((id, command_for(&target.at, passed)));
                 }
                 Ok(NextMessage::NoneUpTo(to)) => {
                     target.scanned = to;
@@ -306,10 +306,9 @@ impl Sender {
                     }
                 }
                 Ok(NextMessage::Span(first, last)) => {
-                    let [before, last] = [first.0.saturating_sub(1), last.0].map(|seq| i64::try_from(seq).unwrap_or(i64::MAX));
-                    let message = message_id(&id, before, last);
-                    let claim = DeliveryCommand { verb: CLAIM.to_owned(), message, after: before, upto: last, ..made };
-                    claims.push((id, claim));
+                    let after = Seq(first.0.saturating_sub(1));
+                    let claim = DeliveryRequest::Claim { message: message_id(&id, after, last), after, upto: last, turn };
+                    claims.push((id, command_for(&target.at, claim)));
                 }
                 // The reason was logged where the error happened.
                 Err(_) => target.back_off_until = now_ms + BACK_OFF_MS,
@@ -327,8 +326,9 @@ impl Sender {
                 match outcome.filter(|outcome| !matches!(outcome, DeliveryOutcome::NotSent(_))) {
                     Some(outcome) => {
                         metrics::count_delivery(&target.watch.service, outcome.label());
-                        self.outcomes
-                            .push((id, DeliveryCommand { message, ..outcome_command(&target.at, &outcome, now_ms, rand::random()) }));
+                        let request =
+                            outcome_request(&self.ctx.settings.webhook_retries, &target.at, message, &outcome, now_ms, rand::random());
+                        self.outcomes.push((id, command_for(&target.at, request)));
                     }
                     None => (target.sending, target.back_off_until) = (false, now_ms + BACK_OFF_MS),
                 }
@@ -352,11 +352,10 @@ impl Sender {
         let mut recorded = Vec::with_capacity(all.len());
         for ((id, command), _) in all.into_iter().zip(applied).filter(|(_, is_applied)| *is_applied) {
             let Some(target) = self.targets.all.get_mut(&id) else { continue };
-            if command.verb != CLAIM && command.verb != PASSED {
-                target.sending = false;
-            }
-            tracing::debug!(id, verb = command.verb, status = command.status, "webhook command recorded");
-            recorded.push((id, command.verb, target.at.clone()));
+            let (verb, attempt) = (command.request.verb().to_owned(), command.request.attempt());
+            target.sending &= attempt.is_none();
+            tracing::debug!(id, verb, status = attempt.map_or(0, |attempt| attempt.status), "webhook command recorded");
+            recorded.push((id, verb, target.at.clone()));
         }
         self.targets.follow(&self.ctx).await?;
         self.update_matchers();
@@ -461,32 +460,38 @@ fn due_at(target: &Target) -> Option<i64> {
 }
 
 /// A command for the account and service of a target.
-fn command_for(at: &Delivery) -> DeliveryCommand {
-    DeliveryCommand { account: at.account.clone(), service: at.service.clone(), ..DeliveryCommand::default() }
+fn command_for(at: &Delivery, request: DeliveryRequest) -> DeliveryCommand {
+    DeliveryCommand { account: at.account.clone(), service: at.service.clone(), request }
 }
 
-/// The command that records an outcome.
-fn outcome_command(at: &Delivery, outcome: &DeliveryOutcome, now_ms: i64, random: f64) -> DeliveryCommand {
-    let attempted = DeliveryCommand { status: i64::from(outcome.status()), reason: outcome.reason(), ..command_for(at) };
-    let verb = |verb: &str, reason: Option<&str>| {
-        let reason = reason.map_or_else(|| attempted.reason.clone(), |why| format!("{}; {why}", attempted.reason));
-        DeliveryCommand { verb: verb.to_owned(), reason, ..attempted.clone() }
-    };
+/// The request that records the outcome of an attempt to send a message.
+fn outcome_request(
+    retries: &RetrySchedule,
+    at: &Delivery,
+    message: String,
+    outcome: &DeliveryOutcome,
+    now_ms: i64,
+    random: f64,
+) -> DeliveryRequest {
+    let attempt = Attempt { message, status: i64::from(outcome.status()), reason: outcome.reason() };
+    let ended = |why: String| Attempt { reason: format!("{}; {why}", attempt.reason), ..attempt.clone() };
     let retry_after = match outcome {
-        DeliveryOutcome::Accepted(_) => return verb(DELIVERED, None),
-        DeliveryOutcome::Gone => return verb(DISABLED, None),
+        DeliveryOutcome::Accepted(_) => return DeliveryRequest::Delivered(attempt),
+        DeliveryOutcome::Gone => return DeliveryRequest::Disabled(attempt),
         DeliveryOutcome::Rejected(_, retry_after) => *retry_after,
         DeliveryOutcome::NoResponse(_) | DeliveryOutcome::NotSent(_) => None,
     };
-    if now_ms - at.failing_at(now_ms) >= schedule::FAILING_MAX_MS {
-        return verb(DISABLED, Some("no message was accepted for five days"));
+    let failing_ms = u64::try_from(now_ms - at.failing_at(now_ms)).unwrap_or_default();
+    if Duration::from_millis(failing_ms) >= retries.disable_after {
+        let hours = retries.disable_after.as_secs() / 3_600;
+        return DeliveryRequest::Disabled(ended(format!("no message was accepted for {hours} hours")));
     }
-    match schedule::pause(at.attempts + 1, retry_after, random) {
+    match schedule::pause(retries, at.attempts + 1, retry_after, random) {
         Some(pause) => {
             let due_at = now_ms.saturating_add(i64::try_from(pause.as_millis()).unwrap_or(i64::MAX));
-            DeliveryCommand { due_at, ..verb(FAILED, None) }
+            DeliveryRequest::Failed { attempt, due_at }
         }
-        None => verb(SKIPPED, Some("skipped after three days")),
+        None => DeliveryRequest::Skipped(ended(format!("skipped after {} attempts", at.attempts + 1))),
     }
 }
 
@@ -514,20 +519,27 @@ mod tests {
     /// Proves which command follows from each outcome: delivered, failed, skipped, disabled.
     #[test]
     fn outcomes() {
-        let at = Delivery { attempts: 1, failing_since: 1_000, attempted_at: schedule::FAILING_MAX_MS, ..Delivery::default() };
-        let of = |at: &Delivery, outcome: DeliveryOutcome, now_ms: i64| outcome_command(at, &outcome, now_ms, 0.5);
-        assert_eq!(of(&at, DeliveryOutcome::Accepted(204), 5).verb, DELIVERED);
-        assert_eq!(of(&at, DeliveryOutcome::Gone, 5).verb, DISABLED);
-        let failed = of(&at, DeliveryOutcome::Rejected(503, Some(Duration::from_secs(60))), 5);
-        assert_eq!((failed.verb.as_str(), failed.status, failed.due_at), (FAILED, 503, 60_005));
-        let huge = of(&at, DeliveryOutcome::Rejected(503, Some(Duration::from_secs(u64::MAX))), 5);
-        assert_eq!(huge.due_at, 24 * 3_600_000 + 5, "a pause of any size is a day at most");
-        assert_eq!(of(&at, DeliveryOutcome::NoResponse("no"), 5).due_at, 20_005);
-        assert_eq!(of(&Delivery { attempts: 12, ..at.clone() }, DeliveryOutcome::NoResponse("no"), 5).verb, SKIPPED);
-        let ended = of(&at, DeliveryOutcome::Rejected(500, None), 1_000 + schedule::FAILING_MAX_MS);
+        const FIVE_DAYS_MS: i64 = 5 * 86_400_000;
+        let at = Delivery { attempts: 1, failing_since: 1_000, attempted_at: FIVE_DAYS_MS, ..Delivery::default() };
+        let of = |at: &Delivery, outcome: DeliveryOutcome, now_ms: i64| {
+            outcome_request(&RetrySchedule::default(), at, "msg_1".to_owned(), &outcome, now_ms, 0.5)
+        };
+        let attempt = |status: i64, reason: &str| Attempt { message: "msg_1".to_owned(), status, reason: reason.to_owned() };
+        assert_eq!(of(&at, DeliveryOutcome::Accepted(204), 5), DeliveryRequest::Delivered(attempt(204, "")));
+        assert!(matches!(of(&at, DeliveryOutcome::Gone, 5), DeliveryRequest::Disabled(_)));
+        let due_at = |outcome: DeliveryOutcome| match of(&at, outcome, 5) {
+            DeliveryRequest::Failed { due_at, attempt } => (attempt.status, due_at),
+            request => panic!("{request:?}"),
+        };
+        assert_eq!(due_at(DeliveryOutcome::Rejected(503, Some(Duration::from_secs(60)))), (503, 60_005));
+        let huge = DeliveryOutcome::Rejected(503, Some(Duration::from_secs(u64::MAX)));
+        assert_eq!(due_at(huge), (503, 24 * 3_600_000 + 5), "a pause of any size is a day at most");
+        assert_eq!(due_at(DeliveryOutcome::NoResponse("no")), (0, 20_005));
+        let last = of(&Delivery { attempts: 12, ..at.clone() }, DeliveryOutcome::NoResponse("no"), 5);
+        assert!(matches!(last, DeliveryRequest::Skipped(_)), "{last:?}");
         assert_eq!(
-            (ended.verb.as_str(), ended.reason.as_str()),
-            (DISABLED, "the receiver answered 500; no message was accepted for five days")
+            of(&at, DeliveryOutcome::Rejected(500, None), 1_000 + FIVE_DAYS_MS),
+            DeliveryRequest::Disabled(attempt(500, "the receiver answered 500; no message was accepted for 120 hours"))
         );
     }
 }

@@ -15,8 +15,6 @@ use schemas::views::records::Row;
 use schemas::views::watches::{self, SavedItem, kind};
 use view_store::store::Span;
 
-use super::matchers::seq;
-
 /// How many rows are read per page.
 const PAGE: usize = 500;
 
@@ -43,12 +41,12 @@ pub(super) struct Target {
 impl Target {
     /// The last change that was delivered, skipped, or not selected.
     pub(super) fn delivered_seq(&self) -> Seq {
-        self.scanned.max(done_seq(&self.at))
+        self.scanned.max(self.at.done)
     }
 
     /// The last change of the range that is replayed, if one is.
     pub(super) fn range_end(&self) -> Option<Seq> {
-        Some(seq(self.at.range_end)).filter(|end| *end != Seq(0))
+        Some(self.at.range_end).filter(|end| *end != Seq(0))
     }
 
     /// Applies a change of the delivery state.
@@ -60,15 +58,11 @@ impl Target {
         self.seq = seq;
         // It is replayed from another position, or the replayed range ended.
         if at.turn != self.at.turn || at.range_end != self.at.range_end {
-            self.scanned = done_seq(&at);
+            self.scanned = at.done;
             self.may_have_changes = true;
         }
         self.at = at;
     }
-}
-
-fn done_seq(at: &Delivery) -> Seq {
-    seq(at.done)
 }
 
 /// All targets, and the positions up to which their changes were read.
@@ -158,7 +152,7 @@ impl Targets {
                 },
             });
             let target = Target {
-                scanned: done_seq(&row.record),
+                scanned: row.record.done,
                 at: row.record,
                 may_have_changes: true,
                 sending: false,

@@ -4,9 +4,7 @@
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
 use schemas::topics::{CHANGES_PAYMENTS, PAYMENTS, Topic};
-use schemas::views::payments::{
-    CLAIM, LAPSED, Payment, PaymentCommand, REFUSED, SETTLED, State as PaymentState, TABLES, TransferKeys, answer_key, transfer_keys,
-};
+use schemas::views::payments::{Claim, Payment, PaymentCommand, State as PaymentState, TABLES, TransferKeys, answer_key, transfer_keys};
 use schemas::views::records::RecordTables;
 
 use super::records::{Read, Records, Rules, State};
@@ -32,28 +30,31 @@ impl Rules for PaymentsRules {
     }
 
     fn reads(fact: &Fact<PaymentCommand>) -> Vec<Read> {
-        let transfer = fact.data.as_ref().and_then(transfer_keys).unwrap_or_default();
+        let transfer = match &fact.data {
+            Some(PaymentCommand::Settled(settlement)) => transfer_keys(settlement).unwrap_or_default(),
+            _ => TransferKeys::default(),
+        };
         let sources = transfer.all().map(|key| Read::Source(key.to_owned()));
         sources.chain([Read::Record(fact.key.clone())]).collect()
     }
 
     fn decide(state: &mut State<'_, Self>, fact: &Fact<PaymentCommand>) -> Result<(), Undecided> {
         let Some(command) = fact.data.as_ref().filter(|_| fact.kind == FactKind::Observed) else { return Ok(()) };
-        let changed = match (command.verb.as_str(), state.record(&fact.key)?) {
-            (CLAIM, None) => {
-                if !command.answer.is_empty() {
-                    state.remember(&answer_key(&fact.key), Some(&command.answer))?;
+        let changed = match (command, state.record(&fact.key)?) {
+            (PaymentCommand::Claim(claim), None) => {
+                if !claim.answer.is_empty() {
+                    state.remember(&answer_key(&fact.key), Some(&claim.answer))?;
                 }
-                new_payment(fact, command)
+                new_payment(fact, claim)
             }
-            (SETTLED, Some(payment)) => {
-                let is_payer = claim_transfer(state, &fact.key, &transfer_keys(command).unwrap_or_default())?;
+            (PaymentCommand::Settled(settlement), Some(payment)) => {
+                let is_payer = claim_transfer(state, &fact.key, &transfer_keys(settlement).unwrap_or_default())?;
                 match payment.state {
                     PaymentState::Settled => return Ok(()),
                     _ if is_payer => Payment {
                         state: PaymentState::Settled,
-                        transaction: command.transaction.clone(),
-                        log_index: command.log_index,
+                        transaction: settlement.transaction.clone(),
+                        log_index: settlement.log_index,
                         reason: String::new(),
                         ..payment
                     },
@@ -65,16 +66,16 @@ impl Rules for PaymentsRules {
                     },
                 }
             }
-            (REFUSED, Some(payment)) if payment.state == PaymentState::Claimed => {
-                Payment { state: PaymentState::Refused, reason: command.reason.clone(), ..payment }
+            (PaymentCommand::Refused { reason }, Some(payment)) if payment.state == PaymentState::Claimed => {
+                Payment { state: PaymentState::Refused, reason: reason.clone(), ..payment }
             }
-            (LAPSED, Some(payment)) if matches!(payment.state, PaymentState::Claimed | PaymentState::Refused) => {
-                Payment { state: PaymentState::Lapsed, reason: command.reason.clone(), ..payment }
+            (PaymentCommand::Lapsed { reason }, Some(payment)) if payment.state.is_open() => {
+                Payment { state: PaymentState::Lapsed, reason: reason.clone(), ..payment }
             }
+            (PaymentCommand::Unknown { verb }, _) => return Err(Undecided::Poison(format!("verb {verb} is unknown"))),
+            (_, None) => return Err(Undecided::Poison("no such payment was claimed".to_owned())),
             // A payment is claimed once; a command that changes nothing publishes nothing.
-            (CLAIM | REFUSED | LAPSED, Some(_)) => return Ok(()),
-            (SETTLED | REFUSED | LAPSED, None) => return Err(Undecided::Poison("no such payment was claimed".to_owned())),
-            (verb, _) => return Err(Undecided::Poison(format!("verb {verb} is unknown"))),
+            (_, Some(_)) => return Ok(()),
         };
         state.put(changed)
     }
@@ -98,23 +99,23 @@ pub(super) fn claim_transfer<T: Rules>(state: &mut State<'_, T>, payment: &str, 
     state.remember(&transfer.key, Some(&payment)).map(|()| true)
 }
 
-fn new_payment(fact: &Fact<PaymentCommand>, command: &PaymentCommand) -> Payment {
-    let command = command.clone();
+fn new_payment(fact: &Fact<PaymentCommand>, claim: &Claim) -> Payment {
+    let claim = claim.clone();
     Payment {
         id: fact.key.clone(),
         state: PaymentState::Claimed,
-        network: command.network,
-        asset: command.asset,
-        pay_to: command.pay_to,
-        payer: command.payer,
-        nonce: command.nonce,
-        amount: command.amount,
-        valid_before: command.valid_before,
-        service: command.service,
-        operation: command.operation,
-        resource: command.resource,
-        request: command.request,
-        effect: command.effect,
+        network: claim.network,
+        asset: claim.asset,
+        pay_to: claim.pay_to,
+        payer: claim.payer,
+        nonce: claim.nonce,
+        amount: claim.amount,
+        valid_before: claim.valid_before,
+        service: claim.service,
+        operation: claim.operation,
+        resource: claim.resource,
+        request: claim.request,
+        effect: claim.effect,
         transaction: String::new(),
         log_index: None,
         reason: String::new(),
@@ -128,6 +129,7 @@ mod tests {
     use schemas::hash::Hash32;
     use schemas::key;
     use schemas::tables::Write;
+    use schemas::views::payments::Settlement;
 
     use super::*;
     use crate::rows::Rows;
@@ -172,14 +174,14 @@ mod tests {
         }
 
         fn claim(&mut self, payment: &str) {
-            self.decide(payment, PaymentCommand { verb: CLAIM.to_owned(), ..PaymentCommand::default() }).unwrap();
+            self.decide(payment, PaymentCommand::Claim(Box::default())).unwrap();
         }
 
         /// Settles a payment by a transfer with a block log index and a receipt log index; older versions do not name the latter.
         fn settle(&mut self, payment: &str, transaction: &str, log_index: Option<i64>, receipt_log_index: Option<i64>) -> Option<Payment> {
-            let (verb, network, transaction) = (SETTLED.to_owned(), "eip155:8453".to_owned(), transaction.to_owned());
-            let command = PaymentCommand { verb, network, transaction, log_index, receipt_log_index, ..PaymentCommand::default() };
-            self.decide(payment, command)
+            let (network, transaction) = ("eip155:8453".to_owned(), transaction.to_owned());
+            let settlement = Settlement { network, transaction, log_index, receipt_log_index, ..Settlement::default() };
+            self.decide(payment, PaymentCommand::Settled(Box::new(settlement)))
         }
     }
 

@@ -11,7 +11,7 @@ use schemas::hash::Hash32;
 use schemas::receipt::{Body, Receipt, Refusal, SignedReceipt, TYPE, VERSION, hash_text};
 use schemas::topics::{CHANGES_RECEIPTS, PAYMENTS, RECEIPTS, Topic};
 use schemas::tree;
-use schemas::views::payments::{CLAIM, LAPSED, PaymentCommand, SETTLED, transfer_keys};
+use schemas::views::payments::{PaymentCommand, transfer_keys};
 use schemas::views::receipts::{
     ADD_WRITER, ASSIGN_OWNER, CHECKPOINT, ChainEnd, ChainOwner, ISSUE, KEY, MEMORY, PublicKey, RELEASE, REMOVE_WRITER, RESERVE,
     ReceiptCommand, RequestOutcome, SignedCheckpoint, SigningHistory, TABLES, WRITERS_PER_CHAIN_MAX, may_append, source,
@@ -41,10 +41,7 @@ impl Rules for ReceiptsRules {
 
     fn read(topic: &Topic, value: &[u8]) -> Result<Fact<ReceiptCommand>, avro::Error> {
         if topic.name == PAYMENTS.name {
-            let read = |command: PaymentCommand| ReceiptCommand {
-                transfer: transfer_keys(&command).unwrap_or_default(),
-                ..command_of_payment(&command)
-            };
+            let read = |command: PaymentCommand| command_of_payment(&command);
             return avro::decode(topic.name, value).map(|fact: Fact<PaymentCommand>| fact.map(read));
         }
         avro::decode(topic.name, value)
@@ -122,25 +119,31 @@ impl Rules for ReceiptsRules {
 /// Returns the receipt command that a payment command implies: a reservation for a claim, the claimed request for a settlement, the end of
 /// the reservation for a lapsed payment; otherwise a command without a verb.
 fn command_of_payment(command: &PaymentCommand) -> ReceiptCommand {
-    if command.verb == LAPSED {
-        return ReceiptCommand { verb: RELEASE.to_owned(), ..ReceiptCommand::default() };
+    match command {
+        PaymentCommand::Claim(claim) if claim.service == ReceiptsRules::NAME => {
+            let effect = paid_command(&claim.effect, &claim.payer);
+            if effect.verb == ISSUE { ReceiptCommand { verb: RESERVE.to_owned(), ..effect } } else { ReceiptCommand::default() }
+        }
+        PaymentCommand::Settled(settlement) if settlement.service == ReceiptsRules::NAME => {
+            let transfer = transfer_keys(settlement).unwrap_or_default();
+            ReceiptCommand { transfer, ..paid_command(&settlement.effect, &settlement.payer) }
+        }
+        PaymentCommand::Lapsed { .. } => ReceiptCommand { verb: RELEASE.to_owned(), ..ReceiptCommand::default() },
+        _ => ReceiptCommand::default(),
     }
-    if command.service != ReceiptsRules::NAME || ![CLAIM, SETTLED].contains(&command.verb.as_str()) {
-        return ReceiptCommand::default();
-    }
+}
+
+/// Returns the receipt command that a payer paid for.
+fn paid_command(effect: &str, payer: &str) -> ReceiptCommand {
     // An unreadable request was paid for: its unknown verb parks it, so that it is not lost.
     let unreadable = |_| ReceiptCommand { verb: "unreadable".to_owned(), ..ReceiptCommand::default() };
-    let mut effect: ReceiptCommand = serde_json::from_str(&command.effect).unwrap_or_else(unreadable);
+    let mut effect: ReceiptCommand = serde_json::from_str(effect).unwrap_or_else(unreadable);
     if effect.caller.is_empty() {
         // Claims of older versions do not name the payer in the request; the payment does.
-        effect.caller.clone_from(&command.payer);
+        payer.clone_into(&mut effect.caller);
         effect.is_older_claim = true;
     }
-    match command.verb.as_str() {
-        CLAIM if effect.verb == ISSUE => ReceiptCommand { verb: RESERVE.to_owned(), ..effect },
-        CLAIM => ReceiptCommand::default(),
-        _ => effect,
-    }
+    effect
 }
 
 fn own_command(fact: &Fact<ReceiptCommand>) -> Option<&ReceiptCommand> {

@@ -3,6 +3,7 @@
 
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
+use schemas::position::Seq;
 use schemas::topics::{ACCOUNTS, CHANGES_WATCHES, Topic};
 use schemas::views::accounts::AccountCommand;
 use schemas::views::records::RecordTables;
@@ -69,7 +70,7 @@ impl Rules for WatchesRules {
                 }
                 ids.push(command.item_id.clone());
                 state.remember(&saved_ids_key(command), Some(&ids))?;
-                state.put(new_item(command, at_ms))
+                state.put(new_item(command, at_ms)?)
             }
             (RETARGET, Some(known)) if !known.gone && known.kind == kind::WATCH => {
                 let mut changed = SavedItem { changed_at: at_ms, ..known };
@@ -117,8 +118,9 @@ fn saved_ids(state: &mut State<'_, WatchesRules>, command: &AccountCommand) -> R
     Ok(state.source(&saved_ids_key(command))?.unwrap_or_default())
 }
 
-fn new_item(command: &AccountCommand, at_ms: i64) -> SavedItem {
-    SavedItem {
+fn new_item(command: &AccountCommand, at_ms: i64) -> Result<SavedItem, Undecided> {
+    let after = Seq::try_from(command.after).map_err(|error| Undecided::Poison(format!("after: {error}")))?;
+    Ok(SavedItem {
         id: command.item_id.clone(),
         kind: kind_of(command).to_owned(),
         account: command.account.clone(),
@@ -128,11 +130,11 @@ fn new_item(command: &AccountCommand, at_ms: i64) -> SavedItem {
         entity: command.entity.clone(),
         webhook: command.webhook.clone(),
         secret: command.secret.clone(),
-        after: command.after,
+        after,
         made_at: at_ms,
         changed_at: at_ms,
         ..SavedItem::default()
-    }
+    })
 }
 
 #[cfg(test)]

@@ -1,23 +1,21 @@
 //! A lease from its holder's view: acquired, renewed by a heartbeat alongside the work, released.
 //!
-//! A lease that its holder no longer renews expires within [`LEASE`] plus two seconds, by the store's clock. Leases only avoid duplicate
+//! A lease that its holder no longer renews expires within [`ViewStore::lease_length`] plus two seconds, by the store's clock. Leases only avoid duplicate
 //! work: two processes that both believe to hold one do no harm.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use crate::store::DEFAULT_LEASE_LENGTH;
 use crate::store::{Error, ViewStore};
-
-/// How long a lease lasts. It is renewed three times in that period.
-pub const LEASE: Duration = Duration::from_secs(15);
 
 /// How much later a lease may expire.
 const LATE_MAX: Duration = Duration::from_secs(2);
 
-/// Whether a lease of a dead holder is taken over within half a minute if others try to acquire it this often.
+/// Whether a lease of the default length whose holder crashed is taken over within half a minute, if others try to acquire it this often.
 #[must_use]
-pub const fn is_taken_over_soon(looked_for: Duration) -> bool {
-    LEASE.as_secs() + LATE_MAX.as_secs() + looked_for.as_secs() < 30
+pub const fn is_taken_over_soon(poll_interval: Duration) -> bool {
+    DEFAULT_LEASE_LENGTH.as_secs() + LATE_MAX.as_secs() + poll_interval.as_secs() < 30
 }
 
 /// A lease with one name, for one holder.
@@ -41,18 +39,24 @@ impl Lease {
         &self.name
     }
 
+    /// How often the lease must be renewed so that it does not expire: three times in its length.
+    #[must_use]
+    pub fn renewal_interval(&self) -> Duration {
+        self.store.lease_length() / 3
+    }
+
     /// Acquires the lease, or renews it once a third of its time has passed: on CQL a renewal costs as much as a small batch. Returns false
     /// if another process holds it.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn renew(&mut self) -> Result<bool, Error> {
-        if self.renewed.is_some_and(|renewed| renewed.elapsed() < LEASE / 3) {
+        if self.renewed.is_some_and(|renewed| renewed.elapsed() < self.renewal_interval()) {
             return Ok(true);
         }
         let now = Instant::now();
         self.renewed = None;
-        let is_ours = self.store.coordination().lease(&self.name, &self.holder, LEASE).await?;
+        let is_ours = self.store.coordination().lease(&self.name, &self.holder, self.store.lease_length()).await?;
         self.renewed = is_ours.then_some(now);
         Ok(is_ours)
     }
@@ -60,7 +64,7 @@ impl Lease {
     /// Renews the lease until another process holds it, and then returns. Cancel-safe. Await it alongside the work.
     pub async fn lost(&mut self) {
         loop {
-            tokio::time::sleep(LEASE / 3).await;
+            tokio::time::sleep(self.renewal_interval()).await;
             match self.renew().await {
                 Ok(true) => {}
                 Ok(false) => return,

@@ -18,6 +18,9 @@ use bytes::Bytes;
 use schemas::tables::{Key, Table, ViewDef, Write};
 use serde::{Deserialize, Serialize};
 
+/// How long a lease lasts by default. It is renewed three times in that period.
+pub const DEFAULT_LEASE_LENGTH: Duration = Duration::from_secs(15);
+
 /// The position up to which a view has been written. Stored with the rows that it covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -143,6 +146,10 @@ pub trait ViewStore: Send + Sync + 'static {
     /// Whether other processes may commit to the views.
     fn is_shared(&self) -> bool {
         false
+    }
+    /// Returns how long a [lease](crate::lease::Lease) lasts, and therefore after how long the work of a process that crashed is taken over.
+    fn lease_length(&self) -> Duration {
+        DEFAULT_LEASE_LENGTH
     }
     /// Returns the live generation of a view; creates generation 1 if there is none.
     async fn live(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, Error>;

@@ -19,7 +19,7 @@ use crate::order::sample_facts;
 /// Returns a node's address, or ends the test with a message why it did not run.
 macro_rules! node {
     ($test:literal) => {
-        match engines::or_skip(engines::cql(), $test) {
+        match engines::in_full_run($test, engines::cql) {
             Some(address) => address,
             None => return,
         }

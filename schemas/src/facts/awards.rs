@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::canonical::Canonical;
+use crate::canonical::{Kind, Order, canonical};
 
 /// The values of [`AwardFact::kind`].
 pub mod kind {
@@ -150,132 +150,8 @@ impl AwardFact {
     /// Returns the canonical form that is hashed: every field but `last_modified`.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
-        let Self {
-            stream,
-            kind,
-            award_id,
-            piid,
-            agency_code,
-            parent_piid,
-            parent_agency_code,
-            award_type,
-            award_type_code,
-            description,
-            recipient,
-            recipient_uei,
-            recipient_id,
-            parent_recipient,
-            parent_recipient_uei,
-            business_categories,
-            recipient_city,
-            recipient_state,
-            recipient_country,
-            agency,
-            toptier_code,
-            sub_agency,
-            sub_agency_code,
-            office,
-            funding_agency,
-            funding_sub_agency,
-            naics,
-            naics_description,
-            psc,
-            psc_description,
-            amount_cents,
-            outlays_cents,
-            exercised_cents,
-            ceiling_cents,
-            signed,
-            start,
-            end,
-            potential_end,
-            // The day of the last edit changes without a change of content.
-            last_modified: _,
-            place_city,
-            place_county,
-            place_state,
-            place_zip,
-            place_country,
-            extent_competed,
-            offers,
-            set_aside,
-            solicitation,
-            pricing,
-            holders,
-            modification,
-            action_number,
-            action_date,
-            action_type,
-            action_cents,
-            url,
-        } = self;
-        let texts = [
-            ("door", stream),
-            ("kind", kind),
-            ("awardId", award_id),
-            ("piid", piid),
-            ("agencyCode", agency_code),
-            ("parentPiid", parent_piid),
-            ("parentAgencyCode", parent_agency_code),
-            ("awardType", award_type),
-            ("awardTypeCode", award_type_code),
-            ("description", description),
-            ("recipient", recipient),
-            ("recipientUei", recipient_uei),
-            ("recipientId", recipient_id),
-            ("parentRecipient", parent_recipient),
-            ("parentRecipientUei", parent_recipient_uei),
-            ("recipientCity", recipient_city),
-            ("recipientState", recipient_state),
-            ("recipientCountry", recipient_country),
-            ("agency", agency),
-            ("toptierCode", toptier_code),
-            ("subAgency", sub_agency),
-            ("subAgencyCode", sub_agency_code),
-            ("office", office),
-            ("fundingAgency", funding_agency),
-            ("fundingSubAgency", funding_sub_agency),
-            ("naics", naics),
-            ("naicsDescription", naics_description),
-            ("psc", psc),
-            ("pscDescription", psc_description),
-            ("signed", signed),
-            ("start", start),
-            ("end", end),
-            ("potentialEnd", potential_end),
-            ("placeCity", place_city),
-            ("placeCounty", place_county),
-            ("placeState", place_state),
-            ("placeZip", place_zip),
-            ("placeCountry", place_country),
-            ("extentCompeted", extent_competed),
-            ("offers", offers),
-            ("setAside", set_aside),
-            ("solicitation", solicitation),
-            ("pricing", pricing),
-            ("holders", holders),
-            ("modification", modification),
-            ("actionNumber", action_number),
-            ("actionDate", action_date),
-            ("actionType", action_type),
-            ("url", url),
-        ];
-        let amounts = [
-            ("amountCents", amount_cents),
-            ("outlaysCents", outlays_cents),
-            ("exercisedCents", exercised_cents),
-            ("ceilingCents", ceiling_cents),
-            ("actionCents", action_cents),
-        ];
-        let mut out = Canonical::default();
-        for (name, value) in texts {
-            out.text(name, value);
-        }
-        out.list("businessCategories", business_categories);
-        for (name, amount) in amounts {
-            out.number(name, *amount);
-        }
-        out.bytes()
+        // The day of the last edit changes without a change of content.
+        canonical(self, Order::ByKind([Kind::Text, Kind::List, Kind::Number, Kind::Flag]), &["lastModified"])
     }
 
     /// Whether the award is a vehicle for orders, which has a last day to order instead of an end.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::canonical::Canonical;
+use crate::canonical::{Order, canonical};
 
 /// Forms that were renamed: the newer name, and the name that this engine uses for both.
 const ALIASES: &[(&str, &str)] = &[("SCHEDULE 13D", "SC 13D"), ("SCHEDULE 13G", "SC 13G")];
@@ -43,22 +43,7 @@ impl FilingFact {
     /// Returns the canonical form that is hashed.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
-        let Self { stream, accession, cik, company, form, base_form, amendment, filing_date, items, roles, report_date, primary_document } =
-            self;
-        Canonical::default()
-            .text("door", stream)
-            .text("accession", accession)
-            .text("cik", cik)
-            .text("company", company)
-            .text("form", form)
-            .text("baseForm", base_form)
-            .flag("amendment", *amendment)
-            .text("filingDate", filing_date)
-            .list("items", items.iter().map(String::as_str))
-            .list("roles", roles.iter().map(String::as_str))
-            .text("reportDate", report_date)
-            .text("primaryDocument", primary_document)
-            .bytes()
+        canonical(self, Order::Declared, &[])
     }
 
     /// Returns the identity of the record in every stream, `accession/cik`.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::canonical::Canonical;
+use crate::canonical::{Kind, Order, canonical};
 
 /// One award of one fiscal year of a project, as a funder published it. Strings are trimmed, white space collapsed; `""`, empty lists and
 /// `None` mean unknown. Days are `YYYY-MM-DD`. Lists without a meaningful order are sorted, so that a reordered answer is not a change.
@@ -93,82 +93,7 @@ impl GrantFact {
     /// Returns the canonical form that is hashed: all fields.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
-        let Self {
-            stream,
-            number,
-            project_number,
-            core_project,
-            title,
-            pi,
-            pi_number,
-            investigators,
-            org,
-            org_type,
-            department,
-            city,
-            state,
-            country,
-            uei,
-            ic,
-            ic_name,
-            amount,
-            fiscal_year,
-            award_type,
-            activity_code,
-            mechanism,
-            opportunity,
-            notice_date,
-            notice_from_budget,
-            budget_start,
-            budget_end,
-            project_start,
-            project_end,
-            added,
-            terms,
-            categories,
-            summary,
-            url,
-        } = self;
-        let mut out = Canonical::default();
-        for (name, value) in [
-            ("door", stream),
-            ("number", number),
-            ("projectNumber", project_number),
-            ("coreProject", core_project),
-            ("title", title),
-            ("pi", pi),
-            ("piNumber", pi_number),
-            ("org", org),
-            ("orgType", org_type),
-            ("department", department),
-            ("city", city),
-            ("state", state),
-            ("country", country),
-            ("uei", uei),
-            ("ic", ic),
-            ("icName", ic_name),
-            ("awardType", award_type),
-            ("activityCode", activity_code),
-            ("mechanism", mechanism),
-            ("opportunity", opportunity),
-            ("noticeDate", notice_date),
-            ("budgetStart", budget_start),
-            ("budgetEnd", budget_end),
-            ("projectStart", project_start),
-            ("projectEnd", project_end),
-            ("added", added),
-            ("summary", summary),
-            ("url", url),
-        ] {
-            out.text(name, value);
-        }
-        out.number("amount", *amount);
-        out.number("fiscalYear", *fiscal_year);
-        out.flag("noticeFromBudget", *notice_from_budget);
-        for (name, values) in [("investigators", investigators), ("terms", terms), ("categories", categories)] {
-            out.list(name, values);
-        }
-        out.bytes()
+        canonical(self, Order::ByKind([Kind::Text, Kind::Number, Kind::Flag, Kind::List]), &[])
     }
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::canonical::Canonical;
+use crate::canonical::{Order, canonical};
 
 /// One transaction row of an ownership document, or the filing itself if it has no transactions (`table` is `none`, `row` is 0): form 3
 /// lists holdings, which are not trades. Strings are trimmed, white space collapsed; `""` means unknown.
@@ -85,64 +85,7 @@ impl InsiderTradeFact {
     /// Returns the canonical form that is hashed. Each owner contributes seven values to the field `owners`.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
-        let Self {
-            stream,
-            accession,
-            table,
-            row,
-            form,
-            amendment,
-            filing_date,
-            original_date,
-            period_of_report,
-            issuer_cik,
-            issuer_name,
-            issuer_symbol,
-            owners,
-            security,
-            date,
-            code,
-            acquired_disposed,
-            shares,
-            price,
-            shares_after,
-            ownership,
-            ownership_nature,
-            underlying,
-            planned,
-        } = self;
-        let row = if *row == 0 { String::new() } else { row.to_string() };
-        let flag = |flag: bool| if flag { "true" } else { "" };
-        let owners = owners.iter().flat_map(|owner| {
-            let Owner { cik, name, director, officer, ten_percent, other, title } = owner;
-            [&**cik, name, flag(*director), flag(*officer), flag(*ten_percent), flag(*other), title]
-        });
-        Canonical::default()
-            .text("door", stream)
-            .text("accession", accession)
-            .text("table", table)
-            .text("row", &row)
-            .text("form", form)
-            .flag("amendment", *amendment)
-            .text("filingDate", filing_date)
-            .text("originalDate", original_date)
-            .text("periodOfReport", period_of_report)
-            .text("issuerCik", issuer_cik)
-            .text("issuerName", issuer_name)
-            .text("issuerSymbol", issuer_symbol)
-            .list("owners", owners)
-            .text("security", security)
-            .text("date", date)
-            .text("code", code)
-            .text("acquiredDisposed", acquired_disposed)
-            .text("shares", shares)
-            .text("price", price)
-            .text("sharesAfter", shares_after)
-            .text("ownership", ownership)
-            .text("ownershipNature", ownership_nature)
-            .text("underlying", underlying)
-            .flag("planned", *planned)
-            .bytes()
+        canonical(self, Order::Declared, &[])
     }
 
     /// Whether the fact is a trade, not a filing without trades.

@@ -1,7 +1,6 @@
 //! The kinds of facts, one file each: the record types that upstreams fill and services read.
 
 pub mod awards;
-pub(crate) mod canonical;
 pub mod filing_events;
 pub mod filings;
 pub mod grants;

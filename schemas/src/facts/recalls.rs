@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::canonical::{Kind, Order, canonical};
+
 /// A recall as one agency published it in one stream. Strings are trimmed, white space collapsed, entities and tags resolved; `""` and
 /// empty lists mean unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,78 +66,7 @@ impl RecallFact {
     /// contains. A new optional field thus changes no hash until it has a value.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
-        let Self {
-            stream,
-            agency,
-            number,
-            aliases,
-            lang,
-            title,
-            brand,
-            hazard,
-            date,
-            url,
-            remedy,
-            product_type,
-            products,
-            status,
-            classification,
-            units,
-            distribution,
-            alert,
-            do_not_drive,
-            park_outside,
-            initiated,
-            event_number,
-            vehicles,
-            links,
-        } = self;
-        let texts = [
-            ("door", stream),
-            ("agency", agency),
-            ("number", number),
-            ("lang", lang),
-            ("title", title),
-            ("brand", brand),
-            ("hazard", hazard),
-            ("date", date),
-            ("url", url),
-            ("remedy", remedy),
-            ("productType", product_type),
-            ("products", products),
-            ("status", status),
-            ("classification", classification),
-            ("units", units),
-            ("distribution", distribution),
-            ("initiated", initiated),
-            ("eventNumber", event_number),
-        ];
-        let lists = [("aliases", aliases), ("vehicles", vehicles), ("links", links)];
-        let texts_bytes: usize = texts.iter().map(|(_, value)| 16 + value.len()).sum();
-        let lists_bytes: usize = lists.iter().map(|(_, values)| 16 + values.iter().map(|value| 1 + value.len()).sum::<usize>()).sum();
-        let mut out = Vec::with_capacity(texts_bytes + lists_bytes + 64);
-        let mut field = |name: &str, values: &[String]| {
-            if values.iter().any(|value| !value.is_empty()) {
-                out.extend_from_slice(name.as_bytes());
-                for value in values {
-                    out.push(0xfe);
-                    out.extend_from_slice(value.as_bytes());
-                }
-                out.push(0xff);
-            }
-        };
-        for (name, value) in texts {
-            field(name, std::slice::from_ref(value));
-        }
-        for (name, values) in lists {
-            field(name, values);
-        }
-        for (name, flag) in [("alert", alert), ("doNotDrive", do_not_drive), ("parkOutside", park_outside)] {
-            if *flag {
-                field(name, &["true".to_owned()]);
-            }
-        }
-        out
+        canonical(self, Order::ByKind([Kind::Text, Kind::List, Kind::Flag, Kind::Number]), &[])
     }
 
     /// Returns the identity of the recall, `AGENCY:number`.

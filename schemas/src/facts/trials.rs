@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::canonical::Canonical;
+use crate::canonical::{Kind, Order, canonical};
 
 /// A clinical trial as a registry published it. Strings are trimmed, white space collapsed, the registry's markup removed; `""`, empty
 /// lists and `None` mean unknown. Lists without a meaningful order are sorted. Values of the registry's enumerations (status, phase, class)
@@ -97,86 +97,8 @@ impl TrialFact {
     /// Returns the canonical form that is hashed: every field but `updated`.
     #[must_use]
     pub fn canonical(&self) -> Vec<u8> {
-        let Self {
-            stream,
-            number,
-            aliases,
-            title,
-            official_title,
-            acronym,
-            sponsor,
-            sponsor_class,
-            collaborators,
-            phase,
-            status,
-            last_known_status,
-            why_stopped,
-            study_type,
-            start,
-            start_type,
-            primary_completion,
-            primary_completion_type,
-            completion,
-            completion_type,
-            first_posted,
-            results_posted,
-            updated: _,
-            enrollment,
-            enrollment_type,
-            conditions,
-            keywords,
-            interventions,
-            states,
-            countries,
-            institutions,
-            sites,
-            summary,
-            url,
-        } = self;
-        let mut out = Canonical::default();
-        for (name, value) in [
-            ("door", stream),
-            ("number", number),
-            ("title", title),
-            ("officialTitle", official_title),
-            ("acronym", acronym),
-            ("sponsor", sponsor),
-            ("sponsorClass", sponsor_class),
-            ("phase", phase),
-            ("status", status),
-            ("lastKnownStatus", last_known_status),
-            ("whyStopped", why_stopped),
-            ("studyType", study_type),
-            ("start", start),
-            ("startType", start_type),
-            ("primaryCompletion", primary_completion),
-            ("primaryCompletionType", primary_completion_type),
-            ("completion", completion),
-            ("completionType", completion_type),
-            ("firstPosted", first_posted),
-            ("resultsPosted", results_posted),
-            ("enrollmentType", enrollment_type),
-            ("summary", summary),
-            ("url", url),
-        ] {
-            out.text(name, value);
-        }
-        out.number("enrollment", *enrollment);
-        out.number("sites", *sites);
-        let tried: Vec<String> = interventions.iter().flat_map(|one| [one.kind.clone(), one.name.clone()]).collect();
-        for (name, values) in [
-            ("aliases", aliases),
-            ("collaborators", collaborators),
-            ("conditions", conditions),
-            ("keywords", keywords),
-            ("interventions", &tried),
-            ("states", states),
-            ("countries", countries),
-            ("institutions", institutions),
-        ] {
-            out.list(name, values);
-        }
-        out.bytes()
+        // The day of the last edit changes without a change of content.
+        canonical(self, Order::ByKind([Kind::Text, Kind::Number, Kind::List, Kind::Flag]), &["updated"])
     }
 }
 

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::canonical::{Order, canonical};
 use crate::change::Change;
 use crate::details::{ChangeRecord, NoDetails};
 use crate::event::Command;
-use crate::facts::canonical::Canonical;
 use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
 use crate::topics::{self, Topic};
 
@@ -100,43 +100,7 @@ impl Command for AccountCommand {
     }
 
     fn canonical(&self) -> Vec<u8> {
-        let Self {
-            verb,
-            key_id,
-            key_hash,
-            new_key_id,
-            account,
-            tier,
-            email_hash,
-            service,
-            item_id,
-            name,
-            filter,
-            entity,
-            webhook,
-            secret,
-            after,
-            limit,
-        } = self;
-        let number = |number: i64| Some(number).filter(|number| *number != 0);
-        Canonical::default()
-            .text("verb", verb)
-            .text("keyId", key_id)
-            .text("keyHash", key_hash)
-            .text("newKeyId", new_key_id)
-            .text("account", account)
-            .text("tier", tier)
-            .text("emailHash", email_hash)
-            .text("service", service)
-            .text("itemId", item_id)
-            .text("name", name)
-            .text("filter", filter)
-            .text("entity", entity)
-            .text("webhook", webhook)
-            .text("secret", secret)
-            .number("after", number(*after))
-            .number("limit", number(*limit))
-            .bytes()
+        canonical(self, Order::Declared, &[])
     }
 }
 

@@ -3,27 +3,40 @@
 use serde::{Deserialize, Serialize};
 
 use super::records::Record;
+use crate::canonical::{Order, canonical};
 use crate::details::{ChangeRecord, NoDetails};
 use crate::event::Command;
-use crate::facts::canonical::Canonical;
 use crate::hash::{Hash32, hex};
 use crate::topics::{self, Topic};
 
-/// Claims a payment for one request, before a facilitator moves money.
-pub const CLAIM: &str = "claim";
-/// The money has moved.
-pub const SETTLED: &str = "settled";
-/// The payment was refused. Until it lapses it may still be settled.
-pub const REFUSED: &str = "refused";
-/// The payment was not settled and can no longer be.
-pub const LAPSED: &str = "lapsed";
-
 /// A command on the `payments` topic: the `data` of an envelope in the shape of a fact, whose key is the id of the payment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct PaymentCommand {
-    /// [`CLAIM`], [`SETTLED`], [`REFUSED`] or [`LAPSED`].
-    pub verb: String,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredCommand", into = "StoredCommand")]
+pub enum PaymentCommand {
+    /// Claims a payment for one request, before a facilitator moves money.
+    Claim(Box<Claim>),
+    /// The money has moved.
+    Settled(Box<Settlement>),
+    /// The payment was refused. Until it lapses it may still be settled.
+    Refused {
+        /// The reason.
+        reason: String,
+    },
+    /// The payment was not settled and can no longer be.
+    Lapsed {
+        /// The reason.
+        reason: String,
+    },
+    /// A command of a newer version, which this version cannot apply.
+    Unknown {
+        /// Its verb.
+        verb: String,
+    },
+}
+
+/// A claim of a payment for one request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claim {
     /// The network, as a CAIP-2 id.
     pub network: String,
     /// Address of the token contract.
@@ -50,67 +63,142 @@ pub struct PaymentCommand {
     pub answer: String,
     /// For a write: the command that takes effect once the payment is settled, JSON.
     pub effect: String,
-    /// [`SETTLED`]: the hash of the transaction that holds the transfer.
+}
+
+/// The settlement of a claimed payment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settlement {
+    /// The network, as a CAIP-2 id.
+    pub network: String,
+    /// Address of the payer.
+    pub payer: String,
+    /// The service that sells the answer.
+    pub service: String,
+    /// The name of the operation.
+    pub operation: String,
+    /// For a write: the command that takes effect now, JSON.
+    pub effect: String,
+    /// The hash of the transaction that holds the transfer.
     pub transaction: String,
-    /// [`SETTLED`]: the index of the transfer's log entry in its block, as of the time when the block was read; `None` if only a facilitator
-    /// reported the settlement.
+    /// The index of the transfer's log entry in its block, as of the time when the block was read; `None` if only a facilitator reported the
+    /// settlement.
     pub log_index: Option<i64>,
-    /// [`SETTLED`]: the index of the transfer's log entry in the receipt of its transaction, counted from 0; `None` in commands of older
-    /// versions, and if only a facilitator reported the settlement.
+    /// The index of the transfer's log entry in the receipt of its transaction, counted from 0; `None` in commands of older versions, and if only a
+    /// facilitator reported the settlement.
     pub receipt_log_index: Option<i64>,
-    /// [`REFUSED`], [`LAPSED`]: the reason.
-    pub reason: String,
 }
 
 impl Command for PaymentCommand {
     const TOPIC: &'static Topic = &topics::PAYMENTS;
 
     fn verb(&self) -> &str {
-        &self.verb
+        match self {
+            Self::Claim(_) => "claim",
+            Self::Settled(_) => "settled",
+            Self::Refused { .. } => "refused",
+            Self::Lapsed { .. } => "lapsed",
+            Self::Unknown { verb } => verb,
+        }
     }
 
     fn canonical(&self) -> Vec<u8> {
-        let Self {
-            verb,
-            network,
-            asset,
-            pay_to,
-            payer,
-            nonce,
-            amount,
-            valid_before,
-            service,
-            operation,
-            resource,
-            request,
-            answer,
-            effect,
-            transaction,
-            log_index,
-            receipt_log_index,
-            reason,
-        } = self;
-        let number = |number: i64| Some(number).filter(|number| *number != 0);
-        Canonical::default()
-            .text("verb", verb)
-            .text("network", network)
-            .text("asset", asset)
-            .text("payTo", pay_to)
-            .text("payer", payer)
-            .text("nonce", nonce)
-            .number("amount", number(*amount))
-            .number("validBefore", number(*valid_before))
-            .text("service", service)
-            .text("operation", operation)
-            .text("resource", resource)
-            .text("request", request)
-            .text("answer", answer)
-            .text("effect", effect)
-            .text("transaction", transaction)
-            .number("logIndex", *log_index)
-            .number("receiptLogIndex", *receipt_log_index)
-            .text("reason", reason)
-            .bytes()
+        canonical(self, Order::Declared, &[])
+    }
+}
+
+/// The stored form of a command: one record with the fields of all commands. 0 and `""` mean none.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct StoredCommand {
+    verb: String,
+    network: String,
+    asset: String,
+    pay_to: String,
+    payer: String,
+    nonce: String,
+    amount: i64,
+    valid_before: i64,
+    service: String,
+    operation: String,
+    resource: String,
+    request: String,
+    answer: String,
+    effect: String,
+    transaction: String,
+    log_index: Option<i64>,
+    receipt_log_index: Option<i64>,
+    reason: String,
+}
+
+impl From<StoredCommand> for PaymentCommand {
+    fn from(stored: StoredCommand) -> Self {
+        let StoredCommand { verb, network, asset, pay_to, payer, nonce, amount, valid_before, service, operation, resource, .. } = stored;
+        let StoredCommand { request, answer, effect, transaction, log_index, receipt_log_index, reason, .. } = stored;
+        match verb.as_str() {
+            "claim" => Self::Claim(Box::new(Claim {
+                network,
+                asset,
+                pay_to,
+                payer,
+                nonce,
+                amount,
+                valid_before,
+                service,
+                operation,
+                resource,
+                request,
+                answer,
+                effect,
+            })),
+            "settled" => Self::Settled(Box::new(Settlement {
+                network,
+                payer,
+                service,
+                operation,
+                effect,
+                transaction,
+                log_index,
+                receipt_log_index,
+            })),
+            "refused" => Self::Refused { reason },
+            "lapsed" => Self::Lapsed { reason },
+            _ => Self::Unknown { verb },
+        }
+    }
+}
+
+impl From<PaymentCommand> for StoredCommand {
+    fn from(command: PaymentCommand) -> Self {
+        let verb = command.verb().to_owned();
+        match command {
+            PaymentCommand::Claim(claim) => {
+                let Claim { network, asset, pay_to, payer, nonce, amount, valid_before, service, operation, resource, .. } = *claim;
+                let (request, answer, effect) = (claim.request, claim.answer, claim.effect);
+                Self {
+                    verb,
+                    network,
+                    asset,
+                    pay_to,
+                    payer,
+                    nonce,
+                    amount,
+                    valid_before,
+                    service,
+                    operation,
+                    resource,
+                    request,
+                    answer,
+                    effect,
+                    ..Self::default()
+                }
+            }
+            PaymentCommand::Settled(settlement) => {
+                let Settlement { network, payer, service, operation, effect, transaction, log_index, receipt_log_index } = *settlement;
+                Self { verb, network, payer, service, operation, effect, transaction, log_index, receipt_log_index, ..Self::default() }
+            }
+            PaymentCommand::Refused { reason } | PaymentCommand::Lapsed { reason } => Self { verb, reason, ..Self::default() },
+            PaymentCommand::Unknown { .. } => Self { verb, ..Self::default() },
+        }
     }
 }
 
@@ -217,13 +305,10 @@ impl TransferKeys {
     }
 }
 
-/// Returns the keys of the transfer that a command names; `None` unless the command is [`SETTLED`] and names one.
+/// Returns the keys of the transfer of a settlement; `None` if it does not name one.
 #[must_use]
-pub fn transfer_keys(command: &PaymentCommand) -> Option<TransferKeys> {
-    let PaymentCommand { verb, network, transaction, log_index, receipt_log_index, .. } = command;
-    if verb != SETTLED {
-        return None;
-    }
+pub fn transfer_keys(settlement: &Settlement) -> Option<TransferKeys> {
+    let Settlement { network, transaction, log_index, receipt_log_index, .. } = settlement;
     let transaction = transaction.to_ascii_lowercase();
     let in_block = log_index.map(|index| format!("transfer/{network}/{transaction}/{index}"));
     let in_receipt = receipt_log_index.map(|index| format!("transfer/{network}/{transaction}/receipt/{index}"));
@@ -244,3 +329,36 @@ impl Record for Payment {
 }
 
 crate::record_tables!("payments");
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Proves that each command keeps its own fields in the stored form, and that each of these is hashed.
+    #[test]
+    fn commands_are_stored_with_their_fields() {
+        let claim = "network asset payTo payer nonce amount validBefore service operation resource request answer effect";
+        let settled = "network payer service operation effect transaction logIndex receiptLogIndex";
+        for (verb, own) in [("claim", claim), ("settled", settled), ("refused", "reason"), ("lapsed", "reason"), ("dance", "")] {
+            let whole = json!({
+                "verb": verb, "network": "n", "asset": "a", "payTo": "p", "payer": "q", "nonce": "o", "amount": 1, "validBefore": 2, "service": "s",
+                "operation": "r", "resource": "u", "request": "t", "answer": "w", "effect": "e", "transaction": "x", "logIndex": 0,
+                "receiptLogIndex": 0, "reason": "why"
+            });
+            let command: PaymentCommand = serde_json::from_value(whole.clone()).unwrap();
+            assert_eq!(command.verb(), verb);
+            let written = serde_json::to_value(&command).unwrap();
+            for (name, value) in whole.as_object().unwrap() {
+                let is_own = name == "verb" || own.split(' ').any(|own| own == name);
+                assert_eq!(written[name] == *value, is_own, "{verb} {name}");
+                let mut changed = whole.clone();
+                changed[name] = if value.is_number() { json!(8) } else { json!("other") };
+                let changed: PaymentCommand = serde_json::from_value(changed).unwrap();
+                assert_eq!(changed.canonical() != command.canonical(), is_own, "{verb} {name}");
+            }
+            assert_eq!(serde_json::from_value::<PaymentCommand>(written).unwrap(), command);
+        }
+    }
+}

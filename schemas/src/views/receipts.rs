@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::payments::TransferKeys;
 use super::records::Record;
+use crate::canonical::{Order, canonical};
 use crate::details::{ChangeRecord, NoDetails};
 use crate::event::Command;
-use crate::facts::canonical::Canonical;
 use crate::receipt::Receipt;
 use crate::topics::{self, Topic};
 
@@ -81,23 +81,7 @@ impl Command for ReceiptCommand {
     }
 
     fn canonical(&self) -> Vec<u8> {
-        let Self { verb, action, agent_id, inputs_hash, outputs_hash, issuer, public_key, size, note, .. } = self;
-        let Self { caller, writer, reason, memory, .. } = self;
-        Canonical::default()
-            .text("verb", verb)
-            .text("action", action)
-            .text("agentId", agent_id)
-            .text("inputsHash", inputs_hash)
-            .text("outputsHash", outputs_hash)
-            .text("issuer", issuer)
-            .text("publicKey", public_key)
-            .number("size", Some(*size).filter(|size| *size != 0))
-            .text("note", note)
-            .text("caller", caller)
-            .text("writer", writer)
-            .text("reason", reason)
-            .text("memory", memory)
-            .bytes()
+        canonical(self, Order::Declared, &[])
     }
 }
 

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Term};
 use crate::details::{ChangeRecord, NoDetails};
+use crate::position::Seq;
 
 /// Saves a filter under a name, and replaces the one with that name.
 pub const SAVE_FILTER: &str = "save_filter";
@@ -53,7 +54,7 @@ pub struct SavedItem {
     /// Watch: replaced secrets, which sign alongside the current one until they expire, the newest first.
     pub old_secrets: Vec<OldSecret>,
     /// Watch: seq of the last change of the service that the watch does not match.
-    pub after: i64,
+    pub after: Seq,
     /// When the item was created, milliseconds since 1970.
     pub made_at: i64,
     /// When the item was last changed, milliseconds since 1970.

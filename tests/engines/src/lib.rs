@@ -45,20 +45,38 @@ pub fn registry() -> Found {
 /// # Panics
 /// Under `CI=true`, where a missing server is a failure.
 #[must_use]
-#[expect(clippy::print_stderr, reason = "a test that did not run says so")]
 pub fn or_skip<T>(found: Result<T, String>, test: &str) -> Option<T> {
     match found {
         Ok(found) => Some(found),
         Err(reason) => {
             assert!(std::env::var("CI").is_err(), "{test} cannot run: {reason}");
-            let words = format!("NOT RUN: {test}: {reason}\n");
-            eprint!("{words}");
-            if let Some(path) = std::env::var_os("HIGHWATER_NOT_RUN") {
-                let noted = File::options().create(true).append(true).open(path).and_then(|mut file| file.write_all(words.as_bytes()));
-                assert!(noted.is_ok(), "HIGHWATER_NOT_RUN: {noted:?}");
-            }
+            report_not_run(test, &reason);
             None
         }
+    }
+}
+
+/// Returns the server that `find` returns, like [`or_skip`], for a test that runs only with `ops/test --all` (`HIGHWATER_TEST_ALL`). Otherwise it
+/// reports that the test was left out.
+///
+/// # Panics
+/// As [`or_skip`].
+#[must_use]
+pub fn in_full_run<T>(test: &str, find: impl FnOnce() -> Result<T, String>) -> Option<T> {
+    if std::env::var_os("HIGHWATER_TEST_ALL").is_none() {
+        report_not_run(test, "it is part of ops/test --all");
+        return None;
+    }
+    or_skip(find(), test)
+}
+
+#[expect(clippy::print_stderr, reason = "a test that did not run says so")]
+fn report_not_run(test: &str, reason: &str) {
+    let line = format!("NOT RUN: {test}: {reason}\n");
+    eprint!("{line}");
+    if let Some(path) = std::env::var_os("HIGHWATER_NOT_RUN") {
+        let written = File::options().create(true).append(true).open(path).and_then(|mut file| file.write_all(line.as_bytes()));
+        assert!(written.is_ok(), "HIGHWATER_NOT_RUN: {written:?}");
     }
 }
 

@@ -18,6 +18,8 @@ pub(super) struct Operation {
     pub(super) path: String,
     /// The documented statuses.
     pub(super) statuses: BTreeSet<u16>,
+    /// Whether an answer can wait for a look-up at an upstream: it says whether it is `live`.
+    pub(super) may_look_up: bool,
     parameters: Vec<Parameter>,
     /// The schema and the example of the request body; `None` without a body.
     body: Option<(Value, Value)>,
@@ -50,6 +52,7 @@ impl Operation {
                     name: described["operationId"].as_str().unwrap().to_owned(),
                     method: method.to_uppercase(),
                     path: path.clone(),
+                    may_look_up: described["responses"]["200"].to_string().contains("\"live\""),
                     statuses: described["responses"].as_object().unwrap().keys().map(|status| status.parse().unwrap()).collect(),
                     parameters: described["parameters"].as_array().unwrap().iter().map(parameter).collect(),
                     body: content["schema"].is_object().then(|| (content["schema"].clone(), content["example"].clone())),

@@ -64,12 +64,8 @@ fn authorization_by(key: &SigningKey, number: u64, value: u64) -> Value {
 
 /// Returns an authorization that a payer signed, by number, valid before a time (seconds since 1970).
 fn authorization_until(key: &SigningKey, number: u64, value: u64, valid_before: u64) -> Value {
-    let terms = PaymentTerms {
-        network: NETWORKS[0],
-        asset: NETWORKS[0].usdc.to_owned(),
-        pay_to: PAY_TO.to_owned(),
-        versions: Version::ALL.to_vec(),
-    };
+    let (asset, pay_to) = (NETWORKS[0].usdc.to_owned(), PAY_TO.to_owned());
+    let terms = PaymentTerms { network: NETWORKS[0], asset, pay_to, versions: Version::ALL.to_vec() };
     let mut nonce = [0; 32];
     nonce[..8].copy_from_slice(&number.to_be_bytes());
     let message =

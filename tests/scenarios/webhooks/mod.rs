@@ -219,7 +219,7 @@ async fn messages_survive_kills() {
         "{pinged}"
     );
     let wrong = page(&format!("key={key}&act=replay_webhook&service=awards&id={}&after=%3Cb%3E", all[2].id));
-    assert!(wrong.contains("after: is no number"), "{wrong}");
+    assert!(wrong.contains("after: is not the seq of a change"), "{wrong}");
     assert!(page("key=hw_live_none").contains("<strong>") && page("").contains("type=\"password\""));
 
     // A rebuild while the sender runs, and a new decision, send nothing; nor does the next check of the sender.
@@ -265,7 +265,7 @@ async fn messages_survive_kills() {
     let received = |wanted: u64| {
         wait_for("the replayed messages", || {
             let state = server.json(&recalls.at("/deliveries"), &key);
-            let delivered = state["told"].as_u64().unwrap();
+            let delivered = state["deliveredSeq"].as_u64().unwrap();
             (state["state"] == "idle" && state["rangeEnd"].is_null() && delivered >= wanted).then_some(delivered)
         })
     };

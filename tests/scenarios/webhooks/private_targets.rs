@@ -205,7 +205,7 @@ fn private_targets_are_refused() {
         let id = made["id"].as_str().unwrap().to_owned();
         for _ in 0..2 {
             let result = ping(&server, &id);
-            assert_eq!((result["taken"].as_bool(), result["status"].as_u64()), (Some(false), Some(0)), "{name}: {result}");
+            assert_eq!((result["accepted"].as_bool(), result["status"].as_u64()), (Some(false), Some(0)), "{name}: {result}");
             let reason = result["reason"].as_str().unwrap();
             assert!(reason.contains("public addresses") && !reason.contains("127."), "{name}: {result}");
             report.push(format!("{name}: {reason}"));
@@ -219,7 +219,7 @@ fn private_targets_are_refused() {
 
     // The listener accepts connections from now on.
     let server = Server::ready(command("true", &["serve"]));
-    assert_eq!(ping(&server, &ids[0])["taken"], false, "the listener does not speak TLS");
+    assert_eq!(ping(&server, &ids[0])["accepted"], false, "the listener does not speak TLS");
     assert!(was_contacted(), "the name does not lead to the listener");
     // A target that was registered under this permission is refused without it.
     let literal = [format!("http://{own}:{port}/"), format!("https://{own}:{port}/"), format!("http://[::ffff:{own}]:{port}/")];
@@ -234,7 +234,7 @@ fn private_targets_are_refused() {
     let server = Server::ready(command("false", &["serve"]));
     for id in registered {
         let result = ping(&server, &id);
-        assert_eq!((result["taken"].as_bool(), result["status"].as_u64()), (Some(false), Some(0)), "{result}");
+        assert_eq!((result["accepted"].as_bool(), result["status"].as_u64()), (Some(false), Some(0)), "{result}");
     }
     assert!(!was_contacted(), "a listener got a connection");
 }

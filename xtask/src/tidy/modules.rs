@@ -13,37 +13,15 @@ use super::module_tree::Crate;
 use crate::Error;
 use crate::tree::Tree;
 
-/// Circles that are not broken yet, each with all of its files. Take a circle from this list when it is broken; add none.
-const KNOWN_CIRCLES: &[&[&str]] = &[&[
-    "src/cli.rs",
-    "src/commands.rs",
-    "src/control.rs",
-    "src/demo.rs",
-    "src/engine.rs",
-    "src/health.rs",
-    "src/import.rs",
-    "src/turns.rs",
-    "src/waiting.rs",
-]];
-
 /// The arrows of a crate: from file to file, with the names that are used.
 type Arrows = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 pub(super) fn check(tree: &Tree) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
-    let mut circles = Vec::new();
     for root in roots(tree) {
         let arrows = arrows_of(tree, &root)?;
         for circle in circles_of(&arrows) {
-            if !KNOWN_CIRCLES.iter().any(|known| circle.iter().all(|file| known.contains(&file.as_str()))) {
-                findings.push(Finding::new(&circle[0], 1, format!("circle of {} files: {}", circle.len(), described(&circle, &arrows))));
-            }
-            circles.push(circle);
-        }
-    }
-    for known in KNOWN_CIRCLES {
-        if !circles.iter().any(|circle| circle.iter().all(|file| known.contains(&file.as_str()))) {
-            findings.push(Finding::new(known[0], 1, "its circle is broken: take it from the list in xtask/src/tidy/modules.rs"));
+            findings.push(Finding::new(&circle[0], 1, format!("circle of {} files: {}", circle.len(), described(&circle, &arrows))));
         }
     }
     Ok(findings)

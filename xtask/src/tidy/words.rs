@@ -65,13 +65,13 @@ const PHRASES: &[(&str, &str)] = &[
 ];
 
 /// Folders and files that are not yet rewritten. Take a line from this list when its files pass; add none.
-const NOT_REWRITTEN: &[&str] = &["api/services/", "ops/docs/", "src/"];
+const NOT_REWRITTEN: &[&str] = &["api/services/"];
 
 /// Files in which any word may occur: texts of upstreams, the names of stored fields, licences and generated files, and this table.
 const EXEMPT: &[&str] = &["Cargo.lock", "LICENSE", "ops/engine-files/", "tests/fixtures/", "xtask/src/tidy/words.rs"];
 
 /// Stored and foreign names that contain retired words. They are accepted as they are written here.
-const NAMES: &[&str] = &["\"door\"", "\"told\"", "`door`", "`told`", "LINKAGES:DOORS", "left-alone", "Shelf Stable"];
+const NAMES: &[&str] = &["\"door\"", "`door`", "\"told\"", "LINKAGES:DOORS", "left-alone", "Shelf Stable"];
 
 /// Endings of the files that are checked.
 const ENDINGS: &[&str] = &[".json", ".md", ".rs", ".sh", ".toml", ".txt", ".yml"];

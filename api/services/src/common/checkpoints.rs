@@ -24,7 +24,7 @@ use schemas::views::receipts::SignedCheckpoint;
 use schemas::views::trees::{ENTRIES_LEVEL, SIGNED_CHECKPOINTS, SIZES, TILES, TreeSize, VIEW};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
-use view_store::lease::{LEASE, Lease};
+use view_store::lease::Lease;
 use view_store::{Checkpoint as ViewCheckpoint, View};
 
 use crate::common::change_tree::{Tree, damaged, tile_key};
@@ -267,7 +267,7 @@ pub async fn run(given: Arc<TaskContext>, sources: Vec<Source>) {
                         Box::pin(ctx.log.wait_past(source.topic, 0, LogOffset(next)))
                     });
                     // The lease is renewed well before it ends, also when nothing happens.
-                    let _ = tokio::time::timeout(LEASE / 3, select_all(waits)).await;
+                    let _ = tokio::time::timeout(lease.renewal_interval(), select_all(waits)).await;
                 }
                 // Another process grows them: what is known of them here is old soon.
                 Ok(false) => trees.clear(),

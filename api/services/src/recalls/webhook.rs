@@ -156,7 +156,7 @@ fn shown(kept: &SavedItem, sealing: Option<&Sealing>) -> Webhook {
         webhook_host: sealing.map_or_else(String::new, |sealing| sealing.host(kept)),
         secret: None,
         made_at: rfc3339(kept.made_at),
-        after: u64::try_from(kept.after).unwrap_or(0),
+        after: kept.after.0,
     }
 }
 

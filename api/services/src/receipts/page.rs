@@ -1,12 +1,13 @@
 //! `GET /verify/{id}`: a receipt for people, checked by their own browser.
 
+use maud::html;
+use operation::File;
+use operation::problem::Problem;
+use pages::page;
 use schemas::receipt::{Receipt, is_id};
 use serde_json::json;
 
 use super::Receipts;
-use operation::File;
-use operation::problem::Problem;
-use pages::{escape, page};
 
 /// The script that checks: it hashes, compares and verifies with what the browser has.
 const SCRIPT: &str = include_str!("verify.js");
@@ -52,14 +53,17 @@ fn rendered(receipt: &Receipt, owner: &str) -> String {
         ("Content hash", &receipt.content_hash),
         ("Key", &receipt.signature.public_key_hex),
     ];
-    let mut html = format!("<h1>Receipt {} of its agent</h1><p><code>{}</code></p>", body.seq, escape(&receipt.id));
-    html += "<table>";
-    for (name, value) in rows {
-        html += &format!("<tr><th>{name}</th><td>{}</td></tr>", escape(value));
-    }
-    html += "</table><h2>Checked here, in your browser</h2>";
-    html += "<ul id=\"checks\"><li>Not checked: this needs JavaScript. <code>highwater verify</code> does the same.</li></ul>";
-    // A template is inert, and its text is escaped like any other.
-    html += &format!("<template id=\"receipt\">{}</template><script src=\"../verify.js\"></script>", escape(&json!(receipt).to_string()));
-    page("Receipt", &html)
+    let page_body = html! {
+        h1 { "Receipt " (body.seq) " of its agent" }
+        p { code { (receipt.id) } }
+        table {
+            @for (name, value) in rows { tr { th { (name) } td { (value) } } }
+        }
+        h2 { "Verified in your browser" }
+        ul #checks { li { "Not verified: this needs JavaScript. " code { "highwater verify" } " makes the same checks." } }
+        // A template is inert, and its text is escaped like any other.
+        template #receipt { (json!(receipt).to_string()) }
+        script src="../verify.js" {}
+    };
+    page("Receipt", &page_body)
 }

@@ -1,8 +1,9 @@
 //! The reference page of a service, and the page of all errors.
 
+use maud::{Markup, html};
 use operation::context::ServiceSettings;
 use operation::{Operation, Service};
-use pages::{escape, inline, page, words};
+use pages::{inline, page, paragraphs};
 use schemas::error_code::ErrorCode;
 use serde_json::Value;
 
@@ -11,64 +12,79 @@ use crate::prices::price;
 
 /// `{prefix}/docs`: every operation with its parameters, an example and its errors.
 pub(crate) fn reference(service: &Service, settings: &ServiceSettings) -> String {
-    let base = escape(&settings.base_url);
-    let mut body = format!("<h1>{}</h1>{}", escape(service.title), words(service.about));
-    body += &format!(
-        "<p>Base URL <code>{base}</code> · <a href=\"{base}/openapi.json\">OpenAPI</a> · <a href=\"{base}/llms.txt\">llms.txt</a> · MCP at \
-         <code>{base}/mcp</code> · <a href=\"{base}/docs/errors\">Errors</a></p>\
-         <p>A key goes into <code>X-API-Key</code>, <code>Authorization: Bearer</code>, or the parameter <code>api_key</code> or <code>key</code>. \
-         Without a key, the limits of the free tier apply per address.</p><h2>Operations</h2><ul>"
-    );
-    for operation in &service.operations {
-        body += &format!("<li><a href=\"#{0}\">{0}</a> {1}</li>", escape(operation.name), inline(operation.summary));
-    }
-    body += "</ul>";
-    for operation in &service.operations {
-        body += &section(operation, settings);
-    }
+    let base = &settings.base_url;
+    let body = html! {
+        h1 { (service.title) }
+        (paragraphs(service.about))
+        p {
+            "Base URL " code { (base) } " · "
+            a href={ (base) "/openapi.json" } { "OpenAPI" } " · "
+            a href={ (base) "/llms.txt" } { "llms.txt" } " · MCP at "
+            code { (base) "/mcp" } " · "
+            a href={ (base) "/docs/errors" } { "Errors" }
+        }
+        p {
+            "A key goes into " code { "X-API-Key" } ", " code { "Authorization: Bearer" } ", or the parameter " code { "api_key" } " or " code { "key" }
+            ". Without a key, the limits of the free tier apply per address."
+        }
+        h2 { "Operations" }
+        ul {
+            @for operation in &service.operations {
+                li { a href={ "#" (operation.name) } { (operation.name) } " " (inline(operation.summary)) }
+            }
+        }
+        @for operation in &service.operations { (section(operation, settings)) }
+    };
     page(service.title, &body)
 }
 
-fn section(operation: &Operation, settings: &ServiceSettings) -> String {
-    let mut html = format!(
-        "<section id=\"{0}\"><h2>{0}</h2><p><code><span class=\"verb\">{1}</span> {2}</code> <span class=\"soft\">{3}</span></p>{4}{5}",
-        escape(operation.name),
-        operation.method.as_str(),
-        escape(operation.path),
-        escape(&price(operation, settings)),
-        words(operation.summary),
-        words(operation.description),
-    );
-    let properties = operation.input.get("properties").and_then(Value::as_object);
-    if properties.is_some_and(|properties| !properties.is_empty()) {
-        let required = operation.input.get("required").and_then(Value::as_array);
-        html += "<table><tr><th>Parameter</th><th>Type</th><th>Meaning</th></tr>";
-        for (name, schema) in properties.into_iter().flatten() {
-            let must = required.is_some_and(|names| names.iter().any(|required| required == name));
-            let aliases: String = operation
-                .aliases
-                .iter()
-                .filter(|(_, of)| of == name)
-                .map(|(alias, _)| format!(" Alias: <code>{}</code>.", escape(alias)))
-                .collect();
-            html += &format!(
-                "<tr><td><code>{}</code>{}</td><td>{}</td><td>{}{aliases}</td></tr>",
-                escape(name),
-                if must { " <span class=\"soft\">required</span>" } else { "" },
-                escape(&kind(schema)),
-                inline(schema.get("description").and_then(Value::as_str).unwrap_or_default()),
-            );
+fn section(operation: &Operation, settings: &ServiceSettings) -> Markup {
+    let errors = openapi::errors(operation);
+    html! {
+        section id=(operation.name) {
+            h2 { (operation.name) }
+            p {
+                code { span.verb { (operation.method.as_str()) } " " (operation.path) } " "
+                span.soft { (price(operation, settings)) }
+            }
+            (paragraphs(operation.summary))
+            (paragraphs(operation.description))
+            (parameters(operation))
+            h3 { "Example" }
+            pre { code { (example(operation, settings)) } }
+            p.soft {
+                "Errors: "
+                @for (index, code) in errors.values().flatten().enumerate() {
+                    @if index > 0 { ", " }
+                    a href={ (settings.base_url) "/docs/errors#" (code.as_str()) } { (code.as_str()) }
+                }
+            }
         }
-        html += "</table>";
     }
-    html += &format!("<h3>Example</h3><pre><code>{}</code></pre>", escape(&example(operation, settings)));
-    let codes: Vec<String> = openapi::errors(operation)
-        .values()
-        .flatten()
-        .map(|code| format!("<a href=\"{0}/docs/errors#{1}\">{1}</a>", escape(&settings.base_url), code.as_str()))
-        .collect();
-    html += &format!("<p class=\"soft\">Errors: {}</p></section>", codes.join(", "));
-    html
+}
+
+/// The table of an operation's parameters, if it has any.
+fn parameters(operation: &Operation) -> Markup {
+    let properties = operation.input.get("properties").and_then(Value::as_object).filter(|properties| !properties.is_empty());
+    let required = operation.input.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|required| required == name));
+    html! {
+        @if let Some(properties) = properties {
+            table {
+                tr { th { "Parameter" } th { "Type" } th { "Meaning" } }
+                @for (name, schema) in properties {
+                    tr {
+                        td { code { (name) } @if is_required(name) { " " span.soft { "required" } } }
+                        td { (kind(schema)) }
+                        td {
+                            (inline(schema.get("description").and_then(Value::as_str).unwrap_or_default()))
+                            @for (alias, _) in operation.aliases.iter().filter(|(_, of)| of == name) { " Alias: " code { (alias) } "." }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// A parameter's type and range in a few words.
@@ -115,21 +131,26 @@ fn example(operation: &Operation, settings: &ServiceSettings) -> String {
 
 /// `{prefix}/docs/errors`: the closed table of error codes, each with its own anchor.
 pub(crate) fn errors() -> String {
-    let mut body = "<h1>Errors</h1><p>Every error is a problem document (RFC 9457, <code>application/problem+json</code>) whose <code>code</code> is one of these. \
-                    <code>detail</code> says what is wrong with the request, <code>parameter</code> names the parameter.</p>"
-        .to_owned();
-    for code in ErrorCode::ALL {
-        let again = if code.may_retry() {
-            "The same request may succeed later; wait for <code>Retry-After</code> if it is given."
-        } else {
-            "The same request will fail again."
-        };
-        body += &format!(
-            "<section id=\"{0}\"><h2><code>{0}</code></h2><p>{1}</p><p class=\"soft\">HTTP status {2}. {again}</p></section>",
-            escape(code.as_str()),
-            inline(code.title().trim()),
-            code.status(),
-        );
-    }
+    let body = html! {
+        h1 { "Errors" }
+        p {
+            "Every error is a problem document (RFC 9457, " code { "application/problem+json" } ") whose " code { "code" } " is one of these. "
+            code { "detail" } " says what is wrong with the request, " code { "parameter" } " names the parameter."
+        }
+        @for error in ErrorCode::ALL {
+            section id=(error.as_str()) {
+                h2 { code { (error.as_str()) } }
+                p { (inline(error.title().trim())) }
+                p.soft {
+                    "HTTP status " (error.status()) ". "
+                    @if error.may_retry() {
+                        "The same request may succeed later; wait for " code { "Retry-After" } " if it is given."
+                    } @else {
+                        "The same request will fail again."
+                    }
+                }
+            }
+        }
+    };
     page("Errors", &body)
 }

@@ -64,7 +64,6 @@ pub struct DeliveryStatus {
     /// delivery is resumed.
     pub state: &'static str,
     /// `seq` of the last change that was delivered, skipped, or not selected by the watch. Later changes are still to be delivered.
-    #[serde(rename = "told")]
     pub delivered_seq: u64,
     /// `webhook-id` of the message in flight, or of the last message; empty before the first.
     pub message: String,
@@ -99,7 +98,7 @@ impl From<&Delivery> for DeliveryStatus {
                 State::Claimed => "claimed",
                 State::Disabled => "disabled",
             },
-            delivered_seq: count(at.delivered_seq()),
+            delivered_seq: at.delivered_seq().0,
             message: at.message.clone(),
             attempts: count(at.attempts),
             attempted_at: time(at.attempted_at),
@@ -109,7 +108,7 @@ impl From<&Delivery> for DeliveryStatus {
             failing_since: time(at.failing_since),
             delivered: count(at.delivered),
             skipped: count(at.skipped),
-            range_end: Some(count(at.range_end)).filter(|end| *end != 0),
+            range_end: Some(at.range_end.0).filter(|end| *end != 0),
         }
     }
 }
@@ -119,7 +118,7 @@ impl From<&Delivery> for DeliveryStatus {
 #[serde(rename_all = "camelCase")]
 pub struct Posted {
     /// Whether the receiver accepted the message.
-    pub taken: bool,
+    pub accepted: bool,
     /// HTTP status of the response; 0 if there was none.
     pub status: u16,
     /// Why the message was not accepted; empty if it was. The body of the response is never quoted.
@@ -132,7 +131,7 @@ pub struct Posted {
 pub(crate) async fn post_now(ctx: &Context, watch: &SavedItem, message: String, body: Bytes) -> Result<Posted, Problem> {
     let sent = tokio::time::timeout(POST_TIMEOUT, poster(ctx).await?.send(ctx, watch, &message, body)).await;
     let outcome = sent.unwrap_or(Ok(DeliveryOutcome::NoResponse("the receiver did not answer in time")))?;
-    Ok(Posted { taken: matches!(outcome, DeliveryOutcome::Accepted(_)), status: outcome.status(), reason: outcome.reason(), message })
+    Ok(Posted { accepted: matches!(outcome, DeliveryOutcome::Accepted(_)), status: outcome.status(), reason: outcome.reason(), message })
 }
 
 /// Arguments of an operation on one webhook.

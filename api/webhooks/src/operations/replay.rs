@@ -7,7 +7,8 @@ use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Price};
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
-use schemas::views::deliveries::{Delivery, DeliveryCommand, REPLAY, RESUME, TABLES};
+use schemas::position::Seq;
+use schemas::views::deliveries::{Delivery, DeliveryCommand, DeliveryRequest, TABLES};
 use schemas::views::watches::SavedItem;
 use serde::Deserialize;
 use serde_json::json;
@@ -21,7 +22,7 @@ pub struct Arguments {
     /// Id of the webhook.
     #[schemars(length(min = 1, max = 64))]
     pub id: String,
-    /// Deliver the changes after this one again: a `seq` of the feed, not above the last change that was delivered (`told`).
+    /// Deliver the changes after this one again: a `seq` of the feed, not above the last change that was delivered (`deliveredSeq`).
     #[schemars(range(min = 0))]
     pub after: Option<u64>,
     /// Deliver the changes after this cursor of the service's feed again.
@@ -72,7 +73,7 @@ async fn answer(call: Call, arguments: Arguments, config: WebhookConfig) -> Resu
     };
     let after = change(["after", "cursor"], arguments.after, arguments.cursor.as_deref())?;
     let upto = change(["upto", "uptoCursor"], arguments.upto, arguments.upto_cursor.as_deref())?;
-    let resumed = resume(ctx, &watch, after, upto).await.map_err(|problem| match problem.parameter.as_str() {
+    let resumed = resume(ctx, &watch, after.map(Seq), upto.map(Seq)).await.map_err(|problem| match problem.parameter.as_str() {
         "after" if arguments.cursor.is_some() => problem.about("cursor"),
         "upto" if arguments.upto_cursor.is_some() => problem.about("uptoCursor"),
         _ => problem,
@@ -86,30 +87,23 @@ async fn answer(call: Call, arguments: Arguments, config: WebhookConfig) -> Resu
 /// # Errors
 /// `parameter-invalid` for a change that was not delivered yet, or a range that ends before it begins; `unavailable` when the command is not
 /// projected in time.
-pub(crate) async fn resume(ctx: &Context, watch: &SavedItem, after: Option<u64>, upto: Option<u64>) -> Result<Delivery, Problem> {
+pub(crate) async fn resume(ctx: &Context, watch: &SavedItem, after: Option<Seq>, upto: Option<Seq>) -> Result<Delivery, Problem> {
     let delivered_seq = delivery_state(ctx, watch).await?.delivered_seq();
-    let seq = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-    let (after, upto) = (after.map(seq), upto.map(seq));
     if let Some(after) = after.filter(|after| *after > delivered_seq) {
-        return Err(Problem::parameter("after", format!("{after} is above {delivered_seq}, the last change that was delivered")));
+        let detail = format!("{} is above {}, the last change that was delivered", after.0, delivered_seq.0);
+        return Err(Problem::parameter("after", detail));
     }
     // Changes from before the watch was made are never delivered.
     let after = after.map(|after| after.max(watch.after));
     if let Some(upto) = upto.filter(|upto| after.is_none_or(|after| *upto <= after)) {
         let detail = after.map_or_else(
             || "`upto` needs `after` or `cursor`".to_owned(),
-            |after| format!("{upto} is not above {after}, after which changes are delivered again"),
+            |after| format!("{} is not above {}, after which changes are delivered again", upto.0, after.0),
         );
         return Err(Problem::parameter("upto", detail));
     }
-    let resume = DeliveryCommand {
-        verb: if after.is_some() { REPLAY } else { RESUME }.to_owned(),
-        account: watch.account.clone(),
-        service: watch.service.clone(),
-        after: after.unwrap_or_default(),
-        upto: upto.unwrap_or_default(),
-        ..DeliveryCommand::default()
-    };
+    let request = after.map_or(DeliveryRequest::Resume, |after| DeliveryRequest::Replay { after, upto });
+    let resume = DeliveryCommand { account: watch.account.clone(), service: watch.service.clone(), request };
     append_command(ctx, TABLES.view, &watch.id, CommandPolicy::Always, &resume).await?;
     delivery_state(ctx, watch).await
 }

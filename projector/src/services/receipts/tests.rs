@@ -6,12 +6,17 @@ use bytes::Bytes;
 use schemas::key;
 use schemas::receipt::{SigningKeys, check};
 use schemas::tables::Write;
-use schemas::views::payments::TransferKeys;
+use schemas::views::payments::{Claim, Settlement, TransferKeys};
 use schemas::views::receipts::AppendRefusal;
 
 use super::*;
 use crate::rows::Rows;
 use crate::service::Service;
+
+/// The verbs of payment commands.
+const CLAIM: &str = "claim";
+const SETTLED: &str = "settled";
+const LAPSED: &str = "lapsed";
 
 const OWNED_BY_ANOTHER: RequestOutcome = RequestOutcome::Refused { refused: AppendRefusal::OwnedByAnother };
 
@@ -88,10 +93,11 @@ impl Decisions {
     fn pay(&mut self, verb: &str, payment: &str, agent: &str, payer: &str) -> Option<Receipt> {
         // As the API writes it: the command for a lapsed payment does not say what it was for.
         let effect = serde_json::to_string(&by(ISSUE, agent, payer)).unwrap();
-        let of_payment = PaymentCommand { verb: verb.to_owned(), ..PaymentCommand::default() };
+        let (service, payer) = (ReceiptsRules::NAME.to_owned(), payer.to_owned());
         let of_payment = match verb {
-            LAPSED => of_payment,
-            _ => PaymentCommand { service: ReceiptsRules::NAME.to_owned(), effect, payer: payer.to_owned(), ..of_payment },
+            CLAIM => PaymentCommand::Claim(Box::new(Claim { service, effect, payer, ..Claim::default() })),
+            SETTLED => PaymentCommand::Settled(Box::new(Settlement { service, effect, payer, ..Settlement::default() })),
+            _ => PaymentCommand::Lapsed { reason: String::new() },
         };
         self.ask(payment, command_of_payment(&of_payment)).unwrap()
     }
@@ -253,13 +259,10 @@ fn a_claim_reserves_the_chain() {
 #[test]
 fn payments_for_other_services_have_no_effect() {
     let (mut decisions, _) = Decisions::new(&[]);
-    let claim = |service: &str, effect: &str| PaymentCommand {
-        verb: CLAIM.to_owned(),
-        service: service.to_owned(),
-        effect: effect.to_owned(),
-        ..PaymentCommand::default()
+    let claim = |service: &str, effect: &str| {
+        PaymentCommand::Claim(Box::new(Claim { service: service.to_owned(), effect: effect.to_owned(), ..Claim::default() }))
     };
-    for command in [claim("research", "{}"), claim("receipts", "no JSON"), PaymentCommand { verb: LAPSED.to_owned(), ..claim("", "") }] {
+    for command in [claim("research", "{}"), claim("receipts", "no JSON"), PaymentCommand::Lapsed { reason: String::new() }] {
         assert_eq!(decisions.decide("p1", command_of_payment(&command)), Ok((None, false)), "{command:?}");
     }
 }
@@ -310,12 +313,13 @@ fn chains_from_before_owners() {
     assert_eq!(decisions.owner("a").as_deref(), Some("acct_1"));
     assert_eq!(decisions.issue_to("r4", "a", "acct_1").unwrap().body.seq, 3);
     // A payment that an older version claimed: the request does not name the payer, the settlement does.
-    let settled = |agent: &str| PaymentCommand {
-        verb: SETTLED.to_owned(),
-        service: "receipts".to_owned(),
-        effect: serde_json::to_string(&by(ISSUE, agent, "")).unwrap(),
-        payer: "0x01".to_owned(),
-        ..PaymentCommand::default()
+    let settled = |agent: &str| {
+        PaymentCommand::Settled(Box::new(Settlement {
+            service: "receipts".to_owned(),
+            effect: serde_json::to_string(&by(ISSUE, agent, "")).unwrap(),
+            payer: "0x01".to_owned(),
+            ..Settlement::default()
+        }))
     };
     assert_eq!(decisions.ask("p2", command_of_payment(&settled("c"))).unwrap().unwrap().body.issued_to.as_deref(), Some("0x01"));
     // The same for a chain with receipts, because it is paid for. A chain with an owner refuses it.

@@ -26,7 +26,7 @@ use self::generations::Generations;
 use self::session::{Cell, Cql, Failure, int_of, text_of, unpoisoned};
 pub use self::tables::{definition, own_definitions};
 use self::view::ScyllaView;
-use crate::store::{Coordination, Error, View, ViewStore};
+use crate::store::{Coordination, DEFAULT_LEASE_LENGTH, Error, View, ViewStore};
 
 /// The version of everything in a keyspace.
 const SCHEMA_VERSION: u32 = 1;
@@ -46,6 +46,8 @@ pub struct Options {
     pub ca_file: Option<PathBuf>,
     /// How long the tables of a replaced generation remain for its readers.
     pub drop_after: Duration,
+    /// How long a lease lasts: see [`ViewStore::lease_length`].
+    pub lease_length: Duration,
     /// Milliseconds added to the database's time. 0, except in tests of clocks that differ.
     pub clock_offset_ms: i64,
 }
@@ -59,6 +61,7 @@ impl Default for Options {
             credentials: None,
             ca_file: None,
             drop_after: Duration::from_secs(60),
+            lease_length: DEFAULT_LEASE_LENGTH,
             clock_offset_ms: 0,
         }
     }
@@ -78,6 +81,7 @@ struct Slot {
 pub struct ScyllaStore {
     cql: Arc<Cql>,
     drop_after: Duration,
+    lease_length: Duration,
     clock_offset_ms: i64,
     slots: RwLock<HashMap<&'static str, Slot>>,
     /// Recently replaced generations: (view, generation). Their tables are dropped after [`Options::drop_after`].
@@ -101,6 +105,7 @@ impl ScyllaStore {
             coordination: coordination::Rows::new(Arc::clone(&cql)),
             cql,
             drop_after: options.drop_after,
+            lease_length: options.lease_length,
             clock_offset_ms: options.clock_offset_ms,
             slots: RwLock::default(),
             in_grace: Arc::default(),
@@ -245,6 +250,10 @@ async fn check_version(cql: &Cql) -> Result<(), Error> {
 impl ViewStore for ScyllaStore {
     fn is_shared(&self) -> bool {
         true
+    }
+
+    fn lease_length(&self) -> Duration {
+        self.lease_length
     }
 
     async fn live(&self, def: &'static ViewDef) -> Result<Arc<dyn View>, Error> {

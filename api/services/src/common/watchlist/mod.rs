@@ -52,5 +52,5 @@ impl<N: DeserializeOwned> Watch<N> {
 
 /// The service's last change that a watch does not count.
 fn after(kept: &SavedItem) -> u64 {
-    u64::try_from(kept.after).unwrap_or(0)
+    kept.after.0
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use schemas::views::receipts::SignedCheckpoint;
 use tokio::sync::watch;
-use view_store::lease::{LEASE, Lease};
+use view_store::lease::Lease;
 
 use super::cosignatures;
 use super::remote::Witness;
@@ -148,7 +148,7 @@ pub async fn run(ctx: Arc<Context>, holder: String) {
                 Ok(false) => {}
                 Err(problem) => tracing::warn!(reason = problem.detail, "the lease to ask witnesses cannot be taken, will retry"),
             }
-            tokio::time::sleep(LEASE / 3).await;
+            tokio::time::sleep(lease.renewal_interval()).await;
         }
     };
     tokio::select! {

@@ -1,0 +1,229 @@
+//! The commands with their arguments, as the command line parses them and the control socket carries them.
+
+use std::fmt;
+
+use clap::Subcommand;
+use event_log::transfer;
+use projector::export::Format;
+use schemas::names;
+use schemas::views;
+use schemas::views::accounts::Tier;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+
+/// A command that needs an engine: that of a running process, or one opened for it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Command {
+    /// Syncs an upstream now.
+    Ingest { upstream: String },
+    /// Rebuilds a view from its changes.
+    Replay { view: String },
+    /// Maps rejected records again.
+    ReplayRejected,
+    /// Decides parked inputs again.
+    ReplayParked,
+    /// Decides all facts of a service again.
+    Redecide { service: String },
+    /// API keys.
+    Keys(KeysCommand),
+    /// Accounts.
+    Accounts(AccountsCommand),
+    /// Chains of receipts.
+    Receipts(ReceiptsCommand),
+    /// Keys that sign receipts.
+    ReceiptKeys(ReceiptKeysCommand),
+    /// Webhooks.
+    Webhooks(WebhooksCommand),
+    /// Writes out a topic.
+    Export { topic: String, format: String, all: bool },
+    /// Hashes a view.
+    Digest { view: String, history: bool, at: Option<u64> },
+    /// Shows the progress of upstreams, topics and views.
+    Status,
+}
+
+/// The export format that `import` reads.
+pub(super) const RECORDS: &str = "records";
+/// All topics of an export, or all views of a replay.
+pub(super) const ALL: &str = "all";
+/// The longest reason of a declared restore, in bytes.
+const RESTORE_REASON_BYTES_MAX: usize = 500;
+
+/// Commands on API keys.
+#[derive(Clone, Debug, Serialize, Deserialize, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Creates a key and prints only the key; it is not shown again.
+    Mint {
+        /// free, pro, business, fleet or fleet_plus.
+        #[arg(long)]
+        tier: String,
+    },
+    /// Lists keys with their ids, tiers and times.
+    List,
+    /// Creates a new key that replaces an old one, and prints only the new key. The old key works for one more day.
+    Rotate {
+        /// The id of the old key.
+        id: String,
+    },
+    /// Ends a key immediately.
+    Revoke {
+        /// The id of the key.
+        id: String,
+    },
+}
+
+/// Commands on accounts.
+#[derive(Clone, Serialize, Deserialize, Subcommand)]
+pub(crate) enum AccountsCommand {
+    /// Erases an account: ends its keys, deletes its filters and watches, and destroys the secret that its addresses are encrypted with.
+    Erase {
+        /// The id of the account, or of one of its keys.
+        id: String,
+    },
+    /// Prints the secrets that accounts' addresses are encrypted with. No log and no export contains them: keep them as safe as the master key.
+    ExportSecrets,
+    /// Imports secrets that `export-secrets` printed. A secret that was erased, there or here, stays erased.
+    ImportSecrets {
+        /// The file with the secrets.
+        #[arg(value_name = "FILE", value_parser = read_file)]
+        secrets: String,
+    },
+}
+
+impl fmt::Debug for AccountsCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Erase { .. } => "Erase",
+            Self::ExportSecrets => "ExportSecrets",
+            Self::ImportSecrets { .. } => "ImportSecrets",
+        })
+    }
+}
+
+/// Reads the file that an argument names.
+fn read_file(path: &str) -> Result<String, std::io::Error> {
+    std::fs::read_to_string(path)
+}
+
+/// Commands on the keys that sign receipts.
+#[derive(Clone, Debug, Serialize, Deserialize, Subcommand)]
+pub(crate) enum ReceiptKeysCommand {
+    /// Creates a key and prints its public key. The key is not used until `receipt-keys use`.
+    New,
+    /// Signs with a key from now on. Copy its file to all nodes with the role project first.
+    Use {
+        /// The public key, 64 hex digits.
+        public_key: String,
+    },
+    /// Lists the keys that sign or signed; the current one is last.
+    List,
+    /// Declares that a backup was restored: creates a key that signs from now on, with the reason, and bars the previous key. Needed when the
+    /// signer refuses to sign because the log is older than what was signed.
+    Restore {
+        /// The reason, which readers see with the key at /receipts/pubkey.
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+    },
+}
+
+/// Commands on chains of receipts.
+#[derive(Clone, Debug, Serialize, Deserialize, Subcommand)]
+pub(crate) enum ReceiptsCommand {
+    /// Assigns an owner to a chain that has none, and prints the owner. Such a chain is older than the record of owners, and nobody can append to
+    /// it until then; or it has no receipts yet, and only the owner can append to it from then on.
+    AssignOwner {
+        /// The agent of the chain.
+        #[arg(required_unless_present = "all_paid", conflicts_with = "all_paid")]
+        agent_id: Option<String>,
+        /// An account (`acct_...`) or a payer's address (`0x...`). Without it the payer of the chain's first receipt becomes the owner.
+        owner: Option<String>,
+        /// Assigns every chain with receipts and without an owner to the payer of its first receipt. Prints a line for each: the agent and the
+        /// owner, or the agent and why the chain could not be assigned.
+        #[arg(long)]
+        all_paid: bool,
+    },
+}
+
+/// Commands on webhooks.
+#[derive(Clone, Debug, Serialize, Deserialize, Subcommand)]
+pub(crate) enum WebhooksCommand {
+    /// Lists all webhooks with the last seq that each acknowledged. Failing webhooks come first.
+    List,
+    /// Sends one message again, now.
+    Resend {
+        /// The id of the webhook.
+        id: String,
+        /// The `webhook-id` of the message.
+        message: String,
+    },
+    /// Resumes a webhook, also a disabled one.
+    Replay {
+        /// The id of the webhook.
+        id: String,
+        /// Delivers the changes after this seq again.
+        #[arg(long)]
+        after: Option<u64>,
+        /// The last seq that is delivered again; then the webhook resumes where it was.
+        #[arg(long, requires = "after")]
+        upto: Option<u64>,
+    },
+}
+
+impl Command {
+    /// Refuses unknown names before anything is opened.
+    ///
+    /// # Errors
+    /// The first argument that cannot be used.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        match self {
+            Self::Ingest { upstream } if upstreams::by_name(upstream).is_none() => {
+                Err(unknown("upstream", upstream, upstreams::ALL.iter().map(|upstream| upstream.manifest().name).collect::<Vec<_>>()))
+            }
+            Self::Replay { view } if view != ALL && !service_names().any(|name| name == view) => {
+                Err(unknown("view", view, service_names().chain([ALL])))
+            }
+            Self::Redecide { service } if !service_names().any(|name| name == service) => Err(unknown("service", service, service_names())),
+            Self::Digest { view, .. } if !service_names().any(|name| name == view) => Err(unknown("view", view, service_names())),
+            Self::Export { topic, format, all } => check_export(topic, format, *all),
+            Self::Keys(KeysCommand::Mint { tier }) => tier_of(tier).map(|_| ()),
+            Self::ReceiptKeys(ReceiptKeysCommand::Restore { reason })
+                if reason.trim().is_empty() || reason.len() > RESTORE_REASON_BYTES_MAX || reason.chars().any(char::is_control) =>
+            {
+                Err(Failure::new(format!("--reason must be one line of 1 to {RESTORE_REASON_BYTES_MAX} bytes")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_export(topic: &str, format: &str, all: bool) -> Result<(), Failure> {
+    let is_records = format == RECORDS;
+    if is_records && all {
+        return Err(Failure::new("--all cannot be used with --format records, which always exports all records"));
+    }
+    let known = transfer::topics().map(|topic| topic.name);
+    let is_known = (is_records && topic == ALL) || known.clone().any(|name| name == topic);
+    if !is_known {
+        return Err(unknown("topic", topic, known.chain(is_records.then_some(ALL))));
+    }
+    if !is_records && Format::from_name(format).is_none() {
+        return Err(unknown("format", format, Format::NAMES.into_iter().chain([RECORDS])));
+    }
+    Ok(())
+}
+
+/// The tier of that name, if keys of it can be created.
+pub(super) fn tier_of(name: &str) -> Result<Tier, Failure> {
+    let with_keys = || Tier::ALL.into_iter().filter(|tier| *tier != Tier::Anonymous).map(Tier::as_str);
+    Tier::from_name(name).filter(|tier| *tier != Tier::Anonymous).ok_or_else(|| unknown("tier", name, with_keys().collect::<Vec<_>>()))
+}
+
+fn service_names() -> impl Iterator<Item = &'static str> + Clone {
+    views::SERVICES.iter().map(|view| view.name)
+}
+
+fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Failure {
+    let list: Vec<&str> = known.clone().into_iter().collect();
+    Failure::new(format!("unknown {what} \"{name}\"{} (known: {})", names::hint(name, known), list.join(", ")))
+}

@@ -1,0 +1,120 @@
+//! Tests of the configuration: layers, defaults, and refused keys and values.
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+fn load(text: &str, variables: &[(&str, &str)]) -> Result<Config, Error> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    Config::load(Some(file.path()), variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+}
+
+/// Proves that the file overrides the defaults and the environment the file, in any section and type.
+#[test]
+fn later_layers_override_earlier_ones() {
+    let config = load(
+        "listen = \"127.0.0.1:1\"\n[upstreams.cpsc]\nrequests_per_second = 4\nwindow_days = 3",
+        &[
+            ("HIGHWATER_LISTEN", "127.0.0.1:2"),
+            ("HIGHWATER_UPSTREAMS__CPSC__WINDOW_DAYS", "9"),
+            ("HIGHWATER_SERVICES__RECALLS__ENABLED", "false"),
+            ("HIGHWATER_SERVICES__AWARDS__BASE_URL", "https://awards.example//"),
+            ("PATH", "x"),
+        ],
+    )
+    .unwrap();
+    let sections = &config.sections;
+    assert_eq!(sections.listen.port(), 2);
+    assert_eq!(sections.upstreams["cpsc"].requests_per_second, 4.0);
+    assert_eq!(sections.upstreams["cpsc"].window_days.get(), 9);
+    assert!(!sections.services["recalls"].enabled);
+    assert_eq!(sections.services["awards"].base_url.as_deref(), Some("https://awards.example"));
+    assert_eq!(sections.log, LogBackend::Embedded);
+}
+
+/// Proves that the retry schedule in the defaults is that of the API.
+#[test]
+fn default_retry_schedule() {
+    let config = load("", &[]).unwrap();
+    assert_eq!(crate::api_settings::api_settings(&config, None).webhook_retries, operation::context::RetrySchedule::default());
+}
+
+/// Proves that the defaults are accepted, and that they have a section for each service and upstream and a price for each operation with one.
+#[test]
+fn defaults_are_complete() {
+    let sections = load("", &[]).unwrap().sections;
+    let services: BTreeSet<&str> = services::all().iter().map(|service| service.name).collect();
+    assert_eq!(sections.services.keys().map(String::as_str).collect::<BTreeSet<_>>(), services);
+    let upstreams: BTreeSet<&str> = upstreams::ALL.iter().map(|upstream| upstream.manifest().name).collect();
+    assert_eq!(sections.upstreams.keys().map(String::as_str).collect::<BTreeSet<_>>(), upstreams);
+    for service in services::all() {
+        let sold = service.operations.iter().filter(|operation| matches!(operation.price, operation::Price::PerCall { .. }));
+        let sold: BTreeSet<&str> = sold.map(|operation| operation.name).collect();
+        let priced = sections.prices.get(service.name).into_iter().flat_map(|prices| prices.keys().map(String::as_str));
+        assert_eq!(priced.collect::<BTreeSet<_>>(), sold, "{}", service.name);
+    }
+}
+
+/// Proves that an unknown key is refused in any section, with the nearest known key and where it was set.
+#[test]
+fn unknown_keys_are_refused() {
+    let error = |text: &str, variables: &[(&str, &str)]| load(text, variables).unwrap_err().to_string();
+    assert!(error("lisen = \"x\"", &[]).contains("did you mean \"listen\"?"));
+    let section = error("[upstreams.cpcs]\nenabled = true", &[]);
+    assert!(section.contains("upstreams.cpcs") && section.contains("did you mean \"cpsc\"?"), "{section}");
+    let variable = error("", &[("HIGHWATER_UPSTREAMS__CPSC__BASE", "x")]);
+    assert!(variable.contains("HIGHWATER_UPSTREAMS__CPSC__BASE") && variable.contains("did you mean \"base_url\"?"), "{variable}");
+}
+
+/// Proves that a value of the wrong type or out of range is refused with its key and where it was set.
+#[test]
+fn unusable_values_are_refused() {
+    for (variable, value, key, reason) in [
+        ("LISTEN", "8080", "listen", "\"8080\" is not an address with a port"),
+        ("LOG", "kafka", "log", "neither \"embedded\" nor \"kafka://host:9092"),
+        ("LOG", "kafka://", "log", "neither"),
+        ("STORE", "scylla:/x", "store", "neither \"embedded\" nor \"scylla://host:9042"),
+        ("KAFKA__REPLICATION", "0", "kafka.replication", "nonzero"),
+        ("KAFKA__SECURITY_PROTOCOL", "tls", "kafka.security_protocol", "`sasl_ssl`"),
+        ("SCYLLA__LEASE_S", "5", "scylla.lease_s", "must be 6 to 300"),
+        ("LOGGING__FORMAT", "xml", "logging.format", "`text` or `json`"),
+        ("LOGGING__LEVEL", "a=b=c", "logging.level", "invalid filter"),
+        ("AVRO__FRAMING", "json", "avro.framing", "`single-object` or `confluent`"),
+        ("API__CONNECTIONS_MAX", "0", "api.connections_max", "nonzero"),
+        ("API__BODY_BYTES_MAX", "-1", "api.body_bytes_max", "-1"),
+        ("API__TRUSTED_PROXIES", "[\"10.0.0.0/33\"]", "api.trusted_proxies", "\"10.0.0.0/33\""),
+        ("API__TRUSTED_PROXIES", "[1]", "api.trusted_proxies", "string"),
+        ("API__ALLOWED_HOSTS", "x", "api.allowed_hosts", "\"x\" is not a TOML value of type array"),
+        ("API__FORWARDED_HEADER", "forwarder", "api.forwarded_header", "did you mean \"forwarded\"?"),
+        ("API__FORWARDED_HEADER", "x-real-ip", "api.forwarded_header", "\"x-forwarded-for\" or \"forwarded\""),
+        ("UPSTREAMS__CPSC__WINDOW_DAYS", "many", "upstreams.cpsc.window_days", "\"many\" is not a TOML value of type integer"),
+        ("UPSTREAMS__CPSC__WINDOW_DAYS", "0", "upstreams.cpsc.window_days", "nonzero"),
+        ("UPSTREAMS__CPSC__REQUESTS_PER_SECOND", "-1", "upstreams.cpsc.requests_per_second", "above 0"),
+        ("TIERS__FREE__ROWS_MAX", "201", "tiers.free.rows_max", "must be 1 to 200"),
+        ("TIERS__FREE__CALLS_PER_DAY", "-1", "tiers.free.calls_per_day", "not below 0"),
+        ("PRICES__RECEIPTS__ISSUE_RECEIPT", "0.0000001", "prices.receipts.issue_receipt", "a millionth of a dollar"),
+        ("WEBHOOKS__NAMESERVER", "10.0.0.2", "webhooks.nameserver", "\"10.0.0.2\""),
+        ("WEBHOOKS__ALLOW_PRIVATE_TARGETS", "1", "webhooks.allow_private_targets", "must be of type boolean, not integer"),
+        ("WEBHOOKS__RETRY_PAUSES_S", "[]", "webhooks.retry_pauses_s", "1 to 100 pauses of 1 to 86400 seconds"),
+        ("WEBHOOKS__RETRY_PAUSES_S", "[0]", "webhooks.retry_pauses_s", "1 to 100 pauses of 1 to 86400 seconds"),
+        ("WEBHOOKS__DISABLE_AFTER_H", "0", "webhooks.disable_after_h", "must be 1 to 8760"),
+        ("CLOCK__FIXED", "noon", "clock.fixed", "noon"),
+    ] {
+        let variable = format!("{PREFIX}{variable}");
+        let error = load("", &[(&variable, value)]).unwrap_err().to_string();
+        assert!(error.contains(&format!("configuration key {key}")), "{variable}={value}: {error}");
+        assert!(error.contains(&format!("({variable})")) && error.contains(reason), "{variable}={value}: {error}");
+    }
+    let error = load("listen = 8080", &[]).unwrap_err().to_string();
+    assert!(error.contains("must be of type string, not integer"), "{error}");
+}
+
+/// Proves that servers with a password in their address are refused without repeating it.
+#[test]
+fn passwords_in_addresses_are_not_repeated() {
+    for (variable, value) in [("HIGHWATER_LOG", "kafka://me:hunter2@host:9092"), ("HIGHWATER_STORE", "scylla://me:hunter2@host:9042")] {
+        let error = load("", &[(variable, value)]).unwrap_err().to_string();
+        assert!(!error.contains("hunter2") && error.contains("keys of their own"), "{error}");
+    }
+}

@@ -1,0 +1,183 @@
+//! The data directory and the files in it: the lock, the kind of its records, keys, and the signer's memory next to it.
+//!
+//! Promises: one process at a time uses a data directory; simulated and real records are never in the same one; only its owner can read it.
+
+use std::error::Error as StdError;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use operation::secrets;
+use schemas::receipt::SigningKeys;
+use services::receipts::memory::Memory;
+use view_store::ViewStore;
+
+use crate::config::{self, Config, StoreBackend};
+use crate::hardening;
+
+/// Why a data directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The directory cannot be created or written.
+    #[error("data directory {path} cannot be written")]
+    Unwritable {
+        /// The directory.
+        path: PathBuf,
+        /// The system's reason.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Other users can read the directory, and its mode cannot be changed.
+    #[error(transparent)]
+    Exposed(#[from] hardening::Error),
+    /// Another process uses the directory.
+    #[error("data directory {path} is in use by another process")]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory holds the other kind of records.
+    #[error("data directory {path} holds {held} records; choose another one for {wanted} records (data_dir)")]
+    OtherRecords {
+        /// The directory.
+        path: PathBuf,
+        /// The kind of records in it.
+        held: &'static str,
+        /// The kind of records that this process would add.
+        wanted: &'static str,
+    },
+    /// The master key is missing although the log exists.
+    #[error(
+        "{path} is missing, but the log exists: with a new master key all existing API keys and cursors would be refused; restore the file from the backup"
+    )]
+    MissingMasterKey {
+        /// Where the key should be.
+        path: PathBuf,
+    },
+}
+
+/// The kind of records in a data directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Records {
+    /// From the simulator.
+    Simulated,
+    /// From real upstreams.
+    Real,
+}
+
+impl Records {
+    /// The name of the file that marks a directory as holding these records, which is also how errors call them.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Simulated => "simulated",
+            Self::Real => "real",
+        }
+    }
+
+    fn other(self) -> Self {
+        match self {
+            Self::Simulated => Self::Real,
+            Self::Real => Self::Simulated,
+        }
+    }
+}
+
+/// Creates the data directory if it does not exist, and locks it for this process. The lock ends when the returned file is closed.
+///
+/// # Errors
+/// The directory cannot be used, or another process uses it.
+pub(crate) fn lock(dir: &Path) -> Result<File, Error> {
+    let unwritable = |source| Error::Unwritable { path: dir.to_owned(), source };
+    hardening::private_directory(dir)?;
+    let lock = File::options().create(true).truncate(false).write(true).open(dir.join("lock")).map_err(unwritable)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(Error::Locked { path: dir.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(unwritable(source)),
+    }
+}
+
+/// Marks a directory as holding one kind of records.
+///
+/// # Errors
+/// It is already marked as holding the other kind.
+pub(crate) fn mark(dir: &Path, records: Records) -> Result<(), Error> {
+    let (wanted, held) = (records.as_str(), records.other().as_str());
+    if dir.join(held).exists() {
+        return Err(Error::OtherRecords { path: dir.to_owned(), held, wanted });
+    }
+    let text = b"the kind of records in this directory\n";
+    fs::write(dir.join(wanted), text).map_err(|source| Error::Unwritable { path: dir.to_owned(), source })
+}
+
+/// The path of the master key.
+pub(crate) fn master_key(config: &Config) -> PathBuf {
+    let sections = &config.sections;
+    sections.master_key_file.clone().unwrap_or_else(|| sections.data_dir.join("master.key"))
+}
+
+/// Refuses a data directory that has a log and no master key.
+///
+/// # Errors
+/// The master key is missing.
+pub(crate) fn check_master_key(config: &Config) -> Result<(), Error> {
+    let path = master_key(config);
+    if config.sections.data_dir.join("log").exists() && !path.exists() {
+        return Err(Error::MissingMasterKey { path });
+    }
+    Ok(())
+}
+
+/// The directory of the keys that sign receipts: one file per key, `*.key`.
+pub(crate) fn receipt_keys_dir(config: &Config) -> PathBuf {
+    let sections = &config.sections;
+    sections.receipt_keys_dir.clone().unwrap_or_else(|| sections.data_dir.join("receipt-keys"))
+}
+
+/// Reads all keys of a directory that are not in `keys` yet.
+///
+/// # Errors
+/// The directory or one of the keys cannot be read.
+pub(crate) fn read_receipt_keys(dir: &Path, keys: &SigningKeys) -> Result<(), Box<dyn StdError + Send + Sync>> {
+    let unreadable = |source| Error::Unwritable { path: dir.to_owned(), source };
+    for entry in fs::read_dir(dir).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.extension().is_some_and(|extension| extension == "key") {
+            keys.add(&secrets::seed(&path)?);
+        }
+    }
+    Ok(())
+}
+
+/// Where the signer remembers what it signed: outside the data directory, because a backup of that directory may be restored.
+///
+/// # Errors
+/// The configured directory is inside the data directory.
+pub(crate) fn signer_memory(config: &Config, store: &Arc<dyn ViewStore>) -> Result<Memory, config::Error> {
+    let sections = &config.sections;
+    let path = match &sections.checkpoints.memory {
+        None if sections.store != StoreBackend::Embedded => return Ok(Memory::Store(Arc::clone(store))),
+        None => user_state_dir(|name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)).join("signer"),
+        Some(path) => path.clone(),
+    };
+    // A path that does not exist yet has no links to follow.
+    let resolved = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned());
+    if resolved(&path).starts_with(resolved(&sections.data_dir)) {
+        let reason = format!(
+            "{} is inside data_dir, but must be outside: restoring a backup of that directory must not restore what the signer remembers; \
+             name another directory, for example \"/var/lib/highwater-signer\"",
+            path.display()
+        );
+        return Err(config.invalid("checkpoints.memory", reason));
+    }
+    Ok(Memory::Directory(path))
+}
+
+/// The user's directory for state, as the XDG base directory specification defines it.
+fn user_state_dir(variable: impl Fn(&str) -> Option<PathBuf>) -> PathBuf {
+    let below_home = || variable("HOME").map(|home| home.join(".local/state"));
+    match variable("XDG_STATE_HOME").filter(|path| path.is_absolute()).or_else(below_home) {
+        Some(state) => state.join("highwater"),
+        None => PathBuf::from("/var/lib/highwater"),
+    }
+}

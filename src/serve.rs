@@ -1,0 +1,234 @@
+//! `highwater serve`: starts the tasks of a role, serves until a signal arrives, and stops in order. Also runs single commands.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use access::{Access, USE_RECORDING_INTERVAL};
+use futures_util::future::BoxFuture;
+use ingest::schedule::Schedule;
+use operation::context::Part;
+use projector::follow;
+use schemas::views::SERVICES;
+use schemas::views::receipts::TABLES as RECEIPTS;
+use services::registration::{TaskContext, TaskRole};
+use surfaces::server::Server;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use upstreams::Upstream;
+
+use crate::commands::Command;
+use crate::config::Config;
+use crate::data_dir::{self, Records};
+use crate::engine::{Engine, enabled_upstreams};
+use crate::health::Health;
+use crate::output::Output;
+use crate::role::Role;
+use crate::{control, hardening, sync_supervisor};
+
+/// The pause before waiting for the views again, after the log or the store failed.
+const CATCH_UP_RETRY_PAUSE: Duration = Duration::from_secs(1);
+/// The time limit of recording the use of keys while the process stops.
+const LAST_USES_TIME_MAX: Duration = Duration::from_secs(5);
+/// How often lag and freshness are measured for metrics.
+const LAG_SAMPLE_INTERVAL: Duration = Duration::from_secs(5);
+/// How often the directory of receipt keys is read for new ones.
+const KEYS_POLL_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What a demo does while the server runs. It sets the flag when the server is ready.
+pub(crate) type DemoTask = Box<dyn FnOnce(Arc<Engine>, Arc<AtomicBool>) -> BoxFuture<'static, ()> + Send>;
+
+/// Runs `highwater serve`.
+///
+/// # Errors
+/// The process cannot start, or fails while it stops.
+pub(crate) async fn serve(config: Config, role: Role) -> Result<(), Box<dyn StdError>> {
+    let server = bind(&config)?;
+    let engine = Engine::open(config, Some(server.address()), Some(Records::Real), role).await?;
+    let upstreams = if role.includes(Role::Ingest) { enabled_upstreams(&engine.config).collect() } else { Vec::new() };
+    run(engine, server, upstreams, role, None).await
+}
+
+/// Binds the HTTP listener.
+///
+/// # Errors
+/// The address is not available.
+pub(crate) fn bind(config: &Config) -> Result<Server, Box<dyn StdError>> {
+    hardening::raise_descriptor_limit();
+    Ok(Server::bind(config.sections.listen)?)
+}
+
+/// Serves until a signal arrives, then stops in order. `upstreams` are polled by their schedules.
+///
+/// # Errors
+/// A schedule or the control socket cannot be used, the server fails, or the log or the store cannot be closed.
+pub(crate) async fn run(
+    engine: Arc<Engine>,
+    server: Server,
+    upstreams: Vec<&'static dyn Upstream>,
+    role: Role,
+    demo: Option<DemoTask>,
+) -> Result<(), Box<dyn StdError>> {
+    let mut tasks = JoinSet::new();
+    let control = control::Listener::bind(&engine.config)?;
+    let projecting = if role.includes(Role::Project) { engine.start_projector() } else { tokio::spawn(async {}) };
+    tasks.spawn(control.run(Arc::clone(&engine)));
+    let is_ready = Arc::new(AtomicBool::new(false));
+    spawn_readers(&mut tasks, &engine, role, demo, &is_ready);
+    spawn_background_tasks(&mut tasks, &engine, role);
+    let schedules = schedules(&engine.config, &upstreams);
+    let (due, queue) = mpsc::channel(schedules.len().max(1));
+    let schedule = Schedule::start(&schedules, due).await?;
+    tasks.spawn(sync_supervisor::run(Arc::clone(&engine), queue, upstreams));
+
+    let health = Arc::new(Health::default());
+    tasks.spawn(Arc::clone(&health).watch(Arc::clone(&engine)));
+    let readiness: surfaces::Readiness = Arc::new(move || {
+        if let Some(reason) = health.problems() {
+            return Err(reason);
+        }
+        if is_ready.load(Ordering::Relaxed) { Ok(()) } else { Err("the views are catching up with the log".to_owned()) }
+    });
+    let services = if role.includes(Role::Api) { services::all() } else { Vec::new() };
+    tracing::info!(address = %server.address(), "listening");
+    let served = server.run(Arc::clone(&engine.context), services, readiness, signal()).await;
+    tracing::info!("stopping");
+    schedule.stop().await;
+    engine.close(tasks, projecting).await?;
+    served?;
+    Ok(())
+}
+
+/// Starts the task that wakes waiting readers, and the one that decides when the process is ready.
+fn spawn_readers(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: Role, demo: Option<DemoTask>, is_ready: &Arc<AtomicBool>) {
+    let parts = engine.parts.clone();
+    // Callers of the API wait for changes of any service; the signer of checkpoints waits for receipts.
+    let views: &[_] = match role {
+        Role::Ingest => &[],
+        Role::Project => &[RECEIPTS.view],
+        Role::Api | Role::All => SERVICES,
+    };
+    tasks.spawn(engine.until_stopped(async move { follow::wake_readers(&parts, views).await }));
+    let (own, is_ready) = (Arc::clone(engine), Arc::clone(is_ready));
+    tasks.spawn(engine.until_stopped(async move {
+        match demo {
+            Some(demo) => demo(own, is_ready).await,
+            // Ready when everything that was in the log at the start is projected.
+            None => {
+                while let Err(error) = own.wait_all_projected().await {
+                    tracing::warn!(error = ingest::reason(&*error), "waiting for the views failed, will retry");
+                    tokio::time::sleep(CATCH_UP_RETRY_PAUSE).await;
+                }
+                is_ready.store(true, Ordering::Relaxed);
+            }
+        }
+    }));
+}
+
+/// Starts the background tasks of a role.
+fn spawn_background_tasks(tasks: &mut JoinSet<()>, engine: &Arc<Engine>, role: Role) {
+    let (is_projector, is_api) = (role.includes(Role::Project), role.includes(Role::Api));
+    if is_projector || is_api {
+        tasks.spawn(engine.participant().run(Arc::clone(&engine.context)));
+    }
+    let context =
+        Arc::new(TaskContext { context: Arc::clone(&engine.context), signer: Arc::clone(&engine.signer), holder: engine.holder.clone() });
+    let roles = [(is_projector, TaskRole::Project), (is_api, TaskRole::Api)];
+    for (_, role) in roles.into_iter().filter(|(is_own, _)| *is_own) {
+        services::tasks(role, &context).into_iter().for_each(|task| drop(tasks.spawn(task)));
+    }
+    if is_projector {
+        tasks.spawn(follow_receipt_keys(Arc::clone(engine)));
+    }
+    if is_api {
+        tasks.spawn(record_uses(Arc::clone(engine)));
+        // Also where nothing is sold any more: earlier payments may still be unresolved.
+        tasks.spawn(payments::watch::run(Arc::clone(&engine.context), engine.holder.clone()));
+    }
+    tasks.spawn(measure_lag(Arc::clone(engine)));
+}
+
+/// The cron expressions of some upstreams.
+fn schedules(config: &Config, upstreams: &[&'static dyn Upstream]) -> Vec<(String, String)> {
+    let names = upstreams.iter().map(|upstream| upstream.manifest().name);
+    names.filter_map(|name| Some((name.to_owned(), config.sections.upstreams.get(name)?.schedule.clone()))).collect()
+}
+
+/// Reads keys of receipts that are copied to the directory while the process runs.
+async fn follow_receipt_keys(engine: Arc<Engine>) {
+    let (mut stop, dir) = (engine.stopping(), data_dir::receipt_keys_dir(&engine.config));
+    while !*stop.borrow() {
+        if let Err(error) = data_dir::read_receipt_keys(&dir, &engine.parts.keys) {
+            tracing::warn!(error = ingest::reason(&*error), "receipt keys cannot be read, will retry");
+        }
+        tokio::select! {
+            _ = stop.changed() => {}
+            () = tokio::time::sleep(KEYS_POLL_INTERVAL) => {}
+        }
+    }
+}
+
+/// Records regularly which API keys were used, and once more before the process stops.
+async fn record_uses(engine: Arc<Engine>) {
+    let mut stop = engine.stopping();
+    loop {
+        let is_last = *stop.borrow();
+        let access = Access::of(&engine.context);
+        let recorded = access.record_uses(&engine.context);
+        match tokio::time::timeout(if is_last { LAST_USES_TIME_MAX } else { USE_RECORDING_INTERVAL }, recorded).await {
+            Ok(Ok(())) => {}
+            Ok(Err(problem)) => tracing::warn!(reason = problem.detail, "recording the use of keys failed"),
+            Err(_) => tracing::warn!("recording the use of keys timed out"),
+        }
+        if is_last {
+            return;
+        }
+        tokio::select! {
+            _ = stop.changed() => {}
+            () = tokio::time::sleep(USE_RECORDING_INTERVAL) => {}
+        }
+    }
+}
+
+/// Measures for metrics how far projection and ingest are behind.
+async fn measure_lag(engine: Arc<Engine>) {
+    let mut stop = engine.stopping();
+    let upstreams: Vec<&'static dyn Upstream> = enabled_upstreams(&engine.config).collect();
+    while !*stop.borrow() {
+        projector::metrics::sample(&engine.parts).await;
+        if let Err(error) = ingest::metrics::sample(&*engine.parts.engine, &upstreams).await {
+            tracing::warn!(error = ingest::reason(&error), "the freshness of upstreams cannot be measured");
+        }
+        tokio::select! {
+            _ = stop.changed() => {}
+            () = tokio::time::sleep(LAG_SAMPLE_INTERVAL) => {}
+        }
+    }
+}
+
+/// Waits for SIGTERM or SIGINT.
+async fn signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = int.recv() => {}
+    }
+}
+
+/// Runs one command in this process, which has the data directory to itself.
+///
+/// # Errors
+/// The data directory, the log or the store cannot be opened or closed, or the command fails.
+pub(crate) async fn run_command(config: Config, command: Command, output: Arc<dyn Output>) -> Result<(), Box<dyn StdError>> {
+    // Only an ingest appends records, and it polls real upstreams.
+    let records = matches!(command, Command::Ingest { .. }).then_some(Records::Real);
+    let engine = Engine::open(config, None, records, Role::All).await?;
+    let projecting = engine.start_projector();
+    let result = command.run(&engine, &*output).await;
+    engine.close(JoinSet::new(), projecting).await?;
+    Ok(result?)
+}
