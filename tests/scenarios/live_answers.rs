@@ -135,7 +135,7 @@ async fn every_example_is_answered() {
         wait_for("a checkpoint", || {
             String::from_utf8(crate::process::get(address, "/receipts/checkpoint", "")?.1).ok()?.contains("\n2\n").then_some(())
         });
-        for service in services::registered().into_iter().filter(|own| own.checkpoints.is_some()).map(|own| own.service) {
+        for service in services::registered().iter().filter(|own| own.checkpoints.is_some()).map(|own| &own.service) {
             let path = format!("/{}/checkpoint", service.name);
             wait_for("a checkpoint of changes", || (crate::process::get(address, &path, "")?.0 == 200).then_some(()));
         }

@@ -132,9 +132,7 @@ fn a_service() {
         ]
         .map(|path| format!("edit {path}"))
         .to_vec();
-        wanted.extend(
-            ["changes_since", "filter", "followed", "mod", "records"].map(|file| format!("new  api/services/src/{name}/{file}.rs")),
-        );
+        wanted.extend(["filter", "followed", "mod"].map(|file| format!("new  api/services/src/{name}/{file}.rs")));
         wanted.extend(
             ["", "_feed", "_history", "_names", "_parked", "_sources", "_terms", "_through"]
                 .map(|table| format!("new  schemas/cql/{name}{table}.cql")),

@@ -1,4 +1,4 @@
-//! Filters of a service's changes, and the terms by which matching changes are found without reading all of them.
+//! Filters of a service's changes, the criteria of one search, and the terms by which matching changes are found without reading all of them.
 
 use operation::context::Context;
 use operation::problem::Problem;
@@ -53,11 +53,75 @@ pub enum TermQuery {
     Prefix(&'static str, Vec<String>),
 }
 
+/// One way to find the candidates by the index of terms.
+pub(crate) struct TermSearch {
+    /// The terms to look up.
+    pub(crate) query: TermQuery,
+    /// A value of the dimension that matches every search. Changes with it are candidates, too.
+    pub(crate) wildcard: Option<&'static str>,
+}
+
+/// Whether a change is selected.
+type Condition<'a, R> = Box<dyn Fn(&Element<R>) -> bool + Send + Sync + 'a>;
+
+/// Which changes a read selects. A filter gives its own with [`criteria`](Filter::criteria); an operation that selects fewer adds
+/// a condition with [`Self::and`].
+pub struct Criteria<'a, R: ChangeRecord> {
+    /// Ways to find the candidates, the most selective first. Every change is a candidate if none of them is selective enough.
+    pub(crate) searches: Vec<TermSearch>,
+    conditions: Vec<Condition<'a, R>>,
+}
+
+impl<'a, R: ChangeRecord> Criteria<'a, R> {
+    /// Selects the changes that meet a condition. Each of `queries` finds all of them; the most selective comes first.
+    #[must_use]
+    pub fn new(queries: Vec<TermQuery>, condition: impl Fn(&Element<R>) -> bool + Send + Sync + 'a) -> Self {
+        let searches = queries.into_iter().map(|query| TermSearch { query, wildcard: None }).collect();
+        Self { searches, conditions: vec![Box::new(condition)] }
+    }
+
+    /// Adds a condition that a change must meet as well.
+    #[must_use]
+    pub fn and(mut self, condition: impl Fn(&Element<R>) -> bool + Send + Sync + 'a) -> Self {
+        self.conditions.push(Box::new(condition));
+        self
+    }
+
+    /// Finds candidates also by a value that matches every search: `wildcard` returns it for a dimension.
+    #[must_use]
+    pub(crate) fn with_wildcard(mut self, wildcard: impl Fn(&str) -> Option<&'static str>) -> Self {
+        for search in &mut self.searches {
+            let (TermQuery::Exact(dimension, _) | TermQuery::Part(dimension, _) | TermQuery::Prefix(dimension, _)) = &search.query;
+            search.wildcard = wildcard(dimension);
+        }
+        self
+    }
+
+    /// Whether a change is selected.
+    #[must_use]
+    pub fn selects(&self, change: &Element<R>) -> bool {
+        self.conditions.iter().all(|condition| condition(change))
+    }
+}
+
 /// A filter of one service's changes. Its canonical form is its JSON, with the fields in the order of declaration and without the fields that are
 /// not set.
 pub trait Filter: Serialize + DeserializeOwned + Clone + Default + PartialEq + Send + Sync + 'static {
     /// The records that the filter is applied to.
     type Record: Record;
+
+    /// Checks and normalizes the filter, so that it can be compared and saved.
+    ///
+    /// # Errors
+    /// `parameter-invalid`, naming the field.
+    fn normalize(self) -> Result<Self, Problem> {
+        Ok(self)
+    }
+
+    /// The criteria for a search of matching changes.
+    fn criteria(&self) -> Criteria<'_, Self::Record> {
+        Criteria::new(self.term_queries(), |change| self.matches(change)).with_wildcard(|dimension| self.wildcard(dimension))
+    }
 
     /// Whether a change matches the filter.
     fn matches(&self, change: &Element<Self::Record>) -> bool;

@@ -10,6 +10,7 @@ use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use serde_json::{Value, json};
 
+use super::filter::Filter as _;
 use super::position::position;
 use super::query::Query;
 use super::query::newest;
@@ -71,8 +72,7 @@ async fn backwards() {
         let (ctx, feed, mut chance) = (things.context(), things.feed(None), Chance(14));
         let at = position(&ctx, &feed.source, None).await.unwrap();
         for wants in filters() {
-            let own = [wants.clone()];
-            let selection = Selection::new(&ctx, &feed.source, tables, &at, &own).await.unwrap();
+            let selection = Selection::new(&ctx, &feed.source, tables, &at, vec![wants.criteria()]).await.unwrap();
             let begin = 1 + chance.below(changes) as u64;
             let low = chance.below(usize::try_from(begin).unwrap()) as u64;
             let (mut upto, mut got) = (begin, Vec::new());
@@ -88,7 +88,7 @@ async fn backwards() {
                 things.shown(&wants, begin).into_iter().map(|change| change.seq).filter(|seq| *seq > low).collect();
             expected.reverse();
             assert_eq!(got, expected, "{wants:?} {low}..={begin}");
-            let found = newest(&ctx, &feed, &at, &wants, Seq(0), 40).await.unwrap();
+            let found = newest(&ctx, &feed, &at, wants.criteria(), Seq(0), 40).await.unwrap();
             let note = found.list_note();
             let newest: Vec<u64> = things.shown(&wants, u64::MAX).into_iter().rev().take(40).map(|change| change.seq).collect();
             assert_eq!((found.changes.into_iter().map(|change| change.seq).collect::<Vec<_>>(), note), (newest, None), "{wants:?}");

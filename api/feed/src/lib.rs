@@ -19,6 +19,7 @@ pub mod page_request;
 pub mod position;
 pub mod query;
 pub mod select;
+pub mod shown;
 mod source;
 mod start;
 #[cfg(any(test, feature = "testing"))]

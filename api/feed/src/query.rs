@@ -23,7 +23,7 @@ use serde::de::IgnoredAny;
 use view_store::{Range, View};
 
 use super::etag::{etag, matches_etag};
-use super::filter::{Element, Filter};
+use super::filter::{Criteria, Element, Filter};
 use super::history::{history_from, shallow_note};
 use super::notes::sample;
 use super::page::PageInfo;
@@ -180,8 +180,7 @@ impl Feed {
         from_here: Seq,
         limit: usize,
     ) -> Result<Page<F::Record>, Problem> {
-        let filters = [query.filter.clone()];
-        let selection = Selection::new(ctx, &self.source, self.tables, at, &filters).await?;
+        let selection = Selection::new(ctx, &self.source, self.tables, at, vec![query.filter.criteria()]).await?;
         let found = selection.find(from_here, at.seq, limit, Direction::Forwards).await?;
         let mut items = Vec::with_capacity(found.changes.len());
         for change in found.changes {
@@ -209,8 +208,8 @@ impl Feed {
         show: impl Fn(Item<F::Record>) -> T,
     ) -> Result<Answer, Problem> {
         let (ctx, new) = (&call.context, query.filter.canonical());
-        let filters = [rebase.old.clone(), query.filter.clone()];
-        let selection = Selection::new(ctx, &self.source, self.tables, at, &filters).await?;
+        let criteria = vec![rebase.old.criteria(), query.filter.criteria()];
+        let selection = Selection::new(ctx, &self.source, self.tables, at, criteria).await?;
         let found = selection.find(rebase.at, seq, limit, Direction::Forwards).await?;
         let mut items = Vec::new();
         for mut change in found.changes {
@@ -405,20 +404,19 @@ fn partial_note(seq: u64) -> String {
     format!("only the changes from seq {seq} on were searched; a narrower query searches further back")
 }
 
-/// Finds the newest changes after a seq that match a filter.
+/// Finds the newest changes after a seq that the criteria select.
 ///
 /// # Errors
 /// When rows cannot be read.
-pub async fn newest<F: Filter>(
+pub async fn newest<R: Record>(
     ctx: &Context,
     feed: &Feed,
     at: &Position,
-    filter: &F,
+    criteria: Criteria<'_, R>,
     after: Seq,
     limit: usize,
-) -> Result<Newest<F::Record>, Problem> {
-    let filters = std::slice::from_ref(filter);
-    let selection = Selection::new(ctx, &feed.source, feed.tables, at, filters).await?;
+) -> Result<Newest<R>, Problem> {
+    let selection = Selection::new(ctx, &feed.source, feed.tables, at, vec![criteria]).await?;
     let (mut changes, mut upto) = (Vec::new(), at.seq);
     for _ in 0..ROUNDS_MAX {
         let found = selection.find(after, upto, limit - changes.len(), Direction::Backwards).await?;

@@ -15,12 +15,12 @@ use schemas::details::ChangeRecord;
 use schemas::key;
 use schemas::position::Seq;
 use schemas::tables::Datum;
-use schemas::views::records::{RecordTables, normal};
+use schemas::views::records::{Record, RecordTables, normal};
 use serde::de::DeserializeOwned;
 use view_store::Range;
 use view_store::feed::{FeedBlock, FeedReader, block_of};
 
-use super::filter::{Element, Filter, TermQuery};
+use super::filter::{Criteria, Element, TermQuery};
 use super::names::{values_containing, values_starting_with};
 use super::position::Position;
 use super::{Source, names};
@@ -59,17 +59,17 @@ pub enum Direction {
     Backwards,
 }
 
-/// A search in a service's changes under filters, at a position.
-pub struct Selection<'a, F: Filter> {
+/// A search in a service's changes for those that some criteria select, at a position.
+pub struct Selection<'a, R: Record> {
     tables: &'static RecordTables,
     reader: FeedReader,
-    /// A change matches if one of these filters matches.
-    filters: &'a [F],
+    /// A change matches if one of the criteria selects it.
+    criteria: Vec<Criteria<'a, R>>,
     /// Terms of which every matching change has at least one; `None`: all changes are candidates.
     terms: Option<Vec<String>>,
 }
 
-impl<'a, F: Filter> Selection<'a, F> {
+impl<'a, R: Record> Selection<'a, R> {
     /// Prepares a search up to a position.
     ///
     /// # Errors
@@ -79,43 +79,43 @@ impl<'a, F: Filter> Selection<'a, F> {
         source: &Source,
         tables: &'static RecordTables,
         at: &Position,
-        filters: &'a [F],
+        criteria: Vec<Criteria<'a, R>>,
     ) -> Result<Self, Problem> {
         let reader = Feeds::of(ctx).reader(source, Arc::clone(&at.view));
-        let names: Arc<names::Names<F::Record>> = Feeds::of(ctx).names(source, tables, at.view.generation());
+        let names: Arc<names::Names<R>> = Feeds::of(ctx).names(source, tables, at.view.generation());
         let mut terms = Some(Vec::new());
-        for filter in filters {
+        for criteria in &criteria {
             let mut found = None;
-            for query in filter.term_queries() {
-                let (dimension, values) = match query {
-                    TermQuery::Exact(dimension, values) => (dimension, values),
+            for search in &criteria.searches {
+                let (dimension, values) = match &search.query {
+                    TermQuery::Exact(dimension, values) => (dimension, values.clone()),
                     TermQuery::Part(dimension, part) => {
-                        (dimension, values_containing(&*names.at(&reader, dimension, at.last).await?, &part, VALUES_MAX))
+                        (dimension, values_containing(&*names.at(&reader, dimension, at.last).await?, part, VALUES_MAX))
                     }
                     TermQuery::Prefix(dimension, prefixes) => {
-                        (dimension, values_starting_with(&*names.at(&reader, dimension, at.last).await?, &prefixes))
+                        (dimension, values_starting_with(&*names.at(&reader, dimension, at.last).await?, prefixes))
                     }
                 };
                 if values.len() <= VALUES_MAX {
-                    let values = values.into_iter().chain(filter.wildcard(dimension).map(str::to_owned));
+                    let values = values.into_iter().chain(search.wildcard.map(str::to_owned));
                     found = Some(values.map(move |value| format!("{dimension}/{}", normal(&value))));
                     break;
                 }
             }
-            // If one filter has no usable terms, all changes are candidates.
+            // If one of the criteria has no usable terms, all changes are candidates.
             terms = terms.zip(found).map(|(mut terms, found)| {
                 terms.extend(found);
                 terms
             });
         }
-        Ok(Self { tables, reader, filters, terms })
+        Ok(Self { tables, reader, criteria, terms })
     }
 
     /// Finds the matching changes with a seq above `after` and up to `upto`, at most `limit`.
     ///
     /// # Errors
     /// When rows cannot be read.
-    pub async fn find(&self, after: Seq, upto: Seq, limit: usize, direction: Direction) -> Result<Found<F::Record>, Problem> {
+    pub async fn find(&self, after: Seq, upto: Seq, limit: usize, direction: Direction) -> Result<Found<R>, Problem> {
         let mut found = Found { changes: Vec::new(), to: if direction == Direction::Forwards { after.0 } else { upto.0 + 1 } };
         let (mut low, mut high) = (after.0 + 1, upto.0);
         let (mut candidates_read, mut rounds, mut buckets) = (0, 0, 1);
@@ -139,7 +139,7 @@ impl<'a, F: Filter> Selection<'a, F> {
                     while blocks.next_if(|(number, _)| *number != block_of(Seq(*seq))).is_some() {}
                     if let Some((_, block)) = blocks.peek()
                         && let Some(change) = change_in(block, *seq)?
-                        && self.filters.iter().any(|filter| filter.matches(&change))
+                        && self.criteria.iter().any(|criteria| criteria.selects(&change))
                     {
                         found.changes.push(change);
                     }

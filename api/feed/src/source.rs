@@ -2,6 +2,7 @@
 
 use schemas::tables::{Table, ViewDef};
 use schemas::topics::Topic;
+use schemas::views::records::RecordTables;
 
 /// The tables and topics that hold the changes of a service.
 #[derive(Clone, Copy, Debug)]
@@ -20,4 +21,13 @@ pub struct Source {
     pub facts: &'static [Topic],
     /// How many days back callers without a key see; `None`: everything.
     pub sample_days: Option<i64>,
+}
+
+impl Source {
+    /// The source of a service of plain records, which shows the last 7 days to callers without a key.
+    #[must_use]
+    pub const fn of_records(service: &'static str, tables: &RecordTables, topic: &'static Topic, facts: &'static [Topic]) -> Self {
+        let RecordTables { view, feed, through, .. } = *tables;
+        Self { service, view, feed, through, topic, facts, sample_days: Some(7) }
+    }
 }

@@ -25,11 +25,11 @@ pub trait WatchableFeed: Sized + Send + Sync + 'static {
     /// The feed.
     const FEED: Feed;
 
-    /// Checks and normalizes a filter, so that it can be compared and saved.
-    ///
-    /// # Errors
-    /// `parameter-invalid`, naming the field.
-    fn normalize(filter: Self::Filter) -> Result<Self::Filter, Problem>;
+    /// Fields of the filter that a query gives in another form than a saved filter, each with its schema there: a list is one text with commas, or a
+    /// parameter has bounds that a saved filter has not.
+    fn parameters() -> Vec<(&'static str, Value)> {
+        Vec::new()
+    }
 
     /// Checks and normalizes a watched entity, and returns the filter that selects its changes.
     ///

@@ -209,6 +209,7 @@ impl Answer {
 pub type AnswerFuture = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send>>;
 
 /// An operation.
+#[derive(Clone)]
 pub struct Operation {
     /// The name: also the MCP tool's name and the OpenAPI `operationId`.
     pub name: &'static str,
@@ -270,6 +271,27 @@ pub struct Definition {
     pub aliases: &'static [(&'static str, &'static str)],
 }
 
+impl Definition {
+    /// A free `GET` operation with `asOf`, which MCP offers as a tool and whose calls count. Its name, path and texts are still empty.
+    #[must_use]
+    pub fn read() -> Self {
+        Self {
+            name: "",
+            method: Method::Get,
+            path: "",
+            summary: "",
+            description: "",
+            price: Price::Free,
+            tool: true,
+            counted: true,
+            list: "",
+            errors: &[ErrorCode::AsOfInvalid],
+            example: Value::Null,
+            aliases: &[],
+        }
+    }
+}
+
 impl Operation {
     /// Whether the operation is a feed: it takes a cursor and can wait for changes.
     #[must_use]
@@ -314,6 +336,7 @@ impl Operation {
 }
 
 /// A service and its operations.
+#[derive(Clone)]
 pub struct Service {
     /// The name: path prefix, configuration key and view.
     pub name: &'static str,

@@ -1,4 +1,4 @@
-//! The services: for each, its operations, and its registration.
+//! The services: the operations of each, and its registration.
 //!
 //! Architecture invariants: a service states facts (name, route, description, types, price, errors); the crates `surfaces` and `webhooks`
 //! render and deliver them and name no service.
@@ -11,7 +11,7 @@ pub mod receipts;
 pub mod registration;
 pub mod research;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use futures_util::future::BoxFuture;
 use operation::Service;
@@ -20,33 +20,38 @@ use webhooks::Matchers;
 use crate::registration::{Registration, TaskContext, TaskRole};
 
 /// THE LIST of services.
-#[must_use]
-pub fn registered() -> Vec<Registration> {
+fn registrations() -> Vec<Registration> {
     vec![awards::service(), filings::service(), recalls::service(), receipts::service(), research::service()]
+}
+
+/// The registrations of all services. They are made once in a process.
+#[must_use]
+pub fn registered() -> &'static [Registration] {
+    static REGISTERED: LazyLock<Vec<Registration>> = LazyLock::new(registrations);
+    &REGISTERED
 }
 
 /// What the surfaces serve of all services.
 #[must_use]
 pub fn all() -> Vec<Service> {
-    registered().into_iter().map(|registration| registration.service).collect()
+    registered().iter().map(|registration| registration.service.clone()).collect()
 }
 
 /// The matchers of all services that have watches.
 #[must_use]
 pub fn matchers() -> Matchers {
-    Matchers::new(registered().into_iter().filter_map(|registration| registration.matcher).collect())
+    Matchers::new(registered().iter().filter_map(|registration| registration.matcher).collect())
 }
 
-/// The background tasks of all services for a role, and those that all services share: delivery to webhooks, signed checkpoints.
+/// The background tasks of a role: those of each service, and those that all services share (delivery to webhooks, signed checkpoints).
 #[must_use]
 pub fn tasks(role: TaskRole, given: &Arc<TaskContext>) -> Vec<BoxFuture<'static, ()>> {
-    let registered = registered();
-    let own = registered.iter().flat_map(|registration| registration.tasks).filter(|task| task.role == role);
+    let own = registered().iter().flat_map(|registration| registration.tasks).filter(|task| task.role == role);
     let mut tasks: Vec<BoxFuture<'static, ()>> = own.map(|task| (task.run)(Arc::clone(given))).collect();
     match role {
         TaskRole::Api => tasks.push(Box::pin(webhooks::sender::run(Arc::clone(&given.context), matchers(), given.holder.clone()))),
         TaskRole::Project => {
-            let sources = registered.iter().filter_map(|registration| registration.checkpoints).collect();
+            let sources = registered().iter().filter_map(|registration| registration.checkpoints).collect();
             tasks.push(Box::pin(common::checkpoints::run(Arc::clone(given), sources)));
             tasks.push(Box::pin(common::witness::run(Arc::clone(&given.context), given.holder.clone())));
         }

@@ -8,9 +8,11 @@ use operation::context::Context;
 use operation::{Files, Operation, Service};
 use webhooks::NewMatcher;
 
+use crate::common::change_tree::ChangeTree;
+use crate::common::prover::SignedTree;
 use crate::receipts::signer::Signer;
 
-/// Operations, and what must run so that they keep their promise: whoever adds the operations adds that, too.
+/// Operations, and what must run for them. Adding the operations to a registration adds that as well.
 pub struct Bundle {
     operations: Vec<Operation>,
     matcher: Option<NewMatcher>,
@@ -18,7 +20,7 @@ pub struct Bundle {
 }
 
 impl From<Vec<Operation>> for Bundle {
-    /// Operations that need nothing else.
+    /// Operations that need nothing to run for them.
     fn from(operations: Vec<Operation>) -> Self {
         Self { operations, matcher: None, checkpoints: None }
     }
@@ -47,9 +49,9 @@ pub enum TaskRole {
     Project,
 }
 
-/// What a background task is given.
+/// What a background task gets.
 pub struct TaskContext {
-    /// What handlers are given, too.
+    /// The context that handlers share.
     pub context: Arc<Context>,
     /// Signs checkpoints.
     pub signer: Arc<Signer>,
@@ -60,9 +62,9 @@ pub struct TaskContext {
 /// A task of a service that runs in the background until the server stops.
 #[derive(Clone, Copy)]
 pub struct Task {
-    /// In which processes it runs.
+    /// The role of the processes in which it runs.
     pub role: TaskRole,
-    /// Runs it. It ends by itself when the context says that the server stops.
+    /// Runs it. It returns when the context says that the server stops.
     pub run: fn(Arc<TaskContext>) -> BoxFuture<'static, ()>,
 }
 
@@ -70,21 +72,23 @@ pub struct Task {
 pub struct Registration {
     /// Its name, operations and files.
     pub service: Service,
-    /// Where its changes are, if they have signed checkpoints.
+    /// The source of its changes, if checkpoints of their tree are signed.
     pub checkpoints: Option<Source>,
-    /// Makes the matcher of its watches, if it has any.
+    /// Makes the matcher of its watches, if it has watches.
     pub matcher: Option<NewMatcher>,
+    /// The tree whose signed checkpoints the service serves, if it has one.
+    pub tree: Option<Arc<dyn SignedTree>>,
     /// Its background tasks.
     pub tasks: &'static [Task],
 }
 
 impl Registration {
-    /// A service without operations: its name (path prefix, configuration key, view), what it is called for people, and what it is for, in a
-    /// few sentences.
+    /// A service without operations: its name (path prefix, configuration key, view), its title for people, and its purpose in a few
+    /// sentences.
     #[must_use]
     pub fn new(name: &'static str, title: &'static str, about: &'static str) -> Self {
         let service = Service { name, title, about, operations: Vec::new(), files: None };
-        Self { service, checkpoints: None, matcher: None, tasks: &[] }
+        Self { service, checkpoints: None, matcher: None, tree: None, tasks: &[] }
     }
 
     /// Adds operations, in the order in which documents list them.
@@ -93,8 +97,17 @@ impl Registration {
         let Bundle { operations, matcher, checkpoints } = bundle.into();
         self.service.operations.extend(operations);
         self.matcher = self.matcher.or(matcher);
-        self.checkpoints = self.checkpoints.or(checkpoints);
+        if let Some(source) = checkpoints {
+            self.checkpoints = Some(source);
+            self = self.with_tree(ChangeTree(source.service));
+        }
         self
+    }
+
+    /// Serves the signed checkpoints of a tree.
+    #[must_use]
+    pub fn with_tree(self, tree: impl SignedTree + 'static) -> Self {
+        Self { tree: Some(Arc::new(tree)), ..self }
     }
 
     /// Serves pages and files next to the operations.

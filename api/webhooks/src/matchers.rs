@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use feed::filter::{Element, Filter, elements};
 use feed::position::position;
-use feed::query::Item;
 use feed::select::{Direction, Selection};
+use feed::shown::shown;
 use feed::watchable::WatchableFeed;
 use feed::{Feeds, Source};
 use operation::context::{Context, Part, store_problem};
@@ -222,14 +222,14 @@ impl<S: WatchMessages> WebhookFeed for S {
         if at.seq < upto {
             return Err(Problem::new(ErrorCode::Unavailable, "the view lags behind an earlier read of it").retry_after(1));
         }
-        let selection = Selection::new(ctx, &S::FEED.source, S::FEED.tables, &at, std::slice::from_ref(filter)).await?;
+        let selection = Selection::new(ctx, &S::FEED.source, S::FEED.tables, &at, vec![filter.criteria()]).await?;
         let found = selection.find(after, upto, S::CHANGES_MAX, Direction::Forwards).await?;
         Ok((found.changes, Seq(found.to)))
     }
 
     fn message(watch: &SavedItem, changes: Vec<Element<Self::Record>>) -> Option<Value> {
         let entity = serde_json::from_str(&watch.entity).ok()?;
-        Some(<S as WatchMessages>::message(entity, changes.into_iter().map(|change| Item { change, before: None }.into()).collect()))
+        Some(<S as WatchMessages>::message(entity, shown(changes)))
     }
 }
 

@@ -15,10 +15,8 @@ const FOLD: &str = include_str!("../../templates/service/fold.rs.txt");
 /// The templates of its operations, one file each.
 const OPERATIONS: &[(&str, &str)] = &[
     ("mod", include_str!("../../templates/service/mod.rs.txt")),
-    ("records", include_str!("../../templates/service/records.rs.txt")),
     ("filter", include_str!("../../templates/service/filter.rs.txt")),
     ("followed", include_str!("../../templates/service/followed.rs.txt")),
-    ("changes_since", include_str!("../../templates/service/changes_since.rs.txt")),
 ];
 
 /// Plans the files of a new service that reads the facts of `topic`.

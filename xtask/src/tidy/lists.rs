@@ -152,7 +152,7 @@ mod tests {
             ("schemas/cql/s.cql", ""),
             ("projector/src/services/mod.rs", "        $act!($crate::services::s::S);\n"),
             ("projector/src/services/s/mod.rs", ""),
-            ("api/services/src/lib.rs", "pub fn registered() -> Vec<Registration> {\n    vec![s::service()]\n}\n"),
+            ("api/services/src/lib.rs", "fn registrations() -> Vec<Registration> {\n    vec![s::service()]\n}\n"),
             ("api/services/src/s/mod.rs", ""),
             ("src/default.toml", SETTINGS),
         ];

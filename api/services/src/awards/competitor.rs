@@ -1,54 +1,39 @@
-//! `GET /v1/competitor_watch`: what one contractor has, wins and loses.
+//! `GET /v1/competitor_watch`: the awards of one contractor, and their latest changes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::ToSpan;
-use jiff::tz::TimeZone;
 use schemars::JsonSchema;
-use schemas::error_code::ErrorCode;
 use schemas::facts::FactData;
 use schemas::facts::awards::AwardFact;
+use schemas::position::Seq;
 use schemas::views::awards::Award;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use upstreams::live::AwardOrder;
 
 use super::filter::Filter;
+use super::followed::{Awards, WatchedEntity};
 use super::records::{Changed, Shown, dollars};
 use super::search::{USASPENDING, question};
-use super::{FEED, SOURCE};
-use feed::notes::notes;
-use feed::position::position;
-use feed::query::{DIGEST_MAX, Item, newest};
+use crate::common::read::{Read, Reader};
+use feed::filter::Filter as _;
+use feed::shown::shown;
+use operation::Definition;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
 
-/// How far back the upstream is asked for awards.
+/// How many years back the upstream is asked for awards.
 const BACKFILL_YEARS: i32 = 3;
-/// Agencies and industry codes that are named.
+/// How many agencies and industry codes an answer names at most.
 const NAMED_MAX: usize = 10;
 
-/// Arguments of `competitor_watch`.
+/// Arguments of `competitor_watch`: the contractor.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Arguments {
-    /// Part of the name of the contractor, or of its parent.
-    #[schemars(length(min = 2, max = 200))]
-    pub contractor: String,
-    /// How many changes and awards to give at most, of each.
-    #[serde(default = "limit_default")]
-    #[schemars(range(min = 1, max = 200))]
-    pub limit: usize,
-    /// Answer as of this time: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
-    pub as_of: Option<String>,
-}
+#[serde(transparent)]
+pub struct Arguments(WatchedEntity);
 
-fn limit_default() -> usize {
-    25
-}
-
-/// Who a name stands for.
+/// A recipient whose name, or whose parent's name, matches.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Recipient {
@@ -62,14 +47,14 @@ pub struct Recipient {
     pub parent_uei: String,
 }
 
-/// Dollars by agency or industry code.
+/// The awards of one agency or industry code.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Sum {
-    /// The agency, or the code.
+    /// The agency or the code.
     pub name: String,
-    /// Awards.
+    /// The number of awards.
     pub awards: usize,
-    /// Dollars obligated in total.
+    /// The total obligation in dollars.
     pub amount: f64,
 }
 
@@ -77,103 +62,96 @@ pub struct Sum {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Watch {
-    /// As asked for.
+    /// The contractor, as given.
     pub contractor: String,
-    /// Whom the name stands for.
+    /// The recipients that match.
     pub recipients: Vec<Recipient>,
-    /// How many awards are known.
+    /// The number of awards that are known.
     pub awards_count: usize,
-    /// Dollars obligated on them in total.
+    /// Their total obligation in dollars.
     pub amount: f64,
-    /// The agencies that buy most.
+    /// The agencies with the largest obligations.
     pub agencies: Vec<Sum>,
-    /// The industry codes with most.
+    /// The industry codes with the largest obligations.
     pub naics: Vec<Sum>,
     /// The latest changes, the last recorded first.
     pub changes: Vec<Changed>,
     /// The largest awards.
     pub awards: Vec<Shown>,
-    /// Whether the upstream was asked for older awards; else the awards are those recorded here.
+    /// Whether the upstream was asked for older awards; otherwise the awards are those recorded here.
     pub live: bool,
-    /// What to know about the answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
 }
 
-/// The operation.
-#[must_use]
-pub fn operation() -> Operation {
-    let words = Definition {
-        name: "competitor_watch",
-        method: Method::Get,
-        path: "/v1/competitor_watch",
-        summary: "One contractor: its awards, who buys them, and the latest changes.",
-        description: "Names are matched by part, in any case, for recipients and their parents; `recipients` says whom that takes in, with their \
-            unique entity ids.",
-        price: Price::Free,
-        tool: true,
-        counted: true,
-        list: "changes",
-        errors: &[ErrorCode::AsOfInvalid],
-        example: json!({ "contractor": "federal" }),
-        aliases: &[],
-    };
-    Operation::define::<Arguments, Watch, _, _>(words, answer)
-}
+impl Read for Arguments {
+    type Service = Awards;
+    type Answer = Watch;
 
-async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let ctx = &call.context;
-    let at = position(ctx, &SOURCE, arguments.as_of.as_deref()).await?;
-    let mut told = notes(&call, &SOURCE, &at).await?;
-    let filter = Filter { recipient: Some(arguments.contractor.clone()), ..Filter::default() };
-    let found = newest(ctx, &FEED, &at, &filter, told.after, DIGEST_MAX).await?;
-    told.add(found.sums_note());
-    let changes = found.changes;
-    let mut awards = FEED.still_current(&at, changes.clone()).await?;
-    let mut live = false;
-    if arguments.as_of.is_none() {
-        // Older awards, which no action has brought here yet.
-        let today = at.now.to_zoned(TimeZone::UTC).date();
-        let first = today.saturating_sub(BACKFILL_YEARS.years());
-        let question = question(&[], &arguments.contractor, first, today, AwardOrder::Largest);
-        if let Some(facts) = told.look_up(&call, USASPENDING, question, &at).await {
-            live = true;
+    const LIMIT: Option<usize> = Some(25);
+
+    fn definition() -> Definition {
+        Definition {
+            name: "competitor_watch",
+            path: "/v1/competitor_watch",
+            summary: "One contractor: its awards, who buys them, and the latest changes.",
+            description: "Names of recipients and of their parents are matched by part, in any case. `recipients` lists the names that match, with \
+                their unique entity ids. `limit` applies to changes and to awards.",
+            list: "changes",
+            example: json!({ "contractor": "federal" }),
+            ..Definition::read()
+        }
+    }
+
+    fn filter(&self, given: Filter) -> Result<Filter, Problem> {
+        Ok(Filter { recipient: Some(self.0.contractor.clone()), ..given })
+    }
+
+    async fn answer(self, filter: Filter, reader: &mut Reader<Awards>) -> Result<Watch, Problem> {
+        let contractor = self.0.contractor;
+        let changes = reader.count(filter.criteria(), Seq(0)).await?;
+        let mut awards = reader.unchanged(changes.clone()).await?;
+        // Older awards, of which no action was recorded here.
+        let today = reader.today();
+        let question = question(&[], &contractor, today.saturating_sub(BACKFILL_YEARS.years()), today, AwardOrder::Largest);
+        let listed = reader.ask(USASPENDING, question).await;
+        let live = listed.is_some();
+        if let Some(facts) = listed {
             let known: HashSet<String> = awards.iter().map(|award| award.id.clone()).collect();
             awards.extend(facts.iter().filter_map(|fact| match fact {
                 FactData::Award(award) if !known.contains(&award.award_id) => Some(of_fact(award)),
                 _ => None,
             }));
         }
+        awards.sort_by(|a, b| b.amount_cents.cmp(&a.amount_cents).then_with(|| a.id.cmp(&b.id)));
+        let recipients: BTreeSet<Recipient> = awards.iter().map(Recipient::of).collect();
+        let cents = awards.iter().filter_map(|award| award.amount_cents).fold(0, i64::saturating_add);
+        let (agencies, naics) = (sums(&awards, |award| &award.agency), sums(&awards, |award| &award.naics));
+        let (limit, awards_count) = (reader.limit(), awards.len());
+        Ok(Watch {
+            contractor,
+            recipients: recipients.into_iter().collect(),
+            awards_count,
+            amount: dollars(cents),
+            agencies,
+            naics,
+            changes: shown(changes.into_iter().take(limit)),
+            awards: awards.into_iter().take(limit).map(Shown::from).collect(),
+            live,
+        })
     }
-    awards.sort_by(|a, b| b.amount_cents.cmp(&a.amount_cents).then_with(|| a.id.cmp(&b.id)));
-    let recipients: BTreeSet<Recipient> = awards
-        .iter()
-        .map(|award| Recipient {
+}
+
+impl Recipient {
+    fn of(award: &Award) -> Self {
+        Self {
             name: award.recipient.clone(),
             uei: award.recipient_uei.clone(),
             parent: award.parent_recipient.clone(),
             parent_uei: award.parent_recipient_uei.clone(),
-        })
-        .collect();
-    let cents = awards.iter().filter_map(|award| award.amount_cents).fold(0, i64::saturating_add);
-    let (agencies, naics) = (sums(&awards, |award| &award.agency), sums(&awards, |award| &award.naics));
-    let (limit, awards_count) = (told.limit(arguments.limit), awards.len());
-    let shown = changes.into_iter().take(limit);
-    Answer::json(&Watch {
-        contractor: arguments.contractor,
-        recipients: recipients.into_iter().collect(),
-        awards_count,
-        amount: dollars(cents),
-        agencies,
-        naics,
-        changes: shown.map(|change| Item { change, before: None }.into()).collect(),
-        awards: awards.into_iter().take(limit).map(Shown::from).collect(),
-        live,
-        note: told.note(),
-    })
+        }
+    }
 }
 
-/// An award as the upstream has it now, as far as a watch needs it.
+/// The fields of an upstream's award that `competitor_watch` uses.
 fn of_fact(fact: &AwardFact) -> Award {
     Award {
         id: fact.award_id.clone(),
@@ -196,7 +174,7 @@ fn of_fact(fact: &AwardFact) -> Award {
     }
 }
 
-/// Awards and dollars by what `of` says, those with most dollars first.
+/// The awards and dollars by the field that `of` names, the largest sum first.
 fn sums(awards: &[Award], of: impl Fn(&Award) -> &String) -> Vec<Sum> {
     let mut all: BTreeMap<&String, (usize, i64)> = BTreeMap::new();
     for award in awards.iter().filter(|award| !of(award).is_empty()) {

@@ -1,11 +1,11 @@
-//! Awards as they are saved and watched: a contractor, as the recipient or as its parent.
+//! What filters and watches of the awards service follow: a contractor, as the recipient or as its parent.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::FEED;
-use super::filter::Filter;
+use super::filter::{Filter, NAICS_MAX};
 use super::records::Changed;
 use feed::query::Feed;
 use feed::watchable::{WatchableFeed, watched_name};
@@ -30,8 +30,17 @@ impl WatchableFeed for Awards {
 
     const FEED: Feed = FEED;
 
-    fn normalize(filter: Filter) -> Result<Filter, Problem> {
-        filter.checked()
+    fn parameters() -> Vec<(&'static str, Value)> {
+        let items = json!({ "type": "string", "pattern": "[0-9]" });
+        let naics = json!({
+            "type": ["string", "array"],
+            "minLength": 2,
+            "maxLength": 400,
+            "pattern": "[0-9]",
+            "items": items,
+            "maxItems": NAICS_MAX,
+        });
+        vec![("naics", naics)]
     }
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {

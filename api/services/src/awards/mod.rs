@@ -1,6 +1,5 @@
 //! Federal contract awards: a feed of new and modified ones, digests with what expires, watches of a competitor.
 
-pub mod changes_since;
 pub mod competitor;
 pub mod digest;
 pub mod filter;
@@ -10,23 +9,16 @@ pub mod search;
 
 use schemas::topics::{AWARDS, CHANGES_AWARDS};
 use schemas::views::awards::{Award, TABLES};
+use serde_json::json;
 
-use crate::common::followed::operations;
-use crate::common::{checkpoints, health, keys};
-use crate::registration::{Bundle, Registration};
+use crate::common::{changes_since, checkpoints, followed::operations, history, keys, read};
+use crate::registration::Registration;
+use feed::Source;
 use feed::query::Feed;
-use feed::{Source, changes};
+use operation::Definition;
 
-/// Where the service's changes are.
-pub const SOURCE: Source = Source {
-    service: "awards",
-    view: TABLES.view,
-    feed: TABLES.feed,
-    through: TABLES.through,
-    topic: &CHANGES_AWARDS,
-    facts: &[AWARDS],
-    sample_days: Some(7),
-};
+/// The source of the service's changes.
+pub const SOURCE: Source = Source::of_records("awards", &TABLES, &CHANGES_AWARDS, &[AWARDS]);
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
@@ -34,6 +26,17 @@ pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" }
 /// The service.
 #[must_use]
 pub fn service() -> Registration {
+    let changes = Definition {
+        name: "whats_changed_since",
+        path: "/v1/whats_changed_since",
+        summary: "New and modified contract awards since a cursor, oldest first.",
+        description: "Keep the `cursor` of each answer and send it with the next call: every matching change comes exactly once. `amount` is the \
+            total obligation as last read, `amountDelta` what the action of this change adds. A cursor belongs to its filter. With another \
+            filter it is refused with `filter-changed`; with `rebase=true` the answers first list what the new filter adds and removes. A page \
+            may be shorter than `limit`, or empty, while `hasMore` is true.",
+        example: json!({ "start": "earliest", "naics": "54", "limit": 10 }),
+        ..Definition::read()
+    };
     Registration::new(
         "awards",
         "Federal contract awards",
@@ -41,11 +44,15 @@ pub fn service() -> Registration {
             competitor, and live search. Awards of the Department of Defense are published 90 days late by law. Without a key: the last 7 \
             days, 25 rows an answer.",
     )
-    .with(vec![changes_since::operation(), digest::operation(), competitor::operation(), search::operation()])
+    .with(vec![
+        changes_since::operation::<followed::Awards>(changes),
+        read::operation::<digest::Arguments>(),
+        read::operation::<competitor::Arguments>(),
+        read::operation::<search::Arguments>(),
+    ])
     .with(operations::<followed::Awards>())
-    .with(vec![keys::operation(), changes::operation::<Award>(SOURCE, changes::example())])
-    .with(Bundle::checkpoints(vec![checkpoints::operation(SOURCE)], SOURCE))
-    .with(vec![health::operation(SOURCE)])
+    .with(vec![keys::operation()])
+    .with(history::operations::<Award>(SOURCE))
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }
 

@@ -1,4 +1,4 @@
-//! Awards as readers get them: the contract's fields first, in its order.
+//! Awards in answers. The fields of the public contract come first, in its order.
 
 use schemars::JsonSchema;
 use schemas::facts::awards::AwardFact;
@@ -9,52 +9,52 @@ use serde::Serialize;
 use super::Change;
 use feed::query::Item;
 
-/// An award of which no action is known is new so many days after it was signed.
+/// An award without a known action counts as new for this many days after it was signed.
 const NEW_DAYS: i64 = 30;
 
 /// A change of an award.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Changed {
-    /// What happened: `new` for an award whose base action came, `modified` otherwise; `added` or `removed` where a changed filter did it.
+    /// What happened: `new` for the base action of an award, otherwise `modified`; `added` or `removed` if the filter was changed.
     pub event: String,
-    /// Day of the action that this change tells of, else of the last one on it, YYYY-MM-DD.
+    /// The day of the action that this change reports, or else of the award's last action, YYYY-MM-DD.
     pub date: String,
-    /// The award's lasting id.
+    /// The permanent id of the award.
     pub id: String,
-    /// Legal name of the recipient.
+    /// The legal name of the recipient.
     pub recipient: String,
     /// The awarding department.
     pub agency: String,
     /// Industry code.
     pub naics: String,
-    /// Dollars obligated in total; null where it is not told.
+    /// The total obligation in dollars; null if unknown.
     pub amount: Option<f64>,
-    /// By how many dollars the obligation moved with this change: what its action adds, or by how much that was corrected.
+    /// The dollars that this change adds to the obligation: those of its action, or the correction of an earlier amount.
     pub amount_delta: f64,
-    /// End of the periods exercised so far; of a vehicle for orders the last day to order.
+    /// The end of the periods exercised so far; for a vehicle for orders, the last day to order.
     pub end: String,
-    /// Its page.
+    /// The URL of the award's page.
     pub url: String,
-    /// Number of the change within the service.
+    /// The number of the change within the service.
     pub seq: u64,
-    /// When it was recorded, RFC 3339 in UTC.
+    /// When the change was recorded, RFC 3339 in UTC.
     pub recorded_at: String,
-    /// What more is known of it.
+    /// Further fields of the award.
     #[serde(flatten)]
     pub more: More,
-    /// The award before it, where `before` was asked for.
+    /// The award before the change, if `before` was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Shown>,
 }
 
-/// What more is known of an award.
+/// Further fields of an award.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct More {
     /// The agency's own number.
     pub piid: String,
-    /// What is bought.
+    /// The description of what is bought.
     pub description: String,
     /// Unique entity id of the recipient.
     pub recipient_uei: String,
@@ -64,67 +64,67 @@ pub struct More {
     pub parent_recipient_uei: String,
     /// The agency within the department.
     pub sub_agency: String,
-    /// Words of the industry code.
+    /// The description of the industry code.
     pub naics_description: String,
     /// Product or service code.
     pub psc: String,
-    /// Dollars with all options; null where it is not told.
+    /// The total in dollars if all options are used; null if unknown.
     pub ceiling: Option<f64>,
     /// First day of performance.
     pub start: String,
     /// Last day if all options are used.
     pub potential_end: String,
-    /// Number of that action: `0` for the base.
+    /// The number of the action: `0` for the base.
     pub modification: String,
-    /// What it does, one letter; empty for the base.
+    /// The type of the action, one letter; empty for the base.
     pub action_type: String,
-    /// What it says it does.
+    /// The description of the action.
     pub action_description: String,
     /// State where the work is done.
     pub place_state: String,
-    /// Whom it was set aside for.
+    /// The kind of business that the award was set aside for.
     pub set_aside: String,
-    /// Whether it is a vehicle for orders.
+    /// Whether the award is a vehicle for orders.
     pub vehicle: bool,
 }
 
-/// An award as it stands.
+/// An award in its current state.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Shown {
-    /// Day of the last action on it, YYYY-MM-DD.
+    /// The day of the award's last action, YYYY-MM-DD.
     pub date: String,
-    /// The award's lasting id.
+    /// The permanent id of the award.
     pub id: String,
-    /// Legal name of the recipient.
+    /// The legal name of the recipient.
     pub recipient: String,
     /// The awarding department.
     pub agency: String,
     /// Industry code.
     pub naics: String,
-    /// Dollars obligated in total; null where it is not told.
+    /// The total obligation in dollars; null if unknown.
     pub amount: Option<f64>,
-    /// End of the periods exercised so far; of a vehicle for orders the last day to order.
+    /// The end of the periods exercised so far; for a vehicle for orders, the last day to order.
     pub end: String,
-    /// Its page.
+    /// The URL of the award's page.
     pub url: String,
-    /// What more is known of it.
+    /// Further fields of the award.
     #[serde(flatten)]
     pub more: More,
 }
 
-/// Cents as dollars.
+/// Converts cents to dollars.
 #[expect(clippy::cast_precision_loss, reason = "cents of federal awards are below 2^53")]
 pub(super) fn dollars(cents: i64) -> f64 {
     cents as f64 / 100.0
 }
 
-/// The day of the last thing known to have happened to an award.
+/// The day of an award's last known action, or else the day when it was signed.
 pub(super) fn date_of(award: &Award) -> &str {
     if award.action_date.is_empty() { &award.signed } else { &award.action_date }
 }
 
-/// What a change is to readers: an award first seen by a later action, or long after it was signed, is no new one.
+/// The event of a change in answers. An award that was first seen by a later action, or long after it was signed, is not new.
 pub(super) fn event_of(change: &Change) -> &'static str {
     let is_new = change.event == "new"
         && match &change.details.action {
@@ -137,8 +137,8 @@ pub(super) fn event_of(change: &Change) -> &'static str {
     if is_new { "new" } else { "modified" }
 }
 
-/// The day of what a change tells.
-pub(super) fn day_told(change: &Change) -> &str {
+/// The day of the action that a change reports; without one, the day of the last known action on the award.
+pub(super) fn reported_day(change: &Change) -> &str {
     change
         .details
         .action
@@ -183,7 +183,7 @@ impl From<Award> for Shown {
 }
 
 impl From<&AwardFact> for Shown {
-    /// An award as the upstream has it now.
+    /// An award as the upstream shows it now.
     fn from(fact: &AwardFact) -> Self {
         Self {
             date: fact.last_modified.clone(),
@@ -221,7 +221,7 @@ impl From<Item<Award>> for Changed {
     fn from(item: Item<Award>) -> Self {
         let Item { change, before } = item;
         let event = if matches!(change.event.as_str(), "added" | "removed") { change.event.clone() } else { event_of(&change).to_owned() };
-        let (date, action) = (day_told(&change).to_owned(), change.details.action);
+        let (date, action) = (reported_day(&change).to_owned(), change.details.action);
         let Shown { id, recipient, agency, naics, amount, end, url, mut more, .. } = change.record.into();
         if let Some(action) = action {
             (more.modification, more.action_type, more.action_description) = (action.modification, action.kind, action.description);

@@ -1,4 +1,4 @@
-//! The tree over the changes of a service, as it is stored: leaves, tiles, the newest signed checkpoint.
+//! The stored tree over the changes of a service: leaves, tiles, the newest signed checkpoint.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use schemas::views::trees::{SIGNED_CHECKPOINTS, TILES, VIEW};
 use serde::de::DeserializeOwned;
 use view_store::View;
 
-use super::prover::Prover;
+use super::prover::{Prover, SignedTree};
 
-/// The tree over the changes of a service, as it is stored.
+/// The stored tree over the changes of a service.
 pub(crate) struct Tree {
     pub(super) view: Arc<dyn View>,
     pub(super) service: &'static str,
@@ -40,13 +40,13 @@ impl Tree {
         self.row(&SIGNED_CHECKPOINTS).await
     }
 
-    /// Tiles by their level (that of the leaves is [`ENTRIES_LEVEL`]) and number, in that order.
+    /// The tiles at some places, in their order. A place is the level, which is [`ENTRIES_LEVEL`] for the leaves, and the number within it.
     pub(super) async fn tiles(&self, places: &[(i64, u64)]) -> Result<Vec<Option<Bytes>>, Problem> {
         let keys: Vec<Key> = places.iter().map(|(level, number)| tile_key(self.service, *level, *number)).collect();
         self.view.get_many(&TILES, &keys).await.map_err(store_problem)
     }
 
-    /// What the tree answers; `None` where it has nothing of the kind.
+    /// Answers a question about the tree; `None` if a hash is missing.
     pub(super) async fn ask(&self, question: Question) -> Result<Option<Vec<Hash32>>, Problem> {
         let places = question.places();
         let mut tiles: Vec<TilePlace> = places.iter().map(|place| tile_holding(*place)).collect();
@@ -60,6 +60,20 @@ impl Tree {
         };
         let hashes: HashMap<u64, Hash32> = places.iter().filter_map(hash).collect();
         Ok(question.answer(&hashes))
+    }
+}
+
+/// The tree over the changes of a service, by the name of the service.
+pub(crate) struct ChangeTree(pub(crate) &'static str);
+
+#[async_trait]
+impl SignedTree for ChangeTree {
+    fn service(&self) -> &'static str {
+        self.0
+    }
+
+    async fn open(&self, ctx: &Context) -> Result<Box<dyn Prover>, Problem> {
+        Ok(Box::new(Tree::now(ctx, self.0).await?))
     }
 }
 

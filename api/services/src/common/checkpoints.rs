@@ -1,10 +1,8 @@
-//! Signed checkpoints of every service's changes (C2SP tlog-checkpoint, tlog-tiles): leaf `i` is the hash of the change with seq `i + 1`, the one
-//! that the change after it names as `prevHash`, so that whoever consumes the topic can compute each. The trees grow behind the log, in batches,
-//! one process at a time; the receipts have a tree of their own.
+//! Signed checkpoints over the changes of each service (C2SP tlog-checkpoint, tlog-tiles). Leaf `i` is the hash of the change with seq `i + 1`, which
+//! the next change names as `prevHash`, so every consumer of the topic can compute it. One process at a time reads the log and extends the trees in
+//! batches. The receipts have a separate tree.
 
 use crate::registration::TaskContext;
-use operation::context::Part;
-use operation::signing_state::SigningState;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +25,7 @@ use tokio::time::Instant;
 use view_store::lease::Lease;
 use view_store::{Checkpoint as ViewCheckpoint, View};
 
-use crate::common::change_tree::{Tree, damaged, tile_key};
+use crate::common::change_tree::{ChangeTree, Tree, damaged, tile_key};
 use crate::common::consistency;
 use crate::common::witness::CheckpointFile;
 use crate::receipts::Receipts;
@@ -37,18 +35,18 @@ use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 use operation::{File, Operation};
 
-/// The lease under which the trees are grown and signed.
+/// The lease of the process that extends and signs the trees.
 pub(crate) const SEAL_LEASE: &str = "trees/seal";
 /// The shortest time between two checkpoints of a tree.
 const SIGN_INTERVAL: Duration = Duration::from_secs(1);
-/// Changes read and committed at once.
+/// How many changes are read and committed at once.
 const BATCH_CHANGES: usize = 2_000;
-/// Bytes of changes read at once.
+/// How many bytes of changes are read at once.
 const BATCH_BYTES: usize = 8 << 20;
 /// Bytes of the hashes in a full tile.
 const TILE_BYTES: usize = 256 * 32;
 
-/// What a change says of its place in the chain.
+/// The fields of a change that chain it to the change before.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Link {
@@ -60,7 +58,7 @@ fn unreadable(error: &(dyn std::error::Error + 'static)) -> Problem {
     Problem::new(ErrorCode::Unavailable, reason(error))
 }
 
-/// What is served at a path of a service's tree: `checkpoint`, and the tiles; `None` for what is not there.
+/// The file at a path of a service's tree, such as `checkpoint` or a tile; `None` if there is none.
 ///
 /// # Errors
 /// When the store fails.
@@ -69,16 +67,13 @@ pub async fn file(ctx: Arc<Context>, source: Source, path: String) -> Result<Opt
     if served.is_none() && !path.starts_with("tile/") {
         return Ok(None);
     }
-    if path == "checkpoint" {
-        SigningState::of(&ctx).check_checkpoint(source.service)?;
-    }
     let tree = Tree::now(&ctx, source.service).await?;
     if let Some(served) = served {
         return served.file(&ctx, source.service, tree.sealed().await?).await;
     }
     let Some(sealed) = tree.sealed().await? else { return Ok(None) };
     let Some((tile, is_entries)) = parse_tile_path(&path) else { return Ok(None) };
-    // Hashes of a level exist once all leaves below them do.
+    // The hashes of a level exist only if all leaves below them do.
     let below = (u128::from(tile.level_index()) * 256 + u128::from(tile.width())) << (8 * u32::from(tile.level()));
     if below > u128::try_from(sealed.size).unwrap_or(0) {
         return Ok(None);
@@ -98,25 +93,23 @@ pub async fn file(ctx: Arc<Context>, source: Source, path: String) -> Result<Opt
 /// The operation for one service.
 #[must_use]
 pub fn operation(source: Source) -> Operation {
-    let service = source.service;
     consistency::operation(
-        service,
+        ChangeTree(source.service),
         "Proves that the tree over this service's changes holds an earlier one.",
-        "Keep a checkpoint (`/checkpoint`): with the proof from its size to a later one's you know that no change below it was altered or \
-            taken out (`highwater verify --old --new --proof`). Leaf `i` of the tree is the hash of the change with seq `i + 1`, as the next change \
+        "Save a checkpoint (`/checkpoint`). The proof from its size to that of a later checkpoint shows that no change before it was altered or \
+            removed (`highwater verify --old --new --proof`). Leaf `i` of the tree is the hash of the change with seq `i + 1`, as the next change \
             names it in `prevHash`; the tree is served as tiles, `/tile/…` (C2SP tlog-tiles).",
-        move |ctx| async move { Tree::now(&ctx, service).await },
     )
 }
 
-/// A tree that grows here.
+/// A tree that this process extends.
 struct Growing {
     leaves: Leaves,
     /// The size of the newest signed checkpoint.
     sealed: u64,
 }
 
-/// What a tree needs to take in more leaves.
+/// The state of a tree that further leaves are appended to.
 #[derive(Clone)]
 struct Leaves {
     grown: TreeSize,
@@ -126,15 +119,15 @@ struct Leaves {
 }
 
 impl Leaves {
-    /// Takes in what chains of a batch of changes, in order. Answers the rows that hold it; none if nothing chains. Decodes and hashes the
-    /// whole batch: work for a thread that may be busy.
+    /// Appends the changes of a batch that continue the chain, in order. Returns the rows to write; none if no change continues the chain. It
+    /// decodes and hashes the whole batch, so it must run on a thread that may block.
     fn take_in(&mut self, source: &Source, batch: &[Stored]) -> Result<Vec<Write>, Problem> {
         let (before, mut full, mut entries) = (self.grown.size, HashMap::new(), Vec::new());
         for Stored { offset, record } in batch {
             self.grown.next = offset.0 + 1;
             let link: Link = match avro::decode(source.topic.name, &record.value) {
                 Ok(link) => link,
-                // A newer version's: passed over here, the changes after it would not chain.
+                // A change of a newer version. If it were skipped, the changes after it would not continue the chain.
                 Err(error @ avro::Error::UnknownFingerprint(_)) if record.headers.is_event() => return Err(unreadable(&error)),
                 Err(_) => continue,
             };
@@ -157,7 +150,7 @@ impl Leaves {
         self.writes(source.service, full, entries)
     }
 
-    /// The rows of a batch: tiles first, then the size that rests on them.
+    /// The rows of a batch: the tiles first, then the size, which relies on them.
     fn writes(&self, service: &str, full: HashMap<TilePlace, Vec<u8>>, entries: Vec<(u64, Vec<u8>)>) -> Result<Vec<Write>, Problem> {
         let size = i64::try_from(self.grown.size).unwrap_or(i64::MAX);
         let tile =
@@ -190,8 +183,8 @@ impl Growing {
         Ok(Self { leaves: Leaves { grown, edge, entries }, sealed })
     }
 
-    /// Takes in what the change topic has more; commits each batch. The hashing has a thread of its own, and the lease is renewed between batches:
-    /// false if another process has it now.
+    /// Appends the new changes of the topic and commits each batch. Batches are hashed on a separate thread. The lease is renewed between batches;
+    /// returns false if another process holds it now.
     async fn grow(
         &mut self,
         ctx: &Context,
@@ -221,7 +214,7 @@ impl Growing {
         }
     }
 
-    /// Signs the tree if it has grown since the newest checkpoint.
+    /// Signs the tree if it has more leaves than the newest checkpoint.
     async fn seal(&mut self, ctx: &Context, signer: &Signer, source: &Source, at: &ViewCheckpoint) -> Result<(), Problem> {
         let size = self.leaves.grown.size;
         if size <= self.sealed {
@@ -252,7 +245,8 @@ fn json_of<T: Serialize>(value: &T) -> Result<Bytes, Problem> {
     serde_json::to_vec(value).map(Bytes::from).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))
 }
 
-/// Grows the trees behind the log and signs them, at most once in [`SIGN_INTERVAL`] each, until the server stops. One process at a time does.
+/// Extends the trees with the changes of the log and signs each at most once in [`SIGN_INTERVAL`], until the server stops. One process at a time
+/// does this.
 pub async fn run(given: Arc<TaskContext>, sources: Vec<Source>) {
     let TaskContext { context: ctx, signer, holder } = &*given;
     let mut lease = Lease::new(&ctx.store, SEAL_LEASE.to_owned(), holder);
@@ -266,14 +260,14 @@ pub async fn run(given: Arc<TaskContext>, sources: Vec<Source>) {
                         let next = trees.get(source.service).map_or(0, |tree: &Growing| tree.leaves.grown.next);
                         Box::pin(ctx.log.wait_past(source.topic, 0, LogOffset(next)))
                     });
-                    // The lease is renewed well before it ends, also when nothing happens.
+                    // The lease is renewed long before it ends, even if there are no changes.
                     let _ = tokio::time::timeout(lease.renewal_interval(), select_all(waits)).await;
                 }
-                // Another process grows them: what is known of them here is old soon.
+                // Another process extends the trees, so the state here becomes outdated.
                 Ok(false) => trees.clear(),
                 Err(problem) => {
                     trees.clear();
-                    tracing::warn!(reason = problem.detail, "the trees over changes do not grow, will retry");
+                    tracing::warn!(reason = problem.detail, "extending the trees over changes failed, will retry");
                 }
             }
             tokio::time::sleep_until(began + SIGN_INTERVAL).await;
@@ -286,7 +280,7 @@ pub async fn run(given: Arc<TaskContext>, sources: Vec<Source>) {
     lease.release().await;
 }
 
-/// Grows and signs each tree once; false if another process does.
+/// Extends and signs each tree once; returns false if another process does.
 async fn round(
     ctx: &Context,
     signer: &Signer,
@@ -316,7 +310,7 @@ async fn round(
         match grown.await {
             Ok(Some(tree)) => drop(trees.insert(source.service, tree)),
             Ok(None) => return Ok(false),
-            // One tree that fails does not keep the others from growing.
+            // A tree that fails does not stop the others.
             Err(problem) => failed = Some(problem),
         }
     }

@@ -1,4 +1,4 @@
-//! `GET /v1/consistency`: that a tree holds an earlier one. Receipts and the changes of the other services have it in the same form.
+//! `GET /v1/consistency`: proves that a tree holds an earlier one, for the tree over receipts and for the trees over changes.
 
 use operation::context::Part;
 use operation::signing_state::SigningState;
@@ -10,9 +10,8 @@ use schemas::hash::Hash32;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::prover::Prover;
+use super::prover::SignedTree;
 use super::witness::with_cosignatures;
-use operation::context::Context;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Price};
 
@@ -20,34 +19,30 @@ use operation::{Answer, Call, Definition, Method, Operation, Price};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// Leaves of the earlier tree: the size in a checkpoint that you kept.
+    /// The number of leaves of the earlier tree, which is the size in a checkpoint that you saved.
     #[schemars(range(min = 1))]
     pub from: u64,
-    /// Leaves of the later tree; by default those of the newest checkpoint.
+    /// The number of leaves of the later tree; by default that of the newest checkpoint.
     #[schemars(range(min = 1))]
     pub to: Option<u64>,
 }
 
-/// The proof.
+/// The consistency proof between two trees.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Consistent {
-    /// Leaves of the earlier tree.
+    /// The number of leaves of the earlier tree.
     pub from: u64,
-    /// Leaves of the later tree.
+    /// The number of leaves of the later tree.
     pub to: u64,
-    /// The newest checkpoint, signed.
+    /// The newest signed checkpoint.
     pub checkpoint: String,
-    /// The proof, 64 hex digits each (RFC 6962).
+    /// The hashes of the proof, 64 hex digits each (RFC 6962).
     pub proof: Vec<String>,
 }
 
-/// The operation over the tree of a service. `open` finds the tree as it is at a call.
-pub(crate) fn operation<T, O, F>(service: &'static str, summary: &'static str, description: &'static str, open: O) -> Operation
-where
-    T: Prover,
-    O: Fn(Arc<Context>) -> F + Copy + Send + Sync + 'static,
-    F: Future<Output = Result<T, Problem>> + Send + 'static,
-{
+/// The operation over a signed tree.
+pub(crate) fn operation(tree: impl SignedTree + 'static, summary: &'static str, description: &'static str) -> Operation {
+    let tree: Arc<dyn SignedTree> = Arc::new(tree);
     let words = Definition {
         name: "prove_consistency",
         method: Method::Get,
@@ -62,13 +57,13 @@ where
         example: json!({ "from": 1 }),
         aliases: &[],
     };
-    Operation::define::<Arguments, Consistent, _, _>(words, move |call: Call, arguments| async move {
-        SigningState::of(&call.context).check_checkpoint(service)?;
-        answer(&call.context, service, &open(Arc::clone(&call.context)).await?, arguments).await
-    })
+    Operation::define::<Arguments, Consistent, _, _>(words, move |call, arguments| answer(call, Arc::clone(&tree), arguments))
 }
 
-async fn answer(ctx: &Context, service: &'static str, tree: &dyn Prover, arguments: Arguments) -> Result<Answer, Problem> {
+async fn answer(call: Call, tree: Arc<dyn SignedTree>, arguments: Arguments) -> Result<Answer, Problem> {
+    let (ctx, service) = (&call.context, tree.service());
+    SigningState::of(ctx).check_checkpoint(service)?;
+    let tree = tree.open(ctx).await?;
     let none = || Problem::new(ErrorCode::NotFound, "there is no checkpoint yet: nothing was signed");
     let sealed = tree.sealed().await?.ok_or_else(none)?;
     let size = u64::try_from(sealed.size).unwrap_or(0);

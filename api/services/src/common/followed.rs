@@ -1,4 +1,4 @@
-//! The operations of a service whose feed can be followed: saved filters, then watches and their webhooks.
+//! The operations of a service with a filtered feed: saved filters, then watches and their webhooks.
 
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use webhooks::matchers::{WatchMessages, matcher};
@@ -7,7 +7,7 @@ use webhooks::operations::{self as webhook_operations, WebhookConfig};
 use super::{filters, watchlist};
 use crate::registration::Bundle;
 
-/// Saved filters, watches and their webhooks of one service, with the matcher that delivers to the webhooks.
+/// Saved filters, watches and webhooks of one service, with the matcher for the delivery to the webhooks.
 #[must_use]
 pub fn operations<S: WatchMessages>() -> Bundle {
     let paths = [
@@ -22,10 +22,10 @@ pub fn operations<S: WatchMessages>() -> Bundle {
         filters::save::operation::<S>(),
         filters::list::operation::<S>(),
         filters::delete::operation::<S>(),
-        watchlist::begin::operation::<S>(),
+        watchlist::create::operation::<S>(),
         watchlist::list::operation::<S>(),
-        watchlist::matches::operation::<S>(),
-        watchlist::end::operation::<S>(),
+        watchlist::get::operation::<S>(),
+        watchlist::delete::operation::<S>(),
     ];
     Bundle::watches(own.into_iter().chain(webhook_operations::operations(config)).collect(), matcher::<S>)
 }

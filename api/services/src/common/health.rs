@@ -1,4 +1,4 @@
-//! `GET /health`: liveness, and how deep and how complete the history is.
+//! `GET /health`: liveness, and the depth and completeness of the history.
 
 use feed::Feeds;
 use operation::context::Part;
@@ -24,27 +24,27 @@ pub struct Arguments {
     pub as_of: Option<String>,
 }
 
-/// How the service is.
+/// The health of the service.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
-    /// `ok` whenever this is answered.
+    /// Always `ok`: a server that is not healthy does not answer.
     pub status: &'static str,
-    /// The service.
+    /// The name of the service.
     pub service: &'static str,
-    /// When the latest complete reading of an upstream ended, RFC 3339; empty before the first.
+    /// When the latest complete sync run of an upstream ended, RFC 3339; empty before the first.
     pub last_snapshot: String,
-    /// When the first change was recorded, RFC 3339; empty before it.
+    /// When the first change was recorded, RFC 3339; empty if there is none.
     pub history_from: String,
-    /// Whole days since then.
+    /// The whole days since `historyFrom`.
     pub history_days: i64,
-    /// Complete readings of upstreams.
+    /// The number of complete sync runs.
     pub snapshot_count: u64,
-    /// The last day up to which every upstream has been read completely; empty before the first complete reading.
+    /// The last day for which every upstream has been read completely; empty before the first complete sync run.
     pub through_date: String,
-    /// Number of the last change: how many were recorded.
+    /// The number of recorded changes, which is the `seq` of the last one.
     pub changes: u64,
-    /// What to know about the data while its history is shallow.
+    /// A note while the history is short.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }

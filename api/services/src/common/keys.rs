@@ -1,4 +1,4 @@
-//! `POST /api/keys`: mints a free key.
+//! `POST /api/keys`: creates a free key.
 
 use access::Access;
 use operation::context::Part;
@@ -15,7 +15,7 @@ use operation::{Answer, Call, Definition, Method, Operation, Price};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// Your e-mail address. Only a keyed hash of it is kept.
+    /// Your e-mail address. Only a keyed hash of it is stored.
     #[schemars(length(min = 3, max = 254))]
     pub email: String,
 }
@@ -23,20 +23,20 @@ pub struct Arguments {
 /// A new key.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Created {
-    /// The key. It is shown this once; keep it. Empty in the answer to a repeated request.
+    /// The key. No later answer shows it, so save it. Empty in the answer to a repeated request.
     pub api_key: String,
-    /// The key's id, by which it is rotated or revoked.
+    /// The id of the key, to rotate or revoke it.
     pub key_id: String,
-    /// The account that owns it.
+    /// The account that owns the key.
     pub account: String,
-    /// Its tier.
+    /// The tier of the key.
     pub tier: String,
-    /// Why no key is shown, in the answer to a repeated request.
+    /// Why the answer to a repeated request shows no key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
 }
 
-/// What the answer to a repeated request says.
+/// The note in the answer to a repeated request.
 const SHOWN_ONCE: &str =
     "The key was shown once, in the first answer to this request. If it is lost, make another one with another Idempotency-Key.";
 
@@ -47,11 +47,11 @@ pub fn operation() -> Operation {
         name: "create_key",
         method: Method::Post,
         path: "/api/keys",
-        summary: "Mints a free API key: calls are counted by key, and no longer by address.",
+        summary: "Creates a free API key. Its calls are counted by key instead of by address.",
         description: "No card, no confirmation. Send the key as `X-API-Key`, as `Authorization: Bearer`, or as the query parameter \
-            `api_key`. An IPv4 address, or an IPv6 /48, mints at most 20 keys a UTC day. A free key expires after 90 days without use. With an \
-            `Idempotency-Key` a repeated request mints nothing: on the same UTC day it is answered 200 with the same `key_id`, an empty \
-            `api_key` and a `note`, since a key is shown once.",
+            `api_key`. An IPv4 address, or an IPv6 /48, can create at most 20 keys a UTC day. A free key expires after 90 days without use. With an \
+            `Idempotency-Key` a repeated request creates no second key: on the same UTC day the answer is 200 with the same `key_id`, an empty \
+            `api_key` and a `note`, because a key is shown only once.",
         price: Price::Free,
         tool: false,
         counted: false,
@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    /// Proves that the operation answers 201 with a key that works, a repeated request 200 without it, and names what is wrong with an address.
+    /// Proves that the operation answers 201 with a key that works, answers a repeated request 200 without the key, and names an invalid address.
     #[tokio::test]
     async fn create_key() {
         let (_world, ctx) = world().await;

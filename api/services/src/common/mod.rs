@@ -1,12 +1,15 @@
-//! Operations that every service has in the same form, and those of every service whose feed is filtered.
+//! Operations and shells that services share. Some operations are the same in every service, others in every service whose feed is filtered.
 
-mod change_tree;
+pub(crate) mod change_tree;
+pub mod changes_since;
 pub mod checkpoints;
 pub mod consistency;
 pub mod filters;
 pub mod followed;
 pub mod health;
+pub mod history;
 pub mod keys;
-pub(crate) mod prover;
+pub mod prover;
+pub mod read;
 pub mod watchlist;
 pub mod witness;

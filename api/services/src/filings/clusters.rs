@@ -1,7 +1,7 @@
-//! Clusters: several insiders of one issuer who decide alike within days.
+//! Clusters: several insiders of one issuer who trade alike within days.
 //!
-//! The rule: at least three filings' worth of different owners with code `P` (or, apart, `S`) at one issuer within ten calendar days. Several owners of
-//! one filing, such as a fund and its manager, count once; sales under a plan of before do not count.
+//! The rule: at least three different owners with code `P` (or, separately, `S`) at one issuer within ten calendar days. Several owners of one filing,
+//! such as a fund and its manager, count once. Sales under an earlier plan do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,38 +10,38 @@ use schemas::views::filings::Filing;
 use schemas::views::recalls::day_of;
 use serde::Serialize;
 
-/// Owners that make a cluster.
+/// How many owners a cluster has at least.
 const OWNERS_MIN: usize = 3;
-/// Calendar days within which they decide.
+/// The calendar days within which the trades of a cluster happen.
 const WINDOW_DAYS: i64 = 10;
 
-/// Several insiders of one issuer who decided alike within days.
+/// Several insiders of one issuer who traded alike within days.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Cluster {
-    /// The issuer: 10 digits.
+    /// The number (CIK) of the issuer: 10 digits.
     pub cik: String,
-    /// Its name.
+    /// The name of the issuer.
     pub company: String,
-    /// Its ticker.
+    /// The ticker of the issuer.
     pub ticker: String,
     /// `buy` or `sell`.
     pub side: &'static str,
-    /// How many insiders, those of one filing counted once.
+    /// The number of insiders; those of one filing count once.
     pub insiders: usize,
-    /// Their names, sorted.
+    /// The names of the insiders, sorted.
     pub names: Vec<String>,
     /// Day of the first trade, YYYY-MM-DD.
     pub from: String,
     /// Day of the last trade.
     pub to: String,
-    /// How many trades.
+    /// The number of trades.
     pub trades: usize,
-    /// Dollars of the trades that tell them.
+    /// The total in dollars of the trades with a known price.
     pub value: f64,
 }
 
-/// The clusters among some trades, those with most insiders first. Of one issuer and side the largest window counts.
+/// The clusters among some trades, those with most insiders first. For an issuer and side only the largest window counts.
 #[must_use]
 pub fn clusters<'a>(trades: impl Iterator<Item = &'a Filing>) -> Vec<Cluster> {
     let mut by_issuer: BTreeMap<(&str, &'static str), Vec<(i64, &Filing)>> = BTreeMap::new();
@@ -70,7 +70,7 @@ pub fn clusters<'a>(trades: impl Iterator<Item = &'a Filing>) -> Vec<Cluster> {
 }
 
 fn cluster(side: &'static str, trades: &[(i64, &Filing)]) -> Option<Cluster> {
-    // Who files together decides together: owners that share a filing are one.
+    // Owners that share a filing count as one.
     let mut groups: Vec<BTreeSet<&str>> = Vec::new();
     for (_, trade) in trades {
         let mut owners: BTreeSet<&str> = trade.owners.iter().map(|owner| owner.cik.as_str()).collect();
@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// Proves that three who buy within ten days are a cluster, and two, or three over eleven days, or one filing's three owners, are none.
+    /// Proves that three owners who buy within ten days are a cluster, and that two, three over eleven days, or three of one filing are not.
     #[test]
     fn the_rule() {
         let three = [trade(1, "P", "2026-11-01", &["a"]), trade(2, "P", "2026-11-05", &["b"]), trade(3, "P", "2026-11-10", &["c"])];
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(clusters(shared.iter()), []);
     }
 
-    /// Proves that sales are a cluster of their own, and that planned ones and other codes do not count.
+    /// Proves that sales form their own cluster, and that planned sales and other codes do not count.
     #[test]
     fn sales() {
         let mut sales = vec![trade(1, "S", "2026-11-01", &["a"]), trade(2, "S", "2026-11-01", &["b"]), trade(3, "S", "2026-11-02", &["c"])];

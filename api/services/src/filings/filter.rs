@@ -1,4 +1,4 @@
-//! Which filings a feed, a list or a watch shows.
+//! The filter of filings. Feeds, lists, digests, saved filters and watches use its fields.
 
 use std::collections::BTreeSet;
 
@@ -9,28 +9,28 @@ use schemas::views::filings::Filing;
 use serde::{Deserialize, Serialize};
 
 use super::{Change, FEED};
-use feed::filter::{self, TermQuery, is_one_of};
+use feed::filter::{self, Criteria, TermQuery, is_one_of};
 use feed::position::Position;
 use feed::query::newest;
 use operation::context::Context;
 use operation::problem::Problem;
 
-/// Trades that are looked at for the companies of a ticker.
+/// How many trades are read to find the companies of a ticker.
 const TICKER_TRADES: usize = 50;
 
-/// Filings that fit all of what is given.
+/// A filter of filings: a filing matches if it matches every given field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Filter {
-    /// Form types; `8-K` takes `8-K/A` as well, `8-K/A` only amendments.
+    /// Form types: `8-K` matches `8-K/A` as well, `8-K/A` only amendments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 20))]
     pub form: Vec<String>,
-    /// Ticker, as insiders' filings name it.
+    /// Ticker, exact. Tickers are learnt from insiders' filings.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 12))]
     pub ticker: Option<String>,
-    /// The filer, with or without leading zeros.
+    /// The number (CIK) of the filer, exact, with or without leading zeros.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 10))]
     pub cik: Option<String>,
@@ -38,30 +38,17 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 5))]
     pub item: Option<String>,
-    /// The least event score, 0 to 100.
+    /// The smallest event score: 0 to 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 100))]
     pub min_event_score: Option<i64>,
-    /// Companies that the ticker stands for, once they are looked up.
+    /// The companies of the ticker, which `look_up` sets.
     #[serde(skip)]
     pub(crate) companies: Vec<String>,
 }
 
 impl Filter {
-    /// The filter with the filer's number in full.
-    ///
-    /// # Errors
-    /// When it is no number.
-    pub fn checked(mut self) -> Result<Self, Problem> {
-        self.cik = self.cik.map(|cik| padded(&cik)).transpose()?;
-        self.form = self.form.iter().map(|form| form.trim().to_uppercase()).filter(|form| !form.is_empty()).collect();
-        self.form.sort_unstable();
-        self.form.dedup();
-        self.ticker = self.ticker.map(|ticker| ticker.trim().to_uppercase());
-        Ok(self)
-    }
-
-    /// Whether a filing fits.
+    /// Whether a filing matches the filter.
     #[must_use]
     pub fn takes(&self, record: &Filing) -> bool {
         record.kind == "filing"
@@ -78,6 +65,15 @@ impl Filter {
 impl filter::Filter for Filter {
     type Record = Filing;
 
+    fn normalize(mut self) -> Result<Self, Problem> {
+        self.cik = self.cik.map(|cik| padded(&cik)).transpose()?;
+        self.form = self.form.iter().map(|form| form.trim().to_uppercase()).filter(|form| !form.is_empty()).collect();
+        self.form.sort_unstable();
+        self.form.dedup();
+        self.ticker = self.ticker.map(|ticker| ticker.trim().to_uppercase());
+        Ok(self)
+    }
+
     fn matches(&self, change: &Change) -> bool {
         self.takes(&change.record)
     }
@@ -85,10 +81,7 @@ impl filter::Filter for Filter {
     async fn look_up(&mut self, ctx: &Context, at: &Position) -> Result<Option<String>, Problem> {
         let Some(ticker) = self.ticker.clone() else { return Ok(None) };
         self.companies = companies_of(ctx, at, &ticker).await?;
-        Ok(self
-            .companies
-            .is_empty()
-            .then(|| format!("no company is known by the ticker {ticker}: tickers are learnt from insiders' filings")))
+        Ok(self.companies.is_empty().then(|| unknown_ticker(&ticker)))
     }
 
     fn term_queries(&self) -> Vec<TermQuery> {
@@ -114,10 +107,10 @@ impl filter::Filter for Filter {
     }
 }
 
-/// A filer's number as records have it: 10 digits.
+/// A filer's number (CIK) as records write it: 10 digits.
 ///
 /// # Errors
-/// When it is none.
+/// `parameter-invalid` for a text that is not a number of up to 10 digits.
 pub fn padded(cik: &str) -> Result<String, Problem> {
     let digits = cik.trim();
     if digits.is_empty() || digits.len() > 10 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -126,47 +119,37 @@ pub fn padded(cik: &str) -> Result<String, Problem> {
     Ok(format!("{digits:0>10}"))
 }
 
-/// Changes of trades in a company's securities.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Trades {
-    /// The companies; empty for any.
-    pub(super) companies: Vec<String>,
-    /// The ticker; empty for any.
-    pub(super) ticker: String,
+/// Changes of trades in the securities of any issuer.
+pub(super) fn trades<'a>() -> Criteria<'a, Filing> {
+    trades_found_by(TermQuery::Exact("kind", vec!["trade".to_owned()]))
 }
 
-impl filter::Filter for Trades {
-    type Record = Filing;
-
-    fn matches(&self, change: &Change) -> bool {
-        change.record.kind == "trade"
-            && (self.companies.is_empty() || self.companies.contains(&change.record.cik))
-            && (self.ticker.is_empty() || change.record.ticker.eq_ignore_ascii_case(&self.ticker))
-    }
-
-    fn term_queries(&self) -> Vec<TermQuery> {
-        if !self.companies.is_empty() {
-            return vec![TermQuery::Exact("cik", self.companies.clone())];
-        }
-        if !self.ticker.is_empty() {
-            return vec![TermQuery::Exact("ticker", vec![self.ticker.clone()])];
-        }
-        vec![TermQuery::Exact("kind", vec!["trade".to_owned()])]
-    }
+/// Changes of trades in the securities of one issuer, by its number.
+pub(super) fn trades_of_company(cik: &str) -> Criteria<'_, Filing> {
+    trades_found_by(TermQuery::Exact("cik", vec![cik.to_owned()])).and(move |change| change.record.cik == cik)
 }
 
-/// What is said of a ticker that nobody has named.
+/// Changes of trades in the securities of one issuer, by its ticker.
+pub(super) fn trades_of_ticker(ticker: &str) -> Criteria<'_, Filing> {
+    trades_found_by(TermQuery::Exact("ticker", vec![ticker.to_owned()]))
+        .and(move |change| change.record.ticker.eq_ignore_ascii_case(ticker))
+}
+
+fn trades_found_by<'a>(wanted: TermQuery) -> Criteria<'a, Filing> {
+    Criteria::new(vec![wanted], |change: &Change| change.record.kind == "trade")
+}
+
+/// The note about an unknown ticker.
 pub(super) fn unknown_ticker(ticker: &str) -> String {
     format!("no company is known by the ticker {ticker}: tickers are learnt from insiders' filings")
 }
 
-/// The companies that a ticker stands for, as insiders' filings say up to a position.
+/// The companies with a ticker, according to insiders' filings up to a position.
 ///
 /// # Errors
 /// When the feed cannot be read.
 pub(super) async fn companies_of(ctx: &Context, at: &Position, ticker: &str) -> Result<Vec<String>, Problem> {
-    let trades = Trades { ticker: ticker.to_owned(), ..Trades::default() };
-    let found = newest(ctx, &FEED, at, &trades, Seq(0), TICKER_TRADES).await?;
+    let found = newest(ctx, &FEED, at, trades_of_ticker(ticker), Seq(0), TICKER_TRADES).await?;
     let companies: BTreeSet<String> = found.changes.into_iter().map(|change| change.record.cik).collect();
     Ok(companies.into_iter().collect())
 }
@@ -176,7 +159,7 @@ mod tests {
     use super::*;
     use feed::filter::Filter as _;
 
-    /// Proves which filings fit which conditions, and how these are found.
+    /// Proves which filings match which conditions, and how they are found.
     #[test]
     fn conditions() {
         let filing = Filing {
@@ -188,7 +171,7 @@ mod tests {
             event_score: 50,
             ..Filing::default()
         };
-        let of = |json: serde_json::Value| -> Filter { serde_json::from_value::<Filter>(json).unwrap().checked().unwrap() };
+        let of = |json: serde_json::Value| -> Filter { serde_json::from_value::<Filter>(json).unwrap().normalize().unwrap() };
         for (json, fits) in [
             (serde_json::json!({}), true),
             (serde_json::json!({"form": ["8-k"], "cik": "7", "item": "5.02", "minEventScore": 50}), true),

@@ -1,4 +1,4 @@
-//! Filings as they are saved and watched: a company by its number.
+//! What filters and watches of the filings service follow: a company by its number.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub struct Filings;
 /// What a watch names.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct WatchedEntity {
-    /// The filer, with or without leading zeros.
+    /// The number (CIK) of the company, with or without leading zeros.
     #[schemars(length(min = 1, max = 10))]
     pub cik: String,
 }
@@ -30,8 +30,8 @@ impl WatchableFeed for Filings {
 
     const FEED: Feed = FEED;
 
-    fn normalize(filter: Filter) -> Result<Filter, Problem> {
-        filter.checked()
+    fn parameters() -> Vec<(&'static str, Value)> {
+        vec![("form", json!({ "type": "string", "minLength": 1, "maxLength": 200, "pattern": "[A-Za-z0-9]" }))]
     }
 
     fn parse_entity(entity: WatchedEntity) -> Result<(WatchedEntity, Filter), Problem> {
@@ -53,7 +53,7 @@ impl WatchMessages for Filings {
 
     fn message(entity: WatchedEntity, mut changes: Vec<Changed>) -> Value {
         let filing = changes.pop();
-        let company = filing.as_ref().map_or("", |filing| filing.filing.company.as_str());
+        let company = filing.as_ref().map_or("", |filing| filing.record.company.as_str());
         json!({ "event": "new_filing", "cik": entity.cik, "company": company, "filing": filing })
     }
 }

@@ -1,4 +1,4 @@
-//! Securities filings: a feed of fresh ones, digests of material events, insider trades with clusters, watches of a company.
+//! Securities filings: a feed of new ones, digests of material events, insider trades with clusters, watches of a company.
 
 pub mod clusters;
 pub mod company;
@@ -6,29 +6,21 @@ pub mod digest;
 pub mod filter;
 pub mod followed;
 pub mod insiders;
-pub mod new_since;
 pub mod records;
 pub mod search;
 
 use schemas::topics::{CHANGES_FILINGS, FILINGS, INSIDER_TRADES};
 use schemas::views::filings::{Filing, TABLES};
+use serde_json::json;
 
-use crate::common::followed::operations;
-use crate::common::{checkpoints, health, keys};
-use crate::registration::{Bundle, Registration};
+use crate::common::{changes_since, checkpoints, followed::operations, history, keys, read};
+use crate::registration::Registration;
+use feed::Source;
 use feed::query::Feed;
-use feed::{Source, changes};
+use operation::Definition;
 
-/// Where the service's changes are.
-pub const SOURCE: Source = Source {
-    service: "filings",
-    view: TABLES.view,
-    feed: TABLES.feed,
-    through: TABLES.through,
-    topic: &CHANGES_FILINGS,
-    facts: &[FILINGS, INSIDER_TRADES],
-    sample_days: Some(7),
-};
+/// The source of the service's changes.
+pub const SOURCE: Source = Source::of_records("filings", &TABLES, &CHANGES_FILINGS, &[FILINGS, INSIDER_TRADES]);
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "filings" };
@@ -36,19 +28,35 @@ pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "filings" }
 /// The service.
 #[must_use]
 pub fn service() -> Registration {
+    let changes = Definition {
+        name: "whats_new_since",
+        path: "/v1/whats_new_since",
+        summary: "New filings since a cursor, oldest first.",
+        description: "Keep the `cursor` of each answer and send it with the next call: every matching filing comes exactly once, and again when \
+            more is known about it (its items, an amendment). A cursor belongs to its filter. With another filter it is refused with \
+            `filter-changed`; with `rebase=true` the answers first list what the new filter adds and removes. A page may be shorter than \
+            `limit`, or empty, while `hasMore` is true.",
+        example: json!({ "start": "earliest", "form": "8-K", "limit": 10 }),
+        ..Definition::read()
+    };
     Registration::new(
         "filings",
         "Securities filings",
-        "Filings with the Securities and Exchange Commission (EDGAR): fresh ones since a cursor, digests of material events, insider \
+        "Filings with the Securities and Exchange Commission (EDGAR): new ones since a cursor, digests of material events, insider \
             trades with clusters of several insiders at one issuer, and watches of a company. A tool for monitoring and research, not \
             investment advice. EDGAR is asked within its fair-access limits, under a declared User-Agent. Without a key: the last 7 days, 25 \
             rows an answer.",
     )
-    .with(vec![new_since::operation(), digest::operation(), company::operation(), insiders::operation(), search::operation()])
+    .with(vec![
+        changes_since::operation::<followed::Filings>(changes),
+        read::operation::<digest::Arguments>(),
+        read::operation::<company::Arguments>(),
+        read::operation::<insiders::Arguments>(),
+        read::operation::<search::Arguments>(),
+    ])
     .with(operations::<followed::Filings>())
-    .with(vec![keys::operation(), changes::operation::<Filing>(SOURCE, changes::example())])
-    .with(Bundle::checkpoints(vec![checkpoints::operation(SOURCE)], SOURCE))
-    .with(vec![health::operation(SOURCE)])
+    .with(vec![keys::operation()])
+    .with(history::operations::<Filing>(SOURCE))
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }
 

@@ -1,4 +1,4 @@
-//! Filings and insider trades as readers get them: the contract's fields first, in its order.
+//! Filings and insider trades in answers. The fields of the public contract come first, in its order.
 
 use schemars::JsonSchema;
 use schemas::facts::filing_events::WEIGHTS;
@@ -6,8 +6,6 @@ use schemas::facts::filings::FilingFact;
 use schemas::facts::insider_trades::Owner;
 use schemas::views::filings::Filing;
 use serde::Serialize;
-
-use feed::query::Item;
 
 /// A filing of one filer.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -19,21 +17,21 @@ pub struct Filed {
     pub filing_date: String,
     /// Name of the filer.
     pub company: String,
-    /// The filer: 10 digits.
+    /// The number (CIK) of the filer: 10 digits.
     pub cik: String,
-    /// The item of an 8-K that weighs most; empty for other forms.
+    /// The item of an 8-K with the highest score; empty for other forms.
     pub top_item: String,
-    /// What that item is.
+    /// The title of that item.
     pub top_label: String,
-    /// How much the filing weighs, 0 to 100: by its heaviest item, or by its form.
+    /// The score of the filing, 0 to 100: that of its highest item, or of its form.
     pub event_score: i64,
-    /// Its page.
+    /// The URL of the filing's page.
     pub url: String,
     /// Accession number.
     pub accession: String,
     /// All items of an 8-K, in their order.
     pub items: Vec<String>,
-    /// What the filer is in it: Filer, Subject, Issuer, Reporting, Filed by.
+    /// The filer's roles in the filing: Filer, Subject, Issuer, Reporting, Filed by.
     pub roles: Vec<String>,
     /// The day or period reported, YYYY-MM-DD.
     pub report_date: String,
@@ -86,37 +84,9 @@ impl From<&FilingFact> for Filed {
 }
 
 /// A change of a filing.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Changed {
-    /// The filing after it.
-    #[serde(flatten)]
-    pub filing: Filed,
-    /// What happened: `new` or `modified`; `added` or `removed` where a changed filter did it.
-    pub event: String,
-    /// Number of the change within the service.
-    pub seq: u64,
-    /// When it was recorded, RFC 3339 in UTC.
-    pub recorded_at: String,
-    /// The filing before it, where `before` was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<Filed>,
-}
+pub type Changed = feed::shown::Changed<Filed>;
 
-impl From<Item<Filing>> for Changed {
-    fn from(item: Item<Filing>) -> Self {
-        let Item { change, before } = item;
-        Self {
-            filing: change.record.into(),
-            event: change.event,
-            seq: change.seq,
-            recorded_at: change.recorded_at,
-            before: before.map(Filed::from),
-        }
-    }
-}
-
-/// A trade that insiders reported, or a filing of theirs without any (form 3).
+/// A trade that insiders reported, or an insiders' filing without a trade (form 3).
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trade {
@@ -126,35 +96,35 @@ pub struct Trade {
     pub filing_date: String,
     /// The issuer's name.
     pub company: String,
-    /// The issuer: 10 digits.
+    /// The number (CIK) of the issuer: 10 digits.
     pub cik: String,
     /// The issuer's ticker.
     pub ticker: String,
-    /// Who reports it; several for one trade when a fund and its manager file together.
+    /// The insiders who report the trade; several if, for example, a fund and its manager file together.
     pub owners: Vec<Owner>,
     /// Day of the trade, YYYY-MM-DD.
     pub date: String,
-    /// `P` bought and `S` sold on the market; `A`, `M`, `F`, `G` … are no market decisions.
+    /// The transaction code: `P` bought or `S` sold on the market; `A`, `M`, `F`, `G` … are not market decisions.
     pub code: String,
     /// `A` acquired, `D` disposed.
     pub acquired_disposed: String,
-    /// How many; null where it is not told.
+    /// The number of shares; null if unknown.
     pub shares: Option<f64>,
-    /// Price of one in dollars; null where there is only a footnote.
+    /// The price of a share in dollars; null if the filing has only a footnote.
     pub price: Option<f64>,
-    /// Shares times price; null where one of them is not told.
+    /// Shares times price; null if one of them is unknown.
     pub value: Option<f64>,
-    /// What was traded.
+    /// The security that was traded.
     pub security: String,
-    /// How many are held after it.
+    /// The number of shares held after the trade.
     pub shares_after: Option<f64>,
     /// `D` held directly, `I` indirectly.
     pub ownership: String,
-    /// Made under a plan of before (rule 10b5-1).
+    /// Whether the trade was made under an earlier plan (rule 10b5-1).
     pub planned: bool,
     /// Accession number.
     pub accession: String,
-    /// The filing's page.
+    /// The URL of the filing's page.
     pub url: String,
 }
 

@@ -1,157 +1,134 @@
-//! `GET /v1/search_filings`: filings by form and days, asked of the regulator now.
+//! `GET /v1/search_filings`: filings by form and filing date, from EDGAR as it is now.
 
 use jiff::ToSpan;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use schemars::JsonSchema;
-use schemas::error_code::ErrorCode;
 use schemas::facts::FactData;
-use schemas::views::filings::Filing;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use upstreams::live::Question;
 
 use super::filter::Filter;
+use super::followed::Filings;
 use super::records::Filed;
-use super::{Change, FEED, SOURCE};
-use feed::filter::{self, TermQuery};
-use feed::notes::notes;
-use feed::position::{parse_date, position};
-use feed::query::{DIGEST_MAX, newest};
+use crate::common::read::{Live, Read, Reader};
+use feed::filter::Filter as _;
+use feed::position::parse_date;
+use operation::Definition;
 use operation::problem::Problem;
-use operation::{Answer, Call, Definition, Method, Operation, Price};
 
-/// Days back without a start.
+/// How many days before the end a search starts by default.
 const DAYS_DEFAULT: i64 = 30;
+/// The name of the upstream in notes.
+pub(super) const EDGAR: &str = "EDGAR";
 
-/// Arguments of `search_filings`.
+/// Arguments of `search_filings`, besides those of the filter.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// Form types, separated by commas: `8-K,10-K`.
-    #[schemars(length(min = 1, max = 200))]
-    pub form: Option<String>,
     /// The first filing date, YYYY-MM-DD, inclusive. By default 30 days before `end`.
     pub start: Option<String>,
     /// The last filing date, YYYY-MM-DD, inclusive. By default today.
     pub end: Option<String>,
-    /// How many filings to give at most.
-    #[serde(default = "feed::page_request::limit_default")]
-    #[schemars(range(min = 1, max = 200))]
-    pub limit: usize,
-    /// Answer as of this time, from what was recorded then: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
-    pub as_of: Option<String>,
 }
 
-/// What was found.
+/// The filings that match.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub struct Found {
     /// Filings, the last filed first.
     pub filings: Vec<Filed>,
-    /// How many are in this answer.
+    /// How many filings are in this answer.
     pub count: usize,
-    /// The first filing date looked for.
+    /// The first filing date that was searched.
     pub start: String,
-    /// The last filing date looked for.
+    /// The last filing date that was searched.
     pub end: String,
-    /// Whether the regulator was asked for this answer; else it is what is recorded here.
+    /// Whether EDGAR was asked for this answer; otherwise it holds what is recorded here.
     pub live: bool,
-    /// What to know about the answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
 }
 
-/// Filings of some days.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Within {
-    filter: Filter,
-    start: String,
-    end: String,
-}
+impl Read for Arguments {
+    type Service = Filings;
+    type Answer = Found;
 
-impl filter::Filter for Within {
-    type Record = Filing;
+    const FILTER: &'static [&'static str] = &["form"];
+    const LIMIT: Option<usize> = Some(50);
 
-    fn matches(&self, change: &Change) -> bool {
-        let filed = change.record.filing_date.as_str();
-        self.start.as_str() <= filed && filed <= self.end.as_str() && self.filter.takes(&change.record)
-    }
-
-    fn term_queries(&self) -> Vec<TermQuery> {
-        filter::Filter::term_queries(&self.filter)
-    }
-}
-
-/// The operation.
-#[must_use]
-pub fn operation() -> Operation {
-    let words = Definition {
-        name: "search_filings",
-        method: Method::Get,
-        path: "/v1/search_filings",
-        summary: "Filings by form and days, asked of EDGAR now.",
-        description: "EDGAR's full-text search gives up to 100 documents a question; a filing with several is shown once. Answers are kept for \
-            five minutes. Where EDGAR does not answer in time, `live` is false, the note says why, and the answer holds what is recorded here. \
-            With `asOf` it is always of what was recorded then.",
-        price: Price::Free,
-        tool: true,
-        counted: true,
-        list: "filings",
-        errors: &[ErrorCode::AsOfInvalid],
-        example: json!({ "form": "8-K", "limit": 5 }),
-        aliases: &[],
-    };
-    Operation::define::<Arguments, Found, _, _>(words, answer)
-}
-
-async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let ctx = &call.context;
-    let at = position(ctx, &SOURCE, arguments.as_of.as_deref()).await?;
-    let mut told = notes(&call, &SOURCE, &at).await?;
-    let limit = told.limit(arguments.limit);
-    let today = at.now.to_zoned(TimeZone::UTC).date();
-    let end = day("end", arguments.end.as_deref())?.unwrap_or(today);
-    let start = day("start", arguments.start.as_deref())?.unwrap_or_else(|| end.saturating_sub(DAYS_DEFAULT.days()));
-    if start > end {
-        return Err(Problem::parameter("start", format!("{start} is after {end}, which is the end")));
-    }
-    let forms = arguments.form.iter().flat_map(|forms| forms.split(',')).map(str::to_owned).collect();
-    let filter = Filter { form: forms, ..Filter::default() }.checked()?;
-    let within = Within { filter, start: start.to_string(), end: end.to_string() };
-    let mut filings: Option<Vec<Filed>> = None;
-    if arguments.as_of.is_none() {
-        let question = Question::Filings { forms: within.filter.form.clone(), start, end };
-        let is_within = |filing: &Filed| within.start <= filing.filing_date && filing.filing_date <= within.end;
-        filings = told.look_up(&call, EDGAR, question, &at).await.map(|facts| filed(&facts).filter(is_within).collect());
-    }
-    let live = filings.is_some();
-    let mut filings = match filings {
-        Some(filings) => filings,
-        None => {
-            let found = newest(ctx, &FEED, &at, &within, told.after, DIGEST_MAX).await?;
-            told.add(found.list_note());
-            FEED.still_current(&at, found.changes).await?.into_iter().map(Filed::from).collect()
+    fn definition() -> Definition {
+        Definition {
+            name: "search_filings",
+            path: "/v1/search_filings",
+            summary: "Searches EDGAR now: filings by form and days.",
+            description: "EDGAR's full-text search gives up to 100 documents for a search; a filing with several documents is listed once. Answers \
+                are cached for five minutes. If EDGAR does not answer in time, `live` is false, the note says why, and the answer holds what is \
+                recorded here. With `asOf` the answer always holds what was recorded at that time.",
+            list: "filings",
+            example: json!({ "form": "8-K", "limit": 5 }),
+            ..Definition::read()
         }
-    };
-    filings.sort_by(|a, b| (&b.filing_date, &b.accession).cmp(&(&a.filing_date, &a.accession)));
-    filings.truncate(limit);
-    Answer::json(&Found { count: filings.len(), filings, start: within.start, end: within.end, live, note: told.note() })
+    }
+
+    async fn answer(self, filter: Filter, reader: &mut Reader<Filings>) -> Result<Found, Problem> {
+        let limit = reader.limit();
+        let last = day("end", self.end.as_deref())?.unwrap_or_else(|| reader.today());
+        let first = day("start", self.start.as_deref())?.unwrap_or_else(|| last.saturating_sub(DAYS_DEFAULT.days()));
+        if first > last {
+            return Err(Problem::parameter("start", format!("{first} is after {last}, which is the end")));
+        }
+        let (start, end) = (first.to_string(), last.to_string());
+        let is_within = |date: &str| start.as_str() <= date && date <= end.as_str();
+        let question = Question::Filings { forms: filter.form.clone(), start: first, end: last };
+        let read = |fact: &FactData| filed(fact).filter(|filing| is_within(&filing.filing_date));
+        let criteria = filter.criteria().and(|change| is_within(&change.record.filing_date));
+        let Live { items: mut filings, is_live: live } = reader.search(EDGAR, question, read, criteria).await?;
+        filings.sort_by(|a, b| (&b.filing_date, &b.accession).cmp(&(&a.filing_date, &a.accession)));
+        filings.truncate(limit);
+        Ok(Found { count: filings.len(), filings, start, end, live })
+    }
 }
 
-/// What the upstream is called.
-pub(super) const EDGAR: &str = "EDGAR";
-
-/// The filings that an upstream told.
-pub(super) fn filed(facts: &[FactData]) -> impl Iterator<Item = Filed> {
-    facts.iter().filter_map(|fact| match fact {
-        FactData::Filing(filing) => Some(Filed::from(&**filing)),
-        _ => None,
-    })
+/// The filing of a fact; `None` for another fact.
+pub(super) fn filed(fact: &FactData) -> Option<Filed> {
+    if let FactData::Filing(filing) = fact { Some(Filed::from(&**filing)) } else { None }
 }
 
-/// A day that was given.
+/// Reads the day of a parameter.
 fn day(name: &'static str, text: Option<&str>) -> Result<Option<Date>, Problem> {
-    let wrong = |text: &str| Problem::parameter(name, format!("{text:?} is no date of the form YYYY-MM-DD"));
-    text.map(|text| parse_date(text).ok_or_else(|| wrong(text))).transpose()
+    let invalid = |text: &str| Problem::parameter(name, format!("{text:?} is not a date of the form YYYY-MM-DD"));
+    text.map(|text| parse_date(text).ok_or_else(|| invalid(text))).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::testing::{START_MS, World, ask};
+
+    use super::*;
+    use crate::common::read::operation;
+
+    /// Proves that a read has the shared arguments that it asks for, the filter fields that it names and its own arguments, and no others.
+    #[test]
+    fn arguments_of_a_read() {
+        let input = operation::<Arguments>().input;
+        let properties = input["properties"].as_object().unwrap();
+        assert_eq!(properties.keys().collect::<Vec<_>>(), ["asOf", "end", "form", "limit", "start"]);
+        assert_eq!((&properties["limit"]["default"], &properties["form"]["type"]), (&json!(50), &json!("string")));
+        assert_eq!(input.get("required"), None);
+    }
+
+    /// Proves that the own arguments, the shared ones and those of the filter all reach a read: an error of each names its parameter.
+    #[tokio::test]
+    async fn arguments_reach_a_read() {
+        let world = World::new().await;
+        let (ctx, operation) = (world.context(START_MS), operation::<Arguments>());
+        for (arguments, parameter) in [
+            (json!({ "start": "2026-11-02", "end": "2026-11-01", "form": "8-K, 4" }), "start"),
+            (json!({ "end": "soon", "limit": 5 }), "end"),
+            (json!({ "asOf": "2099-01-01" }), "asOf"),
+        ] {
+            let problem = ask(&ctx, &operation, arguments).await.unwrap_err();
+            assert_eq!(problem.parameter, parameter, "{}", problem.detail);
+        }
+        let found = ask(&ctx, &operation, json!({ "form": "8-K,4", "start": "2026-10-01", "limit": 5 })).await;
+        assert!(found.is_ok(), "{:?}", found.err());
+    }
 }

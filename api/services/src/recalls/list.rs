@@ -1,4 +1,4 @@
-//! `GET /api/recalls`: the unified feed, filtered.
+//! `GET /api/recalls`: recalls of all agencies, filtered.
 
 use crate::recalls::search::Search;
 use bytes::Bytes;
@@ -22,10 +22,10 @@ use operation::{Answer, Body, Call, Definition, Form, Method, Operation, Price};
 use schemas::details::{RECALL_SITES, url_note};
 
 const LIMIT_MAX: usize = 300;
-/// Changes whenever the same position is answered with other bytes.
+/// The version of the answer's form. It changes whenever the same position is answered with other bytes.
 const RENDERING: &str = "2";
 
-/// What kind of product.
+/// The kind of product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Category {
@@ -33,11 +33,11 @@ pub enum Category {
     Food,
     /// Drugs and medical devices.
     Drugs,
-    /// Vehicles, tyres, equipment, child seats excepted.
+    /// Vehicles, tyres and equipment, but not child seats.
     Vehicles,
     /// Consumer products.
     Products,
-    /// Whatever is made for infants or children.
+    /// Products for infants or children.
     Baby,
 }
 
@@ -57,7 +57,7 @@ impl Category {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Arguments {
-    /// Only this category. `baby` wins over the others for whatever is made for infants or children.
+    /// Only this category. Products for infants or children are in `baby`, not in another category.
     pub category: Option<Category>,
     /// Only recalls that this agency issued, alone or with others: CPSC, FDA, NHTSA or USDA, in any case; `the service` stands for CPSC.
     pub agency: Option<String>,
@@ -65,10 +65,10 @@ pub struct Arguments {
     pub from: Option<String>,
     /// The last recall date, YYYY-MM-DD, inclusive.
     pub to: Option<String>,
-    /// Words that must all occur in title, brand or hazard, in any case, each as a word or the beginning of one.
+    /// Definition that must all occur in title, brand or hazard, in any case, each as a word or the beginning of one.
     #[schemars(length(min = 1, max = 200))]
     pub keyword: Option<String>,
-    /// How many recalls to give at most.
+    /// How many recalls to return at most.
     #[serde(default = "feed::page_request::limit_default")]
     #[schemars(range(min = 1, max = 300))]
     pub limit: usize,
@@ -89,13 +89,13 @@ pub struct Record {
     pub brand: String,
     /// Why it was recalled.
     pub hazard: String,
-    /// Recall date, YYYY-MM-DD; empty where the agency gives none that can be true.
+    /// Recall date, YYYY-MM-DD; empty if the agency gives no plausible date.
     pub date: String,
     /// URL of the agency's notice.
     pub url: String,
-    /// What the consumer gets or does.
+    /// What the consumer receives or should do.
     pub remedy: String,
-    /// Only where `url` leads elsewhere than to a site of the agencies.
+    /// A warning; only if `url` does not lead to a site of the agencies.
     #[serde(rename = "urlNote", skip_serializing_if = "Option::is_none")]
     pub url_note: Option<&'static str>,
 }
@@ -113,7 +113,7 @@ impl From<Recall> for Record {
 pub struct Feed {
     /// Date of the last refresh, YYYY-MM-DD; empty before the first.
     pub updated: String,
-    /// How many recalls this answer holds.
+    /// The number of recalls in this answer.
     pub count: usize,
     /// The caller's tier: `anonymous` without a key.
     pub tier: &'static str,
@@ -175,7 +175,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let recalls = match keyword {
         Some(words) => Search::of(ctx).find(at.view.as_ref(), words, &filter, at.seq, limit).await?,
         None => {
-            // What is announced for later stands in the lists, too.
+            // The lists also hold recalls that are announced for a later date.
             let month_max = i64::from(ctx.clock.now().to_zoned(TimeZone::UTC).year() + 2) * 12 - 1;
             listed(at.view.as_ref(), &filter, at.seq, limit, month_max).await?
         }
@@ -191,10 +191,10 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     Ok(Answer { body, etag, next_cursor: String::new(), status: 200 })
 }
 
-/// The filter that arguments ask for.
+/// The filter of the arguments.
 fn filter(arguments: &Arguments) -> Result<Filter, Problem> {
     let date = |name: &'static str, text: &Option<String>| match text {
-        Some(text) if parse_date(text).is_none() => Err(Problem::parameter(name, format!("{text:?} is no date of the form YYYY-MM-DD"))),
+        Some(text) if parse_date(text).is_none() => Err(Problem::parameter(name, format!("{text:?} is not a date of the form YYYY-MM-DD"))),
         text => Ok(text.clone()),
     };
     let (from, to) = (date("from", &arguments.from)?, date("to", &arguments.to)?);

@@ -8,11 +8,11 @@ pub mod webhook;
 use schemas::topics;
 use schemas::views::recalls::{FEED, Recall, THROUGH, VIEW};
 
-use crate::common::{checkpoints, health, keys};
-use crate::registration::{Bundle, Registration, Task, TaskRole};
-use feed::{Source, changes};
+use crate::common::{checkpoints, history, keys};
+use crate::registration::{Registration, Task, TaskRole};
+use feed::Source;
 
-/// Where the service's changes are.
+/// The source of the service's changes.
 pub const SOURCE: Source = Source {
     service: "recalls",
     view: &VIEW,
@@ -31,15 +31,13 @@ pub fn service() -> Registration {
         "Product recalls",
         "One feed of product recalls from four US federal agencies: the Consumer Product Safety Commission (CPSC), the Food and \
             Drug Administration (FDA), the National Highway Traffic Safety Administration (NHTSA) and the Department of Agriculture \
-            (USDA). One record for each real-world recall: what several agencies or several doors of one agency report is merged, dates \
-            are normalised, and every amendment is kept as a change. Refreshed every 6 hours. Free: 100 calls a day without a key by \
+            (USDA). One record for each real-world recall: reports of several agencies, or of several streams of one agency, are merged, \
+            dates are normalised, and every amendment is recorded as a change. Refreshed every 6 hours. Free: 100 calls a day without a key by \
             address, or with a key by `POST /api/keys`.",
     )
     .with(vec![list::operation(), keys::operation()])
     .with(webhook::operations())
-    .with(vec![changes::operation::<Recall>(SOURCE, changes::example())])
-    .with(Bundle::checkpoints(vec![checkpoints::operation(SOURCE)], SOURCE))
-    .with(vec![health::operation(SOURCE)])
+    .with(history::operations::<Recall>(SOURCE))
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
     .with_tasks(&[Task { role: TaskRole::Api, run: |given| Box::pin(search::keep_index(given)) }])
 }

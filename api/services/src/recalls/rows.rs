@@ -1,4 +1,4 @@
-//! Reading recalls as they stood at a position: from the lists, newest first, or by id.
+//! Reads recalls as of a position: from the lists, newest first, or by id.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -14,21 +14,21 @@ use view_store::{Range, View};
 use operation::context::{store_problem, stored};
 use operation::problem::Problem;
 
-/// The first month that is looked for, January of 1966: the oldest recall of any agency is younger.
+/// The first month that is searched, January of 1966. All recalls are later.
 const MONTH_MIN: i64 = 1966 * 12;
 /// The month of the lists' partition for records without a date.
 const MONTH_NONE: i64 = 0;
-/// Months that are read side by side at most; a search begins with one, and takes four times as many each time that it must go on.
+/// How many months are read at the same time at most. A search begins with one month and reads four times as many in each further round.
 const MONTHS_AT_ONCE: i64 = 48;
-/// Rows read beyond the limit, for entries that no longer count.
+/// How many rows are read in addition to the limit, because some entries are outdated.
 const SPARE_ROWS: usize = 32;
 
-/// Which recalls are wanted.
+/// A filter of recalls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Category in lower case; any if `None`.
+    /// The category in lower case; `None` for any.
     pub category: Option<&'static str>,
-    /// Agency; any if `None`.
+    /// The agency; `None` for any.
     pub agency: Option<&'static str>,
     /// The first date, `YYYY-MM-DD`, inclusive.
     pub from: Option<String>,
@@ -37,7 +37,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The names of the lists that together hold what category and agency ask for.
+    /// The names of the lists that together hold the recalls of the category and agency.
     fn lists(&self) -> Vec<String> {
         match (self.category, self.agency) {
             (None, None) => vec!["*/*".to_owned()],
@@ -47,7 +47,7 @@ impl Filter {
         }
     }
 
-    /// Whether a record fits and is to be shown in lists.
+    /// Whether a record matches the filter and is shown in lists.
     #[must_use]
     pub fn matches(&self, record: &Recall) -> bool {
         record.is_listed()
@@ -56,7 +56,7 @@ impl Filter {
             && self.has_date(&record.date)
     }
 
-    /// Whether a date lies within. Days of one form compare as texts; a record without a date lies in no range.
+    /// Whether a date is in the range. Dates of one form compare as texts; a record without a date is in no range.
     fn has_date(&self, date: &str) -> bool {
         let bounded = self.from.is_some() || self.to.is_some();
         (!bounded || !date.is_empty())
@@ -65,7 +65,7 @@ impl Filter {
     }
 }
 
-/// The recalls that fit, as they stood at `seq`, newest first, ties by identity; `month_max` bounds where the search begins.
+/// The matching recalls as of `seq`, newest first, ties by identity. The search starts at `month_max` at the latest.
 ///
 /// # Errors
 /// When rows cannot be read.
@@ -86,7 +86,7 @@ pub async fn listed(view: &dyn View, filter: &Filter, seq: Seq, limit: usize, mo
     Ok(out)
 }
 
-/// Adds what the partitions of some months hold, until there are `limit`.
+/// Adds recalls from the partitions of some months, up to `limit`.
 async fn read_months(
     view: &dyn View,
     filter: &Filter,
@@ -108,7 +108,7 @@ async fn read_months(
             }
             let newest = lists.iter_mut().filter(|list| !list.entries.is_empty()).min_by(|a, b| a.entries.front().cmp(&b.entries.front()));
             let Some((_, id)) = newest.and_then(|list| list.entries.pop_front()) else { break };
-            // A recall of several agencies stands in the list of each.
+            // A recall of several agencies is in the list of each.
             if id != last {
                 last.clone_from(&id);
                 ids.push(id);
@@ -120,22 +120,22 @@ async fn read_months(
         for (id, row) in ids.iter().zip(rows_at(view, &ids, seq).await?) {
             match row.filter(|row| filter.matches(&row.record)) {
                 Some(row) => out.push(row.record),
-                None => tracing::error!(id, seq = seq.0, "a list names a recall that does not stand there"),
+                None => tracing::error!(id, seq = seq.0, "a list names a recall that has no matching row"),
             }
         }
     }
     Ok(())
 }
 
-/// One month of one list, read a piece at a time.
+/// One month of one list, read in pieces.
 struct Listing {
     prefix: Key,
-    /// Where the first piece begins; the later ones begin after the last row read.
+    /// The start of the first piece. Later pieces start after the last row that was read.
     from: Option<Key>,
     after: Option<Key>,
-    /// The last day that is wanted.
+    /// The last day of the search.
     day_min: Option<i64>,
-    /// Day (newest first) and id of those that stood there, in order.
+    /// Day (newest first) and id of the entries that were valid at the position, in order.
     entries: VecDeque<(Reverse<i64>, String)>,
     is_read: bool,
 }
@@ -148,7 +148,7 @@ impl Listing {
         Self { prefix: key![name, month], from, after: None, day_min, entries: VecDeque::new(), is_read: false }
     }
 
-    /// Reads on until an entry is at hand or none follows.
+    /// Reads until there is an entry, or until the list ends.
     async fn fill(&mut self, view: &dyn View, seq: Seq, rows_max: usize) -> Result<(), Problem> {
         while self.entries.is_empty() && !self.is_read {
             let (prefix, from) = (self.prefix.clone(), self.from.clone());
@@ -173,7 +173,7 @@ impl Listing {
     }
 }
 
-/// The rows of these ids as they stood at `seq`, in the same order; `None` where there was none.
+/// The rows of some ids as of `seq`, in the same order; `None` if there was none.
 ///
 /// # Errors
 /// When rows cannot be read.
@@ -193,7 +193,7 @@ pub async fn rows_at(view: &dyn View, ids: &[String], seq: Seq) -> Result<Vec<Op
     Ok(out)
 }
 
-/// The row that stood at `seq`, from the history.
+/// The row as of `seq`, from the history.
 async fn row_before(view: &dyn View, id: &str, seq: Seq) -> Result<Option<Row>, Problem> {
     let from = Some(key![id, i64::try_from(seq.0).unwrap_or(i64::MAX)]);
     let range = Range { prefix: key![id], after: None, from, limit: 1, reverse: false };

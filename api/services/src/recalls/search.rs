@@ -1,11 +1,12 @@
-//! The keyword index of the recalls: a cache that this process builds from the feed and that proposes ids.
+//! The keyword index of the recalls: a cache that this process builds from the feed, and that finds candidates by their ids.
 //!
-//! Promises: what it proposes is checked against the rows at the position read, so that `asOf` works and nothing stale is shown; an
-//! answer is exact for the whole history up to its position, or is refused with 503 while the index is being built; start is never
-//! held up; whatever is wrong with the files, they are thrown away and built again.
+//! Promises: candidates are checked against the rows at the position of the answer, so that `asOf` works and nothing outdated is shown. An answer is
+//! exact for the whole history up to its position, or is refused with 503 while the index is being built. The start never waits for the index.
+//! Damaged files are deleted and built again.
 //!
-//! One document for each version of each record, named by its id and the seq of its change. Both hold in every generation of the view,
-//! since all are made of the same changes: a swap keeps the index, if the new generation has the same change where the index ends.
+//! There is one document for each version of each record, identified by the record's id and the seq of the change. Both are the same in every
+//! generation of the view, because all generations are made of the same changes. After a swap the index remains, if the new generation has the same
+//! change where the index ends.
 
 mod follow;
 mod index;
@@ -30,12 +31,12 @@ use super::rows::{Filter, rows_at};
 use feed::position::LAG_WAIT_MAX;
 use operation::problem::Problem;
 
-/// Searches at a time; others wait their turn.
+/// How many searches run at the same time; further ones wait.
 const SEARCHES_MAX: usize = 4;
-/// The segment number of hits in documents that are not yet committed.
+/// The segment number of hits in uncommitted documents.
 const PENDING: u32 = u32::MAX;
 
-/// What queries read: everything up to one change.
+/// The part of the index that queries read: everything up to one change.
 #[derive(Clone)]
 struct Shown {
     searcher: Searcher,
@@ -49,13 +50,13 @@ pub struct Search {
     shown: Mutex<Option<Shown>>,
     /// The last change that queries see.
     upto: watch::Sender<u64>,
-    /// The last change that is committed, and found again after a restart.
+    /// The last change that is committed, so that a restart does not lose it.
     committed: watch::Sender<u64>,
     searches: Semaphore,
 }
 
 impl Default for Search {
-    /// An index of nothing. Nothing is read or written before [`Search::follow`].
+    /// An empty index. Nothing is read or written before [`Search::follow`].
     fn default() -> Self {
         Self {
             shown: Mutex::default(),
@@ -68,7 +69,7 @@ impl Default for Search {
 
 impl Part for Search {}
 
-/// Keeps the index at the end of the feed until the server stops.
+/// Keeps the index up to date with the feed until the server stops.
 pub(super) async fn keep_index(given: Arc<TaskContext>) {
     let ctx = &given.context;
     tokio::select! {
@@ -84,13 +85,13 @@ impl Search {
         *self.upto.borrow()
     }
 
-    /// Waits until a change is committed, and would be found again after a restart.
+    /// Waits until a change is committed, so that a restart does not lose it.
     pub async fn wait_committed(&self, seq: Seq) {
-        // The sender lives in `self`, so this cannot fail while we wait.
+        // The sender belongs to `self`, so this cannot fail during the wait.
         let _ = self.committed.subscribe().wait_for(|committed| *committed >= seq.0).await;
     }
 
-    /// The recalls that hold all the words (in lower case) and fit, as they stood at `seq`, newest first, ties by identity.
+    /// The recalls as of `seq` that contain all words (in lower case) and match the filter, newest first, ties by identity.
     ///
     /// # Errors
     /// `unavailable` while the index does not reach that far.
@@ -129,7 +130,7 @@ impl Search {
         Ok(out)
     }
 
-    /// What queries read, once it reaches a change.
+    /// Waits until queries see a change, and returns what they read.
     async fn reaching(&self, seq: Seq) -> Result<Shown, Problem> {
         let mut upto = self.upto.subscribe();
         let reached = async {
@@ -137,7 +138,7 @@ impl Search {
                 if upto.wait_for(|upto| *upto >= seq.0).await.is_err() {
                     return None;
                 }
-                // Both are set under the lock: what is read here belongs together.
+                // Both are set under the lock, so the values match.
                 let shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
                 if *self.upto.borrow() >= seq.0 {
                     return shown.clone();
@@ -147,14 +148,14 @@ impl Search {
         tokio::time::timeout(LAG_WAIT_MAX, reached).await.ok().flatten().ok_or_else(building)
     }
 
-    /// Shows other documents, up to a change.
+    /// Replaces the documents that queries read, up to a change.
     fn show(&self, shown: Option<Shown>, upto: u64) {
         let mut now = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         *now = shown;
         self.upto.send_replace(upto);
     }
 
-    /// Shows more documents that are not yet committed.
+    /// Adds uncommitted documents to those that queries read.
     fn show_more(&self, documents: impl IntoIterator<Item = Arc<Document>>, upto: u64) {
         let mut now = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(shown) = now.as_mut() {
@@ -165,7 +166,7 @@ impl Search {
 }
 
 impl Shown {
-    /// Everything that holds the words and fits, as a heap with the newest days on top. Blocks.
+    /// The hits of all documents that contain the words and match the filter, as a heap with the newest days on top. Blocks the thread.
     fn propose(&self, words: &[String], filter: &Filter, seq: u64) -> Result<BinaryHeap<ByDay>, tantivy::TantivyError> {
         let mut hits = index::search(&self.searcher, &self.fields, words, filter, seq)?;
         let (day_first, day_last) = days(filter);
@@ -190,7 +191,7 @@ impl Shown {
     }
 }
 
-/// Takes the newest days off the heap, whole, until there are at least so many hits.
+/// Removes complete days from the heap, the newest first, until there are at least `wanted` hits.
 fn next_days(hits: &mut BinaryHeap<ByDay>, wanted: usize) -> Vec<Hit> {
     let mut out: Vec<Hit> = Vec::new();
     while let Some(ByDay(next)) = hits.peek() {
@@ -202,7 +203,7 @@ fn next_days(hits: &mut BinaryHeap<ByDay>, wanted: usize) -> Vec<Hit> {
     out
 }
 
-/// Hits by day, the newest greatest.
+/// Hits ordered by day; the newest is the greatest.
 struct ByDay(Hit);
 
 impl Ord for ByDay {

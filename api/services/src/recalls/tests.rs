@@ -1,4 +1,4 @@
-//! The service's operations against a plain model of the same changes.
+//! The service's operations, compared with a simple model of the same changes.
 
 use operation::context::Part;
 use std::sync::Arc;
@@ -9,9 +9,10 @@ use schemas::position::Seq;
 use schemas::views::recalls::{AGENCIES, CATEGORIES, Recall};
 use serde_json::{Map, Value, json};
 
+use super::list;
 use super::search::Search;
 use super::search::words::{query_words, words};
-use super::{health, list};
+use crate::common::health;
 use feed::testing::{Chance, HOUR_MS, START_MS, World, ask, call, fill, text, value};
 use operation::context::Context;
 use operation::{Body, Call, Form};
@@ -22,13 +23,13 @@ fn urls(answer: &Value) -> Vec<&str> {
     answer["recalls"].as_array().unwrap().iter().map(|recall| recall["url"].as_str().unwrap()).collect()
 }
 
-/// Whether every word of the keyword begins a word of title, brand or hazard, by looking at each.
+/// Whether every word of the keyword is a prefix of a word of title, brand or hazard.
 fn has(record: &Recall, keyword: &str) -> bool {
     let all: Vec<String> = [&record.title, &record.brand, &record.hazard].into_iter().flat_map(|text| words(text)).collect();
     query_words(keyword).unwrap().iter().all(|wanted| all.iter().any(|word| word.starts_with(wanted.as_str())))
 }
 
-/// What the model answers for these arguments.
+/// The answer of the model to these arguments.
 fn expected<'a>(world: &'a World, seq: u64, arguments: &Map<String, Value>) -> Vec<&'a str> {
     let given = |name: &str| arguments.get(name).and_then(Value::as_str);
     let fits = |record: &&Recall| {
@@ -42,7 +43,7 @@ fn expected<'a>(world: &'a World, seq: u64, arguments: &Map<String, Value>) -> V
     world.standing(seq).into_iter().filter(fits).take(limit).map(|record| record.url.as_str()).collect()
 }
 
-/// Asks the operation and the model the same by chance, many times.
+/// Compares the operation with the model for many random arguments.
 async fn compare(world: &World, ctx: &Arc<Context>, chance: &mut Chance, rounds: usize, keywords: &[&str]) {
     let operation = list::operation();
     let mut found = 0;

@@ -1,10 +1,9 @@
-//! `/api/webhook`: every new recall posted to a URL.
+//! `/api/webhook`: webhooks that receive every new recall. Each is a watch with a webhook, stored and delivered like the watches of other services.
 
 use feed::Source;
 use feed::filter::Element;
 use operation::context::Context;
 use schemars::JsonSchema;
-use schemas::clock::rfc3339;
 use schemas::error_code::ErrorCode;
 use schemas::position::Seq;
 use schemas::views::accounts::Tier;
@@ -15,28 +14,27 @@ use serde_json::{Value, json};
 
 use super::SOURCE;
 use super::list::Record;
-use crate::common::watchlist::{end, list};
+use crate::common::watchlist::delete::Deleted;
+use crate::common::watchlist::{self, Request, Watch};
 use crate::registration::Bundle;
-use access::saved::{NewWatch, SavedItems};
-use access::webhook::Sealing;
-use feed::position::position;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Price};
 use webhooks::matchers::{Found, WebhookFeed, matcher, page};
 use webhooks::operations::{self as webhook_operations, ById, WebhookConfig};
 use webhooks::parse::parse_webhook;
 
-/// From which tier on.
+/// The lowest tier with webhooks.
 const TIER: Tier = Tier::Business;
 
 /// Arguments of `register_webhook`.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// Where new recalls are posted: an https URL without user name or password. It is kept encrypted and never shown again.
+    /// Where new recalls are delivered: an https URL without user name or password. It is stored encrypted and never shown again.
     #[schemars(length(min = 1, max = 2000), extend("writeOnly" = true))]
     pub webhook_url: String,
-    /// What to sign with: `whsec_` and 24 to 64 bytes in base64. One is made where none is given; either is answered this once.
+    /// The secret that signs the messages: `whsec_` and 24 to 64 bytes in base64. If none is given, one is generated. The answer to this
+    /// request is the only one that shows it.
     #[schemars(length(min = 1, max = 200), extend("writeOnly" = true))]
     pub secret: Option<String>,
 }
@@ -45,23 +43,23 @@ pub struct Arguments {
 #[derive(Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Webhook {
-    /// Its id.
+    /// The id of the webhook.
     pub id: String,
-    /// The host of its URL; of the rest nothing is shown.
+    /// The host of the URL; the rest of the URL is never shown.
     pub webhook_host: String,
-    /// What its messages are signed with, as Standard Webhooks have it; in the answer that makes the webhook, and in no other.
+    /// The secret that signs the messages, as Standard Webhooks define it. Only the answer that registers the webhook has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
-    /// When it was made, RFC 3339 in UTC.
+    /// When the webhook was registered, RFC 3339 in UTC.
     pub made_at: String,
-    /// The last change before it: new recalls with a higher `seq` are posted.
+    /// The last change before the webhook: new recalls with a higher `seq` are delivered.
     pub after: u64,
 }
 
 /// The account's webhooks.
 #[derive(Clone, Serialize, JsonSchema)]
 pub struct Webhooks {
-    /// The last made first.
+    /// The webhooks, the last registered first.
     pub webhooks: Vec<Webhook>,
 }
 
@@ -82,26 +80,27 @@ pub fn operations() -> Bundle {
         example,
         aliases: &[],
     };
-    let begin = words(
+    let registered = words(
         "register_webhook",
         Method::Post,
         "/api/webhook",
-        "Has every new recall posted to a URL.",
-        "Each is `{\"event\": \"recalls.new\", \"deliveredAt\", \"recall\"}` (`deliveredAt` is when it was recorded, the same each time it is sent), in the order of the feed, signed as Standard Webhooks have it \
-            (`webhook-id`, `webhook-timestamp`, `webhook-signature`), and sent again for three days until it is answered with 2xx. With an \
-            `Idempotency-Key` a repeated request makes no second webhook.",
+        "Registers a webhook that receives every new recall.",
+        "Each message is `{\"event\": \"recalls.new\", \"deliveredAt\", \"recall\"}`. `deliveredAt` is when the recall was recorded, the same in each \
+            attempt. Messages come in the order of the feed, signed as Standard Webhooks define it (`webhook-id`, `webhook-timestamp`, \
+            `webhook-signature`); a failed delivery is retried for three days until the answer is 2xx. With an `Idempotency-Key` a repeated \
+            request creates no second webhook.",
         json!({ "webhook_url": "https://hooks.example.com/recalls" }),
     );
-    let list = words("list_webhooks", Method::Get, "/api/webhook", "The account's webhooks.", "The last made first.", json!({}));
-    let end = words(
+    let listed = words("list_webhooks", Method::Get, "/api/webhook", "The account's webhooks.", "The last registered first.", json!({}));
+    let deleted = words(
         "delete_webhook",
         Method::Delete,
         "/api/webhook/{id}",
-        "Ends a webhook.",
-        "What waits to be posted to it is not.",
+        "Deletes a webhook.",
+        "Messages that wait for delivery are not sent.",
         json!({ "id": "watch_0123456789abcdef01234567" }),
     );
-    let list = Definition { list: "webhooks", ..list };
+    let listed = Definition { list: "webhooks", ..listed };
     let config = WebhookConfig {
         service: SOURCE.service,
         tier: TIER,
@@ -115,52 +114,42 @@ pub fn operations() -> Bundle {
         ],
     };
     let own = [
-        Operation::define::<Arguments, Webhook, _, _>(begin, register),
-        Operation::define::<list::Arguments, Webhooks, _, _>(list, listed),
-        Operation::define::<ById, end::Deleted, _, _>(end, delete),
+        Operation::define::<Arguments, Webhook, _, _>(registered, register),
+        Operation::define::<watchlist::list::Arguments, Webhooks, _, _>(listed, list),
+        Operation::define::<ById, Deleted, _, _>(deleted, delete),
     ];
     Bundle::watches(own.into_iter().chain(webhook_operations::operations(config)).collect(), matcher::<NewRecalls>)
 }
 
 async fn register(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let webhook = parse_webhook(&call.context, "webhook_url", Some(&arguments.webhook_url), arguments.secret.as_deref()).await?;
-    let after = position(&call.context, &SOURCE, None).await?.last.0;
-    let shelf = SavedItems::watches(&call, SOURCE.service);
-    let kept = shelf
-        .create(NewWatch {
-            entity: "{}".to_owned(),
-            filter: String::new(),
-            webhook,
-            given_secret: arguments.secret.unwrap_or_default(),
-            after,
-        })
-        .await?;
-    let sealing = shelf.sealing().await?;
-    let secret = sealing.as_ref().and_then(|sealing| sealing.first_secret(&kept));
-    Ok(Answer { status: 201, ..Answer::json(&Webhook { secret, ..shown(&kept, sealing.as_ref()) })? })
+    let Arguments { webhook_url, secret } = arguments;
+    let webhook = parse_webhook(&call.context, "webhook_url", Some(&webhook_url), secret.as_deref()).await?;
+    let request = Request { named: EveryRecall {}, filter: String::new(), webhook, secret };
+    let watch = watchlist::create(&call, &SOURCE, request).await?;
+    Ok(Answer { status: 201, ..Answer::json(&Webhook::from(watch))? })
 }
 
-async fn listed(call: Call, _: list::Arguments) -> Result<Answer, Problem> {
-    let shelf = SavedItems::watches(&call, SOURCE.service);
-    let (all, sealing) = (shelf.list().await?, shelf.sealing().await?);
-    Answer::json(&Webhooks { webhooks: all.iter().rev().map(|kept| shown(kept, sealing.as_ref())).collect() })
+async fn list(call: Call, _: watchlist::list::Arguments) -> Result<Answer, Problem> {
+    let watches = watchlist::list(&call, SOURCE.service).await?;
+    Answer::json(&Webhooks { webhooks: watches.into_iter().map(Webhook::from).collect() })
 }
 
 async fn delete(call: Call, by: ById) -> Result<Answer, Problem> {
-    end::delete(&call, SOURCE.service, &by.id).await
+    Answer::json(&Deleted { deleted: watchlist::delete(&call, SOURCE.service, &by.id).await? })
 }
 
-fn shown(kept: &SavedItem, sealing: Option<&Sealing>) -> Webhook {
-    Webhook {
-        id: kept.id.clone(),
-        webhook_host: sealing.map_or_else(String::new, |sealing| sealing.host(kept)),
-        secret: None,
-        made_at: rfc3339(kept.made_at),
-        after: kept.after.0,
+/// What the watch of a webhook names: nothing, because it matches every new recall.
+#[derive(Serialize, Deserialize)]
+struct EveryRecall {}
+
+impl From<Watch<EveryRecall>> for Webhook {
+    fn from(watch: Watch<EveryRecall>) -> Self {
+        let Watch { id, named: EveryRecall {}, webhook_host, secret, made_at, after } = watch;
+        Self { id, webhook_host: webhook_host.unwrap_or_default(), secret, made_at, after }
     }
 }
 
-/// The changes that a webhook of the recalls gets: each new recall.
+/// The changes that the recalls' webhooks receive: each new recall.
 pub(super) struct NewRecalls;
 
 impl WebhookFeed for NewRecalls {
@@ -187,7 +176,7 @@ impl WebhookFeed for NewRecalls {
 
     fn message(_: &SavedItem, changes: Vec<Element<Recall>>) -> Option<Value> {
         let change = changes.into_iter().next()?;
-        // A time that is the same each time it is sent; that of the attempt is in its head.
+        // The time of recording, which is the same in each attempt. The header has the time of the attempt.
         Some(json!({ "event": "recalls.new", "deliveredAt": change.recorded_at, "recall": Record::from(change.record) }))
     }
 }

@@ -1,4 +1,4 @@
-//! `POST /v1/chains/{agent_id}/writers`: lets a further account or payer append to a chain.
+//! `POST /v1/chains/{agent_id}/writers`: allows another account or payer to append to a chain.
 
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
@@ -16,7 +16,7 @@ pub fn operation() -> Operation {
         name: "add_chain_writer",
         method: Method::Post,
         path: "/v1/chains/{agent_id}/writers",
-        summary: "Lets a further account or payer append to a receipt chain that your account owns.",
+        summary: "Allows another account or payer to append to a receipt chain that your account owns.",
         description: "A chain has at most 20 writers besides its owner. Receipts that a writer is issued carry the writer in `issuedTo`; the chain \
             stays the owner's. Naming a writer again changes nothing. A chain whose owner is a payer has no account that could call this: it has \
             no further writers.",
@@ -38,7 +38,7 @@ async fn answer(call: Call, arguments: WriterArguments) -> Result<Answer, Proble
         if chain.writers.len() < WRITERS_PER_CHAIN_MAX {
             chain = change_writer(&call, ADD_WRITER, &agent_id, &writer).await?;
         }
-        // Another call may have named the last one that there is room for.
+        // Another call may have added the last writer that the limit allows.
         if !chain.permits(&writer) {
             return Err(Problem::new(ErrorCode::LimitReached, format!("a chain has at most {WRITERS_PER_CHAIN_MAX} writers: remove one")));
         }

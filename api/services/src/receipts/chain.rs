@@ -21,10 +21,10 @@ use operation::problem::Problem;
 use operation::redaction::PREFIX;
 use operation::{Answer, Call};
 
-/// Who may append to a chain, as its owner is shown it.
+/// The owner and the writers of a chain, as its owner sees them.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Writers {
-    /// The agent whose chain it is.
+    /// The agent of the chain.
     pub agent_id: String,
     /// The owner: an account (`acct_…`) or a payer's address (`0x…`).
     pub owner: String,
@@ -36,7 +36,7 @@ pub struct Writers {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriterArguments {
-    /// The agent whose chain it is.
+    /// The agent of the chain.
     #[schemars(length(min = 1, max = 200))]
     pub agent_id: String,
     /// The writer: the id of an account (`acct_` and 24 hex digits) or a payer's address (`0x` and 40 hex digits).
@@ -45,7 +45,7 @@ pub struct WriterArguments {
 }
 
 impl WriterArguments {
-    /// The agent and the writer, once both are checked.
+    /// The checked agent and writer.
     ///
     /// # Errors
     /// `parameter-invalid`.
@@ -59,7 +59,7 @@ impl WriterArguments {
 /// An agent's chain: who owns it, and how many receipts it has.
 pub(super) struct Chain {
     owner: Option<ChainOwner>,
-    /// How many receipts it has.
+    /// The number of its receipts.
     pub(super) length: i64,
 }
 
@@ -71,18 +71,18 @@ impl Chain {
 }
 
 impl Receipts {
-    /// What is known of an agent's chain.
+    /// Reads the chain of an agent.
     pub(super) async fn chain(&self, agent_id: &str) -> Result<Chain, Problem> {
         let (owner, last) = tokio::try_join!(self.one(source::owner(agent_id)), self.one::<ChainEnd>(source::agent(agent_id)))?;
         Ok(Chain { owner, length: last.unwrap_or_default().seq })
     }
 
-    /// What a request, or a payment, has come to; `None` if it is not decided.
+    /// The decision about a request or a payment; `None` if it is not decided.
     pub(super) async fn outcome(&self, request: &str) -> Result<Option<RequestOutcome>, Problem> {
         self.one(source::request(request)).await
     }
 
-    /// Refuses a caller who may not append to a chain as it is now. The decision about the command itself may still be another one.
+    /// Refuses a caller who may not append to the chain in its current state. The later decision about the command can still differ.
     pub(super) async fn check_may_append(&self, agent_id: &str, caller: &str) -> Result<(), Problem> {
         let Chain { owner, length } = self.chain(agent_id).await?;
         may_append(owner.as_ref(), length, caller).map_err(|refused| forbidden(agent_id, refused))
@@ -136,7 +136,7 @@ pub(super) async fn owned(call: &Call, agent_id: &str) -> Result<ChainOwner, Pro
     })
 }
 
-/// Sends a command of the owner's about a further writer, and answers who may append then.
+/// Sends a command of the owner about a writer, and returns who may append afterwards.
 ///
 /// # Errors
 /// `unavailable` while it is not projected; as [`owned`].
@@ -192,7 +192,7 @@ pub async fn assign_owner(ctx: &Context, agent_id: &str, owner: Option<&str>) ->
     assign(ctx, agent_id, owner).await
 }
 
-/// The longest name of an agent, in characters, as `issue_receipt` takes it.
+/// The longest name of an agent that `issue_receipt` accepts, in characters.
 const AGENT_ID_CHARS_MAX: usize = 200;
 
 /// Why the owner of a chain is not known.

@@ -1,4 +1,4 @@
-//! `GET /v1/consistency`: that a tree over receipts holds an earlier one.
+//! `GET /v1/consistency`: proves that the tree over receipts holds an earlier one.
 
 use async_trait::async_trait;
 use schemas::hash::Hash32;
@@ -7,20 +7,34 @@ use schemas::views::receipts::SignedCheckpoint;
 
 use super::{Receipts, SOURCE};
 use crate::common::consistency;
-use crate::common::prover::Prover;
+use crate::common::prover::{Prover, SignedTree};
 use operation::Operation;
+use operation::context::Context;
 use operation::problem::Problem;
 
 /// The operation.
 #[must_use]
 pub fn operation() -> Operation {
     consistency::operation(
-        SOURCE.service,
+        ReceiptTree,
         "Proves that the tree over receipts holds an earlier one.",
         "Keep a checkpoint (`/checkpoint`): with the proof from its size to a later one's you know that nothing below it was changed or taken \
             out. The tree itself is served as tiles, `/tile/…` (C2SP tlog-tiles).",
-        |ctx| async move { Receipts::now(&ctx).await },
     )
+}
+
+/// The tree over receipts.
+pub(super) struct ReceiptTree;
+
+#[async_trait]
+impl SignedTree for ReceiptTree {
+    fn service(&self) -> &'static str {
+        SOURCE.service
+    }
+
+    async fn open(&self, ctx: &Context) -> Result<Box<dyn Prover>, Problem> {
+        Ok(Box::new(Receipts::now(ctx).await?))
+    }
 }
 
 #[async_trait]

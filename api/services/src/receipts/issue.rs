@@ -1,4 +1,4 @@
-//! `POST /v1/issue`: a signed receipt of what an agent did.
+//! `POST /v1/issue`: issues a signed receipt of an agent's action.
 
 use operation::context::Part;
 use operation::signing_state::SigningState;
@@ -24,17 +24,17 @@ use operation::{Answer, Body, Call, Definition, Method, Operation, Price, Stage}
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// Name of the action, for example `send_invoice`.
+    /// The name of the action, for example `send_invoice`.
     #[schemars(length(min = 1, max = 200))]
     pub action: String,
-    /// Your name for the agent: its receipts form one chain, which belongs to the first caller it is issued to.
+    /// Your name for the agent. Its receipts form one chain, which belongs to the caller of its first receipt.
     #[schemars(length(min = 1, max = 200))]
     pub agent_id: String,
-    /// What the action was given, any JSON object. Hashed, not kept.
+    /// The inputs of the action, any JSON object. They are hashed and not stored.
     pub inputs: Map<String, Value>,
-    /// What came of it, any JSON object. Hashed, not kept.
+    /// The outputs of the action, any JSON object. They are hashed and not stored.
     pub outputs: Map<String, Value>,
-    /// What else belongs to the commitment to the inputs. Hashed, not kept.
+    /// Further data that is hashed together with the inputs. It is not stored.
     pub metadata: Option<Map<String, Value>>,
 }
 
@@ -43,8 +43,8 @@ pub struct Arguments {
 pub struct Issued {
     /// The receipt.
     pub receipt: Shown,
-    /// That it is a leaf of the signed tree: told where a request with a key of a paid tier is repeated with its `Idempotency-Key`, once the next
-    /// checkpoint is out, within a second. Else null, and always where the call was paid for: `/v1/verify/{id}` tells.
+    /// The proof that the receipt is in the signed tree. Only the answer to a repeated request with an `Idempotency-Key` and a key of a paid tier has
+    /// it, once the next checkpoint is published, within a second. Otherwise null; `/v1/verify/{id}` gives the proof.
     pub inclusion: Option<Inclusion>,
 }
 
@@ -55,7 +55,7 @@ pub fn operation() -> Operation {
         name: "issue_receipt",
         method: Method::Post,
         path: "/v1/issue",
-        summary: "Issues a signed receipt of an action, behind the agent's last one.",
+        summary: "Issues a signed receipt of an action, at the end of the agent's chain.",
         description: "`inputs_hash` is `sha256:` and the SHA-256 of the inputs in canonical form (RFC 8785), `outputs_hash` that of the outputs; with \
             `metadata` the inputs' is that of `{\"inputs\": …, \"metadata\": …}`. Keep inputs and outputs yourself: they are not stored. With an \
             `Idempotency-Key` a repeated request gets the same receipt again; for another request the key is refused. The chain of an `agent_id` \
@@ -98,12 +98,12 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     let request = match &call.stage {
         Stage::Preview => return Answer::json(&previewed(&issue)),
         Stage::Order { payment, .. } => {
-            // Before any money moves.
+            // Checked before any money moves.
             if let Some(refused) = signing_refused(ctx) {
                 return Err(refused);
             }
             let receipts = Receipts::now(ctx).await?;
-            // What this payment has come to already is answered later, whoever may append now.
+            // If this payment was decided already, a later stage answers it, even if the payer may no longer append.
             if receipts.outcome(payment).await?.is_none() {
                 receipts.check_may_append(&issue.agent_id, &issue.caller).await?;
             }
@@ -115,18 +115,18 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
             return match Receipts::now(ctx).await?.outcome(payment).await? {
                 Some(RequestOutcome::Reserved { .. } | RequestOutcome::Issued(_)) => Answer::json(&Value::Null),
                 Some(RequestOutcome::Refused { refused }) => Err(forbidden(&issue.agent_id, refused)),
-                // A version before owners claimed it. It may be settled already, so it is not refused: the payment goes on, or the chain shows it.
+                // An earlier version, without owners, claimed it. It may be settled already, so it is not refused: the payment continues, or the chain has it.
                 None => Answer::json(&Value::Null),
             };
         }
-        // It was decided from the settled payment.
+        // The settled payment decided it.
         Stage::Paid(payment) => {
             wait_until_projected(ctx, TABLES.view, &PAYMENTS).await?;
             payment.clone()
         }
         Stage::Whole => {
             let (chance, once) = match &call.idempotency_key {
-                // An account's own: of two accounts that choose the same text neither sees the other's receipt.
+                // The account is part of the hash, so that two accounts with the same text do not see each other's receipt.
                 Some(text) => {
                     (Hash32::of_parts(&[b"issue", call.caller.account.as_bytes(), text.as_bytes()]).0, CommandPolicy::OncePerSubject)
                 }
@@ -137,7 +137,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
                 return Err(Problem::new(ErrorCode::KeyInvalid, "a receipt is issued to the account of a key, and this call has none"));
             }
             let receipts = Receipts::now(ctx).await?;
-            // A repeated request gets its receipt again, whoever may append now.
+            // A repeated request gets its receipt again, even if the caller may no longer append.
             if once == CommandPolicy::NewSubject || receipts.outcome(&request).await?.is_none() {
                 if let Some(refused) = signing_refused(ctx) {
                     return Err(refused);
@@ -165,7 +165,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     if asked != [&body.action, &body.agent_id, &body.inputs_hash, &body.outputs_hash] {
         return Err(Problem::new(ErrorCode::IdempotencyMismatch, "this Idempotency-Key was used for another receipt; take a new one"));
     }
-    // A paid answer is the same each time, and of what was issued just now no checkpoint is out: the proof is at `/v1/verify/{id}`.
+    // A paid answer is the same each time, and a new receipt is in no published checkpoint yet: `/v1/verify/{id}` gives the proof.
     let inclusion = match call.stage {
         Stage::Whole if call.idempotency_key.is_some() && SigningState::of(ctx).check_checkpoint(super::SOURCE.service).is_ok() => {
             receipts.inclusion(&receipt.id).await?
@@ -175,7 +175,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
     Ok(Answer { status: 201, ..Answer::json(&Issued { receipt: receipt.into(), inclusion })? })
 }
 
-/// The answer while this process signs nothing; `None` while it signs. The operator finds the whole reason in the log and in `highwater status`.
+/// The answer while this process refuses to sign; `None` while it signs. The log and `highwater status` show the operator the full reason.
 fn signing_refused(ctx: &Context) -> Option<Problem> {
     SigningState::of(ctx).refusal()?;
     let detail =
@@ -183,7 +183,7 @@ fn signing_refused(ctx: &Context) -> Option<Problem> {
     Some(Problem::new(ErrorCode::Unavailable, detail).retry_after(5))
 }
 
-/// What is certified if it is paid for, without its place in the chain and unsigned.
+/// The preview of a receipt before it is paid for: unsigned, and without a position in the chain.
 fn previewed(issue: &ReceiptCommand) -> Value {
     let ReceiptCommand { action, agent_id, inputs_hash, outputs_hash, issuer, .. } = issue;
     json!({ "body": {

@@ -15,13 +15,13 @@ const LIMIT: i64 = 50;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// Whose chain.
+    /// The agent whose chain is listed.
     #[schemars(length(min = 1, max = 200))]
     pub agent_id: String,
-    /// How many at most; 50 if not given.
+    /// How many receipts to return at most; by default 50.
     #[schemars(range(min = 1, max = 200))]
     pub limit: Option<i64>,
-    /// Only receipts before this position, `next` of the answer before.
+    /// Only receipts before this position: the `next` of the previous answer.
     #[schemars(range(min = 1))]
     pub before: Option<i64>,
 }
@@ -33,7 +33,7 @@ pub struct Receipted {
     pub owner: String,
     /// The receipts, newest first.
     pub receipts: Vec<Shown>,
-    /// Give it as `before` for the ones that follow; null at the chain's beginning.
+    /// Send it as `before` to get older receipts; null at the start of the chain.
     pub next: Option<i64>,
 }
 
@@ -45,7 +45,7 @@ pub fn operation() -> Operation {
         method: Method::Get,
         path: "/v1/list",
         summary: "An agent's receipts, newest first.",
-        description: "An agent without receipts has an empty list. Positions count up without a gap, so that none can be left out unseen.",
+        description: "An agent without receipts has an empty list. Positions have no gaps, so a missing receipt would be noticed.",
         price: Price::Free,
         tool: true,
         counted: true,

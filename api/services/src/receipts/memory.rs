@@ -1,9 +1,9 @@
-//! The signer's memory: the newest checkpoint that was signed with each receipt key, kept outside the data directory, so that a backup of the
-//! directory that is restored (or a copy of it) is recognised as older than what was signed already.
+//! The signer's memory: the newest checkpoint that was signed with each receipt key. It is stored outside the data directory, so that a restored backup
+//! or a copy of the directory is recognised as older than what was already signed.
 //!
-//! Promise: a checkpoint is in the memory, durably, before its note is given out. Of two processes that remember different checkpoints over
-//! the same older one, one succeeds. Each memory has an id, which the log names ([`schemas::views::receipts::MEMORY`]): a memory that was lost,
-//! with a file or with the whole store, is not taken for one that never was.
+//! Promise: a checkpoint is stored durably in the memory before its note is given out. If two processes remember different checkpoints over the same
+//! older one, only one succeeds. Each memory has an id, which the log names ([`schemas::views::receipts::MEMORY`]), so that a memory that was lost with
+//! a file or with the whole store is recognised.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File};
@@ -20,11 +20,11 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use view_store::ViewStore;
 
-/// How often a change that lost to another process is tried again.
+/// How often a change is repeated when another process was faster.
 const TRIES: usize = 5;
 /// How long the memory may take to answer.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
-/// The most threads that wait for the disk at once: a directory that does not answer takes up no more.
+/// Limits the threads that wait for the disk at the same time, in case the directory does not answer.
 static THREADS: Semaphore = Semaphore::const_new(4);
 
 /// Why the memory cannot be used.
@@ -35,29 +35,29 @@ pub enum Error {
     File {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
     /// The row in the store cannot be read or written.
     #[error("the signer's memory in the view store cannot be used")]
     Store(#[from] view_store::Error),
-    /// What is stored is no memory.
+    /// The stored text is not a memory.
     #[error("the signer's memory {place} is damaged")]
     Damaged {
         /// The file or row.
         place: String,
-        /// Why.
+        /// The cause.
         #[source]
         source: serde_json::Error,
     },
-    /// It did not answer in time.
+    /// The memory did not answer in time.
     #[error("the signer's memory {place} did not answer within {} s", ANSWER_MAX.as_secs())]
     Late {
         /// The file or row.
         place: String,
     },
-    /// Other processes change it at the same time without end.
+    /// Other processes kept changing the memory at the same time.
     #[error("the signer's memory {place} is changed by others at the same time")]
     Contended {
         /// The file or row.
@@ -65,12 +65,12 @@ pub enum Error {
     },
 }
 
-/// The newest checkpoint that was signed of one tree.
+/// The newest signed checkpoint of one tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignedTree {
-    /// The origin line of its note.
+    /// The origin line of the note.
     pub origin: String,
-    /// Leaves.
+    /// The number of leaves.
     pub size: u64,
     /// The root, 64 hex digits.
     pub root: String,
@@ -81,7 +81,7 @@ impl SignedTree {
         Self { origin: checkpoint.origin.clone(), size: checkpoint.size, root: checkpoint.root.to_string() }
     }
 
-    /// The checkpoint that was signed; `None` if the root is no hash.
+    /// The signed checkpoint; `None` if the root is not a hash.
     #[must_use]
     pub fn checkpoint(&self) -> Option<Checkpoint> {
         Some(Checkpoint { origin: self.origin.clone(), size: self.size, root: Hash32::from_hex(&self.root)? })
@@ -93,34 +93,34 @@ impl SignedTree {
 pub struct Successor {
     /// The public key, 64 hex digits.
     pub key: String,
-    /// Why a restore was declared; empty for an ordinary rotation.
+    /// The reason of a declared restore; empty for an ordinary rotation.
     pub reason: String,
 }
 
-/// What is remembered of one receipt key.
+/// The memory of one receipt key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remembered {
-    /// Tells this memory from one that was made anew; the log names it.
+    /// Identifies this memory, so that a newly created one is recognised. The log names it.
     pub id: String,
     /// The newest checkpoint of each tree, by the tree's service.
     pub trees: BTreeMap<String, SignedTree>,
-    /// The key that signs instead, once there is one.
+    /// The key that replaced this one, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub successor: Option<Successor>,
 }
 
-/// What the memory holds of one receipt key.
+/// The memory of one receipt key, as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// What is remembered; `None` if nothing was signed with the key where this memory is.
+    /// The memory; `None` if nothing was signed with the key in this place.
     pub remembered: Option<Remembered>,
-    /// The memory's text, to be replaced by a newer one.
+    /// The text of the memory, for the comparison when it is replaced.
     text: Option<String>,
 }
 
 impl Found {
-    /// Why a process may not sign with this key, whose log names the keys `known` and the memory `id` of this one (empty for none); `None` if
-    /// nothing but the trees is left to be compared.
+    /// Why a process may not sign with this key. Its log names the keys `known` and, for this key, the memory `id` (empty for none). `None` if only the
+    /// trees remain to be compared.
     #[must_use]
     pub fn refusal(&self, place: &str, id: &str, known: &[String]) -> Option<Refusal> {
         match &self.remembered {
@@ -128,7 +128,7 @@ impl Found {
                 return Some(Refusal::Wait(format!("the signer's memory {place} is missing, but was written before: restore it")));
             }
             Some(remembered) if !id.is_empty() && remembered.id != id => {
-                return Some(Refusal::Wait(format!("the signer's memory {place} was made anew, or is that of another log")));
+                return Some(Refusal::Wait(format!("the signer's memory {place} was created again, or is that of another log")));
             }
             _ => {}
         }
@@ -138,8 +138,8 @@ impl Found {
     }
 }
 
-/// Why a checkpoint is not signed over the one that is remembered; `None` if it continues it. `proof` is the consistency proof between both,
-/// if the tree gives one.
+/// Why a checkpoint must not be signed after the remembered one; `None` if it continues it. `proof` is the consistency proof between both, if the
+/// tree gives one.
 #[must_use]
 pub fn conflict(remembered: &Checkpoint, next: &Checkpoint, proof: Option<&[Hash32]>) -> Option<String> {
     let (old, new) = (remembered.size, next.size);
@@ -153,10 +153,10 @@ pub fn conflict(remembered: &Checkpoint, next: &Checkpoint, proof: Option<&[Hash
     Some(format!("the log's tree of {new} leaves does not continue the one of {old} leaves that was signed: they are two histories"))
 }
 
-/// Where the memory is.
+/// The place of the memory.
 #[derive(Clone)]
 pub enum Memory {
-    /// Files in this directory, outside the data directory, one a key.
+    /// Files in this directory outside the data directory, one for each key.
     Directory(PathBuf),
     /// Rows of the view store, changed by compare-and-set.
     Store(Arc<dyn ViewStore>),
@@ -172,7 +172,7 @@ impl Memory {
         }
     }
 
-    /// What is known of a key.
+    /// Reads the memory of a key.
     ///
     /// # Errors
     /// When the memory cannot be read.
@@ -192,7 +192,7 @@ impl Memory {
         Ok(Found { remembered, text })
     }
 
-    /// Puts what is remembered of a key in the place of what was found; false if another process changed it meanwhile.
+    /// Replaces the memory of a key that was found; returns false if another process changed it meanwhile.
     ///
     /// # Errors
     /// When the memory cannot be written.
@@ -211,15 +211,15 @@ impl Memory {
         self.in_time(key, replacing).await
     }
 
-    /// An answer of the memory, within [`ANSWER_MAX`]. A change that is late may be made all the same: then more is remembered than was signed,
-    /// which is what a crash between the two leaves.
+    /// Waits for an answer of the memory, at most [`ANSWER_MAX`]. A late change may still happen. Then the memory holds more than was signed, as after a
+    /// crash between the two.
     async fn in_time<T>(&self, key: &str, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         let late = |_| Error::Late { place: self.place(key) };
         tokio::time::timeout(ANSWER_MAX, answer).await.map_err(late)?
     }
 
-    /// Changes what is remembered of a key, again while other processes change it at the same time. `change` answers what is remembered from
-    /// now on, or `None` to leave it.
+    /// Changes the memory of a key, and repeats that while other processes change it at the same time. `change` returns the new memory, or `None` for no
+    /// change.
     ///
     /// # Errors
     /// When the memory cannot be read or written.
@@ -234,7 +234,7 @@ impl Memory {
         Err(Error::Contended { place: self.place(key) })
     }
 
-    /// Remembers a checkpoint, durably, over the one that was found. False if another process changed the memory meanwhile.
+    /// Replaces the checkpoint that was found by a newer one, durably. Returns false if another process changed the memory meanwhile.
     ///
     /// # Errors
     /// When the memory cannot be written.
@@ -249,7 +249,7 @@ impl Memory {
     }
 }
 
-/// A memory of nothing, with an id of its own.
+/// An empty memory with a new id.
 #[must_use]
 pub fn new_memory() -> Remembered {
     Remembered { id: hex(&rand::random::<[u8; 16]>()), ..Remembered::default() }
@@ -260,7 +260,7 @@ fn row(key: &str) -> String {
     format!("signer-memory/{key}")
 }
 
-/// Runs work that waits for the disk on a thread that may, of which there are [`THREADS`].
+/// Runs work that waits for the disk on one of the [`THREADS`] that may block.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
     fn lost(error: impl std::error::Error + Send + Sync + 'static) -> Error {
         Error::File { path: PathBuf::new(), source: std::io::Error::other(error) }
@@ -286,7 +286,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Error> {
     }
 }
 
-/// Puts a text in the place of a key's file if that holds `current`. Under a lock, and durable when it returns.
+/// Replaces the file of a key if it holds `current`. It holds a lock, and the file is durable when it returns.
 pub(crate) fn replace_file(dir: &Path, key: &str, current: Option<&str>, text: &str) -> Result<bool, Error> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(wrong(dir))?;
     let lock_path = dir.join(format!("{key}.lock"));
@@ -301,12 +301,12 @@ pub(crate) fn replace_file(dir: &Path, key: &str, current: Option<&str>, text: &
     Ok(true)
 }
 
-/// Writes a file as a whole: a crash leaves the old one or the new one.
+/// Writes a file atomically: after a crash there is the old file or the new one.
 fn write(dir: &Path, path: &Path, text: &str) -> Result<(), Error> {
-    let beside = path.with_extension("new");
-    let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&beside).map_err(wrong(&beside))?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(wrong(&beside))?;
-    fs::rename(&beside, path).map_err(wrong(path))?;
+    let temporary = path.with_extension("new");
+    let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&temporary).map_err(wrong(&temporary))?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(wrong(&temporary))?;
+    fs::rename(&temporary, path).map_err(wrong(path))?;
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(wrong(dir))
 }
 
@@ -422,7 +422,7 @@ mod tests {
         assert!(refusal(&[]).await.contains("is missing"));
         assert_eq!(memory.find("k").await.unwrap().refusal("m", "", &[]), None, "a log that names none begins one");
         fs::write(&path, text.replace(&id, "0123")).unwrap();
-        assert!(refusal(&[]).await.contains("made anew"));
+        assert!(refusal(&[]).await.contains("created again"));
         fs::write(&path, "{").unwrap();
         assert!(matches!(memory.find("k").await, Err(Error::Damaged { .. })));
         fs::write(&path, text).unwrap();

@@ -1,5 +1,5 @@
-//! Provenance receipts: what an agent did, signed, each behind the one before in the agent's chain. Inputs and outputs are hashed here and
-//! dropped: they are neither stored nor logged.
+//! Provenance receipts: signed records of an agent's actions, chained for each agent. Inputs and outputs are hashed here and dropped: they are
+//! neither stored nor logged.
 
 pub mod add_writer;
 pub mod chain;
@@ -20,9 +20,8 @@ pub mod verify;
 use std::sync::Arc;
 
 use operation::File;
-use operation::context::{Context, Part};
+use operation::context::Context;
 use operation::problem::Problem;
-use operation::signing_state::SigningState;
 
 pub(crate) use self::rows::Receipts;
 pub use self::rows::{SOURCE, Shown};
@@ -35,9 +34,9 @@ pub fn service() -> Registration {
     Registration::new(
         "receipts",
         "Provenance receipts",
-        "Signed, hash-chained receipts of what software agents did. Each agent's receipts count up without a gap, each naming the hash of \
-            the one before; a receipt is checked offline with SHA-256, Ed25519 and canonical JSON (RFC 8785). Inputs and outputs are hashed on \
-            arrival and never kept. A chain belongs to the first caller it is issued to; nobody else can append to it unless the owner allows it. \
+        "Signed, hash-chained receipts of the actions of software agents. An agent's receipts are numbered without gaps, and each names the hash \
+            of the previous one. A receipt is checked offline with SHA-256, Ed25519 and canonical JSON (RFC 8785). Inputs and outputs are hashed on \
+            arrival and never stored. A chain belongs to the caller of its first receipt; nobody else can append to it unless the owner allows it. \
             Verifying and listing are free.",
     )
     .with(vec![
@@ -51,6 +50,7 @@ pub fn service() -> Registration {
             keys::operation(),
             health::operation(SOURCE),
         ])
+    .with_tree(consistency::ReceiptTree)
     .with_files(|ctx, path| Box::pin(file(ctx, path)))
     .with_tasks(&[
         Task { role: TaskRole::Project, run: |given| Box::pin(seal::run(given)) },
@@ -62,9 +62,6 @@ pub fn service() -> Registration {
 async fn file(ctx: Arc<Context>, path: String) -> Result<Option<File>, Problem> {
     if !["checkpoint", "vkey", "tile/", "verify/", "verify.js"].iter().any(|own| path.starts_with(own)) {
         return Ok(None);
-    }
-    if path.starts_with("checkpoint") {
-        SigningState::of(&ctx).check_checkpoint(SOURCE.service)?;
     }
     let receipts = Receipts::now(&ctx).await?;
     match page::file(&receipts, &path).await? {

@@ -1,4 +1,4 @@
-//! `GET /verify/{id}`: a receipt for people, checked by their own browser.
+//! `GET /verify/{id}`: a page that shows a receipt, which the reader's browser checks.
 
 use maud::html;
 use operation::File;
@@ -9,13 +9,13 @@ use serde_json::json;
 
 use super::Receipts;
 
-/// The script that checks: it hashes, compares and verifies with what the browser has.
+/// The script that checks the receipt with the cryptography of the browser.
 const SCRIPT: &str = include_str!("verify.js");
-/// What the page may do: run that script, and ask this service.
+/// The content security policy: the page may run that script and request this service.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
                       frame-ancestors 'none'";
 
-/// What is served at a path; `None` for what is not there.
+/// The file at a path; `None` if there is none.
 pub(super) async fn file(receipts: &Receipts, path: &str) -> Result<Option<File>, Problem> {
     if path == "verify.js" {
         return Ok(Some(File {

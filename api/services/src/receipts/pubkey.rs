@@ -1,4 +1,4 @@
-//! `GET /pubkey`: the keys that receipts are verified with.
+//! `GET /pubkey`: the keys that verify receipts.
 
 use crate::registration::TaskContext;
 use schemars::JsonSchema;
@@ -17,7 +17,7 @@ use operation::context::Context;
 use operation::problem::Problem;
 use operation::{Answer, Call, Definition, Method, Operation, Price};
 
-/// How long to wait until the first key is named again.
+/// The pause before another attempt to name the first key.
 const NAME_RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Arguments of `public_key`: none.
@@ -33,7 +33,7 @@ pub struct Keys {
     pub algorithm: &'static str,
     /// The key that signs now, 64 hex digits.
     pub public_key_hex: String,
-    /// All keys that ever signed, the present one last.
+    /// All keys that ever signed, the current one last.
     pub keys: Vec<Key>,
 }
 
@@ -43,10 +43,10 @@ pub struct Keys {
 pub struct Key {
     /// 64 hex digits.
     pub public_key_hex: String,
-    /// From when on it signed, RFC 3339 in UTC.
+    /// When the key started to sign, RFC 3339 in UTC.
     pub since: String,
-    /// Why it took the place of the one before, where the operator declared that a backup was restored: what the one before signed beyond the
-    /// backup is not in this history. Empty for the first key and for an ordinary rotation.
+    /// The reason for the key if the operator declared that a backup was restored: this history then lacks what the previous key signed after the
+    /// backup. Empty for the first key and for an ordinary rotation.
     pub reason: String,
 }
 
@@ -57,8 +57,8 @@ pub fn operation() -> Operation {
         name: "public_key",
         method: Method::Get,
         path: "/pubkey",
-        summary: "The keys of this issuer: the one that signs, and those that did.",
-        description: "A receipt names the key that signed it; it is good if it is listed here. Keys that were replaced stay listed.",
+        summary: "The keys of this issuer: the current one, and all earlier ones.",
+        description: "A receipt names the key that signed it; the key is valid if it is listed here. Replaced keys remain listed.",
         price: Price::Free,
         tool: false,
         counted: false,
@@ -80,15 +80,15 @@ async fn answer(call: Call, _: Arguments) -> Result<Answer, Problem> {
     Answer::json(&Keys { algorithm: ALGORITHM, public_key_hex: last.public_key_hex.clone(), keys })
 }
 
-/// Names the first key that signs, unless one was named.
+/// Records the first key that signs, unless one was recorded.
 ///
 /// # Errors
-/// `unavailable`, while nobody projects.
+/// `unavailable` while no process projects.
 pub async fn name_first(ctx: &Context, public_key: &str) -> Result<(), Problem> {
     name(ctx, public_key, "", CommandPolicy::OncePerSubject).await
 }
 
-/// Names the first key as soon as that can be recorded, unless one was named.
+/// Records the first key as soon as possible, unless one was recorded.
 pub(super) async fn keep_first_named(given: Arc<TaskContext>) {
     let naming = async {
         while let Err(problem) = name_first(&given.context, given.signer.first_key()).await {
@@ -102,10 +102,10 @@ pub(super) async fn keep_first_named(given: Arc<TaskContext>) {
     }
 }
 
-/// Names the key that signs from here on, with the reason if a restore was declared. Whoever decides must have it.
+/// Records the key that signs from now on, with the reason if a restore was declared. The process that decides must have the key.
 ///
 /// # Errors
-/// `unavailable`, while nobody projects.
+/// `unavailable` while no process projects.
 pub async fn name_next(ctx: &Context, public_key: &str, reason: &str) -> Result<(), Problem> {
     name(ctx, public_key, reason, CommandPolicy::Always).await
 }
@@ -116,7 +116,7 @@ async fn name(ctx: &Context, public_key: &str, reason: &str, policy: CommandPoli
     append::append_command(ctx, TABLES.view, KEY, policy, &command).await
 }
 
-/// The keys that signed so far, the present one last.
+/// The keys that signed so far, the current one last.
 ///
 /// # Errors
 /// When they cannot be read.

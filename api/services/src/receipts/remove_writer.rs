@@ -1,4 +1,4 @@
-//! `DELETE /v1/chains/{agent_id}/writers/{writer}`: ends that an account or payer may append to a chain.
+//! `DELETE /v1/chains/{agent_id}/writers/{writer}`: revokes the permission of an account or payer to append to a chain.
 
 use schemas::error_code::ErrorCode;
 use schemas::views::accounts::Tier;
@@ -16,8 +16,8 @@ pub fn operation() -> Operation {
         name: "remove_chain_writer",
         method: Method::Delete,
         path: "/v1/chains/{agent_id}/writers/{writer}",
-        summary: "Ends that an account or payer may append to a receipt chain that your account owns.",
-        description: "What the writer was issued stays in the chain, and a payment that was claimed before gets its receipt. The owner cannot be \
+        summary: "Revokes the permission of an account or payer to append to a receipt chain that your account owns.",
+        description: "Receipts that were issued to the writer remain in the chain, and a payment that was claimed before still gets its receipt. The owner cannot be \
             removed.",
         price: Price::Tier(Tier::Free),
         tool: false,

@@ -1,4 +1,4 @@
-//! Reads stored receipts, and what decisions remember of them.
+//! Reads stored receipts, and the state that decisions keep about them.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use view_store::View;
 
-/// Where the service's changes are.
+/// The source of the service's changes.
 pub const SOURCE: Source = Source {
     service: "receipts",
     view: TABLES.view,
@@ -26,13 +26,13 @@ pub const SOURCE: Source = Source {
     sample_days: None,
 };
 
-/// A receipt as it is shown.
+/// A receipt in answers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Shown {
     #[serde(flatten)]
     receipt: Receipt,
-    /// A page that checks it, for people.
+    /// The URL of a page for people that checks the receipt.
     verify_url: String,
 }
 
@@ -43,7 +43,7 @@ impl From<Receipt> for Shown {
     }
 }
 
-/// The receipts as they stand.
+/// The current receipts.
 pub(crate) struct Receipts {
     pub(super) view: Arc<dyn View>,
 }
@@ -66,14 +66,14 @@ impl Receipts {
         rows.into_iter().flatten().map(|bytes| stored::<Row<Receipt>>(TABLES.records, &bytes).map(|row| row.record)).collect()
     }
 
-    /// What decisions remember under some keys, in their order.
+    /// The state of decisions under some keys, in their order.
     pub(crate) async fn remembered<T: DeserializeOwned>(&self, sources: &[String]) -> Result<Vec<Option<T>>, Problem> {
         let keys: Vec<_> = sources.iter().map(|source| key![source.as_str()]).collect();
         let rows = self.view.get_many(TABLES.sources, &keys).await.map_err(store_problem)?;
         rows.into_iter().map(|row| row.map(|bytes| stored(TABLES.sources, &bytes)).transpose()).collect()
     }
 
-    /// What decisions remember under one key.
+    /// The state of decisions under one key.
     pub(crate) async fn one<T: DeserializeOwned>(&self, source: String) -> Result<Option<T>, Problem> {
         Ok(self.remembered(&[source]).await?.pop().flatten())
     }

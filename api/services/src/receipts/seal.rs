@@ -1,5 +1,5 @@
-//! Seals the tree over receipts: what was read back is remembered by the signer, signed, and named by a command, so that every node serves the
-//! same checkpoint.
+//! Signs checkpoints of the tree over receipts. The signer remembers a checkpoint before it is signed, and a command records it, so that every node
+//! serves the same checkpoint.
 
 use crate::registration::TaskContext;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use access::append::{CommandPolicy, append_command};
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 
-/// Between two looks: a receipt is in a checkpoint within a second.
+/// The pause between two checks for new receipts: a receipt is in a checkpoint within a second.
 const EVERY: Duration = Duration::from_millis(400);
-/// The longest until the next look while no receipts come.
+/// The longest pause until the next check while no receipts come.
 const LOOKED_ANYWAY: Duration = Duration::from_secs(10);
 
-/// What a look came to.
+/// The result of a check.
 enum Looked {
     /// The last signed checkpoint covers all receipts of the view at this position.
     UpToDate(Arc<dyn View>, ViewCheckpoint),
     /// The tree had grown; it was signed here, or another process signs it.
     Unsigned,
-    /// It had, and the key to sign it with is not on this node.
+    /// The tree had grown, and the key that signs it is not on this node.
     NoKey,
-    /// It had, and the signer refuses to sign: it says why itself.
+    /// The tree had grown, and the signer refuses to sign and logs the reason.
     Refused,
 }
 
-/// Seals the tree whenever it has grown, until the server stops. One process at a time does, of those that have the key; two do no harm.
+/// Signs the tree whenever it has grown, until the server stops. One process with the key does this at a time; two at once do no harm.
 pub async fn run(given: Arc<TaskContext>) {
     let TaskContext { context: ctx, signer, holder } = &*given;
     let mut lease = Lease::new(&ctx.store, "receipts/seal".to_owned(), holder);
@@ -44,7 +44,7 @@ pub async fn run(given: Arc<TaskContext>) {
             let looked_at = Instant::now();
             match look(ctx, signer, &mut lease).await {
                 Ok(Looked::UpToDate(view, at)) => {
-                    // Nothing to do until receipts come. Where the view itself is gone, the next look opens another.
+                    // Nothing to do until receipts come. If the view is gone, the next check opens another.
                     let _ = tokio::time::timeout(LOOKED_ANYWAY, view.wait_past(&at)).await;
                     is_warned = false;
                 }
@@ -101,7 +101,7 @@ impl UnsignedTree {
         Ok(newest.map(|checkpoint| Self { checkpoint, public_key: key.public_key_hex }))
     }
 
-    /// Has the signer remember it, signs it, and names it by a command. Nothing, if the signer refuses.
+    /// Has the signer remember the checkpoint, signs it, and records it with a command. Does nothing if the signer refuses.
     async fn seal(self, ctx: &Context, signer: &Signer) -> Result<(), Problem> {
         let Self { checkpoint, public_key } = self;
         let receipts = Receipts::now(ctx).await?;

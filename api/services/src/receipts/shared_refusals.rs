@@ -1,8 +1,8 @@
-//! What the nodes that share a store tell each other of refused signatures: only those that decide compare the log with the signer's memory, but
-//! every node that answers requests has to show a refusal, and must not give out a checkpoint that its tree does not stand for.
+//! Shares refused signatures between the nodes of a store. Only the nodes that decide compare the log with the signer's memory, but every node that
+//! answers requests has to show a refusal, and must not give out a checkpoint that the tree does not back.
 //!
-//! What decides receipts says whether receipts are signed, and what grows the trees over changes says which of them are not. Each is one process at a
-//! time, by lease; the others read what it said.
+//! The process that decides receipts publishes whether receipts are signed, and the process that extends the trees over changes publishes which are not
+//! signed. Each is one process at a time, by lease; the others read what it published.
 
 use operation::context::Part;
 use operation::signing_state::SigningState;
@@ -19,26 +19,26 @@ use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 use operation::signing_state::RefusedTrees;
 
-/// Between two exchanges: how late a node shows a refusal.
+/// The pause between two exchanges, which is how late a node shows a refusal.
 const EXCHANGE_INTERVAL: Duration = Duration::from_secs(2);
-/// Where the process that decides receipts says why none is signed.
+/// The value in which the process that decides receipts publishes why none is signed.
 const RECEIPTS: &str = "signing-refusal/receipts";
-/// Where the process that grows the trees says which are not signed.
+/// The value in which the process that extends the trees publishes which are not signed.
 const TREES: &str = "signing-refusal/trees";
 
-/// A process that takes part.
+/// A process that shares refusals.
 #[derive(Clone, Debug)]
 pub struct Participant {
-    /// What its leases are held by.
+    /// The holder of its leases.
     pub holder: String,
-    /// The lease of the decider of receipts.
+    /// The lease of the process that decides receipts.
     pub decider_lease: String,
-    /// Whether it compares the log with the memory itself; one that does not believes what is said.
+    /// Whether the process compares the log with the memory itself. Otherwise it relies on what others publish.
     pub is_signer: bool,
 }
 
 impl Participant {
-    /// Exchanges again and again, until the server stops.
+    /// Exchanges refusals repeatedly until the server stops.
     pub async fn run(self, ctx: Arc<Context>) {
         let exchanging = async {
             loop {
@@ -54,7 +54,7 @@ impl Participant {
         }
     }
 
-    /// Says what this process refuses, if it is the one to say it, and takes in what the others do.
+    /// Publishes the refusals of this process if it holds the lease, and otherwise reads those of others.
     ///
     /// # Errors
     /// When the store fails.
@@ -64,13 +64,13 @@ impl Participant {
                 publish(ctx, RECEIPTS, &SigningState::of(ctx).refusal()).await?;
             }
         } else {
-            let refusal: Option<Refusal> = said(ctx, RECEIPTS).await?;
+            let refusal: Option<Refusal> = published(ctx, RECEIPTS).await?;
             SigningState::of(ctx).keys().set_refusal(refusal);
         }
         if self.is_signer && self.holds(ctx, SEAL_LEASE).await? {
             publish(ctx, TREES, &SigningState::of(ctx).refused_trees()).await?;
         } else {
-            let trees: RefusedTrees = said(ctx, TREES).await?;
+            let trees: RefusedTrees = published(ctx, TREES).await?;
             SigningState::of(ctx).set_refused_trees(trees);
         }
         Ok(())
@@ -82,18 +82,18 @@ impl Participant {
     }
 }
 
-/// What was said last; the default if nothing was.
-async fn said<T: DeserializeOwned + Default>(ctx: &Context, name: &str) -> Result<T, Problem> {
+/// The last published value; the default if there is none.
+async fn published<T: DeserializeOwned + Default>(ctx: &Context, name: &str) -> Result<T, Problem> {
     let Some(text) = ctx.store.coordination().value(name).await.map_err(store_problem)? else { return Ok(T::default()) };
     serde_json::from_str(&text).map_err(|error| {
-        tracing::error!(%error, name, "what a signer said cannot be read");
+        tracing::error!(%error, name, "a published refusal cannot be read");
         Problem::new(ErrorCode::Internal, "a stored row cannot be read")
     })
 }
 
-/// Says it, unless that was said last.
+/// Publishes a value unless it is the last published one.
 async fn publish<T: Serialize + DeserializeOwned + Default + PartialEq>(ctx: &Context, name: &str, value: &T) -> Result<(), Problem> {
-    if said::<T>(ctx, name).await.is_ok_and(|said| said == *value) {
+    if published::<T>(ctx, name).await.is_ok_and(|last| last == *value) {
         return Ok(());
     }
     let text = serde_json::to_string(value).map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;

@@ -1,8 +1,8 @@
-//! The signer: lets receipts and checkpoints be signed only while the log continues what was signed before, by its [`Memory`].
+//! The signer: allows signatures of receipts and checkpoints only while the log continues what was signed before, according to its [`Memory`].
 //!
-//! Promise: a process that was started on a restored backup, or on a copy of a data directory, signs nothing that contradicts what was signed
-//! with the same key, until an operator declares the restore; then another key signs, and the log says why. The log names the memory of each key
-//! before the first checkpoint is signed with it, so that a memory that was lost is not taken for one that never was.
+//! Promise: a process on a restored backup, or on a copy of a data directory, signs nothing that contradicts what was signed with the same key. Once an
+//! operator declares the restore, another key signs, and the log says why. The log names the memory of each key before the first checkpoint is signed
+//! with it, so that a lost memory is recognised.
 
 use operation::context::Part;
 use std::collections::BTreeMap;
@@ -28,36 +28,36 @@ use operation::signing_state::SigningState;
 
 /// The name of the tree over receipts in the memory.
 pub(super) const TREE: &str = "receipts";
-/// Between two comparisons while signing is refused.
+/// The pause between two comparisons while signing is refused.
 const COMPARE_INTERVAL: Duration = Duration::from_secs(2);
 /// How long a comparison waits until the view has applied what is in the log.
 const CAUGHT_UP_WITHIN: Duration = Duration::from_secs(10);
 /// How long a comparison may take as a whole.
 const COMPARED_WITHIN: Duration = Duration::from_secs(30);
-/// How often a checkpoint is remembered again when another process remembers one at the same time.
+/// How often an attempt to remember a checkpoint is repeated when another process remembers one at the same time.
 const TRIES: usize = 5;
-/// Why nothing is signed right after the start.
+/// Why nothing is signed directly after the start.
 const UNCOMPARED: &str = "the log is not yet compared with what was signed before";
 /// What an operator can do about a refusal.
 const ADVICE: &str = "if a backup was restored on purpose: `highwater receipt-keys restore --reason TEXT`; if not, start on the newest data \
     directory (ops/docs/guides/back-up-and-restore.md)";
 
-/// A receipt key that signed the history as it is now, and what the memory holds of it.
+/// A receipt key of the current history, and its entry in the memory.
 type Compared = (PublicKey, Found);
 
 /// Decides whether this process may sign.
 pub struct Signer {
     ctx: Arc<Context>,
     memory: Memory,
-    /// The key that signs if the log names none yet.
+    /// The key that signs while the log names none.
     first_key: String,
-    /// The key with which checkpoints may be signed: the log was compared with its memory, and names that memory. Empty for none.
+    /// The key that may sign checkpoints, because the log was compared with its memory and names that memory; empty if there is none.
     allowed: Mutex<String>,
-    /// The remembered trees over receipts that this log was found to hold, by key. They are not compared again.
+    /// The remembered trees over receipts that this log holds, by key. They are not compared again.
     held: Mutex<BTreeMap<String, SignedTree>>,
-    /// One comparison at a time allows or refuses signing.
+    /// Held during a comparison, so that only one at a time allows or refuses signing.
     comparing: tokio::sync::Mutex<()>,
-    /// Has [`Self::watch`] compare at once.
+    /// Wakes [`Self::watch`] for a comparison.
     wake: Notify,
 }
 
@@ -76,17 +76,17 @@ impl Signer {
         }
     }
 
-    /// The public key, in hex, that signs first if none is named yet.
+    /// The public key, in hex, that signs while the log names none.
     pub(crate) fn first_key(&self) -> &str {
         &self.first_key
     }
 
-    /// The keys, and what is refused.
+    /// The keys, and the refusals.
     pub(crate) fn state(&self) -> Arc<SigningState> {
         SigningState::of(&self.ctx)
     }
 
-    /// Refuses signing until the log is compared with the memory, which [`Self::watch`] does. To be called before anything could sign.
+    /// Refuses signing until [`Self::watch`] has compared the log with the memory. It must be called before anything can sign.
     pub fn start(&self) {
         self.state().keys().set_refusal(Some(Refusal::Wait(UNCOMPARED.to_owned())));
     }
@@ -115,7 +115,7 @@ impl Signer {
         }
     }
 
-    /// Says in the refusal why the log could not be compared since the start.
+    /// Adds to the refusal why the log could not be compared since the start.
     async fn explain_uncompared(&self, failed: &str) {
         let _one = self.comparing.lock().await;
         if let Some(Refusal::Wait(before)) = self.state().refusal()
@@ -125,7 +125,7 @@ impl Signer {
         }
     }
 
-    /// Compares once the view has applied what is in the log, and allows or refuses signing. Names a key's memory in the log if that names none.
+    /// Waits until the view has applied the log, compares, and allows or refuses signing. Records the memory of a key in the log if the log names none.
     ///
     /// # Errors
     /// When the log or the store fails, or the view is behind the log.
@@ -140,8 +140,8 @@ impl Signer {
         Ok(())
     }
 
-    /// Compares before a batch of receipts is signed, and refuses signing if this log does not hold what was signed, or if nobody can tell.
-    /// [`Self::watch`] compares again after a refusal. Costs one read of the memory for each key since the last declared restore.
+    /// Compares before a batch of receipts is signed. Refuses signing if this log does not hold what was signed, or if the comparison fails.
+    /// [`Self::watch`] compares again after a refusal. It reads the memory once for each key since the last declared restore.
     pub async fn check_before_batch(&self) {
         let is_uncompared = match self.state().refusal() {
             None => false,
@@ -153,7 +153,7 @@ impl Signer {
         let refused = match compared {
             Ok(Ok(Ok(_))) if is_uncompared => return self.conclude(None),
             Ok(Ok(Ok(_))) => return,
-            // Whether it is a conflict for good is said once the view has applied the whole log.
+            // Whether the conflict is permanent is known once the view has applied the whole log.
             Ok(Ok(Err(refusal))) => refusal.reason().to_owned(),
             Ok(Err(problem)) => problem.detail,
             Err(_) => format!("the comparison did not end within {} s", COMPARED_WITHIN.as_secs()),
@@ -162,10 +162,10 @@ impl Signer {
         self.wake.notify_one();
     }
 
-    /// Whether the log was compared with what the key signed, continues it, and names the key's memory.
+    /// Whether the key may sign: the log was compared with what the key signed, continues it, and names the key's memory.
     pub(crate) fn may_sign(&self, key: &str) -> bool {
         if self.state().refusal().is_none() && !self.is_allowed(key) {
-            // Another key signs now.
+            // Another key is current now.
             self.wake.notify_one();
         }
         self.state().refusal().is_none() && self.is_allowed(key)
@@ -175,14 +175,14 @@ impl Signer {
         *self.allowed.lock().unwrap_or_else(PoisonError::into_inner) == key
     }
 
-    /// The key that signs, as the log names it; empty while it names none.
+    /// The signing key that the log names; empty while it names none.
     async fn present(&self) -> Result<String, Problem> {
         let signing = Receipts::now(&self.ctx).await?.signing().await?;
         Ok(signing.keys.last().map(|key| key.public_key_hex.clone()).unwrap_or_default())
     }
 
-    /// Remembers a checkpoint of a service's tree before it is signed; false if it must not be signed. It must continue what was signed of that
-    /// tree with each key since the last declared restore.
+    /// Remembers a checkpoint of a service's tree before it is signed. Returns false if it must not be signed, because it does not continue what each
+    /// key since the last declared restore signed of that tree.
     ///
     /// # Errors
     /// When the memory or the store fails.
@@ -212,7 +212,7 @@ impl Signer {
                 }
                 return Ok(false);
             }
-            // Another key signs now.
+            // Another key is current now.
             let Some(found) = present else { return Ok(false) };
             self.refuse_tree(service, None);
             if self.memory.advance(key, service, &found, checkpoint).await.map_err(memory_problem)? {
@@ -222,8 +222,8 @@ impl Signer {
         Err(unavailable(memory::Error::Contended { place: self.memory.place(key) }.to_string()))
     }
 
-    /// Begins a declared restore: the present key signs nothing any more, and the memory of the next key begins at the tree of the log. Answers the
-    /// next key, which is made by `make_key` unless an earlier call that was cut short had made one. It signs once the log names it.
+    /// Begins a declared restore: the current key signs nothing from now on, and the memory of the next key begins at the tree of the log. Returns the
+    /// next key, which `make_key` creates unless an earlier, interrupted call did. It signs once the log names it.
     ///
     /// # Errors
     /// When the memory, the log or the store fails, or the key cannot be made.
@@ -256,14 +256,14 @@ impl Signer {
         Ok(next)
     }
 
-    /// The key of a restore that was declared here and that the log does not name yet.
+    /// The key of a restore that was declared here and that the log does not name so far.
     fn declared(&self, found: &Found, known: &[String]) -> Option<Successor> {
         let successor = found.remembered.as_ref()?.successor.clone()?;
         let is_here = self.state().keys().public().contains(&successor.key);
         (is_here && !successor.reason.is_empty() && !known.contains(&successor.key)).then_some(successor)
     }
 
-    /// Compares, and allows or refuses signing by that. Answers what was compared, if signing is allowed.
+    /// Compares, and allows or refuses signing accordingly. Returns the compared keys if signing is allowed.
     async fn compare_and_conclude(&self) -> Result<Option<Vec<Compared>>, Problem> {
         let _one = self.comparing.lock().await;
         let compared = self.compare().await?;
@@ -279,7 +279,7 @@ impl Signer {
         Ok(compared.ok())
     }
 
-    /// Why the log does not continue what was signed with its keys; the keys with what is remembered of them if it does.
+    /// Compares the log with the memory. Returns the keys with their entries in the memory, or the refusal if the log does not continue what was signed.
     async fn compare(&self) -> Result<Result<Vec<Compared>, Refusal>, Problem> {
         let receipts = Receipts::now(&self.ctx).await?;
         let signing = receipts.signing().await?;
@@ -309,7 +309,7 @@ impl Signer {
         if all.iter().all(|(key, found)| self.holds(key, found)) {
             return Ok(Ok(all));
         }
-        // Read after the memory: what was signed by then was in the tree by then.
+        // Read after the memory, so that the tree holds everything that the memory holds.
         let newest = receipts.newest().await?.ok_or_else(damaged)?;
         for (key, found) in &all {
             if let Some(reason) = broken(&receipts, TREE, found, &newest).await? {
@@ -323,13 +323,13 @@ impl Signer {
         Ok(Ok(all))
     }
 
-    /// Whether the remembered tree of a key is one that this log was found to hold.
+    /// Whether this log is already known to hold the remembered tree of a key.
     fn holds(&self, key: &PublicKey, found: &Found) -> bool {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         signed_tree(found, TREE).is_none_or(|signed| held.get(&key.public_key_hex) == Some(signed))
     }
 
-    /// Remembers the log's newest checkpoint where it was signed before there was a memory, and which key signs in place of older ones.
+    /// Adds to the memory what it lacks: the log's newest checkpoint if it was signed before there was a memory, and the successors of older keys.
     async fn take_up(&self, all: &[Compared]) -> Result<(), memory::Error> {
         let sealed = match Receipts::now(&self.ctx).await {
             Ok(receipts) => receipts.sealed().await.ok().flatten().unwrap_or_default(),
@@ -356,8 +356,8 @@ impl Signer {
         Ok(())
     }
 
-    /// Names in the log the memory of each key that signs here and of which it names none; begins a memory for the present key if there is none.
-    /// Answers whether one was named.
+    /// Records in the log the memory of each key here whose memory the log does not name. Creates a memory for the current key if it has none. Returns
+    /// whether one was recorded.
     async fn name_memories(&self, all: &[Compared]) -> Result<bool, Problem> {
         let here = self.state().keys().public();
         // The key that signs if the log names none is not in the log yet.
@@ -381,7 +381,7 @@ impl Signer {
         Ok(is_named)
     }
 
-    /// Notes why the checkpoints of a tree are not signed (`None`: they are), and says so where that changes.
+    /// Sets why the checkpoints of a tree are not signed (`None`: they are), and logs a change.
     fn refuse_tree(&self, service: &str, reason: Option<String>) {
         let state = self.state();
         let before = state.refuse_tree(service, reason.as_ref().map(|reason| format!("{reason}; {ADVICE}")));
@@ -393,7 +393,7 @@ impl Signer {
         }
     }
 
-    /// Allows or refuses signing, and says so where that changes.
+    /// Allows or refuses signing, and logs a change.
     fn conclude(&self, refusal: Option<Refusal>) {
         let before = self.state().keys().set_refusal(refusal.clone());
         metrics::set_signing_refused(self.state().is_refused());
@@ -419,12 +419,12 @@ async fn broken(tree: &dyn Prover, service: &str, found: &Found, next: &Checkpoi
     Ok(conflict(&old, next, proof.as_deref()))
 }
 
-/// The newest checkpoint of a service's tree that is remembered.
+/// The newest remembered checkpoint of a service's tree.
 fn signed_tree<'a>(found: &'a Found, service: &str) -> Option<&'a SignedTree> {
     found.remembered.as_ref()?.trees.get(service)
 }
 
-/// A refusal that also says what an operator can do about it.
+/// Adds to a refusal what an operator can do about it.
 fn advised(refusal: Refusal) -> Refusal {
     match refusal {
         Refusal::Wait(reason) => Refusal::Wait(format!("{reason}; {ADVICE}")),

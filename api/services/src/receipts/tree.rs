@@ -1,4 +1,4 @@
-//! The tree over receipts as readers get it: the last checkpoint, proofs, tiles.
+//! The tree over receipts that readers get: the last checkpoint, proofs, tiles.
 
 use std::collections::HashMap;
 
@@ -15,11 +15,11 @@ use operation::File;
 use operation::context::Context;
 use operation::problem::Problem;
 
-/// That a receipt is a leaf of a signed tree.
+/// The proof that a receipt is in a signed tree.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Inclusion {
-    /// Which leaf, from 0.
+    /// The index of the leaf, from 0.
     pub leaf_index: u64,
     /// The signed checkpoint: origin, size, root, signature (C2SP tlog-checkpoint).
     pub checkpoint: String,
@@ -30,12 +30,12 @@ pub struct Inclusion {
 }
 
 impl Receipts {
-    /// The last checkpoint, once there is one.
+    /// The last checkpoint; `None` before the first.
     pub(crate) async fn sealed(&self) -> Result<Option<SignedCheckpoint>, Problem> {
         self.one(source::CHECKPOINT.to_owned()).await
     }
 
-    /// The tree's name, for good: the address that its first receipt names, without the scheme.
+    /// The permanent name of the tree: the address in its first receipt, without the scheme.
     pub(super) async fn origin(&self) -> Result<Option<String>, Problem> {
         let first: Option<String> = self.one(source::entry(0)).await?;
         let receipt = match first {
@@ -46,12 +46,12 @@ impl Receipts {
         Ok(receipt.map(|receipt| without_scheme(&receipt.body.issuer)))
     }
 
-    /// How many leaves the tree has.
+    /// The number of leaves of the tree.
     pub(super) async fn leaves(&self) -> Result<u64, Problem> {
         Ok(self.one(source::TREE.to_owned()).await?.unwrap_or(0))
     }
 
-    /// The tree as it stands, unsigned; the empty one has no origin and a root of zeros. `None` if a hash is missing.
+    /// The current tree, unsigned. The empty tree has no origin and a root of zeros. `None` if a hash is missing.
     pub(super) async fn newest(&self) -> Result<Option<Checkpoint>, Problem> {
         let size = self.leaves().await?;
         if size == 0 {
@@ -61,7 +61,7 @@ impl Receipts {
         Ok(root.zip(self.origin().await?).map(|(root, origin)| Checkpoint { origin, size, root }))
     }
 
-    /// What the tree answers; `None` where it has nothing of the kind.
+    /// Answers a question about the tree; `None` if a hash is missing.
     pub(super) async fn tree(&self, question: Question) -> Result<Option<Vec<Hash32>>, Problem> {
         let places = question.places();
         let keys: Vec<String> = places.iter().map(|place| source::hash(*place)).collect();
@@ -87,7 +87,7 @@ impl Receipts {
         }))
     }
 
-    /// What is served at a path of the tree; `None` for what is not there. A partial tile of an earlier size is served, too.
+    /// The file at a path of the tree; `None` if there is none. Partial tiles of earlier sizes are served as well.
     pub(super) async fn tree_file(&self, ctx: &Context, path: &str) -> Result<Option<File>, Problem> {
         if let Some(served) = CheckpointFile::of(path) {
             return served.file(ctx, SOURCE.service, self.sealed().await?).await;
@@ -96,7 +96,7 @@ impl Receipts {
         let sealed = self.sealed().await?.map_or(0, |sealed| u64::try_from(sealed.size).unwrap_or(0));
         let file = |bytes: Vec<u8>| File { bytes: bytes.into(), content_type: "application/octet-stream", is_immutable: true, policy: "" };
         if !is_entries {
-            // Hashes of a level exist once all leaves below them do.
+            // The hashes of a level exist only if all leaves below them do.
             let below = (u128::from(tile.level_index()) * 256 + u128::from(tile.width())) << (8 * u32::from(tile.level()));
             if below > u128::from(sealed) {
                 return Ok(None);

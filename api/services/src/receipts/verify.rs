@@ -1,4 +1,4 @@
-//! `GET /v1/verify/{receipt_id}`: whether a receipt is one of ours, and stands where it says.
+//! `GET /v1/verify/{receipt_id}`: whether this issuer issued a receipt, and whether it is at its position in the agent's chain.
 
 use operation::context::Part;
 use operation::signing_state::SigningState;
@@ -22,47 +22,48 @@ use operation::{Answer, Call, Definition, Method, Operation, Price};
 pub struct Arguments {
     /// The receipt's id: `rcpt_` and 32 hex digits.
     pub receipt_id: Option<String>,
-    /// A whole receipt, as it was issued, instead of an id (over MCP).
+    /// A complete receipt instead of an id (over MCP).
     pub receipt: Option<Map<String, Value>>,
 }
 
-/// What was found.
+/// The result of the checks.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Verified {
-    /// Whether all checks hold.
+    /// Whether all checks pass.
     pub valid: bool,
-    /// Each check.
+    /// The result of each check.
     pub checks: Checks,
-    /// The receipt as it was issued; null if it is none of ours.
+    /// The receipt as it was issued; null if this issuer did not issue it.
     pub receipt: Option<Shown>,
-    /// Where it stands; null if it is none of ours.
+    /// The position of the receipt; null if this issuer did not issue it.
     pub position: Option<Position>,
-    /// The owner of the chain it stands in: an account (`acct_…`) or a payer's address (`0x…`). Empty if it is none of ours, or if the owner is
-    /// not known. The receipt's own `issuedTo` is signed, and may name another caller that the owner allowed to append.
+    /// The owner of the receipt's chain: an account (`acct_…`) or a payer's address (`0x…`). Empty if this issuer did not issue the receipt, or if
+    /// the owner is not known. The receipt's own `issuedTo` is signed, and may name another caller that the owner allowed to append.
     pub owner: String,
-    /// That it is a leaf of the signed tree; null until the next checkpoint is out, within a second, and while no checkpoint is given out.
+    /// The proof that the receipt is in the signed tree; null until the next checkpoint is published, within a second, and while checkpoints are
+    /// withheld.
     pub inclusion: Option<Inclusion>,
 }
 
-/// Each check of a receipt.
+/// The checks of a receipt.
 #[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
 pub struct Checks {
     /// `contentHash` is the hash of the canonical body.
     pub hash: bool,
-    /// `id` is that of the content hash.
+    /// `id` follows from the content hash.
     pub id: bool,
     /// The signature verifies over the content hash with a key of this issuer.
     pub signature: bool,
-    /// It stands in the agent's chain at its `seq`, behind the receipt that `prevHash` names.
+    /// The receipt is in the agent's chain at its `seq`, directly after the receipt that `prevHash` names.
     pub chain: bool,
 }
 
-/// Where a receipt stands.
+/// The position of a receipt.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Position {
-    /// Its place in the agent's chain, from 1.
+    /// The position in the agent's chain, from 1.
     pub seq: i64,
-    /// How many receipts the chain has.
+    /// The number of receipts in the chain.
     pub length: i64,
 }
 
@@ -73,9 +74,9 @@ pub fn operation() -> Operation {
         name: "verify_receipt",
         method: Method::Get,
         path: "/v1/verify/{receipt_id}",
-        summary: "Checks a receipt: hash, id, signature, and its place in the agent's chain.",
-        description: "Over MCP a whole receipt may be given instead of its id; a changed one is answered with the checks that fail. The same can be \
-            checked without asking us: `highwater verify`, or any SHA-256 and Ed25519.",
+        summary: "Checks a receipt: hash, id, signature, and its position in the agent's chain.",
+        description: "Over MCP a complete receipt may be given instead of its id; if it was changed, the answer names the checks that fail. You can run the \
+            same checks offline with `highwater verify`, or with any SHA-256 and Ed25519.",
         price: Price::Free,
         tool: true,
         counted: true,
@@ -143,7 +144,7 @@ async fn answer(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
 }
 
 impl Receipts {
-    /// Whether a stored receipt stands at its place, behind the one that it names.
+    /// Whether a stored receipt is at its position, directly after the one that it names.
     async fn is_chained(&self, receipt: &Receipt) -> Result<bool, Problem> {
         let body = &receipt.body;
         let at = |seq| source::position(&body.agent_id, seq);

@@ -1,4 +1,4 @@
-//! Which grants and trials a feed, a list or a watch shows.
+//! The filter of grants and trials. Feeds, lists, digests, saved filters and watches use its fields.
 
 use schemars::JsonSchema;
 use schemas::views::records::normal;
@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Change;
 use feed::filter::{self, TermQuery, contains};
+use operation::problem::Problem;
 
 /// Classes of sponsors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -14,16 +15,16 @@ use feed::filter::{self, TermQuery, contains};
 pub enum SponsorClass {
     /// A company.
     Industry,
-    /// The National Institutes of Health; of all grants here.
+    /// The National Institutes of Health. All grants have this class.
     Nih,
     /// Another government agency.
     OtherGov,
-    /// Anyone else.
+    /// Any other sponsor.
     Other,
 }
 
 impl SponsorClass {
-    /// As records have it.
+    /// The class as records write it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -35,7 +36,7 @@ impl SponsorClass {
     }
 }
 
-/// Grants and trials that fit all of what is given.
+/// A filter of grants and trials: a record matches if it matches every given field.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Filter {
@@ -59,39 +60,28 @@ pub struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 200))]
     pub sponsor: Option<String>,
-    /// Part of the name of a grant's investigator.
+    /// Part of the name of a grant's investigator. Trials, which have none, do not match.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 2, max = 200))]
     pub pi: Option<String>,
-    /// Code of the institute or centre that administers a grant: NCI.
+    /// Code of the institute or centre that administers a grant: NCI. Trials, which have none, do not match.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 20))]
     pub ic: Option<String>,
-    /// Phase of a trial: PHASE2. A trial of PHASE1/PHASE2 has both.
+    /// Phase of a trial: PHASE2. A trial of PHASE1/PHASE2 has both. Grants, which have none, do not match.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 30))]
     pub phase: Option<String>,
-    /// Grants of at least so many dollars.
+    /// The smallest amount in dollars. Trials, which have no amount, do not match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_amount: Option<f64>,
-    /// Grants of at most so many dollars.
+    /// The largest amount in dollars. Trials, which have no amount, do not match.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_amount: Option<f64>,
 }
 
 impl Filter {
-    /// The filter with its words as they are compared, so that the same is asked for by one text.
-    #[must_use]
-    pub fn checked(mut self) -> Self {
-        for text in
-            [&mut self.topic, &mut self.state, &mut self.institution, &mut self.sponsor, &mut self.pi, &mut self.ic, &mut self.phase]
-        {
-            *text = text.as_deref().map(normal).filter(|text| !text.is_empty());
-        }
-        self
-    }
-
-    /// Whether a record fits, whatever became of it.
+    /// Whether a record matches the filter.
     #[must_use]
     pub fn takes(&self, record: &Funding) -> bool {
         let is = |wanted: &Option<String>, fits: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(fits);
@@ -115,6 +105,15 @@ impl Filter {
 impl filter::Filter for Filter {
     type Record = Funding;
 
+    fn normalize(mut self) -> Result<Self, Problem> {
+        for text in
+            [&mut self.topic, &mut self.state, &mut self.institution, &mut self.sponsor, &mut self.pi, &mut self.ic, &mut self.phase]
+        {
+            *text = text.as_deref().map(normal).filter(|text| !text.is_empty());
+        }
+        Ok(self)
+    }
+
     fn matches(&self, change: &Change) -> bool {
         self.takes(&change.record)
     }
@@ -122,7 +121,7 @@ impl filter::Filter for Filter {
     fn term_queries(&self) -> Vec<TermQuery> {
         let part = |dimension: &'static str, value: &Option<String>| value.clone().map(|part| TermQuery::Part(dimension, part));
         let exact = |dimension: &'static str, value: &Option<String>| value.clone().map(|value| TermQuery::Exact(dimension, vec![value]));
-        // The most selective first.
+        // The most selective search first.
         [
             part("pi", &self.pi),
             part("sponsor", &self.sponsor),
@@ -137,7 +136,7 @@ impl filter::Filter for Filter {
     }
 
     fn wildcard(&self, dimension: &str) -> Option<&'static str> {
-        // Trials with more sites than have terms stand under this one.
+        // Trials with more institutions than an index entry holds are indexed under this value.
         (dimension == "institution").then_some(MORE_INSTITUTIONS)
     }
 }
@@ -149,7 +148,7 @@ mod tests {
     use super::*;
     use feed::filter::Filter as _;
 
-    /// Proves that a filter goes over another field by field.
+    /// Proves that a filter replaces the fields of another one by one.
     #[test]
     fn over_another() {
         let of = |json: serde_json::Value| -> Filter { serde_json::from_value(json).unwrap() };
@@ -165,7 +164,7 @@ mod tests {
         );
     }
 
-    /// Proves that every condition counts, and that the canonical form holds those given alone.
+    /// Proves that every condition counts, and that the canonical form holds only the given ones.
     #[test]
     fn conditions() {
         let grant = Funding {

@@ -1,6 +1,5 @@
 //! Research funding: grants and clinical trials, as feeds, digests and watches.
 
-pub mod changes_since;
 pub mod digest;
 pub mod entity;
 pub mod filter;
@@ -11,23 +10,16 @@ pub mod search;
 
 use schemas::topics::{CHANGES_RESEARCH, GRANTS, TRIALS};
 use schemas::views::research::{Funding, TABLES};
+use serde_json::json;
 
-use crate::common::followed::operations;
-use crate::common::{checkpoints, health, keys};
-use crate::registration::{Bundle, Registration};
+use crate::common::{changes_since, checkpoints, followed::operations, history, keys, read};
+use crate::registration::Registration;
+use feed::Source;
 use feed::query::Feed;
-use feed::{Source, changes};
+use operation::Definition;
 
-/// Where the service's changes are.
-pub const SOURCE: Source = Source {
-    service: "research",
-    view: TABLES.view,
-    feed: TABLES.feed,
-    through: TABLES.through,
-    topic: &CHANGES_RESEARCH,
-    facts: &[GRANTS, TRIALS],
-    sample_days: Some(7),
-};
+/// The source of the service's changes.
+pub const SOURCE: Source = Source::of_records("research", &TABLES, &CHANGES_RESEARCH, &[GRANTS, TRIALS]);
 
 /// The feed of its changes under a filter.
 pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" };
@@ -35,20 +27,35 @@ pub const FEED: Feed = Feed { source: SOURCE, tables: &TABLES, list: "changes" }
 /// The service.
 #[must_use]
 pub fn service() -> Registration {
+    let changes = Definition {
+        name: "whats_changed_since",
+        path: "/v1/whats_changed_since",
+        summary: "New and modified grants and trials since a cursor, oldest first.",
+        description: "Keep the `cursor` of each answer and send it with the next call: every matching change comes exactly once. A cursor \
+            belongs to its filter. With another filter it is refused with `filter-changed`; with `rebase=true` the answers first list what \
+            the new filter adds and removes. A page may be shorter than `limit`, or empty, while `hasMore` is true.",
+        example: json!({ "start": "earliest", "topic": "oncology", "limit": 10 }),
+        ..Definition::read()
+    };
     Registration::new(
         "research",
         "Research funding",
         "Newly awarded grants (NIH RePORTER) and new clinical trials (ClinicalTrials.gov) in a territory: what is new, what changed since \
-            a cursor, digests, watches of an institution, sponsor, investigator or topic, and live search. Every change is kept and has a \
-            number; topics name the words that decided them. Without a key: the last 7 days, 25 rows an answer.",
+            a cursor, digests, watches of an institution, sponsor, investigator or topic, and live search. Every change is recorded and has a \
+            number. Each topic of a record names the words that decided it. Without a key: the last 7 days, 25 rows an answer.",
     )
-    .with(vec![new_funding::operation(), changes_since::operation(), digest::operation(), entity::operation(), search::operation()])
+    .with(vec![
+        read::operation::<new_funding::Arguments>(),
+        changes_since::operation::<followed::Research>(changes),
+        read::operation::<digest::Arguments>(),
+        read::operation::<entity::Arguments>(),
+        read::operation::<search::Arguments>(),
+    ])
     .with(operations::<followed::Research>())
-    .with(vec![keys::operation(), changes::operation::<Funding>(SOURCE, changes::example())])
-    .with(Bundle::checkpoints(vec![checkpoints::operation(SOURCE)], SOURCE))
-    .with(vec![health::operation(SOURCE)])
+    .with(vec![keys::operation()])
+    .with(history::operations::<Funding>(SOURCE))
     .with_files(|ctx, path| Box::pin(checkpoints::file(ctx, SOURCE, path)))
 }
 
-/// The record of a change of this service.
+/// A change of this service.
 pub(crate) type Change = feed::filter::Element<Funding>;

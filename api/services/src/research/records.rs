@@ -1,4 +1,4 @@
-//! Grants and trials as readers get them: the contract's fields first, in its order.
+//! Grants and trials in answers. The fields of the public contract come first, in its order.
 
 use schemars::JsonSchema;
 use schemas::facts::grants::GrantFact;
@@ -6,7 +6,6 @@ use schemas::facts::trials::{TrialFact, sponsor_class};
 use schemas::views::research::{Funding, Topic};
 use serde::Serialize;
 
-use feed::query::Item;
 use schemas::details::{GRANT_SITES, url_note};
 
 /// A grant: one award of one fiscal year.
@@ -19,22 +18,22 @@ pub struct Grant {
     pub pi: String,
     /// The organisation that was funded.
     pub org: String,
-    /// Code of the institute or centre that administers it.
+    /// The code of the institute or centre that administers the grant.
     pub ic: String,
-    /// Dollars of this fiscal year; null where it is not told.
+    /// The dollars of this fiscal year; null if unknown.
     pub amount: Option<i64>,
     /// Day of the notice of award, YYYY-MM-DD.
     pub notice_date: String,
-    /// Its page at the funder.
+    /// The URL of the grant's page at the funder.
     pub url: String,
-    /// Only where `url` leads elsewhere than to a site of the funder.
+    /// A warning; only if `url` does not lead to a site of the funder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url_note: Option<&'static str>,
-    /// Its identity here.
+    /// The id of the record in this service.
     pub id: String,
     /// Title.
     pub title: String,
-    /// The number people write.
+    /// The project number in the form that people write.
     pub project_number: String,
     /// `R01`, `U54` …
     pub activity_code: String,
@@ -42,13 +41,13 @@ pub struct Grant {
     pub fiscal_year: Option<i64>,
     /// City of the organisation.
     pub city: String,
-    /// Its state, two letters.
+    /// State of the organisation, two letters.
     pub state: String,
-    /// Day on which it was made public, YYYY-MM-DD.
+    /// The day on which the grant was published, YYYY-MM-DD.
     pub published: String,
-    /// What it is about.
+    /// The topics of the record.
     pub topics: Vec<Topic>,
-    /// Gone from its upstream.
+    /// Whether the upstream no longer has the record.
     pub withdrawn: bool,
 }
 
@@ -60,13 +59,13 @@ pub struct Trial {
     pub kind: &'static str,
     /// The lead sponsor.
     pub sponsor: String,
-    /// `PHASE2`; `PHASE1/PHASE2` for both; empty where none is told.
+    /// `PHASE2`; `PHASE1/PHASE2` for both; empty if unknown.
     pub phase: String,
     /// `RECRUITING`, `COMPLETED` …
     pub status: String,
-    /// Its page at the registry.
+    /// The URL of the trial's page at the registry.
     pub url: String,
-    /// Its identity here.
+    /// The id of the record in this service.
     pub id: String,
     /// Title.
     pub title: String,
@@ -76,24 +75,24 @@ pub struct Trial {
     pub states: Vec<String>,
     /// Conditions.
     pub conditions: Vec<String>,
-    /// What is tried.
+    /// The interventions.
     pub interventions: Vec<String>,
-    /// When it starts: YYYY-MM-DD or YYYY-MM.
+    /// When the trial starts: YYYY-MM-DD or YYYY-MM.
     pub start: String,
-    /// When the data of the primary outcome are taken.
+    /// When the data for the primary outcome are complete: YYYY-MM-DD or YYYY-MM.
     pub primary_completion: String,
-    /// How many take part; null where it is not told.
+    /// The number of participants; null if unknown.
     pub enrollment: Option<i64>,
-    /// Day on which it was first posted, YYYY-MM-DD.
+    /// The day on which the trial was first posted, YYYY-MM-DD.
     pub published: String,
-    /// What it is about.
+    /// The topics of the record.
     pub topics: Vec<Topic>,
-    /// Gone from its upstream.
+    /// Whether the upstream no longer has the record.
     pub withdrawn: bool,
 }
 
 impl From<&GrantFact> for Grant {
-    /// A grant as the funder has it now. What it is about is decided when it is recorded.
+    /// A grant as the funder shows it now. It has no topics, because they are decided when it is recorded.
     fn from(fact: &GrantFact) -> Self {
         Self {
             kind: "grant",
@@ -119,7 +118,7 @@ impl From<&GrantFact> for Grant {
 }
 
 impl From<&TrialFact> for Trial {
-    /// A trial as the registry has it now. What it is about is decided when it is recorded.
+    /// A trial as the registry shows it now. It has no topics, because they are decided when it is recorded.
     fn from(fact: &TrialFact) -> Self {
         Self {
             kind: "trial",
@@ -201,32 +200,4 @@ impl From<Funding> for Either {
 }
 
 /// A change of a grant or a trial.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Changed {
-    /// What happened: `new` or `modified`; `added` or `removed` where a changed filter did it.
-    pub event: String,
-    /// Number of the change within the service.
-    pub seq: u64,
-    /// When it was recorded, RFC 3339 in UTC.
-    pub recorded_at: String,
-    /// The record after it.
-    #[serde(flatten)]
-    pub record: Either,
-    /// The record before it, where `before` was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<Either>,
-}
-
-impl From<Item<Funding>> for Changed {
-    fn from(item: Item<Funding>) -> Self {
-        let Item { change, before } = item;
-        Self {
-            event: change.event,
-            seq: change.seq,
-            recorded_at: change.recorded_at,
-            record: change.record.into(),
-            before: before.map(Either::from),
-        }
-    }
-}
+pub type Changed = feed::shown::Changed<Either>;

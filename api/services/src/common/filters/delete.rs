@@ -14,15 +14,15 @@ use operation::{Answer, Call, Definition, Method, Operation, Price};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// The filter's name.
+    /// The name of the filter.
     #[schemars(length(min = 1, max = 100))]
     pub name: String,
 }
 
-/// A filter that is gone.
+/// The answer about a deleted filter.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Deleted {
-    /// The name it had.
+    /// The name of the deleted filter.
     pub deleted: String,
 }
 
@@ -34,7 +34,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         method: Method::Delete,
         path: "/v1/filters/{name}",
         summary: "Deletes a saved filter.",
-        description: "Cursors that were made with it go on with the same parameters, given one by one.",
+        description: "Cursors that were made with the filter still work with its parameters, given one by one.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         tool: true,
         counted: true,
@@ -47,8 +47,8 @@ pub fn operation<S: WatchableFeed>() -> Operation {
 }
 
 async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    let shelf = SavedItems::filters(&call, S::FEED.source.service);
-    let kept = shelf.filter(arguments.name.trim()).await.map_err(|problem| problem.about("name"))?;
-    shelf.delete(&kept).await?;
+    let saved = SavedItems::filters(&call, S::FEED.source.service);
+    let kept = saved.filter(arguments.name.trim()).await.map_err(|problem| problem.about("name"))?;
+    saved.delete(&kept).await?;
     Answer::json(&Deleted { deleted: kept.name })
 }

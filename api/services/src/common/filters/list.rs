@@ -19,7 +19,7 @@ pub struct Arguments {}
 /// The saved filters of an account.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Filters<F> {
-    /// All of them, by name.
+    /// All saved filters, sorted by name.
     pub filters: Vec<Saved<F>>,
 }
 
@@ -30,8 +30,8 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         name: "list_filters",
         method: Method::Get,
         path: "/v1/filters",
-        summary: "The saved filters of this account in this service, by name.",
-        description: "All in one answer: a tier bounds how many there are.",
+        summary: "The saved filters of this account in this service, sorted by name.",
+        description: "All filters in one answer; the tier limits how many an account may have.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         tool: true,
         counted: true,

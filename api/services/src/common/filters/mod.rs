@@ -1,4 +1,4 @@
-//! Saved filters: a filter of a service's feed under a name of the caller's, to be used there by that name.
+//! Saved filters: an account saves a filter of a service's feed under a name, and requests the feed with that name.
 
 pub mod delete;
 pub mod list;
@@ -21,9 +21,9 @@ use operation::tiers::SAVED_ITEMS_MIN_TIER;
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Saved<F> {
-    /// Its name: the feed takes it as `filter`.
+    /// The name, which the feed takes as `filter`.
     pub name: String,
-    /// The filter, as it is kept.
+    /// The filter in the form in which it is saved.
     pub filter: F,
     /// When the name was first saved, RFC 3339 in UTC.
     pub made_at: String,
@@ -38,10 +38,10 @@ impl<F: Filter> Saved<F> {
     }
 }
 
-/// The filter that a feed is asked for: what is given in the call, over the saved filter that is named there.
+/// The filter of a feed request: the given fields, and the fields of the named saved filter that the request does not give.
 ///
 /// # Errors
-/// `not-found` for a name that the account has not, `tier-too-low` for callers who cannot have one.
+/// `not-found` if the account has no filter of that name, `tier-too-low` if the caller's tier has no saved filters.
 pub async fn merged<S: WatchableFeed>(call: &Call, name: Option<&str>, given: S::Filter) -> Result<S::Filter, Problem> {
     let Some(name) = name else { return Ok(given) };
     if call.caller.tier < SAVED_ITEMS_MIN_TIER {
@@ -59,6 +59,6 @@ pub async fn merged<S: WatchableFeed>(call: &Call, name: Option<&str>, given: S:
 fn read<F: Filter>(kept: &SavedItem) -> Result<F, Problem> {
     F::from_canonical(&kept.filter).ok_or_else(|| {
         tracing::error!(id = kept.id, "a saved filter cannot be read");
-        Problem::new(ErrorCode::Internal, format!("the saved filter {:?} cannot be read; save it anew", kept.name))
+        Problem::new(ErrorCode::Internal, format!("the saved filter {:?} cannot be read; save it again", kept.name))
     })
 }

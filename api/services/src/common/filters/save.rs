@@ -16,10 +16,10 @@ use operation::{Answer, Call, Definition, Method, Operation, Price};
 /// Arguments of `save_filter`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct Arguments<F> {
-    /// What to call it: any text of up to 100 characters, compared exactly.
+    /// The name: any text of up to 100 characters, compared exactly.
     #[schemars(length(min = 1, max = 100))]
     pub name: String,
-    /// What the feed is to show, by the names of its parameters.
+    /// The fields of the filter, named like the parameters of the feed.
     pub filter: F,
 }
 
@@ -31,9 +31,9 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         method: Method::Post,
         path: "/v1/filters",
         summary: "Saves a filter of the feed under a name.",
-        description: "The feed of what changed takes the name as `filter`; parameters given beside it count instead of the filter's. A name \
-            that is in use takes the new filter: cursors that were made with the old one are then refused with `filter-changed`, or taken \
-            with `rebase=true`.",
+        description: "The filtered feed takes the name as `filter`; parameters of the request replace those of the filter. Saving under a name that \
+            is in use replaces the filter: cursors that were made with the old one are then refused with `filter-changed`, or accepted with \
+            `rebase=true`.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         tool: true,
         counted: true,
@@ -51,7 +51,7 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments<S::Filter>) -
         return Err(Problem::parameter("name", "name: is empty, or holds control characters"));
     }
     let in_filter = |problem: Problem| Problem { detail: format!("filter.{}", problem.detail), ..problem.about("filter") };
-    let filter = S::normalize(arguments.filter).map_err(in_filter)?;
+    let filter = arguments.filter.normalize().map_err(in_filter)?;
     let kept = SavedItems::filters(&call, S::FEED.source.service).save(name, filter.canonical()).await?;
     Ok(Answer { status: 201, ..Answer::json(&Saved::<S::Filter>::of(kept)?)? })
 }

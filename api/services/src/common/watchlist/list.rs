@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::Watch;
-use access::saved::SavedItems;
+use super::{Watch, list};
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
@@ -19,7 +18,7 @@ pub struct Arguments {}
 /// The watches of an account.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Watches<N> {
-    /// All of them, the last made first.
+    /// All watches, the last created first.
     pub watches: Vec<Watch<N>>,
 }
 
@@ -30,8 +29,8 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         name: "list_watches",
         method: Method::Get,
         path: "/v1/watchlist",
-        summary: "The watches of this account in this service, the last made first.",
-        description: "All in one answer: a tier bounds how many there are.",
+        summary: "The watches of this account in this service, the last created first.",
+        description: "All watches in one answer; the tier limits how many an account may have.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         tool: true,
         counted: true,
@@ -44,9 +43,5 @@ pub fn operation<S: WatchableFeed>() -> Operation {
 }
 
 async fn answer<S: WatchableFeed>(call: Call, _: Arguments) -> Result<Answer, Problem> {
-    let shelf = SavedItems::watches(&call, S::FEED.source.service);
-    let (all, sealing) = (shelf.list().await?, shelf.sealing().await?);
-    let watches =
-        all.iter().rev().map(|kept| Watch::of(kept, sealing.as_ref())).collect::<Result<Vec<Watch<S::WatchedEntity>>, Problem>>()?;
-    Answer::json(&Watches { watches })
+    Answer::json(&Watches::<S::WatchedEntity> { watches: list(&call, S::FEED.source.service).await? })
 }

@@ -1,10 +1,13 @@
-//! Watches: something that an account follows in a service. What it matches is found in the service's changes whenever it is asked for, by
-//! the same way as the feed finds what fits a filter, so nothing of it is stored; what is delivered to its webhook follows the same.
+//! Watches: what an account follows in a service. The matches of a watch are not stored. They are found in the service's changes when somebody asks
+//! for them, in the same way as the feed finds the changes of a filter, and a webhook is sent the same matches.
+//!
+//! Every watch has the same rows and goes through the functions here, whether a service lets accounts choose what they watch (`/v1/watchlist`) or
+//! offers one kind of watch with a webhook (the recalls' `/api/webhook`).
 
-pub mod begin;
-pub mod end;
+pub mod create;
+pub mod delete;
+pub mod get;
 pub mod list;
-pub mod matches;
 
 use schemars::JsonSchema;
 use schemas::clock::rfc3339;
@@ -13,28 +16,88 @@ use schemas::views::watches::SavedItem;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use access::webhook::Sealing;
+use access::saved::{NewWatch, SavedItems};
+use access::sign::SigningSecret;
+use access::webhook::{Sealing, Webhook};
+use feed::Source;
+use feed::position::position;
+use operation::Call;
 use operation::problem::Problem;
 
 /// A watch.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Watch<N> {
-    /// Its id.
+    /// The id of the watch.
     pub id: String,
     /// What is watched.
     #[serde(flatten)]
     pub named: N,
-    /// The host of its webhook; of the rest of the URL nothing is shown. Left out where there is none.
+    /// The host of the webhook; the rest of the URL is never shown. Left out if there is no webhook.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook_host: Option<String>,
-    /// What its messages are signed with, as Standard Webhooks have it; in the answer that makes the watch, and in no other.
+    /// The secret that signs the messages, as Standard Webhooks define it. Only the answer that creates the watch has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
-    /// When it was made, RFC 3339 in UTC.
+    /// When the watch was created, RFC 3339 in UTC.
     pub made_at: String,
-    /// The service's last change before it: changes with a higher `seq` count.
+    /// The last change of the service before the watch: only changes with a higher `seq` match.
     pub after: u64,
+}
+
+/// A request for a new watch.
+pub(crate) struct Request<N> {
+    /// What is watched.
+    pub(crate) named: N,
+    /// The filter that selects its matches, in canonical form.
+    pub(crate) filter: String,
+    /// The webhook, with the secret that signs its messages.
+    pub(crate) webhook: Option<(Webhook, SigningSecret)>,
+    /// The secret as the request gives it, if it does.
+    pub(crate) secret: Option<String>,
+}
+
+/// Creates a watch of the caller. Changes that readers could see before do not match it.
+///
+/// # Errors
+/// `limit-reached`; `unavailable` when it is not projected in time.
+pub(crate) async fn create<N: Serialize + DeserializeOwned>(
+    call: &Call,
+    source: &Source,
+    request: Request<N>,
+) -> Result<Watch<N>, Problem> {
+    let entity = serde_json::to_string(&request.named).map_err(|error| {
+        tracing::error!(%error, "a watch cannot be written");
+        Problem::new(ErrorCode::Internal, "the watch could not be saved")
+    })?;
+    let after = position(&call.context, source, None).await?.last.0;
+    let saved = SavedItems::watches(call, source.service);
+    let given = request.secret.unwrap_or_default();
+    let kept = saved.create(NewWatch { entity, filter: request.filter, webhook: request.webhook, given_secret: given, after }).await?;
+    let sealing = saved.sealing().await?;
+    let secret = sealing.as_ref().and_then(|sealing| sealing.first_secret(&kept));
+    Ok(Watch { secret, ..Watch::of(&kept, sealing.as_ref())? })
+}
+
+/// The caller's watches in a service, the last created first.
+///
+/// # Errors
+/// When the rows cannot be read.
+pub(crate) async fn list<N: DeserializeOwned>(call: &Call, service: &'static str) -> Result<Vec<Watch<N>>, Problem> {
+    let saved = SavedItems::watches(call, service);
+    let (all, sealing) = (saved.list().await?, saved.sealing().await?);
+    all.iter().rev().map(|kept| Watch::of(kept, sealing.as_ref())).collect()
+}
+
+/// Deletes a watch of the caller. Returns its id.
+///
+/// # Errors
+/// `not-found` when the account has no such watch in the service; `unavailable` when it is not projected in time.
+pub(crate) async fn delete(call: &Call, service: &'static str, id: &str) -> Result<String, Problem> {
+    let saved = SavedItems::watches(call, service);
+    let kept = saved.watch(id).await?;
+    saved.delete(&kept).await?;
+    Ok(kept.id)
 }
 
 impl<N: DeserializeOwned> Watch<N> {
@@ -43,14 +106,14 @@ impl<N: DeserializeOwned> Watch<N> {
             tracing::error!(%error, id = kept.id, "a watch cannot be read");
             Problem::new(ErrorCode::Internal, "a stored watch cannot be read")
         })?;
-        // Empty where it was sealed under another master key, or cannot be read any more.
+        // Empty if it was sealed under another master key, or can no longer be read.
         let host = || sealing.map_or_else(String::new, |sealing| sealing.host(kept));
         let webhook_host = (!kept.webhook.is_empty()).then(host);
         Ok(Self { id: kept.id.clone(), named, webhook_host, secret: None, made_at: rfc3339(kept.made_at), after: after(kept) })
     }
 }
 
-/// The service's last change that a watch does not count.
+/// The last change of the service before a watch.
 fn after(kept: &SavedItem) -> u64 {
     kept.after.0
 }

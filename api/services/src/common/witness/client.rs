@@ -1,5 +1,5 @@
-//! Asks the configured witnesses to cosign our checkpoints (`add-checkpoint`), behind their publication: no checkpoint waits for a witness, and
-//! no witness for another.
+//! Asks the configured witnesses to cosign our checkpoints (`add-checkpoint`) after they are published: no checkpoint waits for a witness, and no
+//! witness for another one.
 
 use crate::common::witness::Witnessing;
 use operation::context::Part;
@@ -13,28 +13,32 @@ use view_store::lease::Lease;
 
 use super::cosignatures;
 use super::remote::Witness;
-use super::{OwnTree, Pair, Standing};
+use super::{Pair, Standing, served_trees};
+use crate::common::prover::SignedTree;
 use operation::context::{Context, store_problem};
 use operation::metrics;
 use operation::problem::Problem;
 
-/// How often new checkpoints are looked for, which is how often a tree is signed at most.
+/// The pause between two checks for new checkpoints. A tree is not signed more often.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// The shortest time between two requests to a witness about the same tree.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
-/// After how long a witness is asked again about a checkpoint that it cosigned: its time says how old the newest tree is at most.
+/// A witness is asked again about a checkpoint that it cosigned after this time, because the time of a cosignature shows how old the tree can be.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(3_600);
-/// The longest pause after requests that failed. The first is at most a second, and each next one twice as long.
+/// The longest pause after failed requests. The first pause is at most a second, and each next one twice as long.
 const PAUSE_MAX: Duration = Duration::from_secs(300);
 
-/// The pause after so many failures one after another; `chance` is between 0 and 1.
+/// The newest signed checkpoint of a tree, for the tasks that ask witnesses about it.
+type NewestSender = watch::Sender<Option<SignedCheckpoint>>;
+
+/// The pause after a number of consecutive failures. `chance` is a random number between 0 and 1.
 fn pause(failures: u32, chance: f64) -> Duration {
     let longest = Duration::from_secs(1 << failures.saturating_sub(1).min(20)).min(PAUSE_MAX);
     longest.mul_f64(0.5 + chance / 2.0)
 }
 
-/// Has a witness cosign a checkpoint unless it did so lately; answers how long its cosignature is good for.
-async fn ask(ctx: &Context, witness: &Witness, tree: OwnTree, sealed: &SignedCheckpoint) -> Result<Duration, String> {
+/// Asks a witness to cosign a checkpoint unless it did so recently. Returns how long the cosignature remains current.
+async fn ask(ctx: &Context, witness: &Witness, tree: &dyn SignedTree, sealed: &SignedCheckpoint) -> Result<Duration, String> {
     let failed = |problem: Problem| problem.detail;
     let now_s = u64::try_from(ctx.clock.now_ms() / 1_000).unwrap_or(0);
     let known = cosignatures::read(ctx, tree.service()).await.map_err(failed)?.0.remove(&witness.key.to_string());
@@ -51,14 +55,14 @@ async fn ask(ctx: &Context, witness: &Witness, tree: OwnTree, sealed: &SignedChe
 }
 
 /// Asks one witness about one tree, whenever there is a new checkpoint. Never returns.
-async fn follow(ctx: &Context, witness: &Witness, tree: OwnTree, mut newest: watch::Receiver<Option<SignedCheckpoint>>) {
+async fn follow(ctx: &Context, witness: &Witness, tree: &dyn SignedTree, mut newest: watch::Receiver<Option<SignedCheckpoint>>) {
     let pair: Pair = (tree.service(), witness.name().to_owned());
     let mut failures = 0_u32;
     loop {
         let sealed = newest.borrow_and_update().clone();
         let Some(sealed) = sealed else {
             if newest.changed().await.is_err() {
-                // Whoever looks for checkpoints is gone, and ends this as well.
+                // The task that reads checkpoints has ended, and ends this one as well.
                 return std::future::pending().await;
             }
             continue;
@@ -70,7 +74,7 @@ async fn follow(ctx: &Context, witness: &Witness, tree: OwnTree, mut newest: wat
                     tracing::info!(witness = witness.name(), service = tree.service(), "a witness cosigns again");
                 }
                 tokio::time::sleep(ASK_INTERVAL).await;
-                // Either there is something new, or its time is to be renewed.
+                // Continue when there is a new checkpoint, or when the cosignature must be renewed.
                 let _ = tokio::time::timeout(good_for, newest.changed()).await;
             }
             Err(reason) => {
@@ -85,14 +89,14 @@ async fn follow(ctx: &Context, witness: &Witness, tree: OwnTree, mut newest: wat
     }
 }
 
-/// Looks for new checkpoints of all trees, and shows which witness is behind. Never returns.
-async fn look(ctx: &Context, trees: &[(OwnTree, watch::Sender<Option<SignedCheckpoint>>)]) {
+/// Reads the newest checkpoints of all trees again and again, and updates the metric of each witness. Never returns.
+async fn look(ctx: &Context, trees: &[(Arc<dyn SignedTree>, NewestSender)]) {
     let mut is_failing = false;
     loop {
         let began = tokio::time::Instant::now();
         let mut failed = None;
         for (tree, newest) in trees {
-            if let Err(problem) = look_at(ctx, *tree, newest).await {
+            if let Err(problem) = look_at(ctx, &**tree, newest).await {
                 failed = Some(problem);
             }
         }
@@ -104,9 +108,9 @@ async fn look(ctx: &Context, trees: &[(OwnTree, watch::Sender<Option<SignedCheck
     }
 }
 
-/// Hands on the newest checkpoint of a tree, and shows for how long it has lacked the cosignature of each witness.
-async fn look_at(ctx: &Context, tree: OwnTree, newest: &watch::Sender<Option<SignedCheckpoint>>) -> Result<(), Problem> {
-    let sealed = tree.sealed(ctx).await?;
+/// Passes on the newest checkpoint of a tree, and updates for how long it has lacked the cosignature of each witness.
+async fn look_at(ctx: &Context, tree: &dyn SignedTree, newest: &NewestSender) -> Result<(), Problem> {
+    let sealed = tree.open(ctx).await?.sealed().await?;
     newest.send_if_modified(|current| {
         let is_new = *current != sealed;
         current.clone_from(&sealed);
@@ -128,7 +132,7 @@ async fn look_at(ctx: &Context, tree: OwnTree, newest: &watch::Sender<Option<Sig
     Ok(())
 }
 
-/// Asks all witnesses about all trees until the server stops. One process at a time does.
+/// Asks all witnesses about all trees until the server stops. One process at a time does this.
 pub async fn run(ctx: Arc<Context>, holder: String) {
     let witnessing = Witnessing::of(&ctx);
     if witnessing.asked.is_empty() {
@@ -140,8 +144,8 @@ pub async fn run(ctx: Arc<Context>, holder: String) {
             match lease.renew().await.map_err(store_problem) {
                 Ok(true) => {
                     ask_all(&ctx, &mut lease).await;
-                    // Another process asks now, and shows which witness is behind.
-                    for tree in OwnTree::all(&ctx) {
+                    // Another process asks now, and updates the metrics.
+                    for tree in served_trees(&ctx) {
                         witnessing.asked.iter().for_each(|witness| metrics::set_witness_behind(witness.name(), tree.service(), None));
                     }
                 }
@@ -160,11 +164,11 @@ pub async fn run(ctx: Arc<Context>, holder: String) {
 
 /// Asks all witnesses about all trees while the lease is held.
 async fn ask_all(ctx: &Context, lease: &mut Lease) {
-    let trees: Vec<_> = OwnTree::all(ctx).into_iter().map(|tree| (tree, watch::Sender::new(None))).collect();
+    let trees: Vec<_> = served_trees(ctx).into_iter().map(|tree| (tree, watch::Sender::new(None))).collect();
     let witnessing = Witnessing::of(ctx);
     let mut following = Vec::new();
     for (tree, newest) in &trees {
-        following.extend(witnessing.asked.iter().map(|witness| follow(ctx, witness, *tree, newest.subscribe())));
+        following.extend(witnessing.asked.iter().map(|witness| follow(ctx, witness, &**tree, newest.subscribe())));
     }
     tokio::select! {
         _ = join_all(following) => {}
@@ -177,7 +181,7 @@ async fn ask_all(ctx: &Context, lease: &mut Lease) {
 mod tests {
     use super::*;
 
-    /// Proves that the pause doubles with each failure, ends at five minutes, and is spread over half of itself.
+    /// Proves that the pause doubles with each failure, is at most five minutes, and varies by half of itself.
     #[test]
     fn pauses() {
         let seconds = |failures: u32| (pause(failures, 0.0).as_secs_f64(), pause(failures, 1.0).as_secs_f64());

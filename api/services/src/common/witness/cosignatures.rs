@@ -1,5 +1,5 @@
-//! The cosignatures of our own checkpoints: one coordination row for each tree, with the newest cosignature of every witness. They follow from no
-//! fact and are in no digest; if they are lost, the witnesses are asked again.
+//! The cosignatures of our own checkpoints: one coordination row for each tree, with the newest cosignature of every witness. They are not
+//! derived from facts and are in no digest; if they are lost, the witnesses are asked again.
 
 use crate::common::witness::Witnessing;
 use operation::context::Part;
@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use schemas::note::{Note, Signed};
 use schemas::views::receipts::SignedCheckpoint;
 
-use super::OwnTree;
 use super::remote::{Cosignature, Witness};
+use super::served_trees;
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 
-/// How often a row is changed again when another process changes it at the same time.
+/// How often a write is repeated when another process changes the row at the same time.
 const TRIES: usize = 5;
 
 /// The cosignatures of a tree, by the witness's verifier key.
@@ -30,12 +30,12 @@ fn row_name(service: &str) -> String {
 /// When the store fails.
 pub(super) async fn read(ctx: &Context, service: &str) -> Result<(Row, Option<String>), Problem> {
     let text = ctx.store.coordination().value(&row_name(service)).await.map_err(store_problem)?;
-    // One that cannot be read is as good as lost.
+    // A row that cannot be read is treated as lost.
     let row = text.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     Ok((row, text))
 }
 
-/// Stores the cosignature of a witness, in the place of an older one. Those of witnesses that are no longer configured are dropped.
+/// Stores the cosignature of a witness in place of an older one. Cosignatures of witnesses that are no longer configured are removed.
 ///
 /// # Errors
 /// When the store fails.
@@ -58,7 +58,7 @@ fn joined(ctx: &Context, note: &str, row: &Row) -> String {
     let mut note = note.to_owned();
     for witness in &Witnessing::of(ctx).asked {
         let cosignature = row.get(&witness.key.to_string()).map(|cosignature| format!("{}\n", cosignature.line)).unwrap_or_default();
-        // Verified once more: a cosignature over another text must not be served with this one.
+        // Verified again, because a cosignature over another text must not be served with this one.
         if let Some(Signed::Valid { line, .. }) = Note::of_lines(text, &cosignature).map(|lines| lines.signed_by(&witness.key)) {
             note.push_str(line);
             note.push('\n');
@@ -67,7 +67,7 @@ fn joined(ctx: &Context, note: &str, row: &Row) -> String {
     note
 }
 
-/// A tree's checkpoint as it is served: with the cosignatures over it that there are.
+/// Adds the available cosignatures to a tree's checkpoint.
 ///
 /// # Errors
 /// When the store fails.
@@ -93,24 +93,24 @@ pub(crate) async fn newest_cosigned(ctx: &Context, service: &str) -> Result<Opti
     Ok(known.max_by_key(|cosignature| cosignature.size).map(|newest| joined(ctx, &newest.note, &row)))
 }
 
-/// How far a witness is with the checkpoints of a service.
+/// Which checkpoint of a service a witness has cosigned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CosignatureStatus {
     /// The name of the witness.
     pub witness: String,
     /// The service.
     pub service: &'static str,
-    /// Leaves in the newest checkpoint.
+    /// The number of leaves in the newest checkpoint.
     pub size: i64,
-    /// Leaves in the newest one that the witness cosigned, and when it did, seconds since 1970; `None` if it cosigned none.
+    /// The number of leaves in the newest checkpoint that the witness cosigned, and the time, seconds since 1970; `None` if it cosigned none.
     pub cosigned: Option<(u64, u64)>,
-    /// Whether it cosigned the newest one.
+    /// Whether the witness cosigned the newest checkpoint.
     pub is_current: bool,
-    /// Why it did not, when this process asked it last; empty if it did, or if another process asks.
+    /// Why the witness did not cosign when this process last asked it; empty if it did, or if another process asks.
     pub reason: String,
 }
 
-/// How far each witness that is asked is with the checkpoints of each service that has some.
+/// Which checkpoint of each service each configured witness has cosigned.
 ///
 /// # Errors
 /// When the store fails.
@@ -119,8 +119,8 @@ pub async fn status(ctx: &Context) -> Result<Vec<CosignatureStatus>, Problem> {
     if Witnessing::of(ctx).asked.is_empty() {
         return Ok(all);
     }
-    for tree in OwnTree::all(ctx) {
-        let Some(SignedCheckpoint { size, note, .. }) = tree.sealed(ctx).await? else { continue };
+    for tree in served_trees(ctx) {
+        let Some(SignedCheckpoint { size, note, .. }) = tree.open(ctx).await?.sealed().await? else { continue };
         let service = tree.service();
         let (row, _) = read(ctx, service).await?;
         for witness in &Witnessing::of(ctx).asked {

@@ -1,4 +1,4 @@
-//! The witness that this process is: cosigns the checkpoints of other logs, each only if it continues the one that was cosigned before.
+//! The witness that this process runs for other logs: it cosigns a checkpoint only if the checkpoint continues the one that it cosigned before.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use operation::context::Context;
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 
-/// How often a checkpoint is compared again when another process records one of the same log at the same time.
+/// How often an attempt is repeated when another process records a checkpoint of the same log at the same time.
 const TRIES: usize = 5;
-/// Characters of a checkpoint that a log message repeats.
+/// How many characters of a checkpoint a log message repeats.
 const NOTE_CHARS_LOGGED: usize = 2_000;
 
 /// A log whose checkpoints are cosigned.
@@ -25,20 +25,20 @@ pub struct KnownLog {
 }
 
 impl KnownLog {
-    /// A log by its origin and the verifier key (Ed25519) that signs its checkpoints.
+    /// A log with its origin and the verifier key (Ed25519) of its checkpoints.
     ///
     /// # Errors
-    /// When the key is none.
+    /// When the text is not a verifier key.
     pub fn new(origin: &str, vkey: &str) -> Result<Self, KeyError> {
         Ok(Self { origin: origin.to_owned(), key: VerifierKey::parse(vkey, KeyType::Ed25519)? })
     }
 }
 
-/// A witness: its key, the logs that it knows, and what it cosigned of them.
+/// A witness: its key, the logs that it knows, and the record of what it cosigned.
 #[derive(Debug)]
 pub struct OwnWitness {
     cosigner: Cosigner,
-    /// The keys of each log, by its origin: after a rotation a log has two.
+    /// The keys of each log, by its origin. After a rotation a log has two keys.
     logs: BTreeMap<String, Vec<VerifierKey>>,
     record: Record,
 }
@@ -46,25 +46,25 @@ pub struct OwnWitness {
 /// Why a checkpoint is not cosigned.
 #[derive(Debug)]
 pub enum Refusal {
-    /// The body is not in the form of a request.
+    /// The body does not have the form of a request.
     Malformed(&'static str),
-    /// The origin is none that is known here.
+    /// The origin is not one of a known log.
     UnknownLog,
-    /// No signature of a known key, or one that does not verify.
+    /// There is no signature of a known key, or it does not verify.
     NotSigned,
-    /// The old size is not that of the checkpoint that was cosigned last, which is this.
+    /// The old size is not the size of the checkpoint that was cosigned last, which the variant holds.
     Conflict(u64),
-    /// The checkpoint is not shown to continue the one that was cosigned last.
+    /// The proof does not show that the checkpoint continues the one that was cosigned last.
     Inconsistent(&'static str),
-    /// It could not be looked up or recorded.
+    /// The record could not be read or written.
     Failed(Problem),
 }
 
 impl OwnWitness {
-    /// A witness of a name, with its secret seed, the logs that it knows and where it records what it cosigned.
+    /// A witness with its name, its secret seed, the logs that it knows and the place of its record.
     ///
     /// # Errors
-    /// When the name may not stand in a signature line.
+    /// When the name is not valid in a signature line.
     pub fn new(name: &str, seed: &[u8; 32], known: Vec<KnownLog>, place: RecordPlace) -> Result<Self, KeyError> {
         let cosigner = Cosigner::new(name, seed)?;
         let mut logs: BTreeMap<String, Vec<VerifierKey>> = BTreeMap::new();
@@ -74,7 +74,7 @@ impl OwnWitness {
                 keys.push(log.key);
             }
         }
-        // The name belongs to the key: neither alone may begin a record anew.
+        // The name belongs to the key: neither alone may start a new record.
         let key = Hash32::of(cosigner.verifier().to_string().as_bytes()).to_string();
         Ok(Self { cosigner, logs, record: Record::new(place, key) })
     }
@@ -110,7 +110,7 @@ impl OwnWitness {
             };
             if let Some(refusal) = refusal {
                 if let Refusal::Inconsistent(reason) = refusal {
-                    // Signed by the log itself: the proof of its misbehaviour.
+                    // The log itself signed this: it proves that the log misbehaved.
                     let note: String = submitted.note.chars().take(NOTE_CHARS_LOGGED).collect();
                     let cosigned = newest.map_or(0, |newest| newest.size);
                     tracing::error!(
@@ -124,7 +124,7 @@ impl OwnWitness {
                 }
                 return Err(refusal);
             }
-            // A cosignature with time zero is none.
+            // A cosignature with time zero is not valid.
             let time_s = u64::try_from(ctx.clock.now_ms() / 1_000).unwrap_or(0).max(1);
             let own = self.cosigner.cosign(note.text(), time_s);
             let signed: String = lines.iter().copied().chain([own.as_str()]).map(|line| format!("{line}\n")).collect();
@@ -138,8 +138,8 @@ impl OwnWitness {
         ))
     }
 
-    /// The newest checkpoint that was cosigned of the log whose origin has this hash, with the log's signatures and ours; `None` if none was, or
-    /// if the log is not known.
+    /// The newest cosigned checkpoint of the log whose origin has this hash, with the log's signatures and ours; `None` if none was cosigned, or if
+    /// the log is not known.
     ///
     /// # Errors
     /// When it cannot be looked up.
@@ -164,7 +164,7 @@ fn signatures<'a>(note: &Note<'a>, keys: &[VerifierKey]) -> Option<Vec<&'a str>>
     (!lines.is_empty()).then_some(lines)
 }
 
-/// The newest checkpoint that was cosigned; a record that holds none must not count as a log that is new.
+/// The newest checkpoint that was cosigned. A damaged record is an error, so that its log is not taken for a new one.
 fn newest(found: &Found) -> Result<Option<Checkpoint>, Refusal> {
     match (&found.cosigned, found.checkpoint()) {
         (Some(_), None) => Err(Refusal::Failed(Problem::new(ErrorCode::Internal, "the record of what this witness cosigned is damaged"))),

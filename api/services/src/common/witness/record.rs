@@ -1,7 +1,8 @@
-//! What this witness cosigned: the newest checkpoint of each log, kept outside the data directory like the signer's memory, or in a store that
-//! several processes share.
+//! The record of what this witness cosigned: the newest checkpoint of each log. It is stored outside the data directory like the signer's memory, or
+//! in a store that several processes share.
 //!
-//! Promise: a checkpoint is in the record, durably, when [`Record::replace`] answers true; of two that replace the same older one, one is.
+//! Promise: when [`Record::replace`] returns true, the checkpoint is stored durably. If two checkpoints replace the same older one, only one
+//! succeeds.
 
 use std::path::PathBuf;
 
@@ -16,7 +17,7 @@ use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
 use schemas::reason::reason;
 
-/// Where the record is.
+/// The place of the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordPlace {
     /// Files in a directory outside the data directory, one for each log.
@@ -34,12 +35,12 @@ pub(super) struct Cosigned {
     pub(super) note: String,
 }
 
-/// What the record says of a log.
+/// The record of one log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     /// The newest checkpoint that was cosigned; `None` if none was.
     pub(super) cosigned: Option<Cosigned>,
-    /// The text of the record, to be replaced by a newer one.
+    /// The text of the record, for the comparison when it is replaced.
     text: Option<String>,
 }
 
@@ -54,17 +55,17 @@ impl Found {
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     place: RecordPlace,
-    /// Tells the records of several keys apart.
+    /// Identifies the records of this key.
     key: String,
 }
 
-/// The name of a log where its origin cannot stand, as in a path.
+/// The name of a log in places where its origin is not valid, such as a path.
 pub(super) fn origin_hash(origin: &str) -> String {
     Hash32::of(origin.as_bytes()).to_string()
 }
 
 impl Record {
-    /// The record of a witness key, which is given as hex digits.
+    /// The record of a witness key, as hex digits.
     pub(super) fn new(place: RecordPlace, key: String) -> Self {
         Self { place, key }
     }
@@ -74,15 +75,15 @@ impl Record {
         path.join("witness").join(&self.key)
     }
 
-    /// The row of a log: its record, or with [`RecordPlace::Directory`] only that there is one.
+    /// The row of a log: its record, or, with [`RecordPlace::Directory`], a note that there is a file.
     fn row(&self, log: &str) -> String {
         format!("witness/{}/{log}", self.key)
     }
 
-    /// What was cosigned of the log whose origin has this hash.
+    /// Reads the record of the log whose origin has this hash.
     ///
     /// # Errors
-    /// When the record cannot be read, is damaged, or is gone although there was one.
+    /// When the record cannot be read, is damaged, or is missing although there was one.
     pub(super) async fn find(&self, ctx: &Context, log: &str) -> Result<Found, Problem> {
         let row = ctx.store.coordination().value(&self.row(log)).await.map_err(store_problem)?;
         let text = match &self.place {
@@ -107,7 +108,7 @@ impl Record {
         Ok(Found { cosigned, text })
     }
 
-    /// Records a checkpoint in the place of what was found, durably; false if another one was recorded meanwhile.
+    /// Replaces the record that was found by a checkpoint, durably; returns false if another process replaced it meanwhile.
     ///
     /// # Errors
     /// When the record cannot be written.
@@ -122,7 +123,7 @@ impl Record {
                 let is_replaced = blocking(move || replace_file(&dir, &name, current.as_deref(), &text)).await;
                 let is_replaced = is_replaced.map_err(|error| unusable(&error))?;
                 if is_replaced {
-                    // From now on a record that is gone is not one that never was.
+                    // From now on a missing record is an error.
                     rows.store_if_absent(&self.row(&log), "recorded").await.map_err(store_problem)?;
                 }
                 Ok(is_replaced)

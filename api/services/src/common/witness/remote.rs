@@ -1,8 +1,9 @@
-//! One witness: asks it to cosign a checkpoint, and verifies what it answers.
+//! The client of one witness: asks it to cosign a checkpoint, and verifies the answer.
 
 use std::time::Duration;
 
 use operation::context::Context;
+use operation::problem::Problem;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Url};
 use schemas::note::{KeyError, KeyType, Note, Signed, VerifierKey, decimal};
@@ -10,43 +11,43 @@ use schemas::reason::reason;
 use schemas::views::receipts::SignedCheckpoint;
 use serde::{Deserialize, Serialize};
 
-use super::OwnTree;
 use super::request::AddCheckpoint;
+use crate::common::prover::SignedTree;
 
 /// How long a connection to a witness may take, and a whole request.
 const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
-/// Bytes of an answer that are read.
+/// The longest answer that is read, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
 /// The newest cosignature of a witness over a checkpoint of one tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Cosignature {
-    /// The checkpoint as the log signed it.
+    /// The checkpoint that the log signed.
     pub(super) note: String,
-    /// Leaves of its tree.
+    /// The number of leaves of its tree.
     pub(super) size: u64,
     /// The witness's signature line, without a newline at its end.
     pub(super) line: String,
-    /// The time that the witness signed, seconds since 1970.
+    /// The time in the signature, seconds since 1970.
     pub(super) time_s: u64,
 }
 
 /// Why a witness cannot be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum WitnessError {
-    /// Its verifier key is none.
+    /// The verifier key is not valid.
     #[error("vkey \"{vkey}\": {source}")]
     Key {
-        /// The key as it was given.
+        /// The key, as given.
         vkey: String,
-        /// What is wrong with it.
+        /// The cause.
         source: KeyError,
     },
-    /// Its submission prefix is none.
+    /// The submission prefix is not a URL.
     #[error("url \"{url}\": it is not http:// or https:// with a host")]
     Url {
-        /// The address as it was given.
+        /// The address, as given.
         url: String,
     },
     /// The HTTP client cannot be set up.
@@ -62,11 +63,11 @@ pub struct Witness {
     client: Client,
 }
 
-/// What a witness answered.
+/// The answer of a witness.
 enum Answer {
-    /// Its signature lines.
+    /// The signature lines.
     Lines(String),
-    /// That it cosigned a tree of another size last: of this one, if it said which.
+    /// The witness cosigned a tree of another size last. It holds the size if the witness said it.
     Conflict(Option<u64>),
 }
 
@@ -82,7 +83,7 @@ impl Witness {
         let mut url = prefix.ok_or_else(|| WitnessError::Url { url: url.to_owned() })?;
         let path = format!("{}/add-checkpoint", url.path().trim_end_matches('/'));
         url.set_path(&path);
-        // Installed twice is an error that says it is installed already, which is all we want.
+        // A second installation fails because there is a provider already, which is fine.
         drop(rustls::crypto::ring::default_provider().install_default());
         let mut client = Client::builder()
             .no_proxy()
@@ -92,7 +93,7 @@ impl Witness {
             .timeout(ANSWERED_WITHIN)
             .user_agent(concat!("highwater/", env!("CARGO_PKG_VERSION")));
         if url.scheme() == "http" {
-            // Speaks no TLS, so it trusts nobody, and works on a machine that has no certificates.
+            // Without TLS no certificates are needed, so it works on a machine that has none.
             let trusts_nobody =
                 rustls::ClientConfig::builder().with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth();
             client = client.tls_backend_preconfigured(trusts_nobody);
@@ -109,7 +110,7 @@ impl Witness {
     /// Submits a checkpoint.
     ///
     /// # Errors
-    /// Why the witness answered nothing usable, in words for the operator.
+    /// The reason for the operator, if the answer cannot be used.
     async fn submit(&self, request: &AddCheckpoint<'_>) -> Result<Answer, String> {
         let unanswered = |error: reqwest::Error| reason(&error.without_url());
         let sent = self.client.post(self.url.clone()).header(CONTENT_TYPE, "text/plain; charset=utf-8").body(request.body()).send().await;
@@ -133,26 +134,34 @@ impl Witness {
         }
     }
 
-    /// The cosignature in an answer; `None` if it holds no valid one of this witness. Signatures of other keys are left out.
+    /// The cosignature in an answer; `None` if it has no valid cosignature of this witness. Signatures of other keys are ignored.
     pub(super) fn cosignature(&self, note: &str, size: u64, lines: &str) -> Option<Cosignature> {
         let text = Note::parse(note)?.text();
         let Signed::Valid { line, time_s } = Note::of_lines(text, lines)?.signed_by(&self.key) else { return None };
         Some(Cosignature { note: note.to_owned(), size, line: line.to_owned(), time_s })
     }
 
-    /// Has the witness cosign a checkpoint, from the size that it cosigned last as far as that is known here.
+    /// Asks the witness to cosign a checkpoint. `known` is the size that it cosigned last, as far as this process knows.
     ///
     /// # Errors
-    /// Why it did not, in words for the operator.
-    pub(super) async fn cosign(&self, ctx: &Context, tree: OwnTree, sealed: &SignedCheckpoint, known: u64) -> Result<Cosignature, String> {
+    /// The reason for the operator, if it did not cosign.
+    pub(super) async fn cosign(
+        &self,
+        ctx: &Context,
+        tree: &dyn SignedTree,
+        sealed: &SignedCheckpoint,
+        known: u64,
+    ) -> Result<Cosignature, String> {
         let size = u64::try_from(sealed.size).unwrap_or(0);
-        // A witness that cosigned more than there is says so itself.
+        // A witness that cosigned a larger tree says so in its answer.
         let mut old = if known <= size { known } else { 0 };
         for _ in 0..2 {
             let proof = if old == 0 || old == size {
                 Vec::new()
             } else {
-                tree.consistency(ctx, size, old).await.map_err(|problem| problem.detail)?.ok_or("the tree lacks a hash")?
+                let failed = |problem: Problem| problem.detail;
+                let tree = tree.open(ctx).await.map_err(failed)?;
+                tree.consistency(size, old).await.map_err(failed)?.ok_or("the tree lacks a hash")?
             };
             match self.submit(&AddCheckpoint { old, proof, note: &sealed.note }).await? {
                 Answer::Lines(lines) => {

@@ -1,4 +1,4 @@
-//! What is made of a witness's answers.
+//! How the answers of a witness are read.
 
 use schemas::note::Cosigner;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -13,7 +13,7 @@ fn cosigner(seed: u8) -> Cosigner {
     Cosigner::new("witness.example/w1", &[seed; 32]).unwrap()
 }
 
-/// What comes of an answer, in words; what was sent is checked on the way.
+/// Submits a checkpoint to a witness that gives this answer, checks the request, and returns the result as text.
 async fn made_of(answer: String) -> String {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let url = format!("http://{}/prefix/", listener.local_addr().unwrap());
@@ -26,7 +26,7 @@ async fn made_of(answer: String) -> String {
         let heard = String::from_utf8(heard).unwrap();
         assert!(heard.starts_with("POST /prefix/add-checkpoint HTTP/1.1\r\n"), "{heard}");
         assert!(heard.contains("\r\n\r\nold 0\n\nlog.example/recalls\n3\n"), "{heard}");
-        // A longer answer is not taken to its end.
+        // A longer answer is not read to its end.
         drop(stream.write_all(answer.as_bytes()).await);
     });
     let witness = Witness::new(&cosigner(2).verifier().to_string(), &url).unwrap();
@@ -42,8 +42,8 @@ async fn made_of(answer: String) -> String {
     }
 }
 
-/// Proves that only the witness's own valid cosignature counts, whatever stands next to it, that a size is read from 409 only in its form, and that
-/// every other answer is named as what it is.
+/// Proves that only the witness's own valid cosignature counts, whatever is next to it, that the size in a 409 is read only in its form, and that
+/// the reason names every other answer.
 #[tokio::test]
 async fn answers() {
     let text = Note::parse(NOTE).unwrap().text();

@@ -5,24 +5,24 @@ use base64::engine::general_purpose::STANDARD;
 use schemas::hash::Hash32;
 use schemas::note::decimal;
 
-/// Lines of a consistency proof that are taken.
+/// The longest consistency proof that is accepted, in lines.
 pub(super) const PROOF_LINES_MAX: usize = 63;
-/// What the first line begins with.
+/// The start of the first line.
 const OLD: &str = "old ";
 
-/// What is submitted.
+/// A submitted checkpoint.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct AddCheckpoint<'a> {
-    /// Leaves of the tree that the witness cosigned last.
+    /// The number of leaves of the tree that the witness cosigned last.
     pub(super) old: u64,
-    /// That the checkpoint's tree holds that one.
+    /// The proof that the checkpoint's tree holds that tree.
     pub(super) proof: Vec<Hash32>,
     /// The checkpoint, a signed note.
     pub(super) note: &'a str,
 }
 
 impl<'a> AddCheckpoint<'a> {
-    /// Reads a body; `None` if it is not in that form.
+    /// Reads a body; `None` if it does not have the form of a request.
     pub(super) fn parse(body: &'a str) -> Option<Self> {
         let (head, note) = body.split_once("\n\n")?;
         let mut lines = head.split('\n');
@@ -33,7 +33,7 @@ impl<'a> AddCheckpoint<'a> {
         (proof.len() <= PROOF_LINES_MAX).then_some(Self { old, proof, note })
     }
 
-    /// The body.
+    /// Writes the body.
     pub(super) fn body(&self) -> String {
         let mut body = format!("{OLD}{}\n", self.old);
         for hash in &self.proof {

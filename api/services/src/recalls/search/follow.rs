@@ -1,4 +1,4 @@
-//! Keeping the keyword index up with the feed.
+//! Keeps the keyword index up to date with the feed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::index::{Index, Label};
 use super::words::Document;
 use super::{Search, Shown};
 
-/// How long documents wait for a commit.
+/// The longest time that documents wait for a commit.
 const COMMIT_AFTER: Duration = Duration::from_secs(1);
-/// How many documents wait for one.
+/// How many documents wait for a commit at most.
 const PENDING_MAX: usize = 5_000;
 /// The pause after a failure.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Why following stopped for now.
+/// Why reading the feed stopped for now.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("the view cannot be read")]
@@ -35,23 +35,23 @@ enum Error {
     Thread(#[from] tokio::task::JoinError),
 }
 
-/// A change, as the feed has it.
+/// A change in the feed.
 #[derive(Deserialize)]
 struct Element {
     record: Recall,
 }
 
-/// The index being built, and how far it is.
+/// The index that is being built, with its position.
 struct Build {
     index: Index,
-    /// The last change in it, and when that was recorded.
+    /// The last change in the index, and when it was recorded.
     at: Label,
     pending: usize,
     committed: Instant,
 }
 
 impl Search {
-    /// Keeps the index up with the recalls view, for as long as the future lives. Failures are logged and tried again.
+    /// Keeps the index up to date with the recalls view until the future is dropped. Failures are logged and retried.
     pub async fn follow(self: Arc<Self>, store: Arc<dyn ViewStore>, dir: Option<PathBuf>) {
         loop {
             let Err(error) = self.run(store.as_ref(), dir.clone()).await;
@@ -104,7 +104,7 @@ impl Search {
 
     /// Adds the rest of the block that holds the next change, up to `last`.
     async fn read_block(&self, view: &Arc<dyn View>, mut build: Build, last: u64) -> Result<Build, Error> {
-        // Each block is read once: caching them would only push out what readers use.
+        // Each block is read once, so caching it would only evict blocks that readers use.
         let reader = FeedReader::new(Arc::clone(view), &FEED, Arc::new(FeedCache::new(0)));
         let block = reader.block(Seq(build.at.seq + 1)).await?;
         let mut documents = Vec::new();
@@ -139,7 +139,7 @@ fn report(error: &Error) {
     tracing::warn!(%error, cause, "the keyword index stopped and is opened again");
 }
 
-/// Runs what blocks on a thread that may.
+/// Runs blocking work on a thread that may block.
 async fn blocking<F>(mut build: Build, work: F) -> Result<Build, Error>
 where
     F: FnOnce(&mut Build) -> Result<(), TantivyError> + Send + 'static,
@@ -148,7 +148,7 @@ where
     Ok(done.await??)
 }
 
-/// Opens the index; one that cannot be opened is thrown away, and if even that fails it is kept in memory.
+/// Opens the index. If it cannot be opened, it is deleted and created again; if that fails as well, it is held in memory.
 fn open(dir: Option<&Path>) -> Result<(Index, Label), TantivyError> {
     let Some(dir) = dir else { return Index::open(None) };
     Index::open(Some(dir)).or_else(|error| {
@@ -164,7 +164,7 @@ fn open(dir: Option<&Path>) -> Result<(Index, Label), TantivyError> {
     })
 }
 
-/// Whether the view has, where the index ends, the change that the index ends with.
+/// Whether the view has the same last change as the index, at the same seq.
 async fn is_same_log(view: &Arc<dyn View>, at: Label) -> Result<bool, view_store::Error> {
     if at.seq == 0 {
         return Ok(true);

@@ -1,4 +1,4 @@
-//! The index on disk or in memory: which documents hold which words.
+//! The index on disk or in memory: which documents contain which words.
 
 use std::ops::Bound;
 use std::path::Path;
@@ -17,18 +17,18 @@ use tantivy::{
 use super::words::{Document, days};
 use crate::recalls::rows::Filter;
 
-/// Changes whenever the same changes give another index.
+/// The version of the index. It changes whenever the same changes give another index.
 const VERSION: u32 = 2;
-/// What documents not yet written may take, in bytes: the least that the engine allows.
+/// The memory for unwritten documents in bytes: the minimum of the engine.
 const WRITER_BYTES: usize = 15_000_000;
 
-/// What an index on disk says of itself.
+/// The label of an index on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Label {
     version: u32,
-    /// The last change in it.
+    /// The last change in the index.
     pub(super) seq: u64,
-    /// When that was recorded: milliseconds since 1970. Another log has another time there.
+    /// When that change was recorded, milliseconds since 1970. Another log has another time there.
     pub(super) recorded_at: i64,
 }
 
@@ -58,7 +58,7 @@ fn schema() -> (Schema, Fields) {
     (builder.build(), fields)
 }
 
-/// An open index. Its calls block.
+/// An open index. Its calls block the thread.
 pub(super) struct Index {
     writer: IndexWriter,
     reader: IndexReader,
@@ -66,7 +66,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Opens the index in a directory, or makes an empty one there; in memory without a directory. The label is that of what is in it.
+    /// Opens the index in a directory, or creates an empty one there; without a directory it is in memory. The returned label describes its content.
     pub(super) fn open(dir: Option<&Path>) -> Result<(Self, Label), TantivyError> {
         let (schema, fields) = schema();
         let index = match dir {
@@ -91,7 +91,7 @@ impl Index {
         }
     }
 
-    /// Forgets every document.
+    /// Deletes every document.
     pub(super) fn clear(&mut self) -> Result<(), TantivyError> {
         self.writer.delete_all_documents()?;
         self.commit(0, 0)
@@ -110,7 +110,7 @@ impl Index {
         self.writer.add_document(out).map(|_| ())
     }
 
-    /// Makes what was added visible to new searchers: everything up to change `seq`.
+    /// Makes the added documents visible to new searchers: everything up to change `seq`.
     pub(super) fn commit(&mut self, seq: u64, recorded_at: i64) -> Result<(), TantivyError> {
         let label = serde_json::to_string(&Label { version: VERSION, seq, recorded_at }).map_err(std::io::Error::other)?;
         let mut prepared = self.writer.prepare_commit()?;
@@ -124,7 +124,7 @@ impl Index {
     }
 }
 
-/// A document found: where it is, which change it is of, and its day.
+/// A document that was found: its place, its change and its day.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hit {
     pub(super) day: i64,
@@ -133,12 +133,12 @@ pub(super) struct Hit {
     pub(super) doc: DocId,
 }
 
-/// All documents of changes up to `seq` that hold the words and fit the filter, in no order. Blocks.
+/// All documents of changes up to `seq` that contain the words and match the filter, in no order. Blocks the thread.
 pub(super) fn search(searcher: &Searcher, fields: &Fields, words: &[String], filter: &Filter, seq: u64) -> Result<Vec<Hit>, TantivyError> {
     let mut parts: Vec<Box<dyn Query>> = Vec::with_capacity(words.len() + 2);
     for word in words {
         let first = Term::from_field_text(fields.words, word);
-        // No word holds the last of all characters, so all that begin with this one lie below.
+        // No word contains the greatest character, so all words with this prefix are below.
         let last = Term::from_field_text(fields.words, &format!("{word}{}", char::MAX));
         parts.push(Box::new(RangeQuery::new(Bound::Included(first), Bound::Excluded(last))));
     }

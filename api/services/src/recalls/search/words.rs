@@ -1,30 +1,30 @@
-//! Words, as the keyword index and its queries see them, and documents made of them.
+//! The words of texts and queries, and the documents of the keyword index.
 
 use schemas::views::recalls::{Recall, day_of};
 
 use crate::recalls::rows::Filter;
 use operation::problem::Problem;
 
-/// The day of a record without a date: older than any.
+/// The day of a record without a date, which is before all other days.
 pub(super) const UNDATED: i64 = -1_000_000;
-/// The longest word kept, in characters; longer ones are cut.
+/// The longest word in the index, in characters; longer words are cut.
 const WORD_CHARS_MAX: usize = 256;
 /// The longest keyword, in characters.
 const KEYWORD_CHARS_MAX: usize = 200;
-/// The most words of a keyword.
+/// How many words a keyword has at most.
 const KEYWORD_WORDS_MAX: usize = 16;
 
-/// The words of a text: runs of letters and digits in lower case (letter by letter, so that a beginning stays a beginning).
+/// The words of a text: runs of letters and digits in lower case. Each letter is converted separately, so that a prefix remains a prefix.
 #[must_use]
 pub fn words(text: &str) -> Vec<String> {
     let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty());
     runs.map(|run| run.chars().take(WORD_CHARS_MAX).flat_map(char::to_lowercase).collect()).collect()
 }
 
-/// The words of a keyword, sorted, each once.
+/// The distinct words of a keyword, sorted.
 ///
 /// # Errors
-/// `parameter-invalid` for one without words, or too long.
+/// `parameter-invalid` for a keyword without words, or one that is too long.
 pub fn query_words(keyword: &str) -> Result<Vec<String>, Problem> {
     if keyword.chars().count() > KEYWORD_CHARS_MAX {
         return Err(Problem::parameter("keyword", format!("it is longer than {KEYWORD_CHARS_MAX} characters")));
@@ -47,14 +47,14 @@ pub(super) struct Document {
     /// Days since 1970, or [`UNDATED`].
     pub(super) day: i64,
     pub(super) category: String,
-    /// Every agency that issued it.
+    /// The agencies that issued the recall.
     pub(super) agencies: Vec<String>,
     /// The distinct words of title, brand and hazard, sorted.
     pub(super) words: Vec<String>,
 }
 
 impl Document {
-    /// The document of a record as change `seq` left it.
+    /// The document of a record after change `seq`.
     pub(super) fn new(seq: u64, record: &Recall) -> Self {
         let mut all: Vec<String> = [&record.title, &record.brand, &record.hazard].into_iter().flat_map(|text| words(text)).collect();
         all.sort_unstable();
@@ -67,7 +67,7 @@ impl Document {
         Self { id: record.id.clone(), seq, day, category: record.category.clone(), agencies, words: all }
     }
 
-    /// Whether every word of a query begins one of its own.
+    /// Whether every word of a query is a prefix of a word of the document.
     pub(super) fn has(&self, query: &[String]) -> bool {
         query.iter().all(|wanted| {
             let at = self.words.partition_point(|word| word < wanted);
@@ -75,14 +75,14 @@ impl Document {
         })
     }
 
-    /// Whether category and agency fit.
+    /// Whether category and agency match.
     pub(super) fn matches(&self, filter: &Filter) -> bool {
         filter.category.is_none_or(|category| self.category == category)
             && filter.agency.is_none_or(|agency| self.agencies.iter().any(|other| other == agency))
     }
 }
 
-/// The first and last day that a filter lets through.
+/// The first and last day of a filter.
 pub(super) fn days(filter: &Filter) -> (i64, i64) {
     let first = match (&filter.from, &filter.to) {
         (Some(from), _) => day_of(from),
@@ -96,7 +96,7 @@ pub(super) fn days(filter: &Filter) -> (i64, i64) {
 mod tests {
     use super::*;
 
-    /// Proves how texts fall into words, and that a query's words match whole words and beginnings only.
+    /// Proves how texts are split into words, and that the words of a query match only whole words and prefixes.
     #[test]
     fn words_and_beginnings() {
         assert_eq!(words("Li-Ion (18650) \u{c9}CLAIR's"), ["li", "ion", "18650", "\u{e9}clair", "s"]);

@@ -1,4 +1,4 @@
-//! `GET /v1/watchlist/{id}`: a watch with what it matched.
+//! `GET /v1/watchlist/{id}`: a watch with its matches.
 
 use schemars::JsonSchema;
 use schemas::error_code::ErrorCode;
@@ -12,8 +12,8 @@ use feed::cursor;
 use feed::filter::Filter;
 use feed::page_request::LIMIT_MAX;
 use feed::position::position;
-use feed::query::Item;
 use feed::select::{Direction, Selection};
+use feed::shown::shown;
 use feed::watchable::WatchableFeed;
 use operation::metrics;
 use operation::problem::Problem;
@@ -24,14 +24,14 @@ use operation::{Answer, Call, Definition, Method, Operation, Price};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// The watch's id.
+    /// The id of the watch.
     #[schemars(length(min = 1, max = 64))]
     pub id: String,
-    /// How many matches to give at most.
+    /// How many matches to return at most.
     #[serde(default = "feed::page_request::limit_default")]
     #[schemars(range(min = 1, max = 200))]
     pub limit: usize,
-    /// Where to go on to older matches: the `cursor` of an earlier answer. Without it the newest come first.
+    /// The `cursor` of an earlier answer, to get older matches. Without it the answer starts with the newest.
     pub cursor: Option<String>,
 }
 
@@ -42,11 +42,11 @@ pub struct Matches<N, T> {
     /// The watch.
     #[serde(flatten)]
     pub watch: Watch<N>,
-    /// The changes that it matched since it was made, the last recorded first.
+    /// The changes since the watch was created that match it, the last recorded first.
     pub matches: Vec<T>,
-    /// Whether older changes were not looked at yet.
+    /// Whether there are older changes that this answer does not cover.
     pub has_more: bool,
-    /// Give it back as `cursor` to go on to older matches; left out where there are none.
+    /// Send it as `cursor` to get older matches; left out if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -58,9 +58,9 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         name: "get_watch",
         method: Method::Get,
         path: "/v1/watchlist/{id}",
-        summary: "A watch with the changes that it matched since it was made, newest first.",
-        description: "Matches are found in the recorded changes when they are asked for: all that were recorded after the watch was made count, \
-            and a record that is changed again is one match more. A page may be shorter than `limit`, or empty, while `hasMore` is true.",
+        summary: "A watch with the changes since it was created that match it, newest first.",
+        description: "Matches are found in the changes that were recorded after the watch was created. A record that changes again is one more \
+            match. A page may be shorter than `limit`, or empty, while `hasMore` is true.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         tool: true,
         counted: true,
@@ -79,8 +79,8 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments) -> Result<An
     }
     let feed = S::FEED;
     let (service, secrets) = (feed.source.service, &ctx.secrets);
-    let shelf = SavedItems::watches(&call, service);
-    let kept = shelf.watch(&arguments.id).await?;
+    let saved = SavedItems::watches(&call, service);
+    let kept = saved.watch(&arguments.id).await?;
     let at = position(ctx, &feed.source, None).await?;
     let own = format!("watch/{}", kept.id);
     let upto = match &arguments.cursor {
@@ -94,15 +94,15 @@ async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments) -> Result<An
         tracing::error!(id = kept.id, "the filter of a watch cannot be read");
         Problem::new(ErrorCode::Internal, "a stored watch cannot be read")
     })?;
-    let (filters, after) = ([filter], Seq(after(&kept)));
+    let after = Seq(after(&kept));
     let limit = arguments.limit.min(ctx.settings.tiers.of(call.caller.tier).rows_max);
-    let selection = Selection::new(ctx, &feed.source, feed.tables, &at, &filters).await?;
+    let selection = Selection::new(ctx, &feed.source, feed.tables, &at, vec![filter.criteria()]).await?;
     let found = selection.find(after, upto, limit, Direction::Backwards).await?;
     let has_more = found.to > after.0 + 1;
     metrics::count_published(service, found.changes.len());
     Answer::json(&Matches {
-        watch: Watch::<S::WatchedEntity>::of(&kept, shelf.sealing().await?.as_ref())?,
-        matches: found.changes.into_iter().map(|change| Item { change, before: None }.into()).collect::<Vec<S::Shown>>(),
+        watch: Watch::<S::WatchedEntity>::of(&kept, saved.sealing().await?.as_ref())?,
+        matches: shown::<_, S::Shown>(found.changes),
         has_more,
         cursor: has_more.then(|| cursor::encode(secrets, service, Seq(found.to), &own)),
     })

@@ -1,10 +1,10 @@
-//! `DELETE /v1/watchlist/{id}`: ends a watch.
+//! `DELETE /v1/watchlist/{id}`: deletes a watch.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use access::saved::SavedItems;
+use super::delete;
 use feed::watchable::WatchableFeed;
 use operation::problem::Problem;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
@@ -14,15 +14,15 @@ use operation::{Answer, Call, Definition, Method, Operation, Price};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// The watch's id.
+    /// The id of the watch.
     #[schemars(length(min = 1, max = 64))]
     pub id: String,
 }
 
-/// A watch that is gone.
+/// The answer about a deleted watch.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Deleted {
-    /// The id it had.
+    /// The id of the deleted watch.
     pub deleted: String,
 }
 
@@ -33,8 +33,8 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         name: "delete_watch",
         method: Method::Delete,
         path: "/v1/watchlist/{id}",
-        summary: "Ends a watch.",
-        description: "What it matched is asked for no more; the changes themselves stay in the feed.",
+        summary: "Deletes a watch.",
+        description: "Its matches can no longer be read, and nothing more is delivered to its webhook. The changes themselves remain in the feed.",
         price: Price::Tier(SAVED_ITEMS_MIN_TIER),
         tool: true,
         counted: true,
@@ -47,16 +47,5 @@ pub fn operation<S: WatchableFeed>() -> Operation {
 }
 
 async fn answer<S: WatchableFeed>(call: Call, arguments: Arguments) -> Result<Answer, Problem> {
-    delete(&call, S::FEED.source.service, &arguments.id).await
-}
-
-/// Deletes a watch of the caller's, and tells so.
-///
-/// # Errors
-/// `not-found` when the account has no such watch in the service; `unavailable` when it is not projected in time.
-pub(crate) async fn delete(call: &Call, service: &'static str, id: &str) -> Result<Answer, Problem> {
-    let shelf = SavedItems::watches(call, service);
-    let kept = shelf.watch(id).await?;
-    shelf.delete(&kept).await?;
-    Answer::json(&Deleted { deleted: kept.id })
+    Answer::json(&Deleted { deleted: delete(&call, S::FEED.source.service, &arguments.id).await? })
 }

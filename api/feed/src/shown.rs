@@ -1,0 +1,44 @@
+//! Changes in answers.
+
+use schemars::JsonSchema;
+use schemas::views::records::Record;
+use serde::Serialize;
+
+use super::filter::Element;
+use super::query::Item;
+
+/// A change of a record. `T` is the record in the form in which answers show it.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Changed<T> {
+    /// The record after the change.
+    #[serde(flatten)]
+    pub record: T,
+    /// What happened: `new` or `modified`; `added` or `removed` if the filter was changed.
+    pub event: String,
+    /// The number of the change within the service.
+    pub seq: u64,
+    /// When the change was recorded, RFC 3339 in UTC.
+    pub recorded_at: String,
+    /// The record before the change, if `before` was requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<T>,
+}
+
+impl<R: Record, T: From<R>> From<Item<R>> for Changed<T> {
+    fn from(item: Item<R>) -> Self {
+        let Item { change, before } = item;
+        Self {
+            record: change.record.into(),
+            event: change.event,
+            seq: change.seq,
+            recorded_at: change.recorded_at,
+            before: before.map(T::from),
+        }
+    }
+}
+
+/// Changes in the form in which answers show them, without the records before them.
+pub fn shown<R: Record, T: From<Item<R>>>(changes: impl IntoIterator<Item = Element<R>>) -> Vec<T> {
+    changes.into_iter().map(|change| Item { change, before: None }.into()).collect()
+}

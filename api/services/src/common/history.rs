@@ -1,0 +1,16 @@
+//! The operations over the recorded changes of a service: the feed of all changes, the proof that the log of changes only grew, and the health of
+//! the service.
+
+use feed::{Source, changes};
+use schemars::JsonSchema;
+use schemas::details::ChangeRecord;
+
+use super::{checkpoints, health};
+use crate::registration::Bundle;
+
+/// The operations of one service, whose records are `R`.
+#[must_use]
+pub fn operations<R: ChangeRecord + JsonSchema + 'static>(source: Source) -> Bundle {
+    let all = vec![changes::operation::<R>(source, changes::example()), checkpoints::operation(source), health::operation(source)];
+    Bundle::checkpoints(all, source)
+}

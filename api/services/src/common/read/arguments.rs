@@ -1,0 +1,148 @@
+//! The arguments of a read: those that the shell declares, the fields of the service's filter, and the operation's own.
+
+use std::borrow::Cow;
+
+use feed::watchable::WatchableFeed;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use super::{FilterOf, Read};
+
+/// The arguments that the shell declares.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Shared {
+    /// How many items to return at most.
+    #[schemars(range(min = 1, max = 200))]
+    pub(super) limit: Option<usize>,
+    /// The number of days to look back, including today.
+    #[serde(default = "days_default")]
+    #[schemars(range(min = 1, max = 90))]
+    pub(super) days: i64,
+    /// Answer as of this time, from what was recorded then: a date YYYY-MM-DD (its end in UTC) or an RFC 3339 time, not later than now.
+    pub(super) as_of: Option<String>,
+}
+
+fn days_default() -> i64 {
+    7
+}
+
+/// The arguments of a read.
+pub(super) struct Arguments<T: Read> {
+    pub(super) own: T,
+    pub(super) filter: FilterOf<T::Service>,
+    pub(super) shared: Shared,
+}
+
+impl<T: Read> Arguments<T> {
+    /// Whether an argument that the shell declares is one of this operation.
+    fn has(name: &str) -> bool {
+        match name {
+            "limit" => T::LIMIT.is_some(),
+            "days" => T::HAS_DAYS,
+            _ => true,
+        }
+    }
+}
+
+impl<T: Read> JsonSchema for Arguments<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = T::json_schema(generator);
+        let mut shared = std::mem::take(properties_of(&mut Shared::json_schema(generator)));
+        shared.retain(|name, _| Self::has(name));
+        if let Some((limit, default)) = shared.get_mut("limit").zip(T::LIMIT) {
+            limit["default"] = default.into();
+        }
+        let mut fields = filter_properties::<T::Service>(generator);
+        fields.retain(|name, _| T::FILTER.contains(&name.as_str()));
+        let properties = properties_of(&mut schema);
+        properties.extend(shared);
+        properties.extend(fields);
+        schema
+    }
+}
+
+impl<'de, T: Read> Deserialize<'de> for Arguments<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut own = Map::deserialize(deserializer)?;
+        let fields = T::FILTER.iter().filter_map(|name| own.remove_entry(*name)).collect();
+        let shared = ["limit", "days", "asOf"].iter().filter(|name| Self::has(name)).filter_map(|name| own.remove_entry(*name)).collect();
+        Ok(Self {
+            filter: read_filter::<T::Service>(fields).map_err(D::Error::custom)?,
+            shared: serde_json::from_value(Value::Object(shared)).map_err(D::Error::custom)?,
+            own: serde_json::from_value(Value::Object(own)).map_err(D::Error::custom)?,
+        })
+    }
+}
+
+/// The properties of an object's schema.
+pub fn properties_of(schema: &mut Schema) -> &mut Map<String, Value> {
+    let properties = schema.ensure_object().entry("properties").or_insert_with(|| Map::new().into());
+    if !properties.is_object() {
+        *properties = Map::new().into();
+    }
+    properties.as_object_mut().unwrap_or_else(|| unreachable!("the properties were made an object"))
+}
+
+/// The schemas of a filter's fields as parameters of a query.
+pub fn filter_properties<S: WatchableFeed>(generator: &mut SchemaGenerator) -> Map<String, Value> {
+    let mut properties = std::mem::take(properties_of(&mut S::Filter::json_schema(generator)));
+    for (name, mut parameter) in S::parameters() {
+        if let Some(property) = properties.get_mut(name) {
+            if let Some(description) = property.get("description") {
+                parameter["description"] = description.clone();
+            }
+            *property = parameter;
+        }
+    }
+    properties
+}
+
+/// Reads a filter from the parameters of a query.
+///
+/// # Errors
+/// When a field does not have its type.
+pub fn read_filter<S: WatchableFeed>(mut fields: Map<String, Value>) -> serde_json::Result<S::Filter> {
+    for (name, _) in S::parameters() {
+        if let Some(value) = fields.get_mut(name) {
+            split(value);
+        }
+    }
+    serde_json::from_value(Value::Object(fields))
+}
+
+/// Splits texts at their commas into an array. Another value stays as it is.
+fn split(value: &mut Value) {
+    let texts: Vec<&str> = match value {
+        Value::String(text) => vec![text],
+        Value::Array(texts) => texts.iter().filter_map(Value::as_str).collect(),
+        _ => return,
+    };
+    let texts = texts.into_iter().flat_map(|text| text.split(',')).map(str::trim).filter(|text| !text.is_empty());
+    *value = texts.map(str::to_owned).collect();
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Proves that a text with commas, an array and both together are read as the same list, and that a number stays a number.
+    #[test]
+    fn lists() {
+        for mut given in [json!("54,61, 23 "), json!(["54,61", " 23 "]), json!(["54", "61", "23"])] {
+            split(&mut given);
+            assert_eq!(given, json!(["54", "61", "23"]));
+        }
+        let mut number = json!(5);
+        split(&mut number);
+        assert_eq!(number, json!(5));
+    }
+}
