@@ -79,7 +79,7 @@ fn unusable_values_are_refused() {
         ("KAFKA__SECURITY_PROTOCOL", "tls", "kafka.security_protocol", "`sasl_ssl`"),
         ("SCYLLA__LEASE_S", "5", "scylla.lease_s", "must be 6 to 300"),
         ("LOGGING__FORMAT", "xml", "logging.format", "`text` or `json`"),
-        ("LOGGING__LEVEL", "a=b=c", "logging.level", "invalid filter"),
+        ("LOGGING__LEVEL", "a=b=c", "logging.level", "level filter"),
         ("AVRO__FRAMING", "json", "avro.framing", "`single-object` or `confluent`"),
         ("API__CONNECTIONS_MAX", "0", "api.connections_max", "nonzero"),
         ("API__BODY_BYTES_MAX", "-1", "api.body_bytes_max", "-1"),

@@ -262,7 +262,8 @@ fn saved_items_belong_to_one_account() {
         bad("filters", json!({"name": " ", "filter": {}}), "name", "empty");
         bad("filters", json!({"name": 5, "filter": {}}), "name", "not of type string");
         bad("watchlist", json!({"webhook": secret}), named.as_object().unwrap().keys().next().unwrap(), "missing");
-        for (url, message) in [("http://example.org/s3cr3t", "must be https"), ("https://10.0.0.1/s3cr3t", "public"), ("s3cr3t", "no URL")]
+        for (url, message) in
+            [("http://example.org/s3cr3t", "must be https"), ("https://10.0.0.1/s3cr3t", "public"), ("s3cr3t", "not a URL")]
         {
             let mut body = named.clone();
             body["webhook"] = url.into();

@@ -7,7 +7,7 @@ use operation::problem::Problem;
 use operation::tiers::MINTS_PER_ADDRESS_MAX;
 use schemas::error_code::ErrorCode;
 use schemas::hash::{Hash32, hex};
-use schemas::views::accounts::{self, AccountCommand, ApiKey, Tier};
+use schemas::views::accounts::{self, AccountCommand, ApiKey, KeyOfAccount, NewKey, Tier};
 use view_store::store::Span;
 
 use super::append::{CommandPolicy, append_command};
@@ -127,17 +127,15 @@ impl Access {
         }
         let key = Key::random();
         let hash = key.hash(&ctx.secrets);
-        let rotate = AccountCommand {
-            verb: "rotate".to_owned(),
-            key_id: old.id.clone(),
+        let new_id = key_id(&hash);
+        let successor = NewKey {
+            id: new_id.clone(),
             key_hash: hash.to_string(),
-            new_key_id: key_id(&hash),
             account: old.account.clone(),
             tier: old.tier.clone(),
             email_hash: old.email_hash.clone(),
-            ..AccountCommand::default()
         };
-        let new_id = rotate.new_key_id.clone();
+        let rotate = AccountCommand::Rotate { key_id: old.id, successor };
         append_command(ctx, &accounts::VIEW, id, CommandPolicy::Always, &rotate).await?;
         self.forget(id);
         let old = read_back(ctx, id).await?;
@@ -152,8 +150,7 @@ impl Access {
     /// `not-found` for a key that is unknown or does not work any more; otherwise as [`Self::mint`].
     pub async fn revoke(&self, ctx: &Context, id: &str) -> Result<(), Problem> {
         let old = live_key(ctx, id).await?;
-        let revoke =
-            AccountCommand { verb: "revoke".to_owned(), key_id: old.id, account: old.account, tier: old.tier, ..AccountCommand::default() };
+        let revoke = AccountCommand::Revoke(KeyOfAccount { key_id: old.id, account: old.account, tier: old.tier });
         append_command(ctx, &accounts::VIEW, id, CommandPolicy::Always, &revoke).await?;
         self.forget(id);
         Ok(())
@@ -166,15 +163,13 @@ impl Access {
 
     /// Mints a key under an id. Returns the row of another key if one was minted under that id before.
     async fn mint_key(&self, ctx: &Context, id: String, key: Key, tier: Tier, email_hash: String) -> Result<MintedKey, Problem> {
-        let mint = AccountCommand {
-            verb: "mint".to_owned(),
-            key_id: id.clone(),
+        let mint = AccountCommand::Mint(NewKey {
+            id: id.clone(),
             key_hash: key.hash(&ctx.secrets).to_string(),
             account: account_id(),
             tier: tier.as_str().to_owned(),
             email_hash,
-            ..AccountCommand::default()
-        };
+        });
         append_command(ctx, &accounts::VIEW, &id, CommandPolicy::OncePerSubject, &mint).await?;
         Ok(MintedKey { row: read_back(ctx, &id).await?, key })
     }

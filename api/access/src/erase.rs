@@ -7,7 +7,7 @@
 use operation::context::{Context, store_problem};
 use operation::problem::Problem;
 use schemas::error_code::ErrorCode;
-use schemas::views::accounts::{self, AccountCommand};
+use schemas::views::accounts::{self, AccountCommand, KeyOfAccount};
 use schemas::views::watches::{SavedItem, TABLES};
 use view_store::store::Span;
 
@@ -40,13 +40,8 @@ impl Access {
         let now_ms = ctx.clock.now_ms();
         let is_left = |key: &&accounts::ApiKey| key.ends_at == 0 || key.ends_at > now_ms || !key.email_hash.is_empty();
         for key in all.iter().filter(|key| key.account == erased.account).filter(is_left) {
-            let erase = AccountCommand {
-                verb: "erase".to_owned(),
-                key_id: key.id.clone(),
-                account: erased.account.clone(),
-                tier: key.tier.clone(),
-                ..AccountCommand::default()
-            };
+            let key_of_account = KeyOfAccount { key_id: key.id.clone(), account: erased.account.clone(), tier: key.tier.clone() };
+            let erase = AccountCommand::Erase(key_of_account);
             append_command(ctx, &accounts::VIEW, &key.id, CommandPolicy::Always, &erase).await?;
             self.forget(&key.id);
             erased.keys += 1;

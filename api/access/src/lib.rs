@@ -271,7 +271,7 @@ impl Access {
         if used.is_empty() {
             return Ok(());
         }
-        let command = |key_id: &String| AccountCommand { verb: "used".to_owned(), key_id: key_id.clone(), ..AccountCommand::default() };
+        let command = |key_id: &String| AccountCommand::Used { key_id: key_id.clone() };
         let all: Vec<(String, AccountCommand)> = used.iter().map(|key_id| (key_id.clone(), command(key_id))).collect();
         let applied = append_commands(ctx, &accounts::VIEW, &all).await?;
         let recorded: BTreeSet<String> =

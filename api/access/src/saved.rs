@@ -9,10 +9,11 @@ use operation::{Call, Caller};
 use schemas::error_code::ErrorCode;
 use schemas::hash::{Hash32, hex};
 use schemas::key;
+use schemas::position::Seq;
 use schemas::tables::Key;
-use schemas::views::accounts::AccountCommand;
+use schemas::views::accounts::{self, AccountCommand, ItemCommand, ItemRequest};
 use schemas::views::records::Row;
-use schemas::views::watches::{DELETE_FILTER, RETARGET, SAVE_FILTER, SavedItem, TABLES, UNWATCH, WATCH, kind, saved_items_key};
+use schemas::views::watches::{SavedItem, TABLES, kind, saved_items_key};
 
 use super::append::{CommandPolicy, append_command};
 use super::webhook::{Sealing, Webhook};
@@ -95,8 +96,8 @@ impl<'a> SavedItems<'a> {
             Some(text) => (format!("once_{}", hex(&self.derive_from_request(text, &[name, &filter])[..12])), CommandPolicy::OncePerSubject),
             None => (id.clone(), CommandPolicy::Always),
         };
-        let save = AccountCommand { verb: SAVE_FILTER.to_owned(), item_id: id, name: name.to_owned(), filter, ..AccountCommand::default() };
-        self.create_item(&subject, policy, save).await
+        let save = ItemRequest::SaveFilter { name: name.to_owned(), filter, limit: self.limit_in_command() };
+        self.create_item(&subject, policy, id, save).await
     }
 
     /// Creates a watch.
@@ -119,18 +120,9 @@ impl<'a> SavedItems<'a> {
             }
             None => (String::new(), String::new()),
         };
-        let after = i64::try_from(after).unwrap_or(i64::MAX);
-        let watch = AccountCommand {
-            verb: WATCH.to_owned(),
-            item_id: id.clone(),
-            filter,
-            entity,
-            webhook,
-            secret,
-            after,
-            ..AccountCommand::default()
-        };
-        self.create_item(&id, CommandPolicy::OncePerSubject, watch).await
+        let limit = self.limit_in_command();
+        let watch = ItemRequest::Watch(accounts::NewWatch { filter, entity, webhook, secret, after: Seq(after), limit });
+        self.create_item(&id.clone(), CommandPolicy::OncePerSubject, id, watch).await
     }
 
     /// The bytes of a new secret: random, or, for a repeated request, those of the first request.
@@ -151,7 +143,7 @@ impl<'a> SavedItems<'a> {
     ) -> Result<SavedItem, Problem> {
         let webhook = webhook.map(|webhook| sealing.seal(webhook, &item.id)).transpose()?.unwrap_or_default();
         let secret = secret.map(|secret| sealing.seal_secret(secret, &item.id)).transpose()?.unwrap_or_default();
-        let retarget = AccountCommand { verb: RETARGET.to_owned(), item_id: item.id.clone(), webhook, secret, ..AccountCommand::default() };
+        let retarget = self.command(item.id.clone(), ItemRequest::Retarget { webhook, secret });
         // A repeated request changes nothing, so that it does not replace a secret again.
         let (subject, policy) = match self.idempotency_key {
             Some(text) => {
@@ -159,7 +151,7 @@ impl<'a> SavedItems<'a> {
             }
             None => (item.id.clone(), CommandPolicy::Always),
         };
-        append_command(self.ctx, TABLES.view, &subject, policy, &self.with_owner(retarget)).await?;
+        append_command(self.ctx, TABLES.view, &subject, policy, &retarget).await?;
         self.watch(&item.id).await
     }
 
@@ -180,14 +172,12 @@ impl<'a> SavedItems<'a> {
     }
 
     /// Appends a command that creates an item, and returns the item.
-    async fn create_item(&self, subject: &str, policy: CommandPolicy, command: AccountCommand) -> Result<SavedItem, Problem> {
-        let id = command.item_id.clone();
+    async fn create_item(&self, subject: &str, policy: CommandPolicy, id: String, request: ItemRequest) -> Result<SavedItem, Problem> {
         let ids = self.ids().await?;
         if !ids.contains(&id) && ids.len() >= self.limit() {
             return Err(self.limit_reached());
         }
-        let limit = i64::try_from(self.limit()).unwrap_or(i64::MAX);
-        append_command(self.ctx, TABLES.view, subject, policy, &self.with_owner(AccountCommand { limit, ..command })).await?;
+        append_command(self.ctx, TABLES.view, subject, policy, &self.command(id.clone(), request)).await?;
         self.find(&id).await?.ok_or_else(|| match self.idempotency_key {
             Some(_) => {
                 let detail = "the item that was created with this Idempotency-Key does not exist: it was deleted, or the limit was \
@@ -198,9 +188,15 @@ impl<'a> SavedItems<'a> {
         })
     }
 
-    /// Adds the account and the service to a command.
-    fn with_owner(&self, command: AccountCommand) -> AccountCommand {
-        AccountCommand { account: self.caller.account.clone(), service: self.service.to_owned(), ..command }
+    /// A command about an item of this account and service.
+    fn command(&self, item_id: String, request: ItemRequest) -> AccountCommand {
+        let (account, service) = (self.caller.account.clone(), self.service.to_owned());
+        AccountCommand::Item(ItemCommand { item_id, account, service, request })
+    }
+
+    /// The limit of the tier, as commands carry it.
+    fn limit_in_command(&self) -> i64 {
+        i64::try_from(self.limit()).unwrap_or(i64::MAX)
     }
 
     /// The limit of the tier for this kind of item.
@@ -256,13 +252,9 @@ impl<'a> SavedItems<'a> {
 /// # Errors
 /// `unavailable` when the command is not projected in time.
 pub(super) async fn delete(ctx: &Context, item: &SavedItem) -> Result<(), Problem> {
-    let delete = AccountCommand {
-        verb: if item.kind == kind::WATCH { UNWATCH } else { DELETE_FILTER }.to_owned(),
-        item_id: item.id.clone(),
-        account: item.account.clone(),
-        service: item.service.clone(),
-        ..AccountCommand::default()
-    };
+    let (item_id, account, service) = (item.id.clone(), item.account.clone(), item.service.clone());
+    let request = if item.kind == kind::WATCH { ItemRequest::Unwatch } else { ItemRequest::DeleteFilter };
+    let delete = AccountCommand::Item(ItemCommand { item_id, account, service, request });
     append_command(ctx, TABLES.view, &item.id, CommandPolicy::Always, &delete).await
 }
 

@@ -4,12 +4,13 @@
 use bytes::Bytes;
 use schemas::avro;
 use schemas::change::{Change, ChangeKind};
-use schemas::event::{Fact, FactKind};
+use schemas::event::{Command as _, Fact, FactKind};
 use schemas::key;
 use schemas::tables::{Key, Table, ViewDef, Write};
 use schemas::topics::{ACCOUNTS, CHANGES_ACCOUNTS, Topic};
-use schemas::views::accounts::{AccountCommand, ApiKey, BY_EMAIL, BY_HASH, FEED, KEYS, KEYS_HISTORY, PARKED, Row, Tier, VIEW, hour_of};
-use schemas::views::watches;
+use schemas::views::accounts::{
+    AccountCommand, ApiKey, BY_EMAIL, BY_HASH, FEED, KEYS, KEYS_HISTORY, NewKey, PARKED, Row, Tier, VIEW, hour_of,
+};
 
 use crate::rows::Rows;
 use crate::service::{Draft, Service, Undecided};
@@ -39,49 +40,51 @@ impl Service for Accounts {
     }
 
     fn reads(fact: &Fact<AccountCommand>) -> Vec<(&'static Table, Key)> {
-        own_command(fact).map(|command| (&KEYS, key![command.key_id.as_str()])).into_iter().collect()
+        own_command(fact).and_then(key_of).map(|id| (&KEYS, key![id])).into_iter().collect()
     }
 
     fn decide(rows: &mut Rows, fact: &Fact<AccountCommand>) -> Result<Vec<Draft<ApiKey, AccountCommand>>, Undecided> {
         let Some(command) = own_command(fact) else { return Ok(Vec::new()) };
-        let before: Option<Row> = rows.get_json(&KEYS, &key![command.key_id.as_str()])?;
-        match (command.verb.as_str(), before) {
-            ("mint", None) => {
-                if Tier::from_name(&command.tier).is_none_or(|tier| tier == Tier::Anonymous) {
-                    return Err(Undecided::Poison(format!("tier {} is not one that a key can have", command.tier)));
+        let Some(id) = key_of(command) else {
+            return Err(Undecided::Poison(format!("verb {} is unknown", command.verb())));
+        };
+        let before: Option<Row> = rows.get_json(&KEYS, &key![id])?;
+        match (command, before) {
+            (AccountCommand::Mint(new), None) => {
+                if Tier::from_name(&new.tier).is_none_or(|tier| tier == Tier::Anonymous) {
+                    return Err(Undecided::Poison(format!("tier {} is not one that a key can have", new.tier)));
                 }
-                Ok(vec![new_draft(new_key(command, &command.key_id, fact.observed_at), command)])
+                Ok(vec![new_draft(new_key(new, fact.observed_at), command)])
             }
             // A key has one successor: a key that is already ending is not rotated again, and its end is not postponed.
-            ("rotate", Some(row)) if row.record.ends_at == 0 => {
+            (AccountCommand::Rotate { successor, .. }, Some(row)) if row.record.ends_at == 0 => {
                 let mut ended = row.record.clone();
                 ended.ends_at = fact.observed_at + ROTATION_OVERLAP_MS;
                 let successor = ApiKey {
                     account: ended.account.clone(),
                     tier: ended.tier.clone(),
                     email_hash: ended.email_hash.clone(),
-                    ..new_key(command, &command.new_key_id, fact.observed_at)
+                    ..new_key(successor, fact.observed_at)
                 };
                 Ok(vec![modified(row, ended, command), new_draft(successor, command)])
             }
-            ("revoke", Some(row)) if is_live(&row.record, fact.observed_at) => {
+            (AccountCommand::Revoke(_), Some(row)) if is_live(&row.record, fact.observed_at) => {
                 let ended = ApiKey { ends_at: fact.observed_at.max(1), ..row.record.clone() };
                 Ok(vec![modified(row, ended, command)])
             }
-            ("erase", Some(row)) if is_live(&row.record, fact.observed_at) || !row.record.email_hash.is_empty() => {
+            (AccountCommand::Erase(_), Some(row)) if is_live(&row.record, fact.observed_at) || !row.record.email_hash.is_empty() => {
                 let mut erased = ApiKey { email_hash: String::new(), ..row.record.clone() };
                 if is_live(&erased, fact.observed_at) {
                     erased.ends_at = fact.observed_at.max(1);
                 }
                 Ok(vec![modified(row, erased, command)])
             }
-            ("used", Some(row)) if row.record.last_used_at < hour_of(fact.observed_at) => {
+            (AccountCommand::Used { .. }, Some(row)) if row.record.last_used_at < hour_of(fact.observed_at) => {
                 let used = ApiKey { last_used_at: hour_of(fact.observed_at), ..row.record.clone() };
                 Ok(vec![modified(row, used, command)])
             }
             // A late command has no effect: a key minted twice, a key that has ended or is unknown, a use that is already recorded.
-            ("mint" | "rotate" | "revoke" | "erase" | "used", _) => Ok(Vec::new()),
-            (verb, _) => Err(Undecided::Poison(format!("verb {verb} is unknown"))),
+            _ => Ok(Vec::new()),
         }
     }
 
@@ -130,20 +133,30 @@ impl Service for Accounts {
 
 /// Returns the command of a fact; `None` if it is about filters and watches, which the watches service decides.
 fn own_command(fact: &Fact<AccountCommand>) -> Option<&AccountCommand> {
-    fact.data.as_ref().filter(|command| fact.kind == FactKind::Observed && !watches::VERBS.contains(&command.verb.as_str()))
+    fact.data.as_ref().filter(|command| fact.kind == FactKind::Observed && !matches!(command, AccountCommand::Item(_)))
+}
+
+/// Returns the id of the key that a command is about; `None` for an unknown command.
+fn key_of(command: &AccountCommand) -> Option<&str> {
+    match command {
+        AccountCommand::Mint(new) => Some(&new.id),
+        AccountCommand::Revoke(key) | AccountCommand::Erase(key) => Some(&key.key_id),
+        AccountCommand::Rotate { key_id, .. } | AccountCommand::Used { key_id } => Some(key_id),
+        AccountCommand::Item(_) | AccountCommand::Unknown { .. } => None,
+    }
 }
 
 fn is_live(key: &ApiKey, at_ms: i64) -> bool {
     key.ends_at == 0 || key.ends_at > at_ms
 }
 
-fn new_key(command: &AccountCommand, id: &str, at_ms: i64) -> ApiKey {
+fn new_key(new: &NewKey, at_ms: i64) -> ApiKey {
     ApiKey {
-        id: id.to_owned(),
-        key_hash: command.key_hash.clone(),
-        account: command.account.clone(),
-        tier: command.tier.clone(),
-        email_hash: command.email_hash.clone(),
+        id: new.id.clone(),
+        key_hash: new.key_hash.clone(),
+        account: new.account.clone(),
+        tier: new.tier.clone(),
+        email_hash: new.email_hash.clone(),
         minted_at: at_ms,
         ends_at: 0,
         last_used_at: 0,

@@ -3,13 +3,10 @@
 
 use schemas::avro;
 use schemas::event::{Fact, FactKind};
-use schemas::position::Seq;
 use schemas::topics::{ACCOUNTS, CHANGES_WATCHES, Topic};
-use schemas::views::accounts::AccountCommand;
+use schemas::views::accounts::{AccountCommand, ItemCommand, ItemRequest, NewWatch};
 use schemas::views::records::RecordTables;
-use schemas::views::watches::{
-    DELETE_FILTER, OldSecret, RETARGET, SAVE_FILTER, SavedItem, TABLES, UNWATCH, VERBS, WATCH, kind, saved_items_key,
-};
+use schemas::views::watches::{OldSecret, SavedItem, TABLES, kind, saved_items_key};
 
 use super::records::{Read, Records, Rules, State};
 use crate::service::Undecided;
@@ -47,94 +44,111 @@ impl Rules for WatchesRules {
         // The accounts service decides commands about keys.
         let Some(command) = own_command(fact) else { return Ok(()) };
         if [&command.item_id, &command.account, &command.service].iter().any(|text| text.is_empty()) {
-            return Err(Undecided::Poison(format!("{} without an item, an account or a service", command.verb)));
+            return Err(Undecided::Poison("a command without an item, an account or a service".to_owned()));
         }
         let known = state.record(&command.item_id)?;
         if known.as_ref().is_some_and(|known| (&known.account, &known.service) != (&command.account, &command.service)) {
             return Ok(());
         }
         let at_ms = fact.observed_at;
-        match (command.verb.as_str(), known) {
+        match (&command.request, known) {
             // A watch is never created twice, also after its deletion; a filter is replaced by the one last saved under its name.
-            (WATCH, Some(_)) => Ok(()),
-            (SAVE_FILTER, Some(known)) if !known.gone => {
-                if known.filter == command.filter {
+            (ItemRequest::Watch(_), Some(_)) => Ok(()),
+            (ItemRequest::SaveFilter { filter, .. }, Some(known)) if !known.gone => {
+                if known.filter == *filter {
                     return Ok(());
                 }
-                state.put(SavedItem { filter: command.filter.clone(), changed_at: at_ms, ..known })
+                state.put(SavedItem { filter: filter.clone(), changed_at: at_ms, ..known })
             }
-            (SAVE_FILTER | WATCH, _) => {
-                let mut ids = saved_ids(state, command)?;
-                if i64::try_from(ids.len()).unwrap_or(i64::MAX) >= command.limit {
-                    return Ok(());
-                }
-                ids.push(command.item_id.clone());
-                state.remember(&saved_ids_key(command), Some(&ids))?;
-                state.put(new_item(command, at_ms)?)
+            (ItemRequest::SaveFilter { name, filter, limit }, _) => {
+                let item = SavedItem { name: name.clone(), filter: filter.clone(), ..new_item(command, at_ms) };
+                create(state, command, item, *limit)
             }
-            (RETARGET, Some(known)) if !known.gone && known.kind == kind::WATCH => {
+            (ItemRequest::Watch(NewWatch { filter, entity, webhook, secret, after, limit }), None) => {
+                let item = SavedItem {
+                    filter: filter.clone(),
+                    entity: entity.clone(),
+                    webhook: webhook.clone(),
+                    secret: secret.clone(),
+                    after: *after,
+                    ..new_item(command, at_ms)
+                };
+                create(state, command, item, *limit)
+            }
+            (ItemRequest::Retarget { webhook, secret }, Some(known)) if !known.gone && known.kind == kind::WATCH => {
                 let mut changed = SavedItem { changed_at: at_ms, ..known };
-                if !command.webhook.is_empty() {
-                    changed.webhook.clone_from(&command.webhook);
+                if !webhook.is_empty() {
+                    changed.webhook.clone_from(webhook);
                 }
-                if !command.secret.is_empty() {
-                    let secret = std::mem::replace(&mut changed.secret, command.secret.clone());
+                if !secret.is_empty() {
+                    let replaced = std::mem::replace(&mut changed.secret, secret.clone());
                     changed.old_secrets.retain(|old| old.until > at_ms);
-                    if !secret.is_empty() {
-                        changed.old_secrets.insert(0, OldSecret { secret, until: at_ms + SECRET_OVERLAP_MS });
+                    if !replaced.is_empty() {
+                        changed.old_secrets.insert(0, OldSecret { secret: replaced, until: at_ms + SECRET_OVERLAP_MS });
                     }
                     changed.old_secrets.truncate(OLD_SECRETS_MAX);
                 }
                 state.put(changed)
             }
-            (DELETE_FILTER | UNWATCH, Some(known)) if !known.gone && known.kind == kind_of(command) => {
+            (ItemRequest::DeleteFilter | ItemRequest::Unwatch, Some(known)) if !known.gone && known.kind == kind_of(&command.request) => {
                 let mut ids = saved_ids(state, command)?;
                 ids.retain(|id| *id != command.item_id);
                 state.remember(&saved_ids_key(command), Some(&ids).filter(|ids| !ids.is_empty()))?;
                 let SavedItem { id, kind, account, service, made_at, .. } = known;
                 state.put(SavedItem { id, kind, account, service, made_at, changed_at: at_ms, gone: true, ..SavedItem::default() })
             }
-            // A missing item cannot be deleted.
-            _ => Ok(()),
+            // A missing item cannot be changed or deleted.
+            (ItemRequest::Retarget { .. } | ItemRequest::DeleteFilter | ItemRequest::Unwatch, _) => Ok(()),
         }
     }
 }
 
+/// Creates an item, unless the account has as many of its kind as its tier allows.
+fn create(state: &mut State<'_, WatchesRules>, command: &ItemCommand, item: SavedItem, limit: i64) -> Result<(), Undecided> {
+    let mut ids = saved_ids(state, command)?;
+    if i64::try_from(ids.len()).is_ok_and(|count| count < limit) {
+        ids.push(command.item_id.clone());
+        state.remember(&saved_ids_key(command), Some(&ids))?;
+        state.put(item)?;
+    }
+    Ok(())
+}
+
 /// Returns the command of a fact; `None` if it is about keys, which the accounts service decides.
-fn own_command(fact: &Fact<AccountCommand>) -> Option<&AccountCommand> {
-    fact.data.as_ref().filter(|command| fact.kind == FactKind::Observed && VERBS.contains(&command.verb.as_str()))
+fn own_command(fact: &Fact<AccountCommand>) -> Option<&ItemCommand> {
+    match fact.data.as_ref().filter(|_| fact.kind == FactKind::Observed)? {
+        AccountCommand::Item(command) => Some(command),
+        _ => None,
+    }
 }
 
-fn kind_of(command: &AccountCommand) -> &'static str {
-    if matches!(command.verb.as_str(), WATCH | UNWATCH | RETARGET) { kind::WATCH } else { kind::FILTER }
+fn kind_of(request: &ItemRequest) -> &'static str {
+    match request {
+        ItemRequest::Watch(_) | ItemRequest::Unwatch | ItemRequest::Retarget { .. } => kind::WATCH,
+        ItemRequest::SaveFilter { .. } | ItemRequest::DeleteFilter => kind::FILTER,
+    }
 }
 
-fn saved_ids_key(command: &AccountCommand) -> String {
-    saved_items_key(&command.account, &command.service, kind_of(command))
+fn saved_ids_key(command: &ItemCommand) -> String {
+    saved_items_key(&command.account, &command.service, kind_of(&command.request))
 }
 
 /// Returns the ids of the account's items of the command's kind.
-fn saved_ids(state: &mut State<'_, WatchesRules>, command: &AccountCommand) -> Result<Vec<String>, Undecided> {
+fn saved_ids(state: &mut State<'_, WatchesRules>, command: &ItemCommand) -> Result<Vec<String>, Undecided> {
     Ok(state.source(&saved_ids_key(command))?.unwrap_or_default())
 }
 
-fn new_item(command: &AccountCommand, at_ms: i64) -> Result<SavedItem, Undecided> {
-    let after = Seq::try_from(command.after).map_err(|error| Undecided::Poison(format!("after: {error}")))?;
-    Ok(SavedItem {
+/// Returns a new item with the fields that filters and watches share.
+fn new_item(command: &ItemCommand, at_ms: i64) -> SavedItem {
+    SavedItem {
         id: command.item_id.clone(),
-        kind: kind_of(command).to_owned(),
+        kind: kind_of(&command.request).to_owned(),
         account: command.account.clone(),
         service: command.service.clone(),
-        name: command.name.clone(),
-        filter: command.filter.clone(),
-        entity: command.entity.clone(),
-        webhook: command.webhook.clone(),
-        secret: command.secret.clone(),
-        after,
         made_at: at_ms,
         changed_at: at_ms,
         ..SavedItem::default()
-    })
+    }
 }
 
 #[cfg(test)]
@@ -143,6 +157,7 @@ mod tests {
     use schemas::hash::Hash32;
     use schemas::key;
     use schemas::tables::Write;
+    use schemas::views::accounts::NewKey;
     use schemas::views::records::Row;
 
     use super::*;
@@ -158,9 +173,9 @@ mod tests {
 
     impl Decisions {
         /// Decides a command and applies its result. Returns the item if the command changed it.
-        fn command(&mut self, command: &AccountCommand) -> Option<SavedItem> {
+        fn command(&mut self, command: &ItemCommand) -> Option<SavedItem> {
             self.seq += 1;
-            let fact = fact(command.clone(), self.seq);
+            let fact = fact(AccountCommand::Item(command.clone()), self.seq);
             for (table, key) in Watches::reads(&fact) {
                 if self.rows.get(table, &key).is_err() {
                     self.rows.write(Write::delete(table, key));
@@ -192,7 +207,7 @@ mod tests {
         Fact {
             id: Hash32::ZERO,
             kind: FactKind::Observed,
-            key: command.item_id.clone(),
+            key: "i".to_owned(),
             version: 1,
             prev_hash: Hash32::ZERO,
             content_hash: Hash32::ZERO,
@@ -204,18 +219,22 @@ mod tests {
         }
     }
 
-    fn command(verb: &str, id: &str, account: &str, filter: &str) -> AccountCommand {
-        AccountCommand {
-            verb: verb.to_owned(),
-            item_id: id.to_owned(),
-            account: account.to_owned(),
-            service: "awards".to_owned(),
-            name: "mine".to_owned(),
-            filter: filter.to_owned(),
-            webhook: "sealed".to_owned(),
-            limit: 2,
-            ..AccountCommand::default()
-        }
+    const SAVE_FILTER: &str = "save_filter";
+    const DELETE_FILTER: &str = "delete_filter";
+    const WATCH: &str = "watch";
+    const UNWATCH: &str = "unwatch";
+    const RETARGET: &str = "retarget";
+
+    fn command(verb: &str, id: &str, account: &str, filter: &str) -> ItemCommand {
+        let (filter, webhook) = (filter.to_owned(), "sealed".to_owned());
+        let request = match verb {
+            SAVE_FILTER => ItemRequest::SaveFilter { name: "mine".to_owned(), filter, limit: 2 },
+            WATCH => ItemRequest::Watch(NewWatch { filter, webhook, limit: 2, ..NewWatch::default() }),
+            RETARGET => ItemRequest::Retarget { webhook, secret: String::new() },
+            DELETE_FILTER => ItemRequest::DeleteFilter,
+            _ => ItemRequest::Unwatch,
+        };
+        ItemCommand { item_id: id.to_owned(), account: account.to_owned(), service: "awards".to_owned(), request }
     }
 
     /// Proves how a filter changes: saved, saved again without and with a difference, deleted, and saved again.
@@ -245,7 +264,7 @@ mod tests {
             Some(("watch".into(), "sealed".into()))
         );
         assert_eq!(decisions.command(&command(WATCH, "w1", "a", "y")), None);
-        let stranger = AccountCommand { service: "filings".to_owned(), ..command(UNWATCH, "w1", "a", "") };
+        let stranger = ItemCommand { service: "filings".to_owned(), ..command(UNWATCH, "w1", "a", "") };
         for other in [command(UNWATCH, "w1", "b", ""), stranger, command(DELETE_FILTER, "w1", "a", ""), command(UNWATCH, "w2", "a", "")] {
             assert_eq!(decisions.command(&other), None, "{other:?}");
         }
@@ -273,10 +292,9 @@ mod tests {
             assert_eq!(made(&mut decisions, verb, id, account), is_made, "{verb} {id} of {account}");
         }
         assert_eq!(decisions.saved_ids("a", kind::WATCH), ["w2", "w3"]);
-        assert_eq!(
-            decisions.command(&AccountCommand { limit: 3, ..command(WATCH, "w5", "a", "x") }).map(|made| made.id),
-            Some("w5".into())
-        );
+        let request = ItemRequest::Watch(NewWatch { limit: 3, ..NewWatch::default() });
+        let third = ItemCommand { request, ..command(WATCH, "w5", "a", "") };
+        assert_eq!(decisions.command(&third).map(|made| made.id), Some("w5".into()));
     }
 
     /// Proves that commands about keys have no effect here, nor those about filters on the accounts service; and that a command without an
@@ -284,13 +302,13 @@ mod tests {
     #[test]
     fn commands_about_keys_are_ignored() {
         let mut rows = Rows::default();
-        let mint = fact(AccountCommand { verb: "mint".to_owned(), ..command("mint", "", "a", "") }, 1);
+        let mint = fact(AccountCommand::Mint(NewKey { account: "a".to_owned(), ..NewKey::default() }), 1);
         assert_eq!((Watches::reads(&mint), Watches::decide(&mut rows, &mint)), (Vec::new(), Ok(Vec::new())));
-        for verb in VERBS {
-            let fact = fact(command(verb, "i", "a", ""), 1);
+        for verb in [SAVE_FILTER, DELETE_FILTER, WATCH, UNWATCH, RETARGET] {
+            let fact = fact(AccountCommand::Item(command(verb, "i", "a", "")), 1);
             let accounts = super::super::accounts::Accounts::decide(&mut rows, &fact);
             assert!(accounts.is_ok_and(|drafts| drafts.is_empty()), "{verb}");
-            let nobody = self::fact(command(verb, "i", "", ""), 1);
+            let nobody = self::fact(AccountCommand::Item(command(verb, "i", "", "")), 1);
             assert!(matches!(Watches::decide(&mut rows, &nobody), Err(Undecided::Poison(_))), "{verb}");
         }
     }

@@ -6,6 +6,7 @@ use crate::canonical::{Order, canonical};
 use crate::change::Change;
 use crate::details::{ChangeRecord, NoDetails};
 use crate::event::Command;
+use crate::position::{PositionError, Seq};
 use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
 use crate::topics::{self, Topic};
 
@@ -54,41 +55,116 @@ impl Tier {
 
 /// A command on the `accounts` topic: the `data` of an envelope in the shape of a fact. The envelope's key is the id of the API key, saved
 /// filter or watch that the command is about, or the identity of a request that must not be executed twice.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct AccountCommand {
-    /// `mint`, `rotate`, `revoke`, `erase`, `used`; [`SAVE_FILTER`](super::watches::SAVE_FILTER) and the others of [`VERBS`](super::watches::VERBS).
-    pub verb: String,
-    /// Id of the API key: `key_` and 24 hex digits of its hash, or of the hash of the request that mints it once. For `rotate`, that of the
-    /// replaced key.
-    pub key_id: String,
-    /// Keyed hash (hex) of the minted key. The key itself is not stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "StoredCommand", into = "StoredCommand")]
+pub enum AccountCommand {
+    /// Creates a key.
+    Mint(NewKey),
+    /// Replaces a key; the replaced one works for one more day.
+    Rotate {
+        /// Id of the replaced key.
+        key_id: String,
+        /// The key that replaces it.
+        successor: NewKey,
+    },
+    /// Ends a key.
+    Revoke(KeyOfAccount),
+    /// Ends a key and removes the hash of its e-mail address.
+    Erase(KeyOfAccount),
+    /// Records that a key was used in this hour.
+    Used {
+        /// Id of the key.
+        key_id: String,
+    },
+    /// A request about a saved filter or watch, which the watches service decides.
+    Item(ItemCommand),
+    /// A command of a newer version, which this version cannot apply.
+    Unknown {
+        /// Its verb.
+        verb: String,
+    },
+}
+
+/// A key that is created.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewKey {
+    /// Id of the key: `key_` and 24 hex digits of its hash, or of the hash of the request that mints it once.
+    pub id: String,
+    /// Keyed hash (hex) of the key. The key itself is not stored.
     pub key_hash: String,
-    /// For `rotate`: the id of the new key.
-    pub new_key_id: String,
     /// The account that owns the key: `acct_` and 24 hex digits.
     pub account: String,
     /// Name of the tier.
     pub tier: String,
     /// Keyed hash (hex) of the e-mail address, for look-ups. The address itself is not stored here.
     pub email_hash: String,
-    /// For a filter or watch: the service whose changes it selects.
-    pub service: String,
+}
+
+/// An existing key, with its account and tier.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyOfAccount {
+    /// Id of the key.
+    pub key_id: String,
+    /// The account that owns the key.
+    pub account: String,
+    /// Name of the tier.
+    pub tier: String,
+}
+
+/// A request about a saved filter or watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemCommand {
     /// Id of the filter or watch.
     pub item_id: String,
-    /// Name of the filter.
-    pub name: String,
-    /// The filter in canonical form. A watch has one, too.
+    /// The account that owns it.
+    pub account: String,
+    /// The service whose changes it selects.
+    pub service: String,
+    /// What is requested.
+    pub request: ItemRequest,
+}
+
+/// What is requested for a saved filter or watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemRequest {
+    /// Saves a filter under a name, and replaces the one with that name.
+    SaveFilter {
+        /// Name of the filter.
+        name: String,
+        /// The filter in canonical form.
+        filter: String,
+        /// The most filters of this service that the account's tier allows.
+        limit: i64,
+    },
+    /// Deletes a saved filter.
+    DeleteFilter,
+    /// Creates a watch.
+    Watch(NewWatch),
+    /// Deletes a watch.
+    Unwatch,
+    /// Changes the webhook or the secret of a watch; `""` leaves one as it is.
+    Retarget {
+        /// The webhook's URL, encrypted under a key of the account.
+        webhook: String,
+        /// The signing secret of the webhook, encrypted under a key of the account.
+        secret: String,
+    },
+}
+
+/// A watch that is created.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewWatch {
+    /// The filter in canonical form.
     pub filter: String,
-    /// For a watch: the watched entity, as the request gave it: JSON.
+    /// The watched entity, as the request gave it: JSON.
     pub entity: String,
-    /// For a watch: its webhook URL, encrypted under a key of the account.
+    /// Its webhook URL, encrypted under a key of the account.
     pub webhook: String,
-    /// For a watch: the signing secret of its webhook, encrypted under a key of the account.
+    /// The signing secret of its webhook, encrypted under a key of the account.
     pub secret: String,
-    /// For a watch: seq of the last change of the service that it does not match.
-    pub after: i64,
-    /// The most filters, or watches, of this service that the account's tier allows.
+    /// The last change of the service that the watch does not match.
+    pub after: Seq,
+    /// The most watches of this service that the account's tier allows.
     pub limit: i64,
 }
 
@@ -96,11 +172,101 @@ impl Command for AccountCommand {
     const TOPIC: &'static Topic = &topics::ACCOUNTS;
 
     fn verb(&self) -> &str {
-        &self.verb
+        match self {
+            Self::Mint(_) => "mint",
+            Self::Rotate { .. } => "rotate",
+            Self::Revoke(_) => "revoke",
+            Self::Erase(_) => "erase",
+            Self::Used { .. } => "used",
+            Self::Item(ItemCommand { request, .. }) => match request {
+                ItemRequest::SaveFilter { .. } => "save_filter",
+                ItemRequest::DeleteFilter => "delete_filter",
+                ItemRequest::Watch(_) => "watch",
+                ItemRequest::Unwatch => "unwatch",
+                ItemRequest::Retarget { .. } => "retarget",
+            },
+            Self::Unknown { verb } => verb,
+        }
     }
 
     fn canonical(&self) -> Vec<u8> {
         canonical(self, Order::Declared, &[])
+    }
+}
+
+/// The stored form of a command: one record with the fields of all commands. 0 and `""` mean none.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct StoredCommand {
+    verb: String,
+    key_id: String,
+    key_hash: String,
+    new_key_id: String,
+    account: String,
+    tier: String,
+    email_hash: String,
+    service: String,
+    item_id: String,
+    name: String,
+    filter: String,
+    entity: String,
+    webhook: String,
+    secret: String,
+    after: i64,
+    limit: i64,
+}
+
+impl TryFrom<StoredCommand> for AccountCommand {
+    type Error = PositionError;
+
+    fn try_from(stored: StoredCommand) -> Result<Self, PositionError> {
+        let StoredCommand { verb, key_id, key_hash, new_key_id, account, tier, email_hash, service, item_id, name, .. } = stored;
+        let StoredCommand { filter, entity, webhook, secret, after, limit, .. } = stored;
+        let request = match verb.as_str() {
+            "mint" => return Ok(Self::Mint(NewKey { id: key_id, key_hash, account, tier, email_hash })),
+            "rotate" => {
+                return Ok(Self::Rotate { key_id, successor: NewKey { id: new_key_id, key_hash, account, tier, email_hash } });
+            }
+            "revoke" => return Ok(Self::Revoke(KeyOfAccount { key_id, account, tier })),
+            "erase" => return Ok(Self::Erase(KeyOfAccount { key_id, account, tier })),
+            "used" => return Ok(Self::Used { key_id }),
+            "save_filter" => ItemRequest::SaveFilter { name, filter, limit },
+            "delete_filter" => ItemRequest::DeleteFilter,
+            "watch" => ItemRequest::Watch(NewWatch { filter, entity, webhook, secret, after: Seq::try_from(after)?, limit }),
+            "unwatch" => ItemRequest::Unwatch,
+            "retarget" => ItemRequest::Retarget { webhook, secret },
+            _ => return Ok(Self::Unknown { verb }),
+        };
+        Ok(Self::Item(ItemCommand { item_id, account, service, request }))
+    }
+}
+
+impl From<AccountCommand> for StoredCommand {
+    fn from(command: AccountCommand) -> Self {
+        let stored = Self { verb: command.verb().to_owned(), ..Self::default() };
+        match command {
+            AccountCommand::Mint(NewKey { id, key_hash, account, tier, email_hash }) => {
+                Self { key_id: id, key_hash, account, tier, email_hash, ..stored }
+            }
+            AccountCommand::Rotate { key_id, successor: NewKey { id, key_hash, account, tier, email_hash } } => {
+                Self { key_id, new_key_id: id, key_hash, account, tier, email_hash, ..stored }
+            }
+            AccountCommand::Revoke(KeyOfAccount { key_id, account, tier })
+            | AccountCommand::Erase(KeyOfAccount { key_id, account, tier }) => Self { key_id, account, tier, ..stored },
+            AccountCommand::Used { key_id } => Self { key_id, ..stored },
+            AccountCommand::Item(ItemCommand { item_id, account, service, request }) => {
+                let stored = Self { item_id, account, service, ..stored };
+                match request {
+                    ItemRequest::SaveFilter { name, filter, limit } => Self { name, filter, limit, ..stored },
+                    ItemRequest::Watch(NewWatch { filter, entity, webhook, secret, after, limit }) => {
+                        Self { filter, entity, webhook, secret, after: after.stored(), limit, ..stored }
+                    }
+                    ItemRequest::Retarget { webhook, secret } => Self { webhook, secret, ..stored },
+                    ItemRequest::DeleteFilter | ItemRequest::Unwatch => stored,
+                }
+            }
+            AccountCommand::Unknown { .. } => stored,
+        }
     }
 }
 
@@ -195,15 +361,40 @@ mod tests {
 
     use super::*;
 
-    /// Proves that every field of a command is hashed: changing it changes the canonical form.
+    /// Proves that each command keeps its own fields in the stored form, and that each of these is hashed.
     #[test]
-    fn every_field_is_hashed() {
-        let empty = serde_json::to_value(AccountCommand::default()).unwrap();
-        for name in empty.as_object().unwrap().keys() {
-            let mut changed = empty.clone();
-            changed[name] = if empty[name].is_number() { json!(7) } else { json!("x") };
-            let command: AccountCommand = serde_json::from_value(changed).unwrap();
-            assert_ne!(command.canonical(), AccountCommand::default().canonical(), "{name}");
+    fn commands_are_stored_with_their_fields() {
+        let item = "itemId account service";
+        for (verb, own) in [
+            ("mint", "keyId keyHash account tier emailHash".to_owned()),
+            ("rotate", "keyId newKeyId keyHash account tier emailHash".to_owned()),
+            ("revoke", "keyId account tier".to_owned()),
+            ("erase", "keyId account tier".to_owned()),
+            ("used", "keyId".to_owned()),
+            ("save_filter", format!("{item} name filter limit")),
+            ("delete_filter", item.to_owned()),
+            ("watch", format!("{item} filter entity webhook secret after limit")),
+            ("unwatch", item.to_owned()),
+            ("retarget", format!("{item} webhook secret")),
+            ("dance", String::new()),
+        ] {
+            let whole = json!({
+                "verb": verb, "keyId": "k", "keyHash": "h", "newKeyId": "n", "account": "a", "tier": "free", "emailHash": "e", "service": "s",
+                "itemId": "i", "name": "m", "filter": "f", "entity": "t", "webhook": "w", "secret": "x", "after": 3, "limit": 5
+            });
+            let command: AccountCommand = serde_json::from_value(whole.clone()).unwrap();
+            assert_eq!(command.verb(), verb);
+            let written = serde_json::to_value(&command).unwrap();
+            for (name, value) in whole.as_object().unwrap() {
+                let is_own = name == "verb" || own.split(' ').any(|own| own == name);
+                assert_eq!(written[name] == *value, is_own, "{verb} {name}");
+                let mut changed = whole.clone();
+                changed[name] = if value.is_number() { json!(8) } else { json!("other") };
+                let changed: AccountCommand = serde_json::from_value(changed).unwrap();
+                assert_eq!(changed.canonical() != command.canonical(), is_own, "{verb} {name}");
+            }
+            assert_eq!(serde_json::from_value::<AccountCommand>(written).unwrap(), command);
         }
+        assert!(serde_json::from_value::<AccountCommand>(json!({ "verb": "watch", "after": -1 })).is_err());
     }
 }

@@ -6,21 +6,6 @@ use super::records::{Record, Term};
 use crate::details::{ChangeRecord, NoDetails};
 use crate::position::Seq;
 
-/// Saves a filter under a name, and replaces the one with that name.
-pub const SAVE_FILTER: &str = "save_filter";
-/// Deletes a saved filter.
-pub const DELETE_FILTER: &str = "delete_filter";
-/// Creates a watch.
-pub const WATCH: &str = "watch";
-/// Deletes a watch.
-pub const UNWATCH: &str = "unwatch";
-
-/// Changes the webhook or the secret of a watch.
-pub const RETARGET: &str = "retarget";
-
-/// The verbs of commands on the `accounts` topic that are about filters and watches. All other verbs are about API keys.
-pub const VERBS: [&str; 5] = [SAVE_FILTER, DELETE_FILTER, WATCH, UNWATCH, RETARGET];
-
 /// The values of [`SavedItem::kind`].
 pub mod kind {
     /// A saved filter.

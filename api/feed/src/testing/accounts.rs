@@ -11,7 +11,7 @@ use schemas::key;
 use schemas::position::LogOffset;
 use schemas::tables::{Key as RowKey, Table, Write};
 use schemas::topics::ACCOUNTS;
-use schemas::views::accounts::{self, AccountCommand, ApiKey, Row, hour_of};
+use schemas::views::accounts::{self, AccountCommand, ApiKey, NewKey, Row, hour_of};
 use schemas::views::engine::{self, HeadRow};
 use view_store::{Checkpoint, View, ViewStore};
 
@@ -68,27 +68,32 @@ async fn apply(view: &dyn View, command: AccountCommand, at_ms: i64) -> Vec<Writ
     let put_key = |record: &ApiKey| {
         put(&accounts::KEYS, key![record.id.as_str()], serde_json::to_vec(&Row { seq: 1, record: record.clone() }).unwrap())
     };
-    let made = |id: &str| ApiKey {
-        id: id.to_owned(),
-        key_hash: command.key_hash.clone(),
-        account: command.account.clone(),
-        tier: command.tier.clone(),
-        email_hash: command.email_hash.clone(),
+    let made = |new: &NewKey| ApiKey {
+        id: new.id.clone(),
+        key_hash: new.key_hash.clone(),
+        account: new.account.clone(),
+        tier: new.tier.clone(),
+        email_hash: new.email_hash.clone(),
         minted_at: at_ms,
         ends_at: 0,
         last_used_at: 0,
     };
-    let put_hash = |id: &str| put(&accounts::BY_HASH, key![command.key_hash.as_str()], id.as_bytes().to_vec());
-    let old = view.get(&accounts::KEYS, &key![command.key_id.as_str()]).await.unwrap();
-    let ended = |ends_at| ApiKey { ends_at, ..key_of(&old.clone().unwrap()).unwrap() };
-    match command.verb.as_str() {
+    let put_hash = |new: &NewKey| put(&accounts::BY_HASH, key![new.key_hash.as_str()], new.id.as_bytes().to_vec());
+    let old = async |id: &str| {
+        let row = view.get(&accounts::KEYS, &key![id]).await.unwrap();
+        row.map(|bytes| key_of(&bytes).unwrap())
+    };
+    let ended = async |id: &str, ends_at: i64| ApiKey { ends_at, ..old(id).await.unwrap() };
+    match command {
         // As in the projector: the first key that is minted under an id remains.
-        "mint" if old.is_some() => Vec::new(),
-        "mint" => vec![put_key(&made(&command.key_id)), put_hash(&command.key_id)],
-        "rotate" => vec![put_key(&ended(at_ms + 86_400_000)), put_key(&made(&command.new_key_id)), put_hash(&command.new_key_id)],
-        "revoke" => vec![put_key(&ended(at_ms))],
-        "erase" => vec![put_key(&ApiKey { email_hash: String::new(), ..ended(at_ms) })],
-        "used" => vec![put_key(&ApiKey { last_used_at: hour_of(at_ms), ..key_of(&old.unwrap()).unwrap() })],
-        verb => panic!("{verb}"),
+        AccountCommand::Mint(new) if old(&new.id).await.is_some() => Vec::new(),
+        AccountCommand::Mint(new) => vec![put_key(&made(&new)), put_hash(&new)],
+        AccountCommand::Rotate { key_id, successor } => {
+            vec![put_key(&ended(&key_id, at_ms + 86_400_000).await), put_key(&made(&successor)), put_hash(&successor)]
+        }
+        AccountCommand::Revoke(key) => vec![put_key(&ended(&key.key_id, at_ms).await)],
+        AccountCommand::Erase(key) => vec![put_key(&ApiKey { email_hash: String::new(), ..ended(&key.key_id, at_ms).await })],
+        AccountCommand::Used { key_id } => vec![put_key(&ApiKey { last_used_at: hour_of(at_ms), ..old(&key_id).await.unwrap() })],
+        AccountCommand::Item(_) | AccountCommand::Unknown { .. } => panic!("{command:?}"),
     }
 }
