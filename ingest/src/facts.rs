@@ -1,7 +1,7 @@
 //! Turns the observations of a page into facts: compares each with the latest version of its key (its head), chains the new fact to that
 //! head, and encodes it as a log record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use schemas::facts::{self, FactData};
 use schemas::hash::{Hash32, hex};
 use schemas::key;
 use schemas::topics::{REJECTED, Topic};
-use schemas::views::engine::{HEADS, HeadRow};
+use schemas::views::engine::{HEADS, HeadRow, REJECTS, rejected_bytes, rejected_reference};
 use serde::Serialize;
 use upstreams::{Manifest, Observation, Reject, Stream};
 use view_store::View;
@@ -22,6 +22,8 @@ use crate::Error;
 
 /// The largest record, in bytes of its canonical form. A change can hold the record three times and must still fit into one log record.
 const RECORD_BYTES_MAX: usize = 128 << 10;
+/// How many observations are compared and appended at once. Some upstreams answer with all their records in one page.
+pub(crate) const OBSERVATIONS_MAX: usize = 2_000;
 /// How many raw bytes of a rejected record are stored.
 const RAW_BYTES_MAX: usize = 256 << 10;
 
@@ -31,6 +33,8 @@ pub struct Hashed {
     pub observation: Observation,
     /// The hash of the observation's canonical form.
     pub content_hash: Hash32,
+    /// The hash that earlier versions of this program gave the same content, if it differs.
+    pub former_hash: Option<Hash32>,
 }
 
 impl Hashed {
@@ -44,8 +48,19 @@ impl Hashed {
             let reason = format!("the record has {} bytes, more than {RECORD_BYTES_MAX}", canonical.len());
             return Err(Reject { reference: observation.key, reason, raw: canonical });
         }
-        Ok(Self { content_hash: content_hash(FactKind::Observed, &canonical), observation })
+        let former = observation.former.as_ref().map(|former| content_hash(FactKind::Observed, &former.canonical()));
+        Ok(Self { content_hash: content_hash(FactKind::Observed, &canonical), former_hash: former, observation })
     }
+
+    /// Whether the fact at a head has other content.
+    fn differs_from(&self, head: &Head) -> bool {
+        head.content_hash != self.content_hash && Some(head.content_hash) != self.former_hash
+    }
+}
+
+/// Returns the bytes of a rejected record that are stored.
+fn stored_bytes(reject: &Reject) -> &[u8] {
+    &reject.raw[..reject.raw.len().min(RAW_BYTES_MAX)]
 }
 
 /// A rejected record as it is stored in the topic `rejected`. The stored field of the stream is named `door`.
@@ -77,6 +92,8 @@ pub struct Writer {
     rejects: Encoder,
     /// The time of the last fact in milliseconds since 1970, and the same time in RFC 3339. The text is reused for all facts of a page.
     time: (i64, String),
+    /// The names of the records that this run has rejected, by their bytes.
+    rejected: HashSet<String>,
 }
 
 impl Writer {
@@ -93,6 +110,7 @@ impl Writer {
             encoder: Encoder::new(stream.topic.name)?,
             rejects: Encoder::new(REJECTED.name)?,
             time: (0, rfc3339(0)),
+            rejected: HashSet::new(),
         })
     }
 
@@ -115,13 +133,68 @@ impl Writer {
         let names: Vec<&str> = page.iter().map(|hashed| hashed.observation.key.as_str()).collect();
         let heads = self.heads(&names).await?;
         let mut out = Vec::new();
-        for (Hashed { observation, content_hash }, head) in page.iter().zip(heads) {
-            if head.head.content_hash != *content_hash {
+        for (hashed, head) in page.iter().zip(heads) {
+            let Hashed { observation, content_hash, .. } = hashed;
+            if hashed.differs_from(&head.head) {
                 let fact = FactContent { kind: FactKind::Observed, key: &observation.key, content_hash: *content_hash, superseded_by: "" };
                 out.push(self.fact(fact, &head.head, Some(&observation.data), None, now_ms)?);
             }
         }
         Ok(out)
+    }
+
+    /// Counts the records of a page that would be appended and tell something about the format: new ones, and changed ones if at least half
+    /// of the known records have changed.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn touched(&self, page: &[Hashed]) -> Result<i64, Error> {
+        let (mut new, mut known, mut changed) = (0, 0, 0);
+        for page in page.chunks(OBSERVATIONS_MAX) {
+            let names: Vec<&str> = page.iter().map(|hashed| hashed.observation.key.as_str()).collect();
+            for (hashed, row) in page.iter().zip(self.heads(&names).await?) {
+                if row.head.version == 0 {
+                    new += 1;
+                } else {
+                    known += 1;
+                    changed += i64::from(hashed.differs_from(&row.head));
+                }
+            }
+        }
+        Ok(new + if changed * 2 >= known { changed } else { 0 })
+    }
+
+    /// Says of each rejected record whether it was rejected before with the same bytes, in an earlier run or on an earlier page.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn known_rejects(&mut self, rejects: &[Reject]) -> Result<Vec<bool>, Error> {
+        let names: Vec<String> = rejects.iter().map(|reject| rejected_bytes(stored_bytes(reject))).collect();
+        let keys: Vec<_> = names.iter().map(|name| key![self.stream, name.as_str()]).collect();
+        let rows = self.engine.get_many(&REJECTS, &keys).await?;
+        Ok(names.into_iter().zip(rows).map(|(name, row)| !self.rejected.insert(name) || row.is_some()).collect())
+    }
+
+    /// Returns the records that this run has rejected: of each the first 16 hex digits of the hash of its bytes, sorted.
+    #[must_use]
+    pub fn run_rejects(&self) -> Vec<String> {
+        let digits = |name: &String| name.rsplit('/').next().unwrap_or_default().chars().take(16).collect();
+        let mut rejects: Vec<String> = self.rejected.iter().map(digits).collect();
+        rejects.sort_unstable();
+        rejects
+    }
+
+    /// Returns which of some keys are references of rejected records of their streams.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn rejected_keys(&self, keys: &[&str]) -> Result<Vec<bool>, Error> {
+        let named = |key: &&str| {
+            let (stream, reference) = key.split_once('/').unwrap_or((*key, ""));
+            key![stream, rejected_reference(reference)]
+        };
+        let keys: Vec<_> = keys.iter().map(named).collect();
+        Ok(self.engine.get_many(&REJECTS, &keys).await?.into_iter().map(|row| row.is_some()).collect())
     }
 
     /// Finds the observations of a page that may continue a record that is current under another key. Returns pairs of the old key and the
@@ -187,7 +260,7 @@ impl Writer {
     /// # Errors
     /// When it cannot be encoded.
     pub fn rejected(&mut self, reject: &Reject, now_ms: i64) -> Result<Append, Error> {
-        let raw = &reject.raw[..reject.raw.len().min(RAW_BYTES_MAX)];
+        let raw = stored_bytes(reject);
         let value = self.rejects.encode(&Rejected {
             upstream: self.upstream,
             stream: self.stream,

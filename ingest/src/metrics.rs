@@ -38,8 +38,13 @@ static FETCHED: LazyLock<Option<IntCounterVec>> =
     LazyLock::new(|| counter("ingest_records_fetched_total", "Records fetched from upstreams, by stream", &["stream"]));
 static APPENDED: LazyLock<Option<IntCounterVec>> =
     LazyLock::new(|| counter("ingest_facts_appended_total", "Facts appended, by stream", &["stream"]));
-static REJECTED: LazyLock<Option<IntCounterVec>> =
-    LazyLock::new(|| counter("ingest_records_rejected_total", "Records that could not be mapped, by stream", &["stream"]));
+static REJECTED: LazyLock<Option<IntCounterVec>> = LazyLock::new(|| {
+    counter(
+        "ingest_records_rejected_total",
+        "Records that could not be mapped and were not rejected before with the same bytes, by stream",
+        &["stream"],
+    )
+});
 static FINISHED_AT: LazyLock<Option<IntGaugeVec>> = LazyLock::new(|| {
     gauge(
         "ingest_run_finished_timestamp_seconds",
@@ -90,7 +95,7 @@ pub(crate) fn appended(stream: &'static str, facts: i64) {
     add(&APPENDED, stream, facts);
 }
 
-/// Counts rejected records.
+/// Counts records that were rejected for the first time.
 pub(crate) fn rejected(stream: &'static str, records: i64) {
     add(&REJECTED, stream, records);
 }

@@ -272,8 +272,10 @@ impl Runner {
             let older =
                 page.into_iter().zip(heads).filter(|((rejected_at, _), row)| row.head.version == 0 || row.observed_at <= *rejected_at);
             let page: Vec<Hashed> = older.map(|((_, hashed), _)| hashed).collect();
-            let facts = writer.changed(&page, self.clock.now_ms()).await?;
+            let mut facts = writer.changed(&page, self.clock.now_ms()).await?;
             let accepted = facts.len() as u64;
+            let replaced = writer.replaced(&page).await?.into_iter().collect();
+            facts.extend(writer.superseded(&replaced, self.clock.now_ms()).await?);
             if !facts.is_empty() {
                 self.log.append(facts).await?;
             }

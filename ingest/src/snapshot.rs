@@ -2,6 +2,10 @@
 //!
 //! A record is withdrawn only when two consecutive complete runs lack it. If a run lacks more than a set share of the known records, the
 //! snapshot is considered broken and no record is withdrawn.
+//!
+//! A record that cannot be mapped is at the upstream, but its key may not be known. When a run rejects a record that the last finished run
+//! did not reject with the same bytes, every key that goes missing in that run may be that record: it is **withheld**, and is not withdrawn
+//! while the stream has rejected records. Records that are rejected in every run withhold nothing more, so other keys are withdrawn as usual.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -50,19 +54,25 @@ impl Seen {
 /// The keys that a complete run lacks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct MissingKeys {
-    /// Keys that are known and current and were not seen.
+    /// Keys that are known and current, were not seen and are not withheld.
     pub missing: Vec<String>,
+    /// Keys that were withheld before and are still missing.
+    pub withheld: Vec<String>,
     /// How many keys are known and current.
     pub known: usize,
-    /// Whether so many keys are missing that the snapshot itself is probably broken.
-    pub is_doubtful: bool,
 }
 
-/// Compares the keys that a complete run has seen with the heads of its stream.
+/// Compares the keys that a complete run has seen with the heads of its stream. `withheld` are the keys that the last run withheld.
 ///
 /// # Errors
 /// When the store fails.
-pub async fn find_missing(engine: &dyn View, topic: &Topic, stream: &str, seen: &Seen) -> Result<MissingKeys, Error> {
+pub async fn find_missing(
+    engine: &dyn View,
+    topic: &Topic,
+    stream: &str,
+    seen: &Seen,
+    withheld: &HashSet<&String>,
+) -> Result<MissingKeys, Error> {
     let mut out = MissingKeys::default();
     // All keys that begin with `stream/`: `0` is the character after `/`.
     let span = Span { from: Some(key![topic.name, format!("{stream}/")]), to: Some(key![topic.name, format!("{stream}0")]) };
@@ -77,12 +87,25 @@ pub async fn find_missing(engine: &dyn View, topic: &Topic, stream: &str, seen: 
             if HeadRow::from_bytes(&value).is_some_and(|row| !row.gone) {
                 out.known += 1;
                 if !seen.contains(name) {
-                    out.missing.push(name.clone());
+                    let list = if withheld.contains(name) { &mut out.withheld } else { &mut out.missing };
+                    list.push(name.clone());
                 }
             }
         }
     }
-    let most = MISSING_ALWAYS_ALLOWED.max(out.known * MISSING_PERCENT_MAX / 100);
-    out.is_doubtful = out.missing.len() > most || (out.known > 0 && out.missing.len() == out.known);
     Ok(out)
+}
+
+impl MissingKeys {
+    /// Withholds all missing keys, because they may be among records that were rejected for the first time.
+    pub fn withhold_all(&mut self) {
+        self.withheld.append(&mut self.missing);
+    }
+
+    /// Whether so many keys are missing that the snapshot itself is probably broken. Withheld keys do not count.
+    #[must_use]
+    pub fn is_doubtful(&self) -> bool {
+        let most = MISSING_ALWAYS_ALLOWED.max(self.known * MISSING_PERCENT_MAX / 100);
+        self.missing.len() > most || (self.known > 0 && self.missing.len() == self.known)
+    }
 }

@@ -55,7 +55,7 @@ pub async fn wake_readers(parts: &Parts, views: &[&'static ViewDef]) {
     let is_requested = |view: &ViewDef| parts.store.is_shared() && views.iter().any(|requested| requested.name == view.name);
     let mut wakers = Vec::new();
     if is_requested(parts.engine.def()) {
-        wakers.push(wake_view(parts, parts.engine.def(), topics::fact_topics().collect()));
+        wakers.push(wake_view(parts, parts.engine.def(), topics::indexed_topics().collect()));
     }
     macro_rules! service {
         ($service:ty) => {

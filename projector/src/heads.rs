@@ -1,5 +1,5 @@
 //! Maintains the latest-version index (`heads`): the head of every key of all fact topics. Facts that do not extend their key's chain are
-//! dropped.
+//! dropped. Also indexes the rejected records, so that one that is rejected again is recognised.
 //!
 //! Below the position of the engine's view in a partition, every fact has either extended its key's chain or is listed in `dropped`.
 //! Readers only need to skip the dropped ones. Facts of outdated writers, duplicates and losers of races are dropped here.
@@ -15,8 +15,9 @@ use schemas::event::{Fact, FactKind, Run};
 use schemas::key;
 use schemas::position::LogOffset;
 use schemas::tables::{Key, Write};
-use schemas::topics::{Topic, fact_topics};
-use schemas::views::engine::{DROPPED, HEADS, HeadRow, RUNS, RunRow};
+use schemas::topics::{Topic, TopicKind, indexed_topics};
+use schemas::views::engine::{DROPPED, HEADS, HeadRow, REJECTS, RUNS, RunRow, rejected_bytes, rejected_reference};
+use serde::Deserialize;
 use serde::de::IgnoredAny;
 use view_store::View;
 
@@ -61,7 +62,7 @@ impl Heads {
             // Facts that one append distributed over several partitions are committed together. All facts of a key are in one partition, so
             // that no partition's batch depends on another one of the same round; only runs are shared.
             let (mut round, mut records) = (RoundWrites::default(), 0);
-            let partitions = fact_topics().flat_map(|topic| (0..topic.partitions).map(move |partition| (topic, partition)));
+            let partitions = indexed_topics().flat_map(|topic| (0..topic.partitions).map(move |partition| (topic, partition)));
             let read = |(topic, partition)| self.read(topic, partition, checkpoint.position(topic, partition));
             let mut reads = stream::iter(partitions.map(read).collect::<Vec<_>>()).buffered(READS_AT_ONCE);
             while let Some((topic, partition, batch)) = reads.next().await {
@@ -72,7 +73,11 @@ impl Heads {
                 };
                 if let Some(last) = batch.last() {
                     checkpoint.raise_position(topic, partition, last.offset.next());
-                    self.index(topic, partition, &batch, &mut round).await?;
+                    if topic.kind == TopicKind::Rejects {
+                        index_rejects(topic, &batch, &mut round)?;
+                    } else {
+                        self.index(topic, partition, &batch, &mut round).await?;
+                    }
                     records += batch.len();
                 }
             }
@@ -94,7 +99,7 @@ impl Heads {
     /// When the log or the store fails.
     pub async fn wait(&self) -> Result<(), Error> {
         let checkpoint = self.view.checkpoint().await?;
-        let inputs: Vec<&'static Topic> = fact_topics().collect();
+        let inputs: Vec<&'static Topic> = indexed_topics().collect();
         follow::wait_for_any(&self.log, &inputs, &checkpoint).await
     }
 
@@ -191,10 +196,36 @@ impl Heads {
     }
 }
 
+/// A rejected record, as far as it is indexed. The stored field of the stream is named `door`.
+#[derive(Deserialize)]
+struct Rejected<'a> {
+    #[serde(rename = "door")]
+    stream: &'a str,
+    reference: &'a str,
+    #[serde(borrow)]
+    raw: &'a [u8],
+}
+
+/// Indexes rejected records by their bytes and by their reference. A record that cannot be decoded is left out: it is then rejected again.
+fn index_rejects(topic: &'static Topic, batch: &[Stored], round: &mut RoundWrites) -> Result<(), Error> {
+    for stored in batch {
+        let next = offset_column(topic, stored.offset.next())?;
+        let Ok(Rejected { stream, reference, raw }) = avro::decode_borrowed(topic.name, &stored.record.value) else {
+            tracing::warn!(topic = topic.name, offset = stored.offset.0, "rejected record cannot be decoded and is not indexed");
+            continue;
+        };
+        for name in [rejected_bytes(raw), rejected_reference(reference)] {
+            round.rejects.push(Write::put(&REJECTS, key![stream, name], Bytes::new()).at(next));
+        }
+    }
+    Ok(())
+}
+
 /// The writes of one round.
 #[derive(Default)]
 struct RoundWrites {
     dropped: Vec<Write>,
+    rejects: Vec<Write>,
     runs: HashMap<String, RunRow>,
     heads: Vec<Write>,
 }
@@ -203,6 +234,7 @@ impl RoundWrites {
     /// Heads are written last: a head implies that all other rows of the facts up to it are written.
     fn writes(self) -> Result<Vec<Write>, Error> {
         let mut writes = self.dropped;
+        writes.extend(self.rejects);
         for (name, row) in self.runs {
             let value = serde_json::to_vec(&row).map_err(|source| Error::Row { table: RUNS.name, source })?;
             writes.push(Write::put(&RUNS, key![name], Bytes::from(value)).at(row.next));

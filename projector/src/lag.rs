@@ -32,7 +32,7 @@ pub struct Lag {
 /// When the log or the store fails.
 pub async fn measure(parts: &Parts) -> Result<Vec<Lag>, Error> {
     let checkpoint = parts.engine.checkpoint().await?;
-    let mut lags = vec![measure_view(parts, engine::VIEW.name, topics::fact_topics(), &checkpoint).await?];
+    let mut lags = vec![measure_view(parts, engine::VIEW.name, topics::indexed_topics(), &checkpoint).await?];
     macro_rules! service {
         ($service:ty) => {
             let view: &'static ViewDef = <$service>::VIEW;

@@ -207,7 +207,7 @@ impl<S: Service> ServiceProjection<S> {
 async fn refuse_view_ahead_of_log(parts: &Parts, view: &dyn View, changes: Option<&'static Topic>) -> Result<(), Error> {
     let checkpoint = view.checkpoint().await?;
     let mut covered: Vec<(&'static Topic, u32, u64)> = changes.map(|topic| (topic, 0, checkpoint.offset)).into_iter().collect();
-    for topic in topics::fact_topics() {
+    for topic in topics::indexed_topics() {
         covered.extend((0..topic.partitions).map(|partition| (topic, partition, checkpoint.position(topic, partition).0)));
     }
     for (topic, partition, next) in covered {

@@ -127,6 +127,31 @@ pub struct Run {
     pub reason: String,
     /// When the last finished run that read everything started: milliseconds since 1970, 0 if there is none.
     pub last_full_at: i64,
+    /// How many of the rejected records were rejected before, with the same bytes.
+    #[serde(default)]
+    pub known_rejected: i64,
+    /// The rejected records of a complete snapshot: of each the first 16 hex digits of the hash of its bytes, sorted (`run_finished` only).
+    #[serde(default)]
+    pub rejects: Vec<String>,
+    /// Keys that a complete snapshot lacked and that may be among its rejected records: they were not seen since a record was rejected
+    /// that had not been before. They are not withdrawn while records are rejected.
+    #[serde(default)]
+    pub withheld: Vec<String>,
+    /// In how many records of this run and the runs before each mapped field had a value (`run_finished` only).
+    #[serde(default)]
+    pub fields: Vec<FieldCount>,
+}
+
+/// In how many records a field of an upstream had a value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldCount {
+    /// The name of the field, as the upstream names it.
+    pub name: String,
+    /// Records in which it had a value.
+    pub filled: i64,
+    /// Records in which it was looked for.
+    pub records: i64,
 }
 
 /// The key under which an upstream's runs chain.

@@ -57,9 +57,11 @@ fn run_line(RunRow { kind, at_ms, run, last_finished_at_ms, .. }: &RunRow, now_m
         0 => "never".to_owned(),
         at_ms => format!("{} ({age_s} s ago)", rfc3339(*at_ms)),
     };
+    // Records that were rejected with the same bytes before.
+    let known = if run.known_rejected == 0 { String::new() } else { format!(" ({} known)", run.known_rejected) };
     let reason = if run.reason.is_empty() { String::new() } else { format!(" ({})", run.reason) };
     let (at, seen, appended, rejected) = (rfc3339(*at_ms), run.seen, run.appended, run.rejected);
-    format!("{kind} {at}\tlast finished {finished}\tseen {seen}\tappended {appended}\trejected {rejected}{reason}")
+    format!("{kind} {at}\tlast finished {finished}\tseen {seen}\tappended {appended}\trejected {rejected}{known}{reason}")
 }
 
 /// The records of each topic, and how many of them are not in the latest-version index yet.

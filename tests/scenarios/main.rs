@@ -35,6 +35,7 @@ mod reader;
 mod rebuild;
 mod receipt_owners;
 mod receipts;
+mod rejected_records;
 mod restored_backup;
 mod secrets;
 mod secure_servers;

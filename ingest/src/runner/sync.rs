@@ -18,16 +18,17 @@ use event_log::Append;
 use jiff::ToSpan;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use schemas::event::{FactKind, Head, Run, run_key};
+use schemas::event::{FactKind, FieldCount, Head, Run, run_key};
 use schemas::position::{LogOffset, UpstreamCursor};
-use schemas::topics::Topic;
+use schemas::topics::{REJECTED, Topic};
 use schemas::views::engine::RunRow;
+use upstreams::drift::{self, FieldCounts};
 use upstreams::http::{Client, Fetched, Validators};
-use upstreams::{Answer, Page, Request, Settings, Stream, Upstream, UpstreamError, Window};
+use upstreams::{Answer, Incomplete, Page, Request, Settings, Stream, Upstream, UpstreamError, Window};
 use view_store::engine;
 
 use super::{Outcome, Runner, StreamValidators};
-use crate::facts::{Hashed, Writer};
+use crate::facts::{Hashed, OBSERVATIONS_MAX, Writer};
 use crate::snapshot::{self, MissingKeys, Seen};
 use crate::{Error, metrics, reason};
 
@@ -37,14 +38,12 @@ const PAGE_ATTEMPTS_MAX: u32 = 3;
 const PAGE_RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// The most pages of one sync run. A run with more pages is most likely stuck in a cycle.
 const PAGES_MAX: i64 = 100_000;
-/// How many observations are compared and appended at once. Some upstreams answer with all their records in one page.
-const OBSERVATIONS_MAX: usize = 2_000;
 /// How many missing keys the event `run_finished` may name.
 const MISSING_MAX: usize = 5_000;
 
 /// A page that was fetched and mapped.
 enum FetchedPage {
-    Page { page: Vec<Hashed>, rest: Page, validators: Option<(String, Validators)> },
+    Page { page: Vec<Hashed>, rest: Box<Page>, validators: Option<(String, Validators)> },
     NotModified,
 }
 
@@ -62,7 +61,15 @@ pub(super) struct SyncRun<'a> {
     /// Whether a page is acknowledged whose checkpoint has not been appended yet.
     has_pending_checkpoint: bool,
     seen: Seen,
+    /// In how many records of the runs before each mapped field had a value.
+    fields_before: Vec<FieldCount>,
+    /// The same of the pages of this run so far.
+    fields: FieldCounts,
+    /// How many records this run would append, counted while a field seems to be missing.
+    touched: i64,
     warned: HashSet<String>,
+    /// What the upstream did not show completely.
+    incomplete: Vec<String>,
     /// Old keys that may continue under a new key, with that new key. They are decided at the end of the run, when it is known which old
     /// keys were still shown.
     replaced: BTreeMap<String, String>,
@@ -92,7 +99,11 @@ impl<'a> SyncRun<'a> {
             head: Head::default(),
             has_pending_checkpoint: false,
             seen: Seen::default(),
+            fields_before: Vec::new(),
+            fields: FieldCounts::default(),
+            touched: 0,
             warned: HashSet::new(),
+            incomplete: Vec::new(),
             replaced: BTreeMap::new(),
             last_validators,
             validators: HashMap::new(),
@@ -110,6 +121,7 @@ impl<'a> SyncRun<'a> {
     /// Runs the sync from start to end.
     pub(super) async fn run_to_end(&mut self) -> Result<Outcome, Error> {
         self.runner.wait_until_projected_to_end(self.topic()).await?;
+        self.runner.wait_until_projected_to_end(&REJECTED).await?;
         let (mut cursor, before) = self.begin().await?;
         let mut unchanged = true;
         let mut fetched_page = Some(self.fetch_page(cursor.clone()).await?);
@@ -130,6 +142,15 @@ impl<'a> SyncRun<'a> {
             // An upstream may show a key twice in one run with different content. Only the first one counts; otherwise the record would
             // change back and forth.
             page.retain(|hashed| self.seen.insert(&hashed.observation.key));
+            self.check_fields(&page, &rest.fields).await?;
+            if let Some(Incomplete { what, from }) = rest.incomplete.clone() {
+                self.incomplete.push(what);
+                let complete = from.and_then(|from| from.checked_sub(1.day()).ok()).map(|day| day.to_string());
+                // Days in this form are in the order of their texts.
+                if let Some(day) = complete.filter(|day| self.run.through_date.is_empty() || *day < self.run.through_date) {
+                    self.run.through_date = day;
+                }
+            }
             self.replaced.extend(self.writer.replaced(&page).await?);
             // The next page is fetched while this one is appended.
             let next = match rest.next.clone() {
@@ -143,7 +164,7 @@ impl<'a> SyncRun<'a> {
                 return Err(Error::Upstream { stream, source });
             }
             let fetch = next.clone().map(|next| self.fetch_page(next));
-            let append = self.append_page(page, rest);
+            let append = self.append_page(page, *rest);
             let (fetched, appended) = match fetch {
                 Some(fetch) => {
                     let (fetched, appended) = tokio::join!(fetch, append);
@@ -208,9 +229,21 @@ impl<'a> SyncRun<'a> {
             self.last_validators.clear();
         }
         let cursor = run.cursor.clone();
+        self.fields_before = row.last_finished.as_ref().map(|last| last.fields.clone()).unwrap_or_default();
         self.run = run;
         self.append_run(FactKind::RunStarted, Vec::new()).await?;
         Ok((cursor, row))
+    }
+
+    /// Stops before a page is appended if a field that most records had so far is in no record of this run.
+    async fn check_fields(&mut self, page: &[Hashed], fields: &FieldCounts) -> Result<(), Error> {
+        self.fields.add(fields);
+        let stream = self.stream.name;
+        if drift::vanished(stream, &self.fields_before, &self.fields, i64::MAX).is_ok() {
+            return Ok(());
+        }
+        self.touched += self.writer.touched(page).await?;
+        drift::vanished(stream, &self.fields_before, &self.fields, self.touched).map_err(|source| Error::Upstream { stream, source })
     }
 
     /// Removes from the next cursor what the log already has. Returns `None` when nothing remains to be requested.
@@ -221,8 +254,12 @@ impl<'a> SyncRun<'a> {
         }
         let mut known = HashSet::new();
         for keys in keys.chunks(OBSERVATIONS_MAX) {
-            let rows = self.writer.heads(&keys.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+            let names: Vec<&str> = keys.iter().map(String::as_str).collect();
+            let rows = self.writer.heads(&names).await?;
             known.extend(keys.iter().zip(rows).filter(|(_, row)| row.head.version > 0).map(|(key, _)| key.clone()));
+            // A rejected record is stored with its bytes, from which it is mapped again.
+            let rejected = self.writer.rejected_keys(&names).await?;
+            known.extend(keys.iter().zip(rejected).filter(|(_, is_rejected)| *is_rejected).map(|(key, _)| key.clone()));
         }
         Ok(self.upstream.narrow(self.stream, &next, &known))
     }
@@ -262,12 +299,14 @@ impl<'a> SyncRun<'a> {
     /// facts are compared and appended again. Processed observations are dropped early, because the next page is in memory too.
     async fn append_page(&mut self, page: Vec<Hashed>, rest: Page) -> Result<(), Error> {
         let now_ms = self.runner.clock.now_ms();
-        let mut rejects = Vec::with_capacity(rest.rejects.len());
-        for reject in rest.rejects {
+        let mut rejects = Vec::new();
+        let known = self.writer.known_rejects(&rest.rejects).await?;
+        self.run.rejected += count(known.len());
+        self.run.known_rejected += count(known.iter().filter(|is_known| **is_known).count());
+        for (reject, _) in rest.rejects.into_iter().zip(known).filter(|(_, is_known)| !is_known) {
             tracing::warn!(stream = self.stream.name, reference = reject.reference, reason = reject.reason, "record rejected");
             rejects.push(self.writer.rejected(&reject, now_ms)?);
         }
-        self.run.rejected += count(rejects.len());
         metrics::rejected(self.stream.name, count(rejects.len()));
         let mut page = page.into_iter();
         // A page without observations can still have rejected records and a checkpoint to append.
@@ -344,14 +383,30 @@ impl<'a> SyncRun<'a> {
     async fn finish(&mut self, unchanged: bool, before: &RunRow) -> Result<Outcome, Error> {
         let last = before.last_finished.as_ref();
         if self.stream.snapshot {
-            let found = if unchanged || self.run.rejected > 0 {
-                // A record that was rejected is present at the upstream. A run with rejected records therefore says nothing about missing
-                // ones.
-                MissingKeys { missing: last.map(|last| last.missing.clone()).unwrap_or_default(), ..MissingKeys::default() }
+            let missing_before: HashSet<&String> = last.iter().flat_map(|last| &last.missing).collect();
+            let mut found = if unchanged {
+                let of_last = |list: fn(&Run) -> &Vec<String>| last.map(|last| list(last).clone()).unwrap_or_default();
+                let (missing, withheld) = (of_last(|last| &last.missing), of_last(|last| &last.withheld));
+                MissingKeys { missing, withheld, ..MissingKeys::default() }
             } else {
-                snapshot::find_missing(&*self.runner.engine, self.topic(), self.stream.name, &self.seen).await?
+                let has_rejects = self.run.rejected > 0;
+                let withheld = last.iter().filter(|_| has_rejects).flat_map(|last| &last.withheld).collect();
+                snapshot::find_missing(&*self.runner.engine, self.topic(), self.stream.name, &self.seen, &withheld).await?
             };
-            if found.is_doubtful {
+            self.run.rejects = self.writer.run_rejects();
+            self.run.rejects.truncate(MISSING_MAX);
+            if unchanged {
+                self.run.rejects = last.map(|last| last.rejects.clone()).unwrap_or_default();
+            } else if self.has_new_rejects(last) {
+                found.withhold_all();
+            }
+            found.withheld.truncate(MISSING_MAX);
+            self.run.withheld.clone_from(&found.withheld);
+            if !found.withheld.is_empty() {
+                let (withheld, rejected) = (found.withheld.len(), self.run.rejected);
+                self.run.reason = format!("{withheld} missing records may be among the {rejected} rejected ones: they are not withdrawn");
+            }
+            if !unchanged && found.is_doubtful() {
                 self.run.reason = format!("{} of {} known records are missing: none is withdrawn", found.missing.len(), found.known);
                 tracing::warn!(
                     stream = self.stream.name,
@@ -360,8 +415,8 @@ impl<'a> SyncRun<'a> {
                     "too many records are missing from the snapshot; none is withdrawn"
                 );
             } else {
-                let before: HashSet<&String> = last.iter().filter(|_| self.run.rejected == 0).flat_map(|last| &last.missing).collect();
-                let (confirmed, first_time): (Vec<String>, Vec<String>) = found.missing.into_iter().partition(|key| before.contains(key));
+                let (confirmed, first_time): (Vec<String>, Vec<String>) =
+                    found.missing.into_iter().partition(|key| missing_before.contains(key));
                 let facts = self.writer.withdrawn(&confirmed, self.runner.clock.now_ms()).await?;
                 self.append_at_end(facts).await?;
                 self.run.missing = first_time.into_iter().take(MISSING_MAX).collect();
@@ -379,10 +434,23 @@ impl<'a> SyncRun<'a> {
         if self.run.through_date.is_empty() {
             self.run.through_date.clone_from(&self.run.window_to);
         }
+        self.run.fields = self.fields.added_to(&self.fields_before);
+        if !self.incomplete.is_empty() {
+            let notes = Some(std::mem::take(&mut self.run.reason)).filter(|reason| !reason.is_empty()).into_iter();
+            self.run.reason = notes.chain(self.incomplete.drain(..)).collect::<Vec<_>>().join("; ");
+        }
         let ends = self.runner.ends(self.topic()).await?;
         self.run.ends = ends.iter().map(|end| i64::try_from(end.0).unwrap_or(i64::MAX)).collect();
         self.append_run(FactKind::RunFinished, Vec::new()).await?;
         Ok(Outcome { stream: self.stream.name, run: self.run.clone(), ends: self.runner.ends(self.topic()).await? })
+    }
+
+    /// Whether this run rejected records that the last finished run did not reject with the same bytes. A run that has named as many records
+    /// or keys as it may cannot tell, and then the answer is yes.
+    fn has_new_rejects(&self, last: Option<&Run>) -> bool {
+        let before: HashSet<&String> = last.iter().flat_map(|last| &last.rejects).collect();
+        let is_full = self.run.rejects.len() >= MISSING_MAX || last.is_some_and(|last| last.withheld.len() >= MISSING_MAX);
+        self.run.rejects.iter().any(|reject| !before.contains(reject)) || (is_full && !self.run.rejects.is_empty())
     }
 
     /// Appends facts that can only be decided at the end of the run.
@@ -427,7 +495,7 @@ async fn fetch_and_map(
     // Parsing a large answer takes long and must not block other tasks.
     let mapped = tokio::task::spawn_blocking(move || map(upstream, stream, &cursor, &answer, today)).await?;
     let (page, rest) = mapped.map_err(|source| Error::Upstream { stream: stream.name, source })?;
-    Ok(FetchedPage::Page { page, rest, validators: request.is_conditional().then_some((path, validators)) })
+    Ok(FetchedPage::Page { page, rest: Box::new(rest), validators: request.is_conditional().then_some((path, validators)) })
 }
 
 pub(super) fn map(

@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use self::study::{EXPECTED, Study, observe};
+use crate::drift::FieldCounts;
 use crate::json::{self, Field, Part, Records};
 use crate::{Answer, Manifest, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
 
@@ -164,14 +165,15 @@ impl Upstream for ClinicalTrials {
             }
             Err(error) => return Err(error),
         };
-        let mut outside = 0;
+        let (mut outside, mut fields) = (0, FieldCounts::default());
         let (observations, rejects) = records.map(stream.name, EXPECTED, |study: &Study<'_>| {
             outside += usize::from(study.updated().is_some_and(|day| !cursor.contains(day)));
+            study.count(&mut fields);
             observe(stream, study, today)
         })?;
         warnings.extend(drift::outside(stream.name, FILTER, outside, records.len())?);
         let next = follow(stream.name, &cursor, records.len(), &token, &total, &mut warnings)?;
-        Ok(Page { observations, rejects, next: next.map(json::write_cursor), warnings, ..Page::default() })
+        Ok(Page { observations, rejects, next: next.map(json::write_cursor), warnings, fields, ..Page::default() })
     }
 
     fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {

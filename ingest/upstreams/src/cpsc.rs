@@ -5,7 +5,7 @@
 //! weekly full read finds all of them.
 //!
 //! Two kinds of answers look successful and are not: a misspelled or ignored filter returns all recalls, and a server fault returns one
-//! record with id 0. Both are always refused.
+//! record with id 0. An answer that has nothing else is refused; among other records such a record is rejected.
 
 use std::fmt;
 use std::time::Duration;
@@ -21,6 +21,7 @@ use schemas::topics::RECALLS;
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
 use crate::{Answer, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
 
@@ -127,23 +128,26 @@ impl Upstream for Cpsc {
         let mut warnings = Vec::new();
         let body = json::body_text(&answer.body, &mut warnings);
         let records = Records::of_array(stream.name, &body)?;
-        let (mut fault, mut outside) = (None, 0);
-        let mapped = records.map(stream.name, EXPECTED, |record: &Recall<'_>| {
-            fault = fault.take().or_else(|| fault_of(stream.name, record));
+        let (mut fault, mut outside, mut fields) = (None, 0, FieldCounts::default());
+        let (observations, rejects) = records.map(stream.name, EXPECTED, |record: &Recall<'_>| {
+            if let Some(words) = fault_of(record) {
+                fault.get_or_insert_with(|| words.clone());
+                return Err((text::cut(record.recall_number.clean(), 100), words));
+            }
+            record.count(&mut fields);
             let day = match cursor.by {
                 By::RecallDate => text::date(record.recall_date.text()),
                 By::LastPublishDate => text::date(record.last_publish_date.text()),
             };
             outside += usize::from(day.is_some_and(|day| day < cursor.from || day > cursor.to));
             observe(stream, record, today)
-        });
-        if let Some(fault) = fault {
-            return Err(fault);
+        })?;
+        if let Some(fault) = fault.filter(|_| observations.is_empty()) {
+            return Err(json::later(stream.name, fault));
         }
-        let (observations, rejects) = mapped?;
         let parameter = format!("{}Start", cursor.by.parameter());
         warnings.extend(drift::outside(stream.name, &parameter, outside, records.len())?);
-        Ok(Page { observations, rejects, next: cursor.next().map(json::write_cursor), through: None, warnings })
+        Ok(Page { observations, rejects, next: cursor.next().map(json::write_cursor), warnings, fields, ..Page::default() })
     }
 }
 
@@ -348,11 +352,71 @@ impl<'de: 'a, 'a> Deserialize<'de> for Item<'a> {
     }
 }
 
-/// Detects a server fault, which is sent as HTTP 200 with a single fake record.
-fn fault_of(stream: &'static str, record: &Recall<'_>) -> Option<UpstreamError> {
+/// Detects a server fault, which is sent as HTTP 200 with a fake record, and returns its words.
+fn fault_of(record: &Recall<'_>) -> Option<String> {
     let title = record.title.text().trim_start();
     let is_fault = title.starts_with("Error retrieving Recalls") || record.recall_id.text().trim() == "0";
-    is_fault.then(|| json::later(stream, format!("an error record instead of recalls: {}", text::cut(text::clean(title), 200))))
+    is_fault.then(|| format!("an error record instead of a recall: {}", text::cut(text::clean(title), 200)))
+}
+
+impl Recall<'_> {
+    /// Counts the mapped fields.
+    fn count(&self, fields: &mut FieldCounts) {
+        let named = |items: &Items<'_>| items.list.iter().any(|item| item.name.is_filled());
+        fields.count([
+            ("RecallNumber", self.recall_number.is_filled()),
+            ("RecallDate", self.recall_date.is_filled()),
+            ("Title", self.title.is_filled()),
+            ("Description", self.description.is_filled()),
+            ("URL", self.url.is_filled()),
+            ("Products", named(&self.products)),
+            ("Products.Type", self.products.list.iter().any(|item| item.kind.is_filled())),
+            ("Products.NumberOfUnits", self.products.list.iter().any(|item| item.units.is_filled())),
+            ("Inconjunctions", self.inconjunctions.list.iter().any(|item| item.url.is_filled())),
+            ("Manufacturers", named(&self.manufacturers)),
+            ("Retailers", named(&self.retailers)),
+            ("Importers", named(&self.importers)),
+            ("Distributors", named(&self.distributors)),
+            ("Hazards", named(&self.hazards)),
+            ("Remedies", named(&self.remedies)),
+            ("RemedyOptions", self.remedy_options.list.iter().any(|item| item.option.is_filled())),
+        ]);
+    }
+
+    /// Returns the name of a list that has another type and of which nothing could be read.
+    fn unreadable(&self) -> Option<&'static str> {
+        let lists = [
+            ("Products", &self.products),
+            ("Inconjunctions", &self.inconjunctions),
+            ("Manufacturers", &self.manufacturers),
+            ("Retailers", &self.retailers),
+            ("Importers", &self.importers),
+            ("Distributors", &self.distributors),
+            ("Hazards", &self.hazards),
+            ("Remedies", &self.remedies),
+            ("RemedyOptions", &self.remedy_options),
+        ];
+        lists.into_iter().find(|(_, items)| items.wrong && items.list.is_empty()).map(|(name, _)| name)
+    }
+}
+
+/// The order in which entries of a list are joined.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// By the alphabet, because the service promises no order.
+    Canonical,
+    /// As they came, as earlier versions of this program stored them.
+    Former,
+}
+
+impl Order {
+    fn of(self, entries: impl Iterator<Item = String>) -> Vec<String> {
+        let mut entries: Vec<String> = entries.collect();
+        if self == Self::Canonical {
+            entries.sort();
+        }
+        entries
+    }
 }
 
 fn observe(stream: &Stream, recall: &Recall<'_>, today: Date) -> Result<Observation, (String, String)> {
@@ -361,33 +425,44 @@ fn observe(stream: &Stream, recall: &Recall<'_>, today: Date) -> Result<Observat
         let reference = text::cut(recall.recall_number.clean(), 100);
         return Err((reference, "RecallID is not a whole number".to_owned()));
     }
+    if let Some(list) = recall.unreadable() {
+        return Err((id.to_owned(), format!("{list} is not a list")));
+    }
+    let data = recall_fact(stream, recall, id, today, Order::Canonical);
+    let former = Some(recall_fact(stream, recall, id, today, Order::Former)).filter(|former| *former != data);
+    let former = former.map(|former| FactData::Recall(Box::new(former)));
+    Ok(Observation { former, ..Observation::new(format!("{}/{id}", stream.name), FactData::Recall(Box::new(data))) })
+}
+
+/// Builds the record with the entries of its lists in an order. The order of firms is that of the service: the first one gives the brand.
+fn recall_fact(stream: &Stream, recall: &Recall<'_>, id: &str, today: Date, order: Order) -> RecallFact {
+    let names = order.of(recall.products.names());
     let title = Some(recall.title.clean()).filter(|title| !title.is_empty());
-    let title = title.or_else(|| recall.products.names().next()).unwrap_or_default();
+    let title = title.or_else(|| names.first().cloned()).unwrap_or_default();
     let number = Some(recall.recall_number.clean()).filter(|number| !number.is_empty()).unwrap_or_else(|| id.to_owned());
-    let mut products = text::join_distinct(recall.products.names(), "; ");
+    let mut products = text::join_distinct(names, "; ");
     if products.is_empty() {
         products = recall.description.clean();
     }
-    let data = RecallFact {
+    RecallFact {
         stream: stream.name.to_owned(),
         agency: "CPSC".to_owned(),
         aliases: Some(id.to_owned()).into_iter().filter(|id| *id != number).collect(),
         lang: "en".to_owned(),
         brand: brand(recall, &title),
-        hazard: hazard(recall, &title),
+        hazard: hazard(order.of(recall.hazards.names()), &title),
         date: text::plausible_date(recall.recall_date.text(), today),
         url: text::https(recall.url.text(), SITE),
-        remedy: remedy(recall),
-        product_type: text::join_distinct(recall.products.texts(|item| &item.kind), "; "),
+        remedy: remedy(recall, order),
+        product_type: text::join_distinct(order.of(recall.products.texts(|item| &item.kind)), "; "),
         products: text::cut(products, PRODUCTS_CHARS_MAX),
-        units: text::cut(text::join_distinct(recall.products.texts(|item| &item.units), "; "), UNITS_CHARS_MAX),
-        distribution: text::cut(text::join_prose(recall.retailers.names()), DISTRIBUTION_CHARS_MAX),
-        links: recall.inconjunctions.list.iter().map(|item| text::https(item.url.text(), SITE)).filter(|url| !url.is_empty()).collect(),
+        units: text::cut(text::join_distinct(order.of(recall.products.texts(|item| &item.units)), "; "), UNITS_CHARS_MAX),
+        distribution: text::cut(text::join_prose(order.of(recall.retailers.names())), DISTRIBUTION_CHARS_MAX),
+        links: order.of(recall.inconjunctions.list.iter().map(|item| text::https(item.url.text(), SITE)).filter(|url| !url.is_empty())),
         title,
         number,
         ..RecallFact::default()
-    };
-    Ok(Observation { key: format!("{}/{id}", stream.name), data: FactData::Recall(Box::new(data)), replaces: Vec::new() })
+    }
 }
 
 /// Finds the brand: the title before " Recalls "; else the trade name of a firm; else the first firm's name without its location.
@@ -423,8 +498,8 @@ fn without_place(firm: &str) -> &str {
 }
 
 /// Returns the hazards, or else the title after "Due to".
-fn hazard(recall: &Recall<'_>, title: &str) -> String {
-    let hazards = text::join_prose(recall.hazards.names());
+fn hazard(names: Vec<String>, title: &str) -> String {
+    let hazards = text::join_prose(names);
     if !hazards.is_empty() {
         return hazards;
     }
@@ -434,9 +509,9 @@ fn hazard(recall: &Recall<'_>, title: &str) -> String {
 }
 
 /// Returns the distinct remedy options, or else the first remedy text.
-fn remedy(recall: &Recall<'_>) -> String {
+fn remedy(recall: &Recall<'_>, order: Order) -> String {
     let mut options: Vec<String> = Vec::new();
-    for option in recall.remedy_options.texts(|item| &item.option) {
+    for option in order.of(recall.remedy_options.texts(|item| &item.option)) {
         if OPTION_CHARS.contains(&option.chars().count()) && !options.iter().any(|known| known.eq_ignore_ascii_case(&option)) {
             options.push(option);
         }

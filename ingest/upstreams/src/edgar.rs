@@ -168,7 +168,7 @@ impl Upstream for Edgar {
     }
 }
 
-/// The keys under which a pair (`accession/cik`) of an index may already be known.
+/// The keys under which a pair (`accession/cik`) of an index may already be known, as a record or as a rejected one.
 fn known_by(stream: &str, pair: &str) -> Vec<String> {
     if stream == SUBMISSIONS {
         vec![format!("{CURRENT}/{pair}"), format!("{SUBMISSIONS}/{pair}")]
@@ -266,7 +266,7 @@ fn filing(stream: &Stream, accession: &str, cik: String, form: String, company: 
 }
 
 fn observed(stream: &Stream, fact: FilingFact) -> Observation {
-    Observation { key: format!("{}/{}", stream.name, fact.identity()), data: FactData::Filing(Box::new(fact)), replaces: Vec::new() }
+    Observation::new(format!("{}/{}", stream.name, fact.identity()), FactData::Filing(Box::new(fact)))
 }
 
 /// EDGAR requires that clients identify themselves.

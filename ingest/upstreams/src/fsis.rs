@@ -16,6 +16,7 @@ use schemas::topics::RECALLS;
 use serde::{Deserialize, Serialize};
 
 use crate::cpsc::JSON_MEDIA_TYPES;
+use crate::drift::FieldCounts;
 use crate::json::{self, Field, Records};
 use crate::{Answer, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, text};
 
@@ -129,12 +130,16 @@ impl Upstream for Fsis {
         let mut warnings = Vec::new();
         let body = json::body_text(&answer.body, &mut warnings);
         let records = Records::of_array(stream.name, &body)?;
-        let (dated, rejects) = records.map(stream.name, EXPECTED, |notice: &Notice<'_>| observe(stream, notice, today))?;
+        let mut fields = FieldCounts::default();
+        let (dated, rejects) = records.map(stream.name, EXPECTED, |notice: &Notice<'_>| {
+            notice.count(&mut fields);
+            observe(stream, notice, today)
+        })?;
         if dated.is_empty() && rejects.is_empty() {
             warnings.push("the document holds no records".to_owned());
         }
         let observations = distinct(dated, &mut warnings);
-        Ok(Page { observations, rejects, next: None, through: None, warnings })
+        Ok(Page { observations, rejects, warnings, fields, ..Page::default() })
     }
 }
 
@@ -222,11 +227,31 @@ struct Notice<'a> {
     langcode: Field<'a>,
 }
 
-fn observe(stream: &Stream, notice: &Notice<'_>, today: Date) -> Result<Dated, (String, String)> {
-    let (number, title) = (notice.field_recall_number.clean(), notice.field_title.clean());
-    if number.is_empty() || number.len() > 64 || number.contains(['/', ' ']) {
-        return Err((text::cut(title, 100), "field_recall_number is absent, empty or no number".to_owned()));
+impl Notice<'_> {
+    /// Counts the mapped fields.
+    fn count(&self, fields: &mut FieldCounts) {
+        fields.count([
+            ("field_title", self.field_title.is_filled()),
+            ("field_recall_url", self.field_recall_url.is_filled()),
+            ("field_recall_date", self.field_recall_date.is_filled()),
+            ("field_recall_type", self.field_recall_type.is_filled()),
+            ("field_recall_classification", self.field_recall_classification.is_filled()),
+            ("field_recall_reason", self.field_recall_reason.is_filled()),
+            ("field_summary", self.field_summary.is_filled()),
+            ("field_product_items", self.field_product_items.is_filled()),
+            ("field_processing", self.field_processing.is_filled()),
+            ("field_establishment", self.field_establishment.is_filled()),
+            ("field_states", self.field_states.is_filled()),
+            ("langcode", self.langcode.is_filled()),
+        ]);
     }
+}
+
+fn observe(stream: &Stream, notice: &Notice<'_>, today: Date) -> Result<Dated, (String, String)> {
+    let (printed, title) = (notice.field_recall_number.clean(), notice.field_title.clean());
+    let Some(number) = text::number(&printed) else {
+        return Err((text::cut(title, 100), "field_recall_number is absent, empty or no number".to_owned()));
+    };
     let raw_url = notice.field_recall_url.text();
     let lang = match notice.langcode.clean().to_lowercase().as_str() {
         "english" | "en" => "en",
@@ -241,25 +266,39 @@ fn observe(stream: &Stream, notice: &Notice<'_>, today: Date) -> Result<Dated, (
         stream: stream.name.to_owned(),
         agency: "USDA".to_owned(),
         number: number.clone(),
+        aliases: Some(printed).into_iter().filter(|printed| *printed != number).collect(),
         lang: lang.to_owned(),
         brand: brand(notice, &title),
-        hazard: hazard(notice, lang),
+        hazard: hazard(sorted(words(&notice.field_recall_reason)), notice, lang),
         date: text::plausible_date(notice.field_recall_date.text(), today),
         url: url.unwrap_or_else(|| LIST_URL.to_owned()),
-        product_type: text::join_distinct(words(&notice.field_processing), "; "),
+        product_type: text::join_distinct(sorted(words(&notice.field_processing)), "; "),
         // Joined with a space, as in the text that the service used to send, so that the new type does not count as a change.
         products: text::cut(text::join_distinct(notice.field_product_items.list(), " "), PRODUCTS_CHARS_MAX),
         alert: status.eq_ignore_ascii_case("Public Health Alert"),
         status,
         classification: notice.field_recall_classification.clean(),
-        distribution: text::join_distinct(words(&notice.field_states), ", "),
+        distribution: text::join_distinct(sorted(words(&notice.field_states)), ", "),
         title,
         ..RecallFact::default()
     };
     let dated = Some(text::plausible_date(notice.field_last_modified_date.text(), today)).filter(|date| !date.is_empty());
     let dated = dated.unwrap_or_else(|| data.date.clone());
     let key = format!("{}/{number}/{lang}", stream.name);
-    Ok((Observation { key, data: FactData::Recall(Box::new(data)), replaces: Vec::new() }, dated))
+    let former = RecallFact {
+        hazard: hazard(words(&notice.field_recall_reason), notice, lang),
+        product_type: text::join_distinct(words(&notice.field_processing), "; "),
+        distribution: text::join_distinct(words(&notice.field_states), ", "),
+        ..data.clone()
+    };
+    let former = (former != data).then(|| FactData::Recall(Box::new(former)));
+    Ok((Observation { former, ..Observation::new(key, FactData::Recall(Box::new(data))) }, dated))
+}
+
+/// Brings entries into a canonical order, because the service promises none.
+fn sorted(mut entries: Vec<String>) -> Vec<String> {
+    entries.sort();
+    entries
 }
 
 /// Returns the entries of a list of short words. The service used to send them as one text with commas.
@@ -270,20 +309,24 @@ fn words(field: &Field<'_>) -> Vec<String> {
     }
 }
 
-/// Returns the establishment, or else the title before " Recalls ". The title of an alert begins with the service's own name.
+/// Words of a title that separate the firm from what it recalls, in lower case: in English and in Spanish.
+const RECALLING: &[&str] = &[" recalls ", " retira ", " retiran ", " retiró ", " retirará "];
+
+/// Returns the establishment, or else the title before " Recalls " or its Spanish form. The title of an alert begins with the service's own
+/// name.
 fn brand(notice: &Notice<'_>, title: &str) -> String {
     if let Some(establishment) = notice.field_establishment.list().into_iter().next() {
         return establishment;
     }
-    match title.split_once(" Recalls ") {
-        Some((brand, _)) if !brand.starts_with("FSIS Issues") => brand.trim_end_matches([',', ' ']).to_owned(),
-        _ => String::new(),
-    }
+    // Only ASCII letters change, so positions stay valid in the title.
+    let lower = title.to_ascii_lowercase();
+    let brand = RECALLING.iter().filter_map(|word| lower.find(word)).min().and_then(|at| title.get(..at)).unwrap_or_default();
+    if brand.split(' ').any(|word| word == "FSIS") { String::new() } else { brand.trim_end_matches([',', ' ']).to_owned() }
 }
 
 /// Returns the reasons, and the pathogens and allergens that only the summary names.
-fn hazard(notice: &Notice<'_>, lang: &str) -> String {
-    let mut hazards = words(&notice.field_recall_reason);
+fn hazard(reasons: Vec<String>, notice: &Notice<'_>, lang: &str) -> String {
+    let mut hazards = reasons;
     if lang == "en" {
         let mut found = Found::default();
         match &notice.field_summary {

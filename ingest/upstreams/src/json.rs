@@ -6,7 +6,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
@@ -45,16 +45,14 @@ pub(crate) fn read_cursor<C: DeserializeOwned>(stream: &'static str, cursor: &Up
     Ok(read.cursor)
 }
 
-/// Decodes a body as UTF-8. Drops a byte order mark, and replaces invalid bytes with a warning.
+/// Decodes a body as UTF-8. Drops a byte order mark, and reads invalid bytes as Windows-1252, with a warning.
 pub(crate) fn body_text<'a>(body: &'a [u8], warnings: &mut Vec<String>) -> Cow<'a, str> {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
-    match std::str::from_utf8(body) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => {
-            warnings.push("the answer is not all UTF-8; what is not was replaced".to_owned());
-            String::from_utf8_lossy(body)
-        }
+    let text = text::decode(body);
+    if matches!(text, Cow::Owned(_)) {
+        warnings.push("the answer is not all UTF-8; what is not was read as Windows-1252".to_owned());
     }
+    text
 }
 
 /// Explains why a text is not the expected JSON.
@@ -136,6 +134,16 @@ impl Field<'_> {
         matches!(self, Self::Text(_))
     }
 
+    /// Whether the value is one that the mapping reads, and not empty.
+    pub(crate) fn is_filled(&self) -> bool {
+        match self {
+            Self::Text(text) => !text.trim().is_empty(),
+            Self::List(list) => list.iter().any(Self::is_filled),
+            Self::Number(_) | Self::Bool(_) => true,
+            Self::Absent | Self::Null | Self::Object => false,
+        }
+    }
+
     pub(crate) fn is_text_or_list(&self) -> bool {
         matches!(self, Self::Text(_) | Self::List(_))
     }
@@ -198,7 +206,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Field<'a> {
     }
 }
 
-/// An object of type `T`; a value of another type becomes `None`.
+/// An object of type `T`. Null and empty values (`[]`, `""`) become `None`; any other value is an error, so that a part that cannot be read
+/// never looks like an empty one.
 #[derive(Clone, Debug)]
 pub(crate) struct Object<T>(pub(crate) Option<T>);
 
@@ -220,23 +229,13 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
         T::deserialize(MapAccessDeserializer::new(map)).map(|value| Object(Some(value)))
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Object<T>, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Object(None))
+        match seq.next_element::<IgnoredAny>()? {
+            None => Ok(Object(None)),
+            Some(_) => Err(serde::de::Error::invalid_type(Unexpected::Seq, &self)),
+        }
     }
-    fn visit_str<E>(self, _: &str) -> Result<Object<T>, E> {
-        Ok(Object(None))
-    }
-    fn visit_u64<E>(self, _: u64) -> Result<Object<T>, E> {
-        Ok(Object(None))
-    }
-    fn visit_i64<E>(self, _: i64) -> Result<Object<T>, E> {
-        Ok(Object(None))
-    }
-    fn visit_f64<E>(self, _: f64) -> Result<Object<T>, E> {
-        Ok(Object(None))
-    }
-    fn visit_bool<E>(self, _: bool) -> Result<Object<T>, E> {
-        Ok(Object(None))
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Object<T>, E> {
+        if text.trim().is_empty() { Ok(Object(None)) } else { Err(E::invalid_type(Unexpected::Str(text), &self)) }
     }
     fn visit_unit<E>(self) -> Result<Object<T>, E> {
         Ok(Object(None))
@@ -249,7 +248,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// A value that is parsed only when it is needed, as the type that is needed.
+/// A value that is parsed only when it is needed, as the type that is needed. Whoever parses it passes the place of the first problem, and
+/// rejects the record if there is one: a part that cannot be read is not an empty part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Part<'a>(Option<&'a RawValue>);
 
@@ -270,15 +270,38 @@ impl<'a> Part<'a> {
         self.json().starts_with('[')
     }
 
-    /// Parses the value as an object; returns the default if it is not a readable object.
-    pub(crate) fn object<T: Deserialize<'a> + Default>(self) -> T {
-        if self.is_object() { serde_json::from_str(self.json()).unwrap_or_default() } else { T::default() }
+    /// Whether there is a value that is not null and not empty.
+    pub(crate) fn is_filled(self) -> bool {
+        !matches!(self.json(), "" | "null" | "[]" | "{}" | "\"\"")
     }
 
-    /// Parses the value as a list of objects; items that cannot be read are skipped.
-    pub(crate) fn list<T: Deserialize<'a>>(self) -> Vec<T> {
-        let raw: Vec<&'a RawValue> = if self.is_list() { serde_json::from_str(self.json()).unwrap_or_default() } else { Vec::new() };
-        raw.into_iter().filter_map(|one| serde_json::from_str::<Object<T>>(one.get()).ok()?.0).collect()
+    /// Parses the value as an object; an absent or empty value gives the default. A value that cannot be read gives the default and is
+    /// described in `problem`, unless a problem is there already.
+    pub(crate) fn object<T: Deserialize<'a> + Default>(self, name: &str, problem: &mut Option<String>) -> T {
+        if self.0.is_none() {
+            return T::default();
+        }
+        match serde_json::from_str::<Object<T>>(self.json()) {
+            Ok(Object(object)) => object.unwrap_or_default(),
+            Err(error) => {
+                problem.get_or_insert_with(|| format!("{name} is not readable: {error}"));
+                T::default()
+            }
+        }
+    }
+
+    /// Parses the value as a list of objects; an absent value or null is an empty list. A list or an item that cannot be read is left out and
+    /// described in `problem`, unless a problem is there already.
+    pub(crate) fn list<T: Deserialize<'a>>(self, name: &str, problem: &mut Option<String>) -> Vec<T> {
+        if self.0.is_none() {
+            return Vec::new();
+        }
+        let mut note = |error: serde_json::Error| {
+            problem.get_or_insert_with(|| format!("{name} is not readable: {error}"));
+        };
+        let raw = serde_json::from_str::<Option<Vec<&'a RawValue>>>(self.json()).map_err(&mut note);
+        let items = raw.ok().flatten().unwrap_or_default().into_iter().map(|one| serde_json::from_str::<Object<T>>(one.get()));
+        items.filter_map(|item| item.map_err(&mut note).ok()?.0).collect()
     }
 }
 
@@ -337,8 +360,8 @@ impl<'a> Records<'a> {
         for (index, raw) in self.raw.iter().enumerate() {
             let read = match serde_json::from_str::<Object<T>>(raw.get()) {
                 Ok(Object(Some(record))) => Ok(record),
-                Ok(Object(None)) => Err("the record is not an object".to_owned()),
-                Err(error) => Err(format!("the record is not readable: {error}")),
+                Err(error) if raw.get().starts_with('{') => Err(format!("the record is not readable: {error}")),
+                _ => Err("the record is not an object".to_owned()),
             };
             tally.take(read.as_ref().ok());
             match read.map_err(|reason| (format!("record {index}"), reason)).and_then(|record| map(&record)) {
@@ -358,7 +381,7 @@ impl<'a> Records<'a> {
 mod tests {
     use super::*;
 
-    #[derive(Debug, Deserialize)]
+    #[derive(Debug, Default, Deserialize)]
     struct One<'a> {
         #[serde(borrow, default)]
         a: Field<'a>,
@@ -379,7 +402,8 @@ mod tests {
         }
     }
 
-    /// Proves that a part parses as its own type, gives nothing for another type, and skips only the unreadable item of a list.
+    /// Proves that a part parses as its own type, that an absent or empty part is no problem, and that a part or an item that cannot be read
+    /// is one: text of another encoding, a doubled key, another type.
     #[test]
     fn parts_are_parsed_as_requested() {
         #[derive(Default, Deserialize)]
@@ -391,9 +415,25 @@ mod tests {
         let read = |text: &'static str| serde_json::from_str::<Whole<'_>>(text).unwrap().p;
         assert!(read("{}").0.is_none() && !read("{}").is_null() && read(r#"{"p":null}"#).is_null());
         assert!(read(r#"{"p": {"a":1}}"#).is_object() && read(r#"{"p": [1]}"#).is_list());
-        let list: Vec<One<'_>> = read(r#"{"p":[{"a":"1"}, 7, {"a":1,"a":2}, {"a":"2"}]}"#).list();
+        let mut problem = None;
+        let list: Vec<One<'_>> = read(r#"{"p":[{"a":"1"}, null, {"a":"2"}]}"#).list("p", &mut problem);
         assert_eq!(list.iter().map(|one| one.a.text()).collect::<Vec<_>>(), ["1", "2"]);
-        assert!(read(r#"{"p":{"a":1}}"#).list::<One<'_>>().is_empty() && read(r#"{"p":[]}"#).object::<Whole<'_>>().p.0.is_none());
+        for empty in ["{}", r#"{"p":null}"#, r#"{"p":[]}"#] {
+            assert!(
+                read(empty).list::<One<'_>>("p", &mut problem).is_empty()
+                    && read(empty).object::<Whole<'_>>("p", &mut problem).p.0.is_none()
+            );
+        }
+        assert_eq!(problem, None);
+        for bad in [r#"{"p":[{"a":1,"a":2}]}"#, r#"{"p":[7]}"#, r#"{"p":{"a":1}}"#, r#"{"p":[{"a":"\ud800"}]}"#] {
+            let mut problem = None;
+            assert!(read(bad).list::<One<'_>>("p", &mut problem).is_empty() && problem.unwrap().starts_with("p is not readable"), "{bad}");
+        }
+        for bad in [r#"{"p":{"a":1,"a":2}}"#, r#"{"p":7}"#, r#"{"p":["x"]}"#, r#"{"p":"x"}"#, r#"{"p":{"a":"\ud800"}}"#] {
+            let mut problem = None;
+            let _: Option<One<'_>> = Some(read(bad).object("p", &mut problem));
+            assert!(problem.unwrap().starts_with("p is not readable"), "{bad}");
+        }
     }
 
     /// Proves that numbers are read in all spellings, and that other values give none.

@@ -8,6 +8,7 @@ pub mod clinical_trials;
 pub mod cpsc;
 pub mod drift;
 pub mod edgar;
+mod field_counts;
 pub mod fsis;
 pub mod http;
 mod json;
@@ -21,7 +22,9 @@ mod us_states;
 pub mod usaspending;
 mod xml;
 
-pub use upstream::{Answer, BackOffRule, Manifest, Observation, Page, Reject, Request, Settings, Stream, Upstream, UpstreamError, Window};
+pub use upstream::{
+    Answer, BackOffRule, Incomplete, Manifest, Observation, Page, Reject, Request, Settings, Stream, Upstream, UpstreamError, Window,
+};
 
 /// THE LIST of upstreams.
 pub static ALL: &[&dyn Upstream] = &[

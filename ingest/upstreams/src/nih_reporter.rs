@@ -10,6 +10,7 @@
 //!
 //! RePORTER ignores an unknown criterion without an error, so the answers are compared with the request.
 
+mod fields;
 pub(crate) mod live;
 
 use std::collections::HashSet;
@@ -26,8 +27,9 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::cpsc::JSON_MEDIA_TYPES;
+use crate::drift::FieldCounts;
 use crate::json::{self, Field, Object, Part, Records};
-use crate::{Answer, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
+use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
 
 const ORIGIN: &str = "https://api.reporter.nih.gov";
 const SITE: &str = "https://reporter.nih.gov";
@@ -220,8 +222,10 @@ impl Upstream for NihReporter {
         let body = json::body_text(&answer.body, &mut warnings);
         let (total, records) = read(stream.name, &body)?;
         let (mut numbers, mut outside, mut subprojects) = (Vec::with_capacity(records.len()), 0, 0);
+        let mut fields = FieldCounts::default();
         let (mapped, rejects) = records.map(stream.name, EXPECTED, |project: &Project<'_>| {
             let observation = observe(stream, project, today);
+            project.count(&mut fields);
             numbers.extend(id_of(project).and_then(|id| id.parse::<u64>().ok()));
             let added = text::date(project.date_added.text());
             outside += usize::from(added.is_some_and(|day| day < cursor.from || day > cursor.to));
@@ -234,9 +238,10 @@ impl Upstream for NihReporter {
             drift::share(stream.name, "criteria.exclude_subprojects", subprojects, records.len())?;
             warnings.push(format!("{subprojects} of {} records are subprojects, which were not requested; skipped", records.len()));
         }
-        let next = follow(stream.name, &cursor, &counts, &mut warnings)?;
         let observations = mapped.into_iter().flatten().collect();
-        Ok(Page { observations, rejects, next: next.map(json::write_cursor), warnings, ..Page::default() })
+        let mut page = Page { observations, rejects, warnings, fields, ..Page::default() };
+        page.next = follow(stream.name, &cursor, &counts, &mut page)?.map(json::write_cursor);
+        Ok(page)
     }
 
     fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
@@ -273,8 +278,8 @@ impl Counts {
     }
 }
 
-/// Determines the cursor after a page.
-fn follow(stream: &'static str, cursor: &Cursor, counts: &Counts, warnings: &mut Vec<String>) -> Result<Option<Cursor>, UpstreamError> {
+/// Determines the cursor after a page. Adds warnings, and what stays incomplete, to the page.
+fn follow(stream: &'static str, cursor: &Cursor, counts: &Counts, page: &mut Page) -> Result<Option<Cursor>, UpstreamError> {
     let seen = cursor.seen.saturating_add(counts.fresh(cursor));
     let outside = cursor.outside.saturating_add(counts.outside);
     let read = cursor.offset.saturating_add(counts.read);
@@ -284,13 +289,17 @@ fn follow(stream: &'static str, cursor: &Cursor, counts: &Counts, warnings: &mut
     if counts.total.map_or(!is_last && read >= RECORDS_MAX, |total| total > RECORDS_MAX) && !is_repeated {
         // An ignored criterion shows here first: the result is too large, and no record of it was requested.
         drift::share(stream, "criteria.date_added", counts.outside, counts.read)?;
-        let Some(part) = cursor.part() else {
-            let reason = format!("more than the {RECORDS_MAX} records that can be reached, for {}", cursor.name());
-            return Err(UpstreamError::Stop { stream, field: "offset".to_owned(), reason });
-        };
-        warnings.push(format!("the window {} is too large to page through and is read in parts", cursor.name()));
-        return Ok(Some(part));
+        if let Some(part) = cursor.part() {
+            page.warnings.push(format!("the window {} is too large to page through and is read in parts", cursor.name()));
+            return Ok(Some(part));
+        }
+        if read >= RECORDS_MAX {
+            let what = format!("the window {} has more than the {RECORDS_MAX} records that can be reached", cursor.name());
+            page.incomplete = Some(Incomplete { what, from: Some(cursor.from) });
+            return Ok(cursor.next_window());
+        }
     }
+    let warnings = &mut page.warnings;
     warnings.extend(drift::outside(stream, "criteria.date_added", outside, read)?);
     if counts.total.zip(cursor.total).is_some_and(|(now, before)| now != before)
         && let Some(again) = cursor.begun_again()
@@ -518,9 +527,14 @@ fn observe(stream: &Stream, project: &Project<'_>, today: Date) -> Result<Observ
         let reference = text::cut(project.project_num.clean(), 100);
         (reference, "appl_id is not a whole number, and project_detail_url ends with none".to_owned())
     })?;
-    let organization: Organization<'_> = project.organization.object();
-    let ic: Named<'_> = project.agency_ic_admin.object();
-    let (pi, pi_number, investigators) = people(project);
+    let mut problem = None;
+    let organization: Organization<'_> = project.organization.object("organization", &mut problem);
+    let ic: Named<'_> = project.agency_ic_admin.object("agency_ic_admin", &mut problem);
+    let org_type: Named<'_> = project.organization_type.object("organization_type", &mut problem);
+    let (pi, pi_number, investigators) = people(project, &mut problem);
+    if let Some(problem) = problem {
+        return Err((number, problem));
+    }
     let notice = text::plausible_date(project.award_notice_date.text(), today);
     let budget_start = day(&project.budget_start, today);
     let notice_from_budget = notice.is_empty() && !budget_start.is_empty();
@@ -539,7 +553,7 @@ fn observe(stream: &Stream, project: &Project<'_>, today: Date) -> Result<Observ
         pi_number,
         investigators,
         org: short(&organization.org_name, NAME_CHARS_MAX),
-        org_type: short(&project.organization_type.object::<Named<'_>>().name, NAME_CHARS_MAX),
+        org_type: short(&org_type.name, NAME_CHARS_MAX),
         department: Some(short(&organization.dept_type, NAME_CHARS_MAX))
             .filter(|department| !matches!(department.as_str(), "NONE" | "NO CODE ASSIGNED"))
             .unwrap_or_default(),
@@ -569,7 +583,7 @@ fn observe(stream: &Stream, project: &Project<'_>, today: Date) -> Result<Observ
         url: if url.is_empty() { format!("{SITE}/project-details/{number}") } else { url },
         number,
     };
-    Ok(Observation { key: format!("{}/{}", stream.name, data.number), data: FactData::Grant(Box::new(data)), replaces: Vec::new() })
+    Ok(Observation::new(format!("{}/{}", stream.name, data.number), FactData::Grant(Box::new(data))))
 }
 
 /// Reads a date of a project, which may be years ahead. Only the first ten characters are used, because the times after them are in
@@ -581,8 +595,8 @@ fn day(field: &Field<'_>, today: Date) -> String {
 
 /// Returns the contact investigator's name and id, and the names of all investigators. The list has no order; a flag identifies the
 /// contact.
-fn people(project: &Project<'_>) -> (String, String, Vec<String>) {
-    let people: Vec<Investigator<'_>> = project.principal_investigators.list();
+fn people(project: &Project<'_>, problem: &mut Option<String>) -> (String, String, Vec<String>) {
+    let people: Vec<Investigator<'_>> = project.principal_investigators.list("principal_investigators", problem);
     let named = short(&project.contact_pi_name, NAME_CHARS_MAX);
     let contact = people.iter().find(|one| one.is_contact_pi.flag() && !one.name().is_empty());
     let contact = contact.or_else(|| people.first().filter(|one| people.len() == 1 && !one.name().is_empty()));

@@ -19,8 +19,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::cpsc::{JSON_MEDIA_TYPES, doing_business_as};
+use crate::drift::FieldCounts;
 use crate::json::{self, Field, Object, Records};
-use crate::{Answer, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
+use crate::{Answer, Incomplete, Manifest, Observation, Page, Request, Settings, Stream, Upstream, UpstreamError, Window, drift, text};
 
 const ORIGIN: &str = "https://api.fda.gov";
 const FIRST_DAY: Date = Date::constant(2004, 1, 1);
@@ -147,15 +148,17 @@ impl Upstream for OpenFda {
             }
             return Ok(Page { next: cursor.next_window().map(json::write_cursor), warnings, ..Page::default() });
         };
-        let mut outside = 0;
+        let (mut outside, mut fields) = (0, FieldCounts::default());
         let (observations, rejects) = records.map(stream.name, EXPECTED, |report: &Report<'_>| {
             let day = text::date(report.report_date.text());
             outside += usize::from(day.is_some_and(|day| day < cursor.from || day > cursor.to));
+            report.count(&mut fields);
             observe(stream, report, today)
         })?;
         warnings.extend(drift::outside(stream.name, "search=report_date", outside, records.len())?);
-        let next = follow(stream.name, &cursor, records.len(), total, answer.link.as_deref(), &mut warnings)?;
-        Ok(Page { observations, rejects, next: next.map(json::write_cursor), through: None, warnings })
+        let mut page = Page { observations, rejects, warnings, fields, ..Page::default() };
+        page.next = follow(&cursor, records.len(), total, answer.link.as_deref(), &mut page).map(json::write_cursor);
+        Ok(page)
     }
 
     fn single(&self, _stream: &Stream, raw: &[u8]) -> Vec<u8> {
@@ -163,36 +166,33 @@ impl Upstream for OpenFda {
     }
 }
 
-/// Determines the cursor after a page with this many records.
-fn follow(
-    stream: &'static str,
-    cursor: &Cursor,
-    read: usize,
-    total: Option<usize>,
-    link: Option<&str>,
-    warnings: &mut Vec<String>,
-) -> Result<Option<Cursor>, UpstreamError> {
+/// Determines the cursor after a page with this many records. Adds warnings, and what stays incomplete, to the page.
+fn follow(cursor: &Cursor, read: usize, total: Option<usize>, link: Option<&str>, page: &mut Page) -> Option<Cursor> {
     let seen = cursor.seen.saturating_add(read);
     let all_seen = total.is_some_and(|total| seen >= total);
     if read < LIMIT || all_seen {
         if let Some(total) = total.filter(|_| !all_seen) {
-            warnings.push(format!("the window {} to {} holds {total} records by the answer, {seen} came", cursor.from, cursor.to));
+            let (from, to) = (cursor.from, cursor.to);
+            page.warnings.push(format!("the window {from} to {to} holds {total} records by the answer, {seen} came"));
         }
-        return Ok(cursor.next_window());
+        return cursor.next_window();
     }
     let after = link.and_then(search_after).filter(|after| Some(after) != cursor.search_after.as_ref());
     if after.is_some() {
-        return Ok(Some(Cursor { search_after: after, skip: 0, seen, ..cursor.clone() }));
+        return Some(Cursor { search_after: after, skip: 0, seen, ..cursor.clone() });
     }
     if total.is_some_and(|total| total > SKIP_MAX) || seen > SKIP_MAX {
-        let Some(half) = cursor.halved() else {
-            let reason = format!("more than {SKIP_MAX} records on {} and no search_after to continue", cursor.from);
-            return Err(UpstreamError::Stop { stream, field: "skip".to_owned(), reason });
-        };
-        warnings.push(format!("the window {} to {} is too large to page through and is read in halves", cursor.from, cursor.to));
-        return Ok(Some(half));
+        if let Some(half) = cursor.halved() {
+            page.warnings.push(format!("the window {} to {} is too large to page through and is read in halves", cursor.from, cursor.to));
+            return Some(half);
+        }
+        if seen > SKIP_MAX {
+            let what = format!("more than {SKIP_MAX} records on {} and no search_after to continue", cursor.from);
+            page.incomplete = Some(Incomplete { what, from: Some(cursor.from) });
+            return cursor.next_window();
+        }
     }
-    Ok(Some(Cursor { search_after: None, skip: seen, seen, ..cursor.clone() }))
+    Some(Cursor { search_after: None, skip: seen, seen, ..cursor.clone() })
 }
 
 /// Returns the value of `search_after` in the `rel="next"` part of a `Link` header, without decoding it.
@@ -317,6 +317,28 @@ struct Names<'a> {
     brand_name: Field<'a>,
 }
 
+impl Report<'_> {
+    /// Counts the mapped fields.
+    fn count(&self, fields: &mut FieldCounts) {
+        let names = self.openfda.0.as_ref();
+        fields.count([
+            ("recall_number", self.recall_number.is_filled()),
+            ("event_id", self.event_id.is_filled()),
+            ("status", self.status.is_filled()),
+            ("classification", self.classification.is_filled()),
+            ("product_type", self.product_type.is_filled()),
+            ("report_date", self.report_date.is_filled()),
+            ("recall_initiation_date", self.recall_initiation_date.is_filled()),
+            ("recalling_firm", self.recalling_firm.is_filled()),
+            ("distribution_pattern", self.distribution_pattern.is_filled()),
+            ("product_description", self.product_description.is_filled()),
+            ("product_quantity", self.product_quantity.is_filled()),
+            ("reason_for_recall", self.reason_for_recall.is_filled()),
+            ("openfda.brand_name", names.is_some_and(|names| names.brand_name.is_filled())),
+        ]);
+    }
+}
+
 fn observe(stream: &Stream, report: &Report<'_>, today: Date) -> Result<Observation, (String, String)> {
     let (number, event) = (report.recall_number.clean(), report.event_id.clean());
     let description = report.product_description.clean();
@@ -331,9 +353,10 @@ fn observe(stream: &Stream, report: &Report<'_>, today: Date) -> Result<Observat
         (true, Some(unnumbered)) => (unnumbered, Vec::new()),
         (true, None) => return Err((text::cut(description, 100), "recall_number and event_id are both absent or empty".to_owned())),
     };
-    if number.len() > 64 || number.contains(['/', ' ']) {
-        return Err((text::cut(number, 100), "recall_number is not a number".to_owned()));
-    }
+    let printed = number;
+    let Some(number) = text::number(&printed) else {
+        return Err((text::cut(printed, 100), "recall_number is not a number".to_owned()));
+    };
     let firm = Some(report.recalling_firm.clean()).filter(|firm| firm != "N/A").unwrap_or_default();
     let product = description.split(',').next().unwrap_or_default().trim();
     let title = match (firm.is_empty(), product.is_empty()) {
@@ -347,6 +370,7 @@ fn observe(stream: &Stream, report: &Report<'_>, today: Date) -> Result<Observat
         stream: stream.name.to_owned(),
         agency: "FDA".to_owned(),
         number: number.clone(),
+        aliases: Some(printed).into_iter().filter(|printed| *printed != number).collect(),
         lang: "en".to_owned(),
         title: text::cut(title, TITLE_CHARS_MAX),
         brand: brand.or_else(|| doing_business_as(&firm)).unwrap_or(firm),
@@ -368,7 +392,8 @@ fn observe(stream: &Stream, report: &Report<'_>, today: Date) -> Result<Observat
         event_number: event,
         ..RecallFact::default()
     };
-    Ok(Observation { key: format!("{}/{number}", stream.name), data: FactData::Recall(Box::new(data)), replaces })
+    let key = format!("{}/{number}", stream.name);
+    Ok(Observation { replaces, ..Observation::new(key, FactData::Recall(Box::new(data))) })
 }
 
 fn kind_of(stream: &Stream) -> &'static str {

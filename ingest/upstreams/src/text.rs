@@ -28,6 +28,10 @@ const SPACES: &str = "nbsp ensp emsp thinsp";
 const NOTHING: &str = "shy zwj";
 /// The characters of Windows-1252 at 0x80 to 0x9f, which old notices use as if they were Unicode; a space where it defines none.
 const WINDOWS_1252: &str = "€ ‚ƒ„…†‡ˆ‰Š‹Œ Ž  ‘’“”•–—˜™š›œ žŸ";
+/// Control characters that are what a faulty conversion left of a quotation mark or dash: the low byte of its code (U+2019 became U+0019).
+const LOW_BYTES: &[(char, char)] = &[('\u{13}', '–'), ('\u{14}', '—'), ('\u{18}', '‘'), ('\u{19}', '’'), ('\u{1c}', '“'), ('\u{1d}', '”')];
+/// The longest number of a notice, in bytes.
+const NUMBER_BYTES_MAX: usize = 64;
 
 /// Cleans a text: removes tags, resolves entities once, trims, and collapses white space and control characters to single spaces. Only
 /// names of HTML elements are tags: `<5 lbs>` and `a < b` are text.
@@ -52,6 +56,10 @@ pub fn clean(text: &str) -> String {
             }),
             '&' => entity(rest).map(|(length, value)| {
                 value.chars().for_each(|c| out.push(c));
+                length
+            }),
+            'â' => punctuation(rest).map(|(length, c)| {
+                out.push(c);
                 length
             }),
             _ => None,
@@ -101,7 +109,7 @@ impl Collapsed {
     fn push(&mut self, c: char) {
         let c = match c {
             '\u{80}'..='\u{9f}' if c != '\u{85}' => WINDOWS_1252.chars().nth(c as usize - 0x80).unwrap_or(' '),
-            c => c,
+            c => LOW_BYTES.iter().find(|(low, _)| *low == c).map_or(c, |(_, sign)| *sign),
         };
         match c {
             '\u{200b}' | '\u{feff}' | '\u{ad}' => {}
@@ -117,6 +125,41 @@ impl Collapsed {
         }
         self.text.push_str(text);
     }
+}
+
+/// Reads the three bytes of a punctuation mark's UTF-8 (U+2000 to U+203F: quotation marks, dashes, the ellipsis) that were decoded one by
+/// one, so that each became a character. Returns their length and the mark.
+fn punctuation(text: &str) -> Option<(usize, char)> {
+    let last = text.strip_prefix("\u{e2}\u{80}")?.chars().next().filter(|last| ('\u{80}'..='\u{bf}').contains(last))?;
+    Some(("\u{e2}\u{80}\u{80}".len(), char::from_u32(0x2000 + (u32::from(last) - 0x80))?))
+}
+
+/// Decodes bytes as UTF-8. Bytes that are not UTF-8 become the character with their code; [`clean`] then reads those below 0xa0 as
+/// Windows-1252.
+#[must_use]
+pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        out.extend(chunk.invalid().iter().map(|byte| char::from(*byte)));
+    }
+    Cow::Owned(out)
+}
+
+/// Normalises the printed number of a notice so that it can be part of a key and of an address: white space and slashes between its parts
+/// become one hyphen (`027-2016 EXP` becomes `027-2016-EXP`, as the agency itself prints other expansions). A number without them is not
+/// changed. `None` if there is no number or it is too long.
+#[must_use]
+pub fn number(printed: &str) -> Option<String> {
+    let parts: Vec<&str> = printed.split(|c: char| c.is_whitespace() || c == '/').filter(|part| !part.is_empty()).collect();
+    let number = match parts.as_slice() {
+        [one] => (*one).to_owned(),
+        parts => parts.iter().map(|part| part.trim_matches('-')).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-"),
+    };
+    (!number.is_empty() && number.len() <= NUMBER_BYTES_MAX && !number.contains(char::is_control)).then_some(number)
 }
 
 /// Returns the length of the tag or comment at the start of the text, and whether it separates words.
@@ -301,6 +344,8 @@ mod tests {
             ("&amp;lt;", "&lt;"),
             ("a&nbsp;b&shy;c&frac12;&ntilde;", "a bc½ñ"),
             ("\u{92}\u{80}\u{9f}\u{81}x", "’€Ÿ x"),
+            ("\u{1c}Kid\u{19}s\u{1d} toys 2\u{13}3 \u{14} \u{18}all\u{19}\u{1}.", "“Kid’s” toys 2–3 — ‘all’ ."),
+            ("\u{e2}\u{80}\u{9c}Kid\u{e2}\u{80}\u{99}s\u{e2}\u{80}\u{9d} \u{e2}\u{80} \u{e2}", "“Kid’s” â€ â"),
             ("AT&T; R&D &bogus; &#xD800; &", "AT&T; R&D &bogus; &#xD800; &"),
             ("a\u{a0}b\u{200b}c\u{ad}d\u{2003}e\u{feff}", "a bcd e"),
             ("x<script>var a = '<p>';</script>y<!-- z -->w", "x y w"),
@@ -309,6 +354,35 @@ mod tests {
         ] {
             assert_eq!(clean(raw), expected, "{raw:?}");
         }
+    }
+
+    /// Proves that bytes that are not UTF-8 are read as Windows-1252 once they are cleaned, and that all others are not changed.
+    #[test]
+    fn decodes() {
+        assert!(matches!(decode("Café ’".as_bytes()), Cow::Borrowed("Café ’")));
+        assert_eq!(clean(&decode(b"Kid\x92s Caf\xe9 \xc3\xa9")), "Kid’s Café é");
+    }
+
+    /// Proves that a number with blanks or slashes becomes one word, that every other number is not changed, and that no text is a number
+    /// by accident.
+    #[test]
+    fn numbers_are_one_word() {
+        for (printed, expected) in [
+            ("018-2026", Some("018-2026")),
+            ("PHA-08082026-01", Some("PHA-08082026-01")),
+            ("007-2020-EXP", Some("007-2020-EXP")),
+            ("027-2016 EXP", Some("027-2016-EXP")),
+            ("110-2015 expansion", Some("110-2015-expansion")),
+            (" 021-2020 - EXP ", Some("021-2020-EXP")),
+            ("F-0001-2026/F-0002-2026", Some("F-0001-2026-F-0002-2026")),
+            ("-x-", Some("-x-")),
+            ("", None),
+            (" / ", None),
+            ("a\u{1}b", None),
+        ] {
+            assert_eq!(number(printed).as_deref(), expected, "{printed}");
+        }
+        assert_eq!((number(&"9".repeat(64)).map(|number| number.len()), number(&"9".repeat(65))), (Some(64), None));
     }
 
     /// Proves that the quick check agrees with the full cleaning.

@@ -12,6 +12,8 @@ use schemas::facts::FactData;
 use schemas::position::UpstreamCursor;
 use schemas::topics::Topic;
 
+use crate::field_counts::FieldCounts;
+
 /// One stream of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
@@ -126,6 +128,17 @@ pub struct Observation {
     pub data: FactData,
     /// Keys that the same record may have had before; those that are current are superseded by it.
     pub replaces: Vec<String>,
+    /// The record as versions of this program before the canonical order of lists mapped it, if that differs. A stored record that equals
+    /// it is unchanged, so that an upgrade appends and publishes nothing.
+    pub former: Option<FactData>,
+}
+
+impl Observation {
+    /// An observation of a record that replaces no other.
+    #[must_use]
+    pub fn new(key: String, data: FactData) -> Self {
+        Self { key, data, replaces: Vec::new(), former: None }
+    }
 }
 
 /// A record that could not be mapped. It is stored in the topic `rejected` with its raw bytes and counted, never dropped silently.
@@ -153,6 +166,19 @@ pub struct Page {
     pub through: Option<Date>,
     /// Unexpected content that an operator should know about ("3 records lie outside the window asked for").
     pub warnings: Vec<String>,
+    /// What the upstream did not show completely, although the run continues; recorded with the end of the run.
+    pub incomplete: Option<Incomplete>,
+    /// In how many of the page's records each mapped field has a value.
+    pub fields: FieldCounts,
+}
+
+/// Records that the upstream counts but did not show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incomplete {
+    /// What is missing.
+    pub what: String,
+    /// The first day of which records are missing. The run is complete up to the day before. `None` if they do not belong to the newest days.
+    pub from: Option<Date>,
 }
 
 /// Why an answer was refused.

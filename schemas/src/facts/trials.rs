@@ -62,11 +62,11 @@ pub struct TrialFact {
     pub enrollment: Option<i64>,
     /// `ACTUAL` or `ESTIMATED`, for `enrollment`.
     pub enrollment_type: String,
-    /// Conditions, in the registry's order; at most 100.
+    /// Conditions, sorted; at most 100.
     pub conditions: Vec<String>,
-    /// Keywords, in the registry's order; at most 100.
+    /// Keywords, sorted; at most 100.
     pub keywords: Vec<String>,
-    /// Interventions that are studied, in the registry's order; at most 100.
+    /// Interventions that are studied, sorted by name; at most 100.
     pub interventions: Vec<Intervention>,
     /// States of the sites in the United States, two letters where the name is known, sorted.
     pub states: Vec<String>,

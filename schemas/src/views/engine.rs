@@ -1,4 +1,4 @@
-//! The engine's own tables: the latest-version index (`heads`) of all fact topics, dropped facts, and the newest runs.
+//! The engine's own tables: the latest-version index (`heads`) of all fact topics, dropped facts, rejected records, and the newest runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,12 +17,32 @@ pub const DROPPED: Table = Table {
     kind: TableKind::Derived,
     value: ValueKind::Bytes,
 };
+/// The rejected records: (stream, name) to nothing. Each has two names, [`rejected_bytes`] and [`rejected_reference`].
+pub const REJECTS: Table = Table {
+    name: "rejects",
+    key: &[text("stream"), text("name")],
+    partition_columns: 2,
+    kind: TableKind::Derived,
+    value: ValueKind::Bytes,
+};
 /// The newest run of each upstream: (upstream) to [`RunRow`] as JSON.
 pub const RUNS: Table =
     Table { name: "runs", key: &[text("upstream")], partition_columns: 1, kind: TableKind::Derived, value: ValueKind::Text };
 
 /// The engine's view. It is derived from facts, not from changes.
-pub const VIEW: ViewDef = ViewDef { name: "engine", tables: &[&HEADS, &DROPPED, &RUNS] };
+pub const VIEW: ViewDef = ViewDef { name: "engine", tables: &[&HEADS, &DROPPED, &REJECTS, &RUNS] };
+
+/// Returns the name of a rejected record in [`REJECTS`] by its stored bytes, which are the same whenever the record is rejected again.
+#[must_use]
+pub fn rejected_bytes(raw: &[u8]) -> String {
+    format!("raw/{}", Hash32::of(raw))
+}
+
+/// Returns the name of a rejected record in [`REJECTS`] by its reference, for streams whose references are the keys of their records.
+#[must_use]
+pub fn rejected_reference(reference: &str) -> String {
+    format!("reference/{reference}")
+}
 
 /// The head of a key, and whether the record is gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

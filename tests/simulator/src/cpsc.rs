@@ -78,6 +78,9 @@ fn recall(world: &World, index: u64) -> Recall {
 /// Returns the expected entries of one recall.
 pub(crate) fn entry(world: &World, index: u64) -> Entry {
     let recall = recall(world, index);
+    // The upstream promises no order of the options, so the mapping sorts them.
+    let mut options: Vec<&str> = recall.remedies.iter().map(|(option, _)| *option).collect();
+    options.sort_unstable();
     Entry {
         n: 0,
         upstream: "cpsc",
@@ -91,7 +94,7 @@ pub(crate) fn entry(world: &World, index: u64) -> Entry {
         hazard: Some(recall.hazard),
         date: Some(recall.date.to_string()),
         url: Some(recall.url),
-        remedy: Some(recall.remedies.iter().map(|(option, _)| *option).collect::<Vec<_>>().join("/")),
+        remedy: Some(options.join("/")),
         number: recall.number,
         visible: true,
         at_ms: 0,

@@ -59,7 +59,7 @@ impl Category {
 pub struct Arguments {
     /// Only this category. Products for infants or children are in `baby`, not in another category.
     pub category: Option<Category>,
-    /// Only recalls that this agency issued, alone or with others: CPSC, FDA, NHTSA or USDA, in any case; `the service` stands for CPSC.
+    /// Only recalls that this agency issued, alone or with others: CPSC, FDA, NHTSA or USDA, in any case.
     pub agency: Option<String>,
     /// The first recall date, YYYY-MM-DD, inclusive.
     pub from: Option<String>,
@@ -208,9 +208,6 @@ fn filter(arguments: &Arguments) -> Result<Filter, Problem> {
 }
 
 fn agency(text: &str) -> Result<&'static str, Problem> {
-    if text.eq_ignore_ascii_case("the service") {
-        return Ok("CPSC");
-    }
     AGENCIES
         .into_iter()
         .find(|agency| agency.eq_ignore_ascii_case(text))

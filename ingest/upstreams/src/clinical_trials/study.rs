@@ -6,6 +6,7 @@ use schemas::facts::trials::{Intervention, TrialFact};
 use serde::Deserialize;
 
 use super::ORIGIN;
+use crate::drift::FieldCounts;
 use crate::json::{Field, Part};
 use crate::{Observation, Stream, text, us_states};
 
@@ -27,13 +28,11 @@ pub(super) type Holds = fn(&Study<'_>) -> bool;
 /// The fields that every study has.
 pub(super) const EXPECTED: &[(&str, Holds)] = &[
     ("protocolSection", |study| study.protocol_section.is_object()),
-    ("identificationModule.nctId", |study| study.sections().identification.nct_id.is_text()),
-    ("identificationModule.briefTitle", |study| study.sections().identification.brief_title.is_text()),
-    ("statusModule.overallStatus", |study| study.sections().status.overall_status.is_text()),
-    ("statusModule.lastUpdatePostDateStruct.date", |study| {
-        study.sections().status.last_update_post_date_struct.object::<Moment<'_>>().date.is_text()
-    }),
-    ("sponsorCollaboratorsModule.leadSponsor", |study| study.sections().sponsors.lead_sponsor.is_object()),
+    ("identificationModule.nctId", |study| study.sections(&mut None).identification.nct_id.is_text()),
+    ("identificationModule.briefTitle", |study| study.sections(&mut None).identification.brief_title.is_text()),
+    ("statusModule.overallStatus", |study| study.sections(&mut None).status.overall_status.is_text()),
+    ("statusModule.lastUpdatePostDateStruct.date", |study| study.updated_field().date.is_text()),
+    ("sponsorCollaboratorsModule.leadSponsor", |study| study.sections(&mut None).sponsors.lead_sponsor.is_object()),
 ];
 
 /// A study in the registry's format.
@@ -47,21 +46,70 @@ pub(super) struct Study<'a> {
 impl<'a> Study<'a> {
     /// The date of its last posted update.
     pub(super) fn updated(&self) -> Option<Date> {
-        text::date(self.sections().status.last_update_post_date_struct.object::<Moment<'_>>().date.text())
+        text::date(self.updated_field().date.text())
     }
 
-    fn sections(&self) -> Sections<'a> {
-        let protocol: Protocol<'a> = self.protocol_section.object();
+    fn updated_field(&self) -> Moment<'a> {
+        let problem = &mut None;
+        self.sections(problem).status.last_update_post_date_struct.object("lastUpdatePostDateStruct", problem)
+    }
+
+    /// Parses the modules. A module that cannot be read is described in `problem`.
+    fn sections(&self, problem: &mut Option<String>) -> Sections<'a> {
+        let protocol: Protocol<'a> = self.protocol_section.object("protocolSection", problem);
         Sections {
-            identification: protocol.identification_module.object(),
-            status: protocol.status_module.object(),
-            sponsors: protocol.sponsor_collaborators_module.object(),
-            description: protocol.description_module.object(),
-            conditions: protocol.conditions_module.object(),
-            design: protocol.design_module.object(),
-            arms: protocol.arms_interventions_module.object(),
-            locations: protocol.contacts_locations_module.object(),
+            identification: protocol.identification_module.object("identificationModule", problem),
+            status: protocol.status_module.object("statusModule", problem),
+            sponsors: protocol.sponsor_collaborators_module.object("sponsorCollaboratorsModule", problem),
+            description: protocol.description_module.object("descriptionModule", problem),
+            conditions: protocol.conditions_module.object("conditionsModule", problem),
+            design: protocol.design_module.object("designModule", problem),
+            arms: protocol.arms_interventions_module.object("armsInterventionsModule", problem),
+            locations: protocol.contacts_locations_module.object("contactsLocationsModule", problem),
         }
+    }
+
+    /// Counts the mapped fields.
+    pub(super) fn count(&self, fields: &mut FieldCounts) {
+        let problem = &mut None;
+        let Sections { identification, status, sponsors, description, conditions, design, arms, locations } = self.sections(problem);
+        let mut dated = |part: Part<'_>| part.object::<Moment<'_>>("", problem).date.is_filled();
+        fields.count([
+            ("identificationModule.briefTitle", identification.brief_title.is_filled()),
+            ("identificationModule.officialTitle", identification.official_title.is_filled()),
+            ("identificationModule.acronym", identification.acronym.is_filled()),
+            ("statusModule.overallStatus", status.overall_status.is_filled()),
+            ("statusModule.startDateStruct", dated(status.start_date_struct)),
+            ("statusModule.primaryCompletionDateStruct", dated(status.primary_completion_date_struct)),
+            ("statusModule.completionDateStruct", dated(status.completion_date_struct)),
+            ("statusModule.studyFirstPostDateStruct", dated(status.study_first_post_date_struct)),
+            ("statusModule.resultsFirstPostDateStruct", dated(status.results_first_post_date_struct)),
+            ("statusModule.lastUpdatePostDateStruct", dated(status.last_update_post_date_struct)),
+            ("sponsorCollaboratorsModule.collaborators", sponsors.collaborators.is_filled()),
+            ("descriptionModule.briefSummary", description.brief_summary.is_filled()),
+            ("conditionsModule.conditions", conditions.conditions.is_filled()),
+            ("conditionsModule.keywords", conditions.keywords.is_filled()),
+            ("designModule.studyType", design.study_type.is_filled()),
+            ("designModule.phases", design.phases.is_filled()),
+            ("designModule.enrollmentInfo", design.enrollment_info.is_filled()),
+            ("armsInterventionsModule.interventions", arms.interventions.is_filled()),
+            ("contactsLocationsModule.locations", locations.locations.is_filled()),
+        ]);
+        let lead: Named<'_> = sponsors.lead_sponsor.object("leadSponsor", problem);
+        let enrollment: Enrollment<'_> = design.enrollment_info.object("enrollmentInfo", problem);
+        let interventions: Vec<Named<'_>> = arms.interventions.list("interventions", problem);
+        let sites: Vec<Location<'_>> = locations.locations.list("locations", problem);
+        fields.count([
+            ("sponsorCollaboratorsModule.leadSponsor.name", lead.name.is_filled()),
+            ("sponsorCollaboratorsModule.leadSponsor.class", lead.class.is_filled()),
+            ("designModule.enrollmentInfo.count", enrollment.count.is_filled()),
+            ("designModule.enrollmentInfo.type", enrollment.kind.is_filled()),
+            ("armsInterventionsModule.interventions.name", interventions.iter().any(|one| one.name.is_filled())),
+            ("armsInterventionsModule.interventions.type", interventions.iter().any(|one| one.kind.is_filled())),
+            ("contactsLocationsModule.locations.facility", sites.iter().any(|site| site.facility.is_filled())),
+            ("contactsLocationsModule.locations.state", sites.iter().any(|site| site.state.is_filled())),
+            ("contactsLocationsModule.locations.country", sites.iter().any(|site| site.country.is_filled())),
+        ]);
     }
 }
 
@@ -229,24 +277,41 @@ struct Location<'a> {
 
 /// Maps a study to a record. The error is its number and the reason.
 pub(super) fn observe(stream: &Stream, study: &Study<'_>, today: Date) -> Result<Observation, (String, String)> {
-    let Sections { identification, status, sponsors, description, conditions, design, arms, locations } = study.sections();
+    let mut problem = None;
+    let Sections { identification, status, sponsors, description, conditions, design, arms, locations } = study.sections(&mut problem);
     let number = identification.nct_id.text().trim().to_owned();
     if !is_nct(&number) {
-        return Err((text::cut(text::clean(&number), 100), "nctId is not NCT and eight digits".to_owned()));
+        let reason = problem.unwrap_or_else(|| "nctId is not NCT and eight digits".to_owned());
+        return Err((text::cut(text::clean(&number), 100), reason));
     }
     let title = plain(&identification.brief_title, TITLE_CHARS_MAX);
     let official_title = plain(&identification.official_title, TITLE_CHARS_MAX);
-    let lead: Named<'_> = sponsors.lead_sponsor.object();
-    let enrollment: Enrollment<'_> = design.enrollment_info.object();
-    let (start, start_type) = moment(status.start_date_struct, today);
-    let (primary_completion, primary_completion_type) = moment(status.primary_completion_date_struct, today);
-    let (completion, completion_type) = moment(status.completion_date_struct, today);
-    let posted = |part: Part<'_>| text::plausible_date(part.object::<Moment<'_>>().date.text(), today);
+    let lead: Named<'_> = sponsors.lead_sponsor.object("leadSponsor", &mut problem);
+    let enrollment: Enrollment<'_> = design.enrollment_info.object("enrollmentInfo", &mut problem);
+    let mut moment = |part: Part<'_>, name: &str| moment(&part.object(name, &mut problem), today);
+    let (start, start_type) = moment(status.start_date_struct, "startDateStruct");
+    let (primary_completion, primary_completion_type) = moment(status.primary_completion_date_struct, "primaryCompletionDateStruct");
+    let (completion, completion_type) = moment(status.completion_date_struct, "completionDateStruct");
+    let mut posted = |part: Part<'_>, name: &str| text::plausible_date(part.object::<Moment<'_>>(name, &mut problem).date.text(), today);
+    let first_posted = posted(status.study_first_post_date_struct, "studyFirstPostDateStruct");
+    let results_posted = posted(status.results_first_post_date_struct, "resultsFirstPostDateStruct");
+    let updated = posted(status.last_update_post_date_struct, "lastUpdatePostDateStruct");
     let aliases: Vec<String> = identification.nct_id_aliases.list().into_iter().filter(|alias| is_nct(alias) && *alias != number).collect();
-    let collaborators: Vec<Named<'_>> = sponsors.collaborators.list();
-    let sites: Vec<Location<'_>> = locations.locations.list();
+    let collaborators: Vec<Named<'_>> = sponsors.collaborators.list("collaborators", &mut problem);
+    let sites: Vec<Location<'_>> = locations.locations.list("locations", &mut problem);
     let in_states = |site: &&Location<'_>| site.country.text().trim().eq_ignore_ascii_case(UNITED_STATES);
-    let interventions: Vec<Named<'_>> = arms.interventions.list();
+    let interventions: Vec<Named<'_>> = arms.interventions.list("interventions", &mut problem);
+    if let Some(problem) = problem {
+        return Err((number, problem));
+    }
+    let interventions = interventions
+        .iter()
+        .map(|one| Intervention { kind: plain(&one.kind, 40), name: plain(&one.name, NAME_CHARS_MAX) })
+        .filter(|one| !one.name.is_empty());
+    let mut ordered: Vec<Intervention> = interventions.clone().collect();
+    ordered.sort_by(|a, b| (&a.name, &a.kind).cmp(&(&b.name, &b.kind)));
+    ordered.dedup();
+    ordered.truncate(LIST_MAX);
     let data = TrialFact {
         stream: stream.name.to_owned(),
         url: format!("{ORIGIN}/study/{number}"),
@@ -256,7 +321,7 @@ pub(super) fn observe(stream: &Stream, study: &Study<'_>, today: Date) -> Result
         sponsor: plain(&lead.name, NAME_CHARS_MAX),
         sponsor_class: plain(&lead.class, 40),
         collaborators: distinct(collaborators.iter().map(|one| plain(&one.name, NAME_CHARS_MAX)), COLLABORATORS_MAX),
-        phase: phase(&design.phases),
+        phase: phase(distinct(listed(&design.phases).into_iter(), LIST_MAX)),
         status: plain(&status.overall_status, 40),
         last_known_status: plain(&status.last_known_status, 40),
         why_stopped: plain(&status.why_stopped, REASON_CHARS_MAX),
@@ -267,19 +332,15 @@ pub(super) fn observe(stream: &Stream, study: &Study<'_>, today: Date) -> Result
         primary_completion_type,
         completion,
         completion_type,
-        first_posted: posted(status.study_first_post_date_struct),
-        results_posted: posted(status.results_first_post_date_struct),
-        updated: posted(status.last_update_post_date_struct),
+        first_posted,
+        results_posted,
+        updated,
         enrollment: enrollment.count.integer().filter(|count| *count >= 0),
         enrollment_type: plain(&enrollment.kind, 40),
-        conditions: listed(&conditions.conditions),
-        keywords: listed(&conditions.keywords),
-        interventions: interventions
-            .iter()
-            .map(|one| Intervention { kind: plain(&one.kind, 40), name: plain(&one.name, NAME_CHARS_MAX) })
-            .filter(|one| !one.name.is_empty())
-            .take(LIST_MAX)
-            .collect(),
+        // The registry promises no order of these lists.
+        conditions: distinct(listed(&conditions.conditions).into_iter(), LIST_MAX),
+        keywords: distinct(listed(&conditions.keywords).into_iter(), LIST_MAX),
+        interventions: ordered,
         states: distinct(sites.iter().filter(in_states).map(|site| state(&site.state)), COUNTRIES_MAX),
         countries: distinct(sites.iter().map(|site| plain(&site.country, FACILITY_CHARS_MAX)), COUNTRIES_MAX),
         institutions: institutions(&sites, in_states),
@@ -288,8 +349,21 @@ pub(super) fn observe(stream: &Stream, study: &Study<'_>, today: Date) -> Result
         aliases: distinct(aliases.iter().cloned(), LIST_MAX),
         number,
     };
+    let cut = |mut list: Vec<String>| {
+        list.truncate(LIST_MAX);
+        list
+    };
+    let former = TrialFact {
+        phase: phase(cut(listed(&design.phases))),
+        conditions: cut(listed(&conditions.conditions)),
+        keywords: cut(listed(&conditions.keywords)),
+        interventions: interventions.take(LIST_MAX).collect(),
+        ..data.clone()
+    };
+    let former = (former != data).then(|| FactData::Trial(Box::new(former)));
     let replaces = data.aliases.iter().map(|alias| format!("{}/{alias}", stream.name)).collect();
-    Ok(Observation { key: format!("{}/{}", stream.name, data.number), data: FactData::Trial(Box::new(data)), replaces })
+    let key = format!("{}/{}", stream.name, data.number);
+    Ok(Observation { replaces, former, ..Observation::new(key, FactData::Trial(Box::new(data))) })
 }
 
 fn is_nct(text: &str) -> bool {
@@ -319,7 +393,7 @@ fn unescaped(text: &str) -> String {
 fn listed(field: &Field<'_>) -> Vec<String> {
     let one = std::slice::from_ref(field);
     let all = if let Field::List(list) = field { list.as_slice() } else { one };
-    all.iter().map(|text| plain(text, NAME_CHARS_MAX)).filter(|text| !text.is_empty()).take(LIST_MAX).collect()
+    all.iter().map(|text| plain(text, NAME_CHARS_MAX)).filter(|text| !text.is_empty()).collect()
 }
 
 /// Returns the distinct non-empty texts, sorted.
@@ -332,22 +406,21 @@ fn distinct(texts: impl Iterator<Item = String>, texts_max: usize) -> Vec<String
 }
 
 /// Returns the phase: `N/A` where phases do not apply, two phases joined, or empty where none is given, which is something else.
-fn phase(phases: &Field<'_>) -> String {
-    match listed(phases).as_slice() {
+fn phase(phases: Vec<String>) -> String {
+    match phases.as_slice() {
         [one] if one == "NA" => "N/A".to_owned(),
         phases => text::cut(phases.join("/"), 60),
     }
 }
 
 /// Returns a date with its precision (day or month), and whether it is actual. An implausible date is dropped.
-fn moment(part: Part<'_>, today: Date) -> (String, String) {
-    let Moment { date, kind } = part.object();
+fn moment(Moment { date, kind }: &Moment<'_>, today: Date) -> (String, String) {
     let text = date.text().trim();
     let years = 1900..=today.year().saturating_add(100);
     let day = text::date(text).map(|day| (day, day.to_string()));
     let month = || (text.len() == 7).then(|| text::date(&format!("{text}-01")).map(|day| (day, text.to_owned()))).flatten();
     match day.or_else(month).filter(|(day, _)| years.contains(&day.year())) {
-        Some((_, date)) => (date, plain(&kind, 40)),
+        Some((_, date)) => (date, plain(kind, 40)),
         None => (String::new(), String::new()),
     }
 }

@@ -11,7 +11,7 @@ use schemas::facts::filings::{FilingFact, has_items};
 use serde::{Deserialize, Serialize};
 
 use super::{BACK_OFF, ORIGIN, accession, cik, filing, form, is_page, item, observed};
-use crate::drift::Tally;
+use crate::drift::{FieldCounts, Tally};
 use crate::xml::{self, Element};
 use crate::{Answer, Observation, Page, Reject, Request, Stream, UpstreamError, json, text};
 
@@ -19,8 +19,10 @@ use crate::{Answer, Observation, Page, Reject, Request, Stream, UpstreamError, j
 const ENTRIES: usize = 100;
 /// The feed fails far from its start, and only its start is needed.
 const START_MAX: usize = 4_000;
-/// The roles of a filer in a filing.
-const ROLES: &[&str] = &["Filed by", "Filer", "Issuer", "Reporting", "Subject"];
+/// The usual roles of a filer in a filing. A role in another case is written like these; any other role is taken as it is.
+const ROLES: &[&str] = &["Filed by", "Filer", "Issuer", "Reporting", "Subject", "Depositor", "Securitizer", "Issuing Entity"];
+/// A longer text in the last parentheses is no role.
+const ROLE_CHARS_MAX: usize = 40;
 
 /// The position of a sync run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -77,12 +79,18 @@ pub(super) fn map(stream: &Stream, cursor: &Cursor, answer: &Answer, today: Date
         return Err(json::later(stream.name, format!("{} instead of feed", text::cut(feed.name, 40))));
     }
     let (mut entries, mut rejects, mut count): (Vec<Entry>, Vec<Reject>, usize) = (Vec::new(), Vec::new(), 0);
-    let mut tally = Tally::new(EXPECTED);
+    let (mut tally, mut fields) = (Tally::new(EXPECTED), FieldCounts::default());
     for element in feed.all("entry") {
         count += 1;
         tally.take(Some(element));
         match read(stream, element, today) {
-            Ok(entry) => entries.push(entry),
+            Ok(entry) => {
+                fields.count([("title: role", !entry.fact.roles.is_empty()), ("title: company", !entry.fact.company.is_empty())]);
+                if has_items(&entry.fact.form) {
+                    fields.count([("summary: items", !entry.fact.items.is_empty())]);
+                }
+                entries.push(entry);
+            }
             Err(field) => {
                 let reference = text::cut(element.text("title"), 100);
                 let raw = source.get(element.span.clone()).unwrap_or_default().as_bytes().to_vec();
@@ -98,7 +106,7 @@ pub(super) fn map(stream: &Stream, cursor: &Cursor, answer: &Answer, today: Date
     let start = cursor.start + step;
     let seen = observations.iter().map(|observation| observation.key.clone()).collect();
     let next = (step > 0 && start < START_MAX).then(|| json::write_cursor(Cursor { start, seen }));
-    Ok(Page { observations, rejects, next, ..Page::default() })
+    Ok(Page { observations, rejects, next, fields, ..Page::default() })
 }
 
 /// Builds one record per filing and party, with all roles of the party.
@@ -132,7 +140,7 @@ fn read(stream: &Stream, entry: &Element, today: Date) -> Result<Entry, &'static
     let link = entry.all("link").map(|link| link.attribute("href")).find_map(|href| href.split("/data/").nth(1)?.split('/').next());
     let number = number.or(link).and_then(cik).ok_or("title")?;
     let mut fact = filing(stream, &accession, number, kind, name, filed);
-    fact.roles = role.iter().map(|role| (*role).to_owned()).collect();
+    fact.roles = role.into_iter().collect();
     if has_items(&fact.form) {
         fact.items = items(summary);
     }
@@ -161,18 +169,20 @@ fn items(summary: &str) -> Vec<String> {
 }
 
 /// Splits a title, `FORM - NAME (0000736012) (Issuer)`, into name, number and role. Parsed from its end, because names contain parentheses
-/// and dashes.
-fn party<'a>(title: &'a str, kind: &str) -> (&'a str, Option<&'a str>, Option<&'static str>) {
+/// and dashes. What follows the number is the role, whatever it is; without a number only a usual role is one.
+fn party<'a>(title: &'a str, kind: &str) -> (&'a str, Option<&'a str>, Option<String>) {
     let (rest, last) = parenthesis(title);
-    let role = last.and_then(|last| ROLES.iter().copied().find(|role| role.eq_ignore_ascii_case(last)));
-    let (rest, number) = match (role, last) {
-        (None, Some(last)) if cik(last).is_some() => (rest, Some(last)),
-        (None, _) => (title, None),
-        (Some(_), _) => match parenthesis(rest) {
-            (before, Some(number)) if cik(number).is_some() => (before, Some(number)),
-            _ => (rest, None),
-        },
+    let (before, number) = parenthesis(rest);
+    let number = number.filter(|number| cik(number).is_some());
+    let usual = last.and_then(|last| ROLES.iter().find(|role| role.eq_ignore_ascii_case(last)));
+    let (rest, number, role) = match (last, number, usual) {
+        (Some(last), _, _) if cik(last).is_some() => (rest, Some(last), None),
+        (Some(last), Some(number), None) => (before, Some(number), Some(text::cut(text::clean(last), ROLE_CHARS_MAX))),
+        (Some(_), Some(number), Some(usual)) => (before, Some(number), Some((*usual).to_owned())),
+        (Some(_), None, Some(usual)) => (rest, None, Some((*usual).to_owned())),
+        _ => (title, None, None),
     };
+    let role = role.filter(|role| !role.is_empty());
     let name = rest.strip_prefix(kind).and_then(|rest| rest.trim_start().strip_prefix('-'));
     let name = name.or_else(|| rest.split_once(" - ").map(|(_, name)| name)).unwrap_or(rest);
     (name.trim(), number, role)
@@ -204,10 +214,15 @@ mod tests {
                 Some("Filed by"),
             ),
             ("8-K - PIER CORP (0000000012)", "8-K", "PIER CORP", Some("0000000012"), None),
+            ("ABS-15G - PIER (I) LLC (0000000012) (Securitizer)", "ABS-15G", "PIER (I) LLC", Some("0000000012"), Some("Securitizer")),
+            ("10-D - PIER TRUST (0000000012) (ISSUING ENTITY)", "10-D", "PIER TRUST", Some("0000000012"), Some("Issuing Entity")),
+            ("10-D - PIER LLC (0000000012) (Depositor)", "10-D", "PIER LLC", Some("0000000012"), Some("Depositor")),
+            ("X-1 - PIER LLC (0000000012) (Keeper of Lights)", "X-1", "PIER LLC", Some("0000000012"), Some("Keeper of Lights")),
+            ("X-1 - PIER LLC (0000000012) ()", "X-1", "PIER LLC", Some("0000000012"), None),
             ("8-K - PIER (UK) LTD", "8-K", "PIER (UK) LTD", None, None),
             ("", "4", "", None, None),
         ] {
-            assert_eq!(party(title, kind), (name, number, role), "{title}");
+            assert_eq!(party(title, kind), (name, number, role.map(str::to_owned)), "{title}");
         }
     }
 

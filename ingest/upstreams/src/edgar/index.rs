@@ -8,6 +8,7 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use super::{business_day, file, filing, is_missing, master, next_business_day, observed, through};
+use crate::drift::FieldCounts;
 use crate::{Answer, Page, Request, Stream, UpstreamError, drift, json, xml};
 
 /// In how many passes a quarterly index is read.
@@ -70,7 +71,7 @@ impl Cursor {
 
 pub(super) fn map(stream: &Stream, mut cursor: Cursor, answer: &Answer, today: Date) -> Result<Page, UpstreamError> {
     let is_missing = is_missing(stream.name, answer)?;
-    let (mut observations, mut rejects, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut observations, mut rejects, mut warnings, mut fields) = (Vec::new(), Vec::new(), Vec::new(), FieldCounts::default());
     if !is_missing {
         let text = xml::decoded(&answer.body);
         let (mut outside, mut total) = (0, 0);
@@ -83,6 +84,7 @@ pub(super) fn map(stream: &Stream, mut cursor: Cursor, answer: &Answer, today: D
             }
         })?;
         warnings.extend(drift::outside(stream.name, "day", outside, total)?);
+        rows.rows.iter().for_each(|row| fields.count([("Company Name", !row.company.is_empty())]));
         let filings = rows.rows.into_iter().map(|row| filing(stream, row.accession, row.cik, row.form, row.company, row.filed));
         observations.extend(filings.map(|fact| observed(stream, fact)));
         // Rows that cannot be parsed belong to no pass.
@@ -96,7 +98,7 @@ pub(super) fn map(stream: &Stream, mut cursor: Cursor, answer: &Answer, today: D
         warnings.push(format!("there is no index of quarter {quarter} of {year}"));
     }
     let next = cursor.next(is_missing).map(json::write_cursor);
-    Ok(Page { observations, rejects, next, through: Some(cursor.through), warnings })
+    Ok(Page { observations, rejects, next, through: Some(cursor.through), warnings, fields, ..Page::default() })
 }
 
 /// Returns the pass of a filing. Filing numbers count up, so passes have similar sizes.

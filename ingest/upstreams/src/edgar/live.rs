@@ -86,8 +86,8 @@ pub(crate) fn found(stream: &Stream, answer: &Answer, today: Date) -> Result<Vec
     let found: Found<'_> = serde_json::from_str(&body).map_err(|error| json::not_json(stream.name, &body, &error))?;
     let hits = found.hits.0.filter(|hits| hits.hits.is_list()).ok_or_else(|| json::later(stream.name, "an answer without hits"))?;
     let (mut seen, mut out) = (HashSet::new(), Vec::new());
-    for hit in hits.hits.list::<Hit<'_>>() {
-        let source: Source<'_> = hit.source.object();
+    for hit in hits.hits.list::<Hit<'_>>("hits", &mut None) {
+        let source: Source<'_> = hit.source.object("_source", &mut None);
         let (numbers, names) = (source.ciks.list(), source.display_names.list());
         let (number, kind, filed) = (source.adsh.clean(), source.form.clean(), text::date(source.file_date.text()));
         let read = (accession(&number), numbers.first().and_then(|number| cik(number)), form(&kind));

@@ -1,14 +1,18 @@
 //! `edgar.ownership`: the trades of each filing of form 3, 4 or 5 (section 16), from the file that the index names.
 //!
 //! That file is the complete submission including the form's XML, so no list of documents is needed. A trade belongs to the issuer that the
-//! XML names, whichever filer's index row led to the file. A filing without trades gives one record that says so. An amendment is an
-//! additional record next to the amended filing.
+//! XML names, whichever filer's index row led to the file. A filing without trades gives one record that says so; a filing with a row that
+//! cannot be read does not. An amendment is an additional record next to the amended filing.
+//!
+//! A filing never changes. One that was read or rejected is therefore not requested again; rejected ones are mapped again from their stored
+//! bytes (`replay --rejected`).
 
 use jiff::civil::Date;
 use schemas::facts::FactData;
 use schemas::facts::insider_trades::{InsiderTradeFact, Owner};
 
 use super::{OWNERSHIP, accession, cik, cik_of, file, is_missing, walk};
+use crate::drift::FieldCounts;
 use crate::xml::{self, Element};
 use crate::{Answer, Observation, Page, Reject, Request, Stream, UpstreamError, json, text};
 
@@ -29,10 +33,10 @@ const OWNERS_MAX: usize = 100;
 /// How many bytes of a submission without the form are stored.
 const RAW_BYTES_MAX: usize = 64 << 10;
 
-/// If a filing has been read, one of these keys exists.
+/// If a filing has been read, or was rejected as a whole or in its first row, one of these keys exists.
 pub(super) fn first_keys(accession: &str) -> Vec<String> {
     let first = TABLES.iter().map(|(_, _, name)| key(accession, name, 1));
-    first.chain([key(accession, NONE, 0)]).collect()
+    first.chain([key(accession, NONE, 0), format!("{OWNERSHIP}/{accession}")]).collect()
 }
 
 fn key(accession: &str, table: &str, row: i64) -> String {
@@ -108,20 +112,19 @@ impl<'a> Submission<'a> {
             Err(reason) => return Page { rejects: vec![reject(number, reason)], ..Page::default() },
         };
         let mut page = Page::default();
-        let mut is_first_there = false;
         for (table, row_name, name) in TABLES {
             let rows = form.child(table).into_iter().flat_map(|table| table.all(row_name));
             for (row, element) in (1..).zip(rows) {
                 match self.trade(element, InsiderTradeFact { table: (*name).to_owned(), row, ..common.clone() }) {
                     Ok(fact) => {
-                        is_first_there |= row == 1;
+                        count(&fact, &mut page.fields);
                         page.observations.push(observed(fact));
                     }
                     Err(reason) => page.rejects.push(reject(&format!("{number}/{name}/{row}"), reason)),
                 }
             }
         }
-        if !is_first_there {
+        if page.observations.is_empty() && page.rejects.is_empty() {
             page.observations.push(observed(InsiderTradeFact { table: NONE.to_owned(), ..common }));
         }
         page
@@ -133,10 +136,8 @@ impl<'a> Submission<'a> {
         if !FORMS.contains(&kind.as_str()) {
             return Err(format!("documentType is {:?}", text::cut(kind, 40)));
         }
-        let owners: Vec<Owner> = form.all("reportingOwner").take(OWNERS_MAX).filter_map(owner).collect();
-        if owners.is_empty() {
-            return Err("rptOwnerCik is absent or not a number".to_owned());
-        }
+        let owners: Option<Vec<Owner>> = form.all("reportingOwner").take(OWNERS_MAX).map(owner).collect();
+        let owners = owners.filter(|owners| !owners.is_empty()).ok_or("rptOwnerCik is absent or not a number")?;
         let symbol = value(form, "issuer/issuerTradingSymbol").to_uppercase();
         Ok(InsiderTradeFact {
             stream: stream.name.to_owned(),
@@ -185,9 +186,30 @@ impl<'a> Submission<'a> {
     }
 }
 
+/// Counts the mapped elements of a trade and its form.
+fn count(fact: &InsiderTradeFact, fields: &mut FieldCounts) {
+    fields.count([
+        ("securityTitle", !fact.security.is_empty()),
+        ("transactionDate", !fact.date.is_empty()),
+        ("transactionCode", !fact.code.is_empty()),
+        ("transactionShares", !fact.shares.is_empty()),
+        ("transactionPricePerShare", !fact.price.is_empty()),
+        ("transactionAcquiredDisposedCode", !fact.acquired_disposed.is_empty()),
+        ("sharesOwnedFollowingTransaction", !fact.shares_after.is_empty()),
+        ("directOrIndirectOwnership", !fact.ownership.is_empty()),
+        ("periodOfReport", !fact.period_of_report.is_empty()),
+        ("issuerName", !fact.issuer_name.is_empty()),
+        ("issuerTradingSymbol", !fact.issuer_symbol.is_empty()),
+        ("rptOwnerName", fact.owners.iter().any(|owner| !owner.name.is_empty())),
+        ("reportingOwnerRelationship", fact.owners.iter().any(|owner| owner.director || owner.officer || owner.ten_percent || owner.other)),
+    ]);
+}
+
 fn observed(fact: InsiderTradeFact) -> Observation {
+    // Earlier versions said that a filing holds no trade when its first row could not be read.
+    let replaces = if fact.table == NONE { Vec::new() } else { vec![key(&fact.accession, NONE, 0)] };
     let key = key(&fact.accession, &fact.table, fact.row);
-    Observation { key, data: FactData::InsiderTrade(Box::new(fact)), replaces: Vec::new() }
+    Observation { replaces, ..Observation::new(key, FactData::InsiderTrade(Box::new(fact))) }
 }
 
 fn owner(owner: &Element) -> Option<Owner> {

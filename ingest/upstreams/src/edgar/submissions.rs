@@ -128,7 +128,8 @@ impl Filer<'_> {
             let (Some(number), Some(kind), Some(filed)) = read else {
                 let field = if read.0.is_none() { "accessionNumber" } else { "filingDate" };
                 let raw = self.one(&columns.of(row)).to_string().into_bytes();
-                let reference = if number.is_empty() { format!("row {row}") } else { text::cut(number, 40) };
+                // The pair by which an index names the filing, so that it is not requested again for each run.
+                let reference = if number.is_empty() { format!("row {row}") } else { format!("{}/{cik}", text::cut(number, 40)) };
                 page.rejects.push(Reject { reference, reason: format!("{field} is absent or not readable"), raw });
                 continue;
             };
@@ -139,6 +140,12 @@ impl Filer<'_> {
                 primary_document: document(&value(&columns.primary_document)),
                 ..filing(stream, number, cik.clone(), kind, self.name.text(), filed)
             };
+            page.fields.count([
+                ("items", !fact.items.is_empty()),
+                ("reportDate", !fact.report_date.is_empty()),
+                ("primaryDocument", !fact.primary_document.is_empty()),
+                ("name", !fact.company.is_empty()),
+            ]);
             page.observations.push(observed(stream, fact));
         }
         for (field, missing) in missing {

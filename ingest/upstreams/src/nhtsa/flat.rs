@@ -13,6 +13,7 @@ use schemas::facts::FactData;
 use schemas::facts::recalls::RecallFact;
 
 use super::{FLAT_PRE_2010, SITE, campaign, manufacturers_number};
+use crate::drift::FieldCounts;
 use crate::{Answer, Observation, Page, Reject, Request, Stream, UpstreamError, drift, json, text};
 
 const ORIGIN: &str = "https://static.nhtsa.gov";
@@ -164,8 +165,15 @@ impl File {
         }
     }
 
+    /// Returns a row with the number 0, because `RECORD_ID` changes with every build of the file and the same row must stay recognisable.
+    fn unnumbered(bytes: &[u8]) -> Vec<u8> {
+        let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let rest = bytes.get(digits..).filter(|rest| digits > 0 && rest.starts_with(b"\t"));
+        rest.map_or_else(|| bytes.to_vec(), |rest| [b"0", rest].concat())
+    }
+
     fn row(&mut self, bytes: &[u8]) -> Result<(), UpstreamError> {
-        let line = String::from_utf8_lossy(bytes);
+        let line = text::decode(bytes);
         let mut columns = [""; *COLUMNS.end()];
         let mut count = 0;
         for value in line.split('\t') {
@@ -219,7 +227,7 @@ impl File {
     }
 
     fn reject(&mut self, reference: String, reason: String, raw: &[u8]) -> Result<(), UpstreamError> {
-        self.rejects.push(Reject { reference, reason, raw: raw.to_vec() });
+        self.rejects.push(Reject { reference, reason, raw: Self::unnumbered(raw) });
         if self.rejects.len() > REJECTS_MAX {
             self.check()?;
             let reason = format!("{} of {} rows cannot be read", self.rejects.len(), self.lines);
@@ -254,8 +262,10 @@ impl File {
         if cut > 0 {
             warnings.push(format!("{cut} campaigns have more than {VEHICLES_MAX} vehicles, of which the first in order were kept"));
         }
+        let mut fields = FieldCounts::default();
+        self.campaigns.values().for_each(|campaign| campaign.count(&mut fields));
         let observations = self.campaigns.into_iter().map(|(number, campaign)| campaign.observe(stream, number)).collect();
-        Ok(Page { observations, rejects: self.rejects, next: None, through: None, warnings })
+        Ok(Page { observations, rejects: self.rejects, warnings, fields, ..Page::default() })
     }
 }
 
@@ -298,6 +308,24 @@ impl Campaign {
         }
     }
 
+    /// Counts the mapped columns, by their names in the agency's data dictionary.
+    fn count(&self, fields: &mut FieldCounts) {
+        fields.count([
+            ("MAKETXT", !self.makes.is_empty()),
+            ("MODELTXT", self.models.iter().any(|model| !self.makes.contains(model))),
+            ("MFGCAMPNO", !self.aliases.is_empty()),
+            ("COMPNAME", !self.components.is_empty()),
+            ("MFGNAME", !self.manufacturer.is_empty()),
+            ("RCLTYPECD", !self.kind.is_empty()),
+            ("POTAFF", self.units.is_some()),
+            ("RCDATE", self.received.is_some()),
+            ("DATEA", self.created.is_some()),
+            ("DESC_DEFECT", !self.defect.is_empty()),
+            ("CONEQUENCE_DEFECT", !self.consequence.is_empty()),
+            ("CORRECTIVE_ACTION", !self.remedy.is_empty()),
+        ]);
+    }
+
     fn observe(self, stream: &Stream, number: String) -> Observation {
         let manufacturer = text::clean(&self.manufacturer);
         let component = self.components.first().cloned().unwrap_or_default();
@@ -334,7 +362,7 @@ impl Campaign {
             number: number.clone(),
             ..RecallFact::default()
         };
-        Observation { key: format!("{}/{number}", stream.name), data: FactData::Recall(Box::new(data)), replaces: Vec::new() }
+        Observation::new(format!("{}/{number}", stream.name), FactData::Recall(Box::new(data)))
     }
 }
 

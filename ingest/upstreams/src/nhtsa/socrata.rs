@@ -8,7 +8,8 @@ use schemas::facts::recalls::RecallFact;
 use serde::Deserialize;
 
 use super::{Cursor, SITE, campaign, manufacturers_number};
-use crate::cpsc::JSON_MEDIA_TYPES;
+use crate::cpsc::{JSON_MEDIA_TYPES, doing_business_as};
+use crate::drift::FieldCounts;
 use crate::json::{self, Field, Object, Records};
 use crate::{Answer, Observation, Page, Request, Settings, Stream, UpstreamError, drift, text};
 
@@ -49,11 +50,12 @@ pub(super) fn map(stream: &Stream, cursor: &Cursor, answer: &Answer, today: Date
         return Err(json::later(stream.name, "an object instead of rows"));
     }
     let records = Records::of_array(stream.name, &body)?;
-    let (mut first, mut outside) = (None, 0);
+    let (mut first, mut outside, mut fields) = (None, 0, FieldCounts::default());
     let (observations, rejects) = records.map(stream.name, EXPECTED, |row: &Row<'_>| {
         first.get_or_insert_with(|| row.nhtsa_id.clean());
         let is_before = |from| text::date(row.report_received_date.text()).is_some_and(|day| day < from);
         outside += usize::from(cursor.from.is_some_and(is_before));
+        row.count(&mut fields);
         observe(stream, row, today)
     })?;
     warnings.extend(drift::outside(stream.name, "$where", outside, records.len())?);
@@ -63,7 +65,7 @@ pub(super) fn map(stream: &Stream, cursor: &Cursor, answer: &Answer, today: Date
         return Err(UpstreamError::Stop { stream: stream.name, field: "$offset".to_owned(), reason });
     }
     let next = (records.len() >= LIMIT).then(|| Cursor { offset: cursor.offset.saturating_add(records.len()), first, ..cursor.clone() });
-    Ok(Page { observations, rejects, next: next.map(json::write_cursor), through: None, warnings })
+    Ok(Page { observations, rejects, next: next.map(json::write_cursor), warnings, fields, ..Page::default() })
 }
 
 type Holds = fn(&Row<'_>) -> bool;
@@ -116,6 +118,28 @@ struct Link<'a> {
     url: Field<'a>,
 }
 
+impl Row<'_> {
+    /// Counts the mapped fields.
+    fn count(&self, fields: &mut FieldCounts) {
+        let link = self.recall_link.0.as_ref();
+        fields.count([
+            ("report_received_date", self.report_received_date.is_filled()),
+            ("manufacturer", self.manufacturer.is_filled()),
+            ("subject", self.subject.is_filled()),
+            ("component", self.component.is_filled()),
+            ("mfr_campaign_number", self.mfr_campaign_number.is_filled()),
+            ("recall_type", self.recall_type.is_filled()),
+            ("potentially_affected", self.potentially_affected.is_filled()),
+            ("defect_summary", self.defect_summary.is_filled()),
+            ("consequence_summary", self.consequence_summary.is_filled()),
+            ("corrective_action", self.corrective_action.is_filled()),
+            ("fire_risk_when_parked", self.fire_risk_when_parked.is_filled()),
+            ("do_not_drive", self.do_not_drive.is_filled()),
+            ("recall_link.url", link.is_some_and(|link| link.url.is_filled())),
+        ]);
+    }
+}
+
 fn observe(stream: &Stream, row: &Row<'_>, today: Date) -> Result<Observation, (String, String)> {
     let raw = row.nhtsa_id.clean();
     let Some(number) = campaign(&raw) else {
@@ -135,7 +159,7 @@ fn observe(stream: &Stream, row: &Row<'_>, today: Date) -> Result<Observation, (
         aliases: manufacturers_number(row.mfr_campaign_number.text()).into_iter().collect(),
         lang: "en".to_owned(),
         title,
-        brand: without_incorporation(&manufacturer),
+        brand: without_incorporation(doing_business_as(&manufacturer).as_ref().unwrap_or(&manufacturer)),
         hazard: hazard.unwrap_or_else(|| row.defect_summary.clean()),
         date: text::plausible_date(row.report_received_date.text(), today),
         url: link.unwrap_or_else(|| format!("{SITE}/recalls?nhtsaId={number}")),
@@ -148,7 +172,7 @@ fn observe(stream: &Stream, row: &Row<'_>, today: Date) -> Result<Observation, (
         number: number.clone(),
         ..RecallFact::default()
     };
-    Ok(Observation { key: format!("{}/{number}", stream.name), data: FactData::Recall(Box::new(data)), replaces: Vec::new() })
+    Ok(Observation::new(format!("{}/{number}", stream.name), FactData::Recall(Box::new(data))))
 }
 
 /// Removes the legal form: `Mercedes-Benz USA, LLC` becomes `Mercedes-Benz USA`, `Chrysler (FCA US, LLC)` becomes `Chrysler (FCA US)`.

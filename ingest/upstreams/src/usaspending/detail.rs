@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::day;
 use super::parts::{self, DESCRIPTION_CHARS_MAX, Place};
+use crate::drift::FieldCounts;
 use crate::json::{Field, Object};
 use crate::{Observation, Stream, text};
 
@@ -136,6 +137,42 @@ impl Agency<'_> {
     }
 }
 
+impl Detail<'_> {
+    /// Counts the mapped fields, except the outlays, which are reported months after the award.
+    pub(super) fn count(&self, fields: &mut FieldCounts) {
+        let (contract, recipient) = (self.latest_transaction_contract_data.0.as_ref(), self.recipient.0.as_ref());
+        let (period, agency) = (self.period_of_performance.0.as_ref(), self.awarding_agency.0.as_ref());
+        fields.count([
+            ("type_description", self.type_description.is_filled()),
+            ("description", self.description.is_filled()),
+            ("total_obligation", self.total_obligation.is_filled()),
+            ("base_exercised_options", self.base_exercised_options.is_filled()),
+            ("base_and_all_options", self.base_and_all_options.is_filled()),
+            ("date_signed", self.date_signed.is_filled()),
+            ("period_of_performance.start_date", period.is_some_and(|period| period.start_date.is_filled())),
+            ("period_of_performance.end_date", period.is_some_and(|period| period.end_date.is_filled())),
+            ("awarding_agency.toptier_agency", agency.is_some_and(|agency| agency.toptier_agency.0.is_some())),
+            ("awarding_agency.subtier_agency", agency.is_some_and(|agency| agency.subtier_agency.0.is_some())),
+            ("funding_agency", self.funding_agency.0.is_some()),
+            ("recipient.recipient_name", recipient.is_some_and(|recipient| recipient.recipient_name.is_filled())),
+            ("recipient.recipient_uei", recipient.is_some_and(|recipient| recipient.recipient_uei.is_filled())),
+            ("recipient.parent_recipient_name", recipient.is_some_and(|recipient| recipient.parent_recipient_name.is_filled())),
+            ("recipient.location", recipient.is_some_and(|recipient| recipient.location.0.is_some())),
+            ("latest_transaction_contract_data.naics", contract.is_some_and(|contract| contract.naics.is_filled())),
+            (
+                "latest_transaction_contract_data.product_or_service_code",
+                contract.is_some_and(|own| own.product_or_service_code.is_filled()),
+            ),
+            ("latest_transaction_contract_data.extent_competed", contract.is_some_and(|contract| contract.extent_competed.is_filled())),
+            (
+                "latest_transaction_contract_data.type_of_contract_pricing",
+                contract.is_some_and(|own| own.type_of_contract_pricing.is_filled()),
+            ),
+            ("place_of_performance", self.place_of_performance.0.is_some()),
+        ]);
+    }
+}
+
 /// Maps an award. The error names the record and the reason.
 pub(super) fn observe(stream: &Stream, award: &Detail<'_>) -> Result<Observation, (String, String)> {
     let reference = award.generated_unique_award_id.text();
@@ -187,7 +224,7 @@ pub(super) fn observe(stream: &Stream, award: &Detail<'_>) -> Result<Observation
     }
     parts::place_of_performance(&mut fact, &award.place_of_performance);
     let key = format!("{}/{}", stream.name, fact.award_id);
-    Ok(Observation { key, data: FactData::Award(Box::new(fact)), replaces: Vec::new() })
+    Ok(Observation::new(key, FactData::Award(Box::new(fact))))
 }
 
 /// Whether an award ends within the days in which it is tendered again. Of two end dates the later one counts.

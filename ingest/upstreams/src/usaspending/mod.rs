@@ -2,8 +2,8 @@
 //!
 //! - `usaspending.transactions` is complete: every base award and modification whose modification date is in the window. Its search has no
 //!   unique sort order, so a page may repeat a row of the page before while another row is never shown. Each slice is therefore counted
-//!   first, then read by award number, read backwards when rows are missing, and split further when they are still missing. A run does not
-//!   go beyond a slice whose rows do not add up ([`slice`], [`tie`]).
+//!   first, then read by award number, read backwards when rows are missing, and split further when they are still missing. A finest slice
+//!   whose rows do not add up is read again at the end of the run ([`slice`], [`tie`]).
 //! - `usaspending.awards` is the current state of the awards: totals and dates. Its modification date is that of the action with the newest
 //!   date, so a correction of an older action does not show; the weekly read of all new awards compensates for that.
 //! - `usaspending.details` has what the searches do not show (parents, offices, ceilings, competition), only for large awards because it
@@ -93,14 +93,18 @@ impl Upstream for UsaSpending {
             Content::Counts(counts) => slice::counted(stream, cursor, counts, &mut page.warnings)?,
             Content::Award(award) => {
                 let records = Records::of_list(vec![award]);
-                let (observations, rejects) = records.map(stream.name, &[], |award: &Detail<'_>| detail::observe(stream, award))?;
+                let fields = &mut page.fields;
+                let (observations, rejects) = records.map(stream.name, &[], |award: &Detail<'_>| {
+                    award.count(fields);
+                    detail::observe(stream, award)
+                })?;
                 let ends_soon = observations.iter().any(|award| detail::ends_soon(&award.data, today));
                 (page.observations, page.rejects) = (observations, rejects);
                 cursor.after_award(ends_soon)
             }
             Content::Rows(list) => {
                 let read = rows::read(stream, &cursor, list, today, &mut page)?;
-                slice::read(stream, cursor, &envelope.paging(), read, &mut page.warnings)?
+                slice::read(stream, cursor, &envelope.paging(), read, today, &mut page)?
             }
             Content::Nothing => return Err(json::later(stream.name, "an answer without results")),
         };

@@ -91,6 +91,11 @@ pub(super) struct Coded {
 }
 
 impl Coded {
+    /// Whether there is a code.
+    pub(super) fn is_filled(&self) -> bool {
+        !self.code.is_empty()
+    }
+
     /// Returns the code and its description.
     pub(super) fn cloned(&self) -> (String, String) {
         (self.code.clone(), self.description.clone())

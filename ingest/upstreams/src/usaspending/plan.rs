@@ -163,6 +163,16 @@ pub(super) enum Step {
     Actions { ids: Vec<String>, page: u32, rows: Rows },
 }
 
+/// A finest slice of which fewer rows came than are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Missed {
+    pub(super) by: By,
+    pub(super) slice: Slice,
+}
+
+/// The most slices that are read again at the end of a run.
+const MISSED_MAX: usize = 100;
+
 /// The position of a sync run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Cursor {
@@ -172,6 +182,12 @@ pub(super) struct Cursor {
     pub(super) step: Step,
     /// Whether slices are counted before they are read.
     pub(super) counts: bool,
+    /// The slices to read again when the plan is done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) missed: Vec<Missed>,
+    /// Whether the plan is done and such a slice is being read again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_retry: bool,
 }
 
 impl Cursor {
@@ -200,7 +216,8 @@ impl Cursor {
             plan.push(Span { by: By::LastModified, from: FIRST_DAY, to: FIRST_DAY });
         }
         let slice = Slice::all(Group::Contracts, &plan[0]);
-        Self { plan, slice, step: Step::Count, counts: stream == TRANSACTIONS }.begun()
+        let (missed, is_retry) = (Vec::new(), false);
+        Self { plan, slice, step: Step::Count, counts: stream == TRANSACTIONS, missed, is_retry }.begun()
     }
 
     /// Moves to the first request of the slice.
@@ -222,15 +239,42 @@ impl Cursor {
     /// Moves to the next slice.
     pub(super) fn next_slice(mut self) -> Option<Self> {
         let span = self.plan.first().copied()?;
+        if self.is_retry {
+            return self.next_missed();
+        }
         let slice = match (self.slice.next(&span), self.slice.group) {
             (Some(slice), _) => slice,
             (None, Group::Contracts) => Slice::all(Group::Idvs, &span),
             (None, Group::Idvs) => {
                 self.plan.remove(0);
-                Slice::all(Group::Contracts, self.plan.first()?)
+                match self.plan.first() {
+                    Some(span) => Slice::all(Group::Contracts, span),
+                    None => return self.next_missed(),
+                }
             }
         };
         Some(Self { slice, ..self }.begun())
+    }
+
+    /// Notes that rows of this slice are missing, so that it is read again when the plan is done. Returns false if it has been read again
+    /// already, or if too many slices are noted.
+    pub(super) fn note_missed(&mut self) -> bool {
+        let by = self.plan.first().map_or(By::LastModified, |span| span.by);
+        let is_noted = !self.is_retry && self.missed.len() < MISSED_MAX;
+        if is_noted {
+            self.missed.push(Missed { by, slice: self.slice });
+        }
+        is_noted
+    }
+
+    /// Moves to the next slice to read again.
+    fn next_missed(mut self) -> Option<Self> {
+        if self.missed.is_empty() {
+            return None;
+        }
+        let Missed { by, slice } = self.missed.remove(0);
+        let plan = vec![Span { by, from: slice.from, to: slice.to }];
+        Some(Self { plan, slice, is_retry: true, ..self }.begun())
     }
 
     /// Moves on after the first award: to its actions, or to the next award.
@@ -244,8 +288,8 @@ impl Cursor {
     }
 
     /// Moves on after the first award and its actions: to the next award, or to the next page.
-    pub(super) fn after_actions(self) -> Option<Self> {
-        let (mut ids, rows) = match self.step {
+    pub(super) fn after_actions(mut self) -> Option<Self> {
+        let (mut ids, rows) = match std::mem::replace(&mut self.step, Step::Count) {
             Step::Award { ids, rows } | Step::Actions { ids, rows, .. } => (ids, rows),
             // An award arrived where none was requested.
             Step::Count | Step::Rows(_) => return self.next_slice(),
@@ -253,8 +297,7 @@ impl Cursor {
         if !ids.is_empty() {
             ids.remove(0);
         }
-        let cursor = Self { plan: self.plan, slice: self.slice, step: Step::Count, counts: self.counts };
-        cursor.with_awards(ids, rows)
+        self.with_awards(ids, rows)
     }
 
     /// Moves to the first of these awards or, without any, to the next page; page 0 means there is none.

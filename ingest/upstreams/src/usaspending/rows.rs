@@ -15,6 +15,7 @@ use super::plan::{By, Cursor, Step};
 use super::slice::Read;
 use super::tie::Row;
 use super::{DETAILS, TRANSACTIONS, day};
+use crate::drift::FieldCounts;
 use crate::json::{Field, Object, Records};
 use crate::{Observation, Page, Stream, UpstreamError, text};
 
@@ -63,22 +64,30 @@ impl Shape {
 
 /// Maps a list and adds its content to the page.
 pub(super) fn read(stream: &Stream, cursor: &Cursor, list: Vec<&RawValue>, today: Date, page: &mut Page) -> Result<Read, UpstreamError> {
-    let mut read = Read { count: list.len(), ..Read::default() };
+    let (mut read, mut fields) = (Read { count: list.len(), ..Read::default() }, FieldCounts::default());
     let shape = Shape::of(stream, cursor, &list);
     let records = Records::of_list(list);
     (page.observations, page.rejects) = match shape {
         Shape::Actions => records.map(stream.name, EXPECTED_OF_ACTIONS, |action: &Action<'_>| {
             read.rows.push(action.row());
+            action.count(&mut fields);
             action.observe(stream)
         })?,
         Shape::Awards => records.map(stream.name, EXPECTED_OF_AWARDS, |award: &Award<'_>| {
             read.rows.push(award.row());
+            award.count(&mut fields);
             let observation = award.observe(stream)?;
             read.outside += usize::from(award.is_outside(cursor));
             Ok(observation)
         })?,
-        Shape::History => records.map(stream.name, EXPECTED_OF_HISTORY, |action: &Past<'_>| action.observe(stream))?,
-        Shape::Details => records.map(stream.name, &[], |award: &Detail<'_>| detail::observe(stream, award))?,
+        Shape::History => records.map(stream.name, EXPECTED_OF_HISTORY, |action: &Past<'_>| {
+            action.count(&mut fields);
+            action.observe(stream)
+        })?,
+        Shape::Details => records.map(stream.name, &[], |award: &Detail<'_>| {
+            award.count(&mut fields);
+            detail::observe(stream, award)
+        })?,
     };
     if matches!(shape, Shape::Awards) && stream.name == DETAILS {
         // For this stream the search only names the awards to request.
@@ -87,6 +96,7 @@ pub(super) fn read(stream: &Stream, cursor: &Cursor, list: Vec<&RawValue>, today
             .filter_map(|award| award.key.split_once('/').map(|(_, id)| id.to_owned()))
             .collect();
     }
+    page.fields.add(&fields);
     remark(page, today);
     Ok(read)
 }
@@ -194,6 +204,23 @@ struct Action<'a> {
 }
 
 impl Action<'_> {
+    /// Counts the mapped fields.
+    fn count(&self, fields: &mut FieldCounts) {
+        fields.count([
+            ("Action Date", self.action_date.is_filled()),
+            ("Action Type", self.action_type.is_filled()),
+            ("Transaction Amount", self.amount.is_filled()),
+            ("Transaction Description", self.description.is_filled()),
+            ("Recipient Name", self.recipient.is_filled()),
+            ("Recipient UEI", self.recipient_uei.is_filled()),
+            ("Awarding Agency", self.agency.is_filled()),
+            ("Awarding Sub Agency", self.sub_agency.is_filled()),
+            ("Award Type", self.award_type.is_filled()),
+            ("naics_code", self.naics_code.is_filled() || self.naics.is_filled()),
+            ("PSC", self.psc.is_filled()),
+        ]);
+    }
+
     fn row(&self) -> Row {
         let said = [&self.generated_internal_id, &self.modification, &self.action_date, &self.action_type, &self.amount, &self.description];
         (self.award_id.text().to_owned(), short_hash(&said))
@@ -224,7 +251,7 @@ impl Action<'_> {
         parts::recipients_place(&mut fact, &self.recipient_location);
         parts::place_of_performance(&mut fact, &self.place);
         let key = format!("{}/{}/{}", stream.name, fact.award_id, fact.modification);
-        Ok(Observation { key, data: FactData::Award(Box::new(fact)), replaces: Vec::new() })
+        Ok(Observation::new(key, FactData::Award(Box::new(fact))))
     }
 }
 
@@ -291,6 +318,27 @@ struct Award<'a> {
 }
 
 impl Award<'_> {
+    /// Counts the mapped fields.
+    fn count(&self, fields: &mut FieldCounts) {
+        fields.count([
+            ("Award Amount", self.amount.is_filled()),
+            ("Description", self.description.is_filled()),
+            ("Recipient Name", self.recipient.is_filled()),
+            ("Recipient UEI", self.recipient_uei.is_filled()),
+            ("Recipient Location", self.recipient_location.0.is_some()),
+            ("Awarding Agency", self.agency.is_filled()),
+            ("Awarding Sub Agency", self.sub_agency.is_filled()),
+            ("Funding Agency", self.funding_agency.is_filled()),
+            ("NAICS", self.naics.is_filled()),
+            ("PSC", self.psc.is_filled()),
+            ("Base Obligation Date", self.signed.is_filled()),
+            ("Start Date", self.start.is_filled()),
+            ("End Date", self.end.is_filled() || self.last_order.is_filled()),
+            ("Last Modified Date", self.last_modified.is_filled()),
+            ("Primary Place of Performance", self.place.0.is_some()),
+        ]);
+    }
+
     fn row(&self) -> Row {
         (self.award_id.text().to_owned(), short_hash(&[&self.generated_internal_id]))
     }
@@ -328,7 +376,7 @@ impl Award<'_> {
         fact.last_modified = day(&self.last_modified);
         parts::place_of_performance(&mut fact, &self.place);
         let key = format!("{}/{}", stream.name, fact.award_id);
-        Ok(Observation { key, data: FactData::Award(Box::new(fact)), replaces: Vec::new() })
+        Ok(Observation::new(key, FactData::Award(Box::new(fact))))
     }
 }
 
@@ -364,6 +412,17 @@ struct Past<'a> {
 }
 
 impl Past<'_> {
+    /// Counts the mapped fields.
+    fn count(&self, fields: &mut FieldCounts) {
+        fields.count([
+            ("transactions.action_date", self.action_date.is_filled()),
+            ("transactions.action_type", self.action_type.is_filled()),
+            ("transactions.description", self.description.is_filled()),
+            ("transactions.federal_action_obligation", self.federal_action_obligation.is_filled()),
+            ("transactions.type_description", self.type_description.is_filled()),
+        ]);
+    }
+
     /// Splits an action's id, `CONT_TX_{agency}_{parent agency}_{PIID}_{mod}_{parent PIID}_{number}`, into the award's id and the action's
     /// number.
     fn award_id(&self) -> Option<(String, String)> {
@@ -395,6 +454,6 @@ impl Past<'_> {
         fact.award_type_code = self.type_code.clean();
         fact.description = text::cut(self.description.clean(), DESCRIPTION_CHARS_MAX);
         let key = format!("{}/{}/{}/{}", stream.name, fact.award_id, fact.modification, fact.action_number);
-        Ok(Observation { key, data: FactData::Award(Box::new(fact)), replaces: Vec::new() })
+        Ok(Observation::new(key, FactData::Award(Box::new(fact))))
     }
 }

@@ -1,13 +1,19 @@
-//! Reads a slice completely: the run continues only when all counted rows were received.
+//! Reads a slice completely. A slice of which rows are missing is read backwards, then in parts. If rows of a finest slice are still missing,
+//! the run takes those that came, continues, and reads that slice again at its end; what is missing then is recorded with the run.
+
+use jiff::ToSpan;
+use jiff::civil::Date;
 
 use super::plan::{Cursor, Group, Order, Rows, Step};
 use super::search::{LIMIT, PAGES_MAX};
 use super::tie::Row;
 use super::{Counts, Paging, outside};
-use crate::{Stream, UpstreamError, json};
+use crate::{Incomplete, Page, Stream, UpstreamError, json};
 
 /// A slice with more rows is split, so that an error affects few pages.
 const CUT_ABOVE: u64 = 20_000;
+/// An incomplete slice within this many days lowers the day up to which a run is complete.
+const RECENT_DAYS: i64 = 45;
 /// The most pages of one award's actions.
 const ACTION_PAGES_MAX: u32 = 20;
 
@@ -48,21 +54,20 @@ pub(super) fn counted(
     if total <= CUT_ABOVE {
         return Ok(Some(cursor.first_page(Some(total))));
     }
-    match cursor.clone().cut() {
-        Some(part) => Ok(Some(part)),
-        None if total <= u64::from(PAGES_MAX) * LIMIT as u64 => Ok(Some(cursor.first_page(Some(total)))),
-        None => Err(too_many(stream, &cursor, &total.to_string())),
-    }
+    // Of a finest slice that is too large to page through, the rows that can be reached are read.
+    Ok(Some(cursor.clone().cut().unwrap_or_else(|| cursor.first_page(Some(total)))))
 }
 
-/// Determines the cursor after a page of rows.
+/// Determines the cursor after a page of rows. Adds warnings, and what stays incomplete, to the page.
 pub(super) fn read(
     stream: &Stream,
     mut cursor: Cursor,
     paging: &Paging,
     read: Read,
-    warnings: &mut Vec<String>,
+    today: Date,
+    report: &mut Page,
 ) -> Result<Option<Cursor>, UpstreamError> {
+    let warnings = &mut report.warnings;
     let mut rows = match cursor.step {
         Step::Rows(rows) => rows,
         // Rows in the answer to a count request are the first page of rows.
@@ -99,7 +104,8 @@ pub(super) fn read(
         if rows.page >= PAGES_MAX {
             // Transactions cannot be paged beyond the last numbered page; awards can.
             if cursor.counts {
-                return cursor.clone().cut().map(Some).ok_or_else(|| too_many(stream, &cursor, "more"));
+                let total = rows.total.unwrap_or(u64::from(PAGES_MAX) * LIMIT as u64 + 1);
+                return Ok(missing(cursor, rows, total, today, report));
             }
             if paging.after.is_none() {
                 let reason = format!("absent on page {}, beyond which there are no page numbers", rows.page);
@@ -111,7 +117,7 @@ pub(super) fn read(
         return Ok(cursor.with_awards(read.ids, rows));
     }
     if let Some(total) = rows.total.filter(|total| (rows.seen as u64) < *total) {
-        return missing(stream, cursor, rows, total, warnings).map(Some);
+        return Ok(missing(cursor, rows, total, today, report));
     }
     rows.page = 0;
     Ok(cursor.with_awards(read.ids, rows))
@@ -129,24 +135,28 @@ fn is_more(paging: &Paging, requested: u32, count: usize, warnings: &mut Vec<Str
     }
 }
 
-/// Determines the cursor when rows are missing: read backwards, then split, then give up.
-fn missing(stream: &Stream, cursor: Cursor, rows: Rows, total: u64, warnings: &mut Vec<String>) -> Result<Cursor, UpstreamError> {
-    let seen = rows.seen;
-    if rows.order == Order::Asc {
+/// Determines the cursor when rows are missing: read backwards, then split, then go on and come back at the end of the run.
+fn missing(mut cursor: Cursor, rows: Rows, total: u64, today: Date, report: &mut Page) -> Option<Cursor> {
+    let (seen, warnings) = (rows.seen, &mut report.warnings);
+    // A slice that is too large to page through is rather split, as long as it can be.
+    if rows.order == Order::Asc && (rows.page < PAGES_MAX || cursor.slice.cut().is_none()) {
         warnings.push("fewer rows came than are counted: a slice is read again backwards".to_owned());
         let rows = Rows { page: 1, order: Order::Desc, first: String::new(), ..rows };
-        return Ok(Cursor { step: Step::Rows(rows), ..cursor });
+        return Some(Cursor { step: Step::Rows(rows), ..cursor });
     }
     let (from, to) = (cursor.slice.from, cursor.slice.to);
-    if let Some(part) = cursor.cut() {
+    if let Some(part) = cursor.clone().cut() {
         warnings.push("fewer rows came than are counted, in both orders: a slice is read again in parts".to_owned());
-        return Ok(part);
+        return Some(part);
     }
-    Err(json::later(stream.name, format!("{seen} rows of {from} to {to} came of {total} that are counted, in both orders")))
-}
-
-fn too_many(stream: &Stream, cursor: &Cursor, total: &str) -> UpstreamError {
-    let rows = u64::from(PAGES_MAX) * LIMIT as u64;
-    let reason = format!("{total} rows on {} in the finest slice there is; {rows} can be paged through", cursor.slice.from);
-    UpstreamError::Stop { stream: stream.name, field: "page".to_owned(), reason }
+    let missed = format!("{seen} rows of {from} to {to} came of {total} that are counted, in both orders");
+    if cursor.note_missed() {
+        warnings.push(format!("{missed}; the slice is read again at the end of the run"));
+    } else {
+        warnings.push(format!("{missed}; the next run that covers these days reads the slice again"));
+        // Late days say nothing about how far the newest days are complete.
+        let from = Some(from).filter(|from| from.saturating_add(RECENT_DAYS.days()) >= today);
+        report.incomplete = Some(Incomplete { what: missed, from });
+    }
+    cursor.next_slice()
 }

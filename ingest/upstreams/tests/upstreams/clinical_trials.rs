@@ -179,3 +179,59 @@ fn what_means_nothing_moves_no_hash() {
     assert_eq!(before, hash(|study| study["derivedSection"] = json!({"miscInfoModule": {"versionHolder": "2026-09-20"}})));
     assert_ne!(before, hash(|study| study["protocolSection"]["statusModule"]["overallStatus"] = json!("COMPLETED")));
 }
+
+/// Proves that a module or part that cannot be read (half a character, a doubled key, another type) rejects the study and blanks nothing.
+#[test]
+fn an_unreadable_part_rejects_the_study() {
+    let whole = study(1, "2026-09-10").to_string();
+    for (from, to, named) in [
+        (r#""overallStatus":"RECRUITING""#, r#""overallStatus":"\ud800""#, "statusModule"),
+        (r#""overallStatus":"RECRUITING""#, r#""overallStatus":"RECRUITING","overallStatus":"RECRUITING""#, "statusModule"),
+        (
+            r#""lastUpdatePostDateStruct":{"date":"2026-09-10"}"#,
+            r#""lastUpdatePostDateStruct":{"date":"\udfff"}"#,
+            "lastUpdatePostDateStruct",
+        ),
+        (r#""leadSponsor":{"name":"Sponsor"}"#, r#""leadSponsor":"Sponsor""#, "leadSponsor"),
+        (r#""leadSponsor":{"name":"Sponsor"}"#, r#""leadSponsor":{"name":"Sponsor"},"collaborators":[7]"#, "collaborators"),
+        (r#""statusModule":{"#, r#""designModule":7,"statusModule":{"#, "designModule"),
+    ] {
+        assert!(whole.contains(from), "{from} in {whole}");
+        let (broken, good) = (whole.replacen(from, to, 1), study(2, "2026-09-10"));
+        let page = map(STREAM, format!(r#"{{"studies":[{broken},{good}]}}"#)).unwrap();
+        assert_eq!((page.observations.len(), page.rejects.len()), (1, 1), "{to}");
+        assert!(page.rejects[0].reason.starts_with(&format!("{named} is not readable")), "{}", page.rejects[0].reason);
+        assert_eq!(page.rejects[0].raw, broken.as_bytes());
+    }
+}
+
+/// Proves that the order of conditions, keywords, interventions and phases is not content, and that a record that was stored in the
+/// registry's order counts as unchanged.
+#[test]
+fn order_is_no_content() {
+    let observed = |is_reversed: bool| {
+        let mut study = study(1, "2026-09-10");
+        let list = |mut items: Vec<Value>| {
+            if is_reversed {
+                items.reverse();
+            }
+            items
+        };
+        let drugs = list(vec![json!({"type": "DRUG", "name": "B"}), json!({"type": "DRUG", "name": "A"})]);
+        study["protocolSection"]["conditionsModule"] =
+            json!({"conditions": list(vec!["Stroke".into(), "Asthma".into()]), "keywords": list(vec!["y".into(), "x".into()])});
+        study["protocolSection"]["designModule"] = json!({"phases": list(vec!["PHASE2".into(), "PHASE1".into()])});
+        study["protocolSection"]["armsInterventionsModule"] = json!({"interventions": drugs});
+        map(STREAM, json!({"studies": [study]}).to_string()).unwrap().observations.remove(0)
+    };
+    let (one, other) = (observed(false), observed(true));
+    assert_eq!(one.data, other.data);
+    let fact = trial(&one);
+    assert_eq!((fact.conditions.as_slice(), fact.phase.as_str()), (&["Asthma".to_owned(), "Stroke".to_owned()][..], "PHASE1/PHASE2"));
+    let Some(schemas::facts::FactData::Trial(former)) = one.former else { panic!("no former record") };
+    assert_eq!(
+        (former.conditions[0].as_str(), former.interventions[0].name.as_str(), former.phase.as_str()),
+        ("Stroke", "B", "PHASE2/PHASE1")
+    );
+    assert_eq!(other.former, None);
+}

@@ -80,10 +80,10 @@ fn an_ignored_filter_stops() {
     assert_eq!((page.observations.len(), page.warnings.len()), (500, 1));
 }
 
-/// Proves that an error record is never a recall, whatever records are next to it.
+/// Proves that an answer that is nothing but an error record is refused.
 #[test]
 fn an_error_record_is_never_a_recall() {
-    for case in ["fault_record", "fault_title_with_an_id", "fault_object"] {
+    for case in ["fault_record", "fault_object"] {
         assert!(matches!(fixture(STREAM, case), Err(UpstreamError::Later { .. })), "{case}");
     }
 }
@@ -123,4 +123,60 @@ fn a_run_against_a_constant_answer_ends() {
     assert_eq!(with_key(&page, "cpsc/11002").brand, "QUAYO");
     assert_eq!(with_key(&page, "cpsc/11002").hazard, "Fall Hazard; Sold on a Web Site by QUAYO");
     assert_eq!(with_key(&page, "cpsc/11003").brand, "Skyline Toys LLC");
+}
+
+/// Proves that an error record, with the id 0 or with the title of a fault, is rejected among good records, and that the others are taken.
+#[test]
+fn a_fault_among_recalls_is_rejected() {
+    for (field, value) in [("RecallID", json!(0)), ("Title", json!("Error retrieving Recalls: time-out"))] {
+        let mut all = records(30, "2026-03-05");
+        all[7][field] = value;
+        let page = map(STREAM, serde_json::to_vec(&all).unwrap()).unwrap();
+        assert_eq!((page.observations.len(), page.rejects.len()), (29, 1), "{field}");
+        assert!(page.rejects[0].reason.contains("an error record"), "{}", page.rejects[0].reason);
+        let alone = map(STREAM, serde_json::to_vec(&all[7..8]).unwrap());
+        assert!(matches!(alone, Err(UpstreamError::Later { .. })), "{field}");
+    }
+}
+
+/// Proves that the order of options, products, hazards and shops is not content, and that a record that was stored in the service's order
+/// counts as unchanged.
+#[test]
+fn order_is_no_content() {
+    let lists = ["Products", "Hazards", "Retailers", "RemedyOptions"];
+    let mut one = records(1, "2026-03-05").remove(0);
+    one["Products"] =
+        json!([{"Name": "Lamps", "Type": "Lighting", "NumberOfUnits": "About 20"}, {"Name": "Beds", "NumberOfUnits": "About 10"}]);
+    one["Hazards"] = json!([{"Name": "It may burn."}, {"Name": "Fall"}]);
+    one["Retailers"] = json!([{"Name": "Walmart"}, {"Name": "Amazon"}]);
+    one["RemedyOptions"] = json!([{"Option": "Repair"}, {"Option": "Refund"}]);
+    let mut other = one.clone();
+    lists.iter().for_each(|list| other[*list].as_array_mut().unwrap().reverse());
+    let observed = |record: &Value| map(STREAM, serde_json::to_vec(&[record]).unwrap()).unwrap().observations.remove(0);
+    let (one, other) = (observed(&one), observed(&other));
+    assert_eq!(one.data, other.data);
+    let fact = recall(&one);
+    assert_eq!(
+        (fact.remedy.as_str(), fact.products.as_str(), fact.hazard.as_str()),
+        ("Refund/Repair", "Beds; Lamps", "Fall; It may burn.")
+    );
+    let Some(schemas::facts::FactData::Recall(former)) = one.former else { panic!("no former record") };
+    assert_eq!(
+        (former.remedy.as_str(), former.products.as_str(), former.hazard.as_str()),
+        ("Repair/Refund", "Lamps; Beds", "It may burn. Fall")
+    );
+    assert_ne!(one.data, observed(&records(1, "2026-03-05")[0]).data);
+}
+
+/// Proves that a list of another type of which nothing can be read rejects the record, and that an absent list does not.
+#[test]
+fn a_list_that_cannot_be_read_rejects_the_record() {
+    for list in ["Products", "Hazards", "RemedyOptions", "Importers"] {
+        let mut all = records(3, "2026-03-05");
+        all[0][list] = json!(7);
+        all[1].as_object_mut().unwrap().remove(list);
+        let page = map(STREAM, serde_json::to_vec(&all).unwrap()).unwrap();
+        assert_eq!((page.observations.len(), page.rejects.len()), (2, 1), "{list}");
+        assert_eq!(page.rejects[0].reason, format!("{list} is not a list"));
+    }
 }

@@ -89,3 +89,58 @@ fn drift_names_the_field() {
     let error = map(STREAM, serde_json::to_vec(&(0..20).map(record).collect::<Vec<_>>()).unwrap()).unwrap_err();
     assert!(matches!(error, UpstreamError::Stop { field, .. } if field == "field_recall_reason"));
 }
+
+/// A notice with some members.
+fn notice(members: &Value) -> Value {
+    let mut notice = json!({"field_recall_number": "001-2026", "field_title": "Pier Meats Recalls Ham", "field_recall_date": "2026-01-01",
+        "field_recall_type": "Closed Recall", "field_recall_reason": ["Misbranding"], "langcode": "English"});
+    notice.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    notice
+}
+
+/// Proves that a number that is printed with a blank is a number, apart from the one without the word behind the blank, and that records of
+/// other numbers have the keys that they had.
+#[test]
+fn a_number_may_have_a_blank() {
+    let numbers = ["027-2016", "027-2016 EXP", "110-2015 expansion", " 021-2020 ", "007-2020-EXP", "PHA-08082026-01"];
+    let notices: Vec<Value> = numbers.iter().map(|number| notice(&json!({"field_recall_number": number}))).collect();
+    let page = map(STREAM, serde_json::to_vec(&notices).unwrap()).unwrap();
+    assert_eq!(page.rejects, []);
+    let keys: Vec<&str> = page.observations.iter().map(|observation| observation.key.as_str()).collect();
+    let expected = ["027-2016", "027-2016-EXP", "110-2015-expansion", "021-2020", "007-2020-EXP", "PHA-08082026-01"];
+    assert_eq!(keys, expected.map(|number| format!("fsis/{number}/en")));
+    let recalls: Vec<_> = page.observations.iter().map(recall).collect();
+    assert_eq!((recalls[1].number.as_str(), recalls[1].aliases.as_slice()), ("027-2016-EXP", &["027-2016 EXP".to_owned()][..]));
+    assert!(recalls[3].aliases.is_empty() && recalls[4].aliases.is_empty());
+}
+
+/// Proves that a Spanish notice without an establishment has the brand that its title names, and that an alert has none in any language.
+#[test]
+fn a_spanish_title_names_the_brand() {
+    for (title, brand) in [
+        ("Harbour Ravioli retira productos de pollo", "Harbour Ravioli"),
+        ("Pier Meats, LLC Retira Productos de Carne de Res", "Pier Meats, LLC"),
+        ("Pier Meats Recalls Ham", "Pier Meats"),
+        ("FSIS Issues Public Health Alert for Ham", ""),
+        ("El FSIS emite una alerta: la empresa retira jamón", ""),
+    ] {
+        let notices = [notice(&json!({"field_title": title, "langcode": "Spanish"}))];
+        let page = map(STREAM, serde_json::to_vec(&notices).unwrap()).unwrap();
+        assert_eq!(recall(&page.observations[0]).brand, brand, "{title}");
+    }
+}
+
+/// Proves that the order of reasons and states is not content, and that a record that was stored in the document's order counts as unchanged.
+#[test]
+fn order_is_no_content() {
+    let of = |reasons: [&str; 2], states: [&str; 2]| {
+        let notices = [notice(&json!({"field_recall_reason": reasons, "field_states": states}))];
+        map(STREAM, serde_json::to_vec(&notices).unwrap()).unwrap().observations.remove(0)
+    };
+    let (one, other) = (of(["Salmonella", "Listeria"], ["Ohio", "Iowa"]), of(["Listeria", "Salmonella"], ["Iowa", "Ohio"]));
+    assert_eq!(one.data, other.data);
+    assert_eq!((recall(&one).hazard.as_str(), recall(&one).distribution.as_str()), ("Listeria; Salmonella", "Iowa, Ohio"));
+    let Some(schemas::facts::FactData::Recall(former)) = one.former else { panic!("no former record") };
+    assert_eq!((former.hazard.as_str(), former.distribution.as_str()), ("Salmonella; Listeria", "Ohio, Iowa"));
+    assert_eq!(other.former, None);
+}

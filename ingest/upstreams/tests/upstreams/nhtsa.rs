@@ -164,13 +164,13 @@ fn disagreeing_rows_have_rules() {
     assert_eq!(facts(&twice)[0].vehicles, ["HARBOUR PILOT 2023", "HARBOUR PILOT 2024"]);
 }
 
-/// Proves that bytes that are not UTF-8 do not make a row unreadable.
+/// Proves that bytes that are not UTF-8 do not make a row unreadable, and are read as the character that they stand for.
 #[test]
-fn latin_1_is_replaced_not_refused() {
+fn latin_1_is_read() {
     let body: Vec<u8> = file("flat_ordinary.tsv").into_iter().map(|byte| if byte == b'P' { 0xe9 } else { byte }).collect();
     let page = map(FLAT, body).unwrap();
     assert_eq!(page.rejects, []);
-    assert!(facts(&page)[1].vehicles.iter().any(|vehicle| vehicle == "HARBOUR \u{fffd}ILOT 2024"), "{:?}", facts(&page)[1].vehicles);
+    assert!(facts(&page)[1].vehicles.iter().any(|vehicle| vehicle == "HARBOUR éILOT 2024"), "{:?}", facts(&page)[1].vehicles);
 }
 
 /// Proves that a single row that is too long is rejected alone, and not stored completely.
@@ -210,4 +210,24 @@ fn vehicles_are_capped() {
     let page = map(FLAT, forward).unwrap();
     assert_eq!((facts(&page)[0].vehicles.len(), page.warnings.len()), (2_000, 1));
     assert_eq!(map(FLAT, backward).unwrap(), page);
+}
+
+/// Proves that a rejected row of a flat file has the same bytes in every build of the file, although its number changes.
+#[test]
+fn a_rejected_row_has_no_number_of_its_build() {
+    let rejected = |number: u32| {
+        let page = map("nhtsa.flat", format!("{number}\tNOT A CAMPAIGN\tx\n")).unwrap();
+        page.rejects.into_iter().map(|reject| reject.raw).collect::<Vec<_>>()
+    };
+    assert_eq!(rejected(17), rejected(90_001));
+    assert_eq!(rejected(17), [b"0\tNOT A CAMPAIGN\tx".to_vec()]);
+}
+
+/// Proves that the brand of a firm that does business under another name is that name.
+#[test]
+fn the_brand_is_the_name_of_the_business() {
+    let row = json!([{"nhtsa_id": "26V400000", "report_received_date": "2026-07-01T00:00:00.000", "manufacturer": "Pier Coach, LLC dba Harbour Trucks, Inc.",
+        "subject": "Brakes", "recall_type": "Vehicle"}]);
+    let page = map("nhtsa.socrata", row.to_string()).unwrap();
+    assert_eq!(recall(&page.observations[0]).brand, "Harbour Trucks");
 }

@@ -202,3 +202,47 @@ fn a_run_against_a_constant_answer_ends() {
     let (bodies, _) = bodies(&Window { from: None, to: TODAY }, |_| page_of(0..10, 187, "2026-03-07"));
     assert_eq!(bodies.len(), 120);
 }
+
+/// Proves that a part that cannot be read (half a character, a doubled key, another type) rejects the record and blanks nothing.
+#[test]
+fn an_unreadable_part_rejects_the_record() {
+    for (part, named) in [
+        (r#""organization":{"org_name":"\ud800"}"#, "organization"),
+        (r#""organization":{"org_name":"A","org_name":"A"}"#, "organization"),
+        (r#""organization":"X""#, "organization"),
+        (r#""principal_investigators":[{"full_name":"\ud800"}]"#, "principal_investigators"),
+        (r#""principal_investigators":[7]"#, "principal_investigators"),
+        (r#""agency_ic_admin":7"#, "agency_ic_admin"),
+    ] {
+        let mut one = project(1, "2026-03-07");
+        one.as_object_mut().unwrap().remove(named);
+        let broken = format!("{{{part},{}", &one.to_string()[1..]);
+        let page = map(STREAM, format!(r#"{{"results":[{broken},{}]}}"#, project(2, "2026-03-07"))).unwrap();
+        assert_eq!((page.observations.len(), page.rejects.len()), (1, 1), "{part}");
+        assert!(page.rejects[0].reason.starts_with(&format!("{named} is not readable")), "{}", page.rejects[0].reason);
+        assert_eq!(page.rejects[0].reference, "10000001");
+    }
+}
+
+/// Proves that a day of one agency with more records than can be reached is read as far as possible, that this is recorded, and that the run
+/// continues with the next agency.
+#[test]
+fn a_day_beyond_all_pages_is_recorded() {
+    let day = Window { from: Some(date(2026, 3, 7)), to: date(2026, 3, 7) };
+    let (mut cursor, mut incomplete, mut requested) = (Some(start(STREAM, &day)), Vec::new(), Vec::new());
+    while let Some(at) = cursor {
+        let (_, body) = request(&at);
+        let offset = usize::try_from(body["offset"].as_u64().unwrap()).unwrap();
+        let is_large = !body["criteria"]["agencies"].is_array() || body["criteria"]["agencies"] == json!(["NCI"]);
+        let page =
+            map_at(STREAM, &at, &if is_large { page_of(offset..offset + 500, RECORDS_MAX + 1, "2026-03-07") } else { served(&body, 1) });
+        let page = page.unwrap();
+        incomplete.extend(page.incomplete);
+        requested.push(body["criteria"]["agencies"].clone());
+        cursor = page.next;
+    }
+    assert_eq!(requested.iter().filter(|agency| **agency == json!(["NCI"])).count(), RECORDS_MAX / 500);
+    assert!(requested.contains(&json!(["NIAID"])), "{requested:?}");
+    assert_eq!((incomplete.len(), incomplete[0].from), (1, Some(date(2026, 3, 7))));
+    assert!(incomplete[0].what.contains("(NCI) has more than the 10000 records"), "{incomplete:?}");
+}

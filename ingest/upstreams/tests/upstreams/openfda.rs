@@ -104,13 +104,28 @@ fn without_search_after_pages_are_skipped_or_windows_halved() {
     assert_eq!(days, ["[20260301+TO+20260304]", "[20260301+TO+20260302]", "[20260303+TO+20260304]"]);
 }
 
-/// Proves that a day with more records than can be paged through stops the stream instead of losing some.
+/// Proves that a day with more records than can be paged through is read as far as possible, and that the run records what is missing.
 #[test]
-fn a_day_beyond_the_cap_stops() {
+fn a_day_beyond_the_cap_is_recorded() {
     let day = date(2026, 3, 1);
-    let cursor = start(FOOD, &Window { from: Some(day), to: day });
-    let error = map_at(FOOD, &cursor, &page_of(1_000, 30_000, None)).unwrap_err();
-    assert!(matches!(error, UpstreamError::Stop { field, .. } if field == "skip"));
+    let (mut cursor, mut pages, mut incomplete) = (Some(start(FOOD, &Window { from: Some(day), to: day })), 0, Vec::new());
+    while let Some(at) = cursor {
+        let page = map_at(FOOD, &at, &page_of(1_000, 30_000, None)).unwrap();
+        incomplete.extend(page.incomplete);
+        (cursor, pages) = (page.next, pages + 1);
+    }
+    assert_eq!((pages, incomplete.len(), incomplete[0].from), (26, 1, Some(day)));
+}
+
+/// Proves that a number with a blank is a number, and that its printed form is an alias.
+#[test]
+fn a_number_may_have_a_blank() {
+    let mut one = report(1);
+    one["recall_number"] = json!("F-0001-2026 A");
+    let page = map(FOOD, json!({"meta": {"results": {"total": 1}}, "results": [one]}).to_string()).unwrap();
+    let (key, fact) = (page.observations[0].key.as_str(), recall(&page.observations[0]));
+    assert_eq!((key, fact.number.as_str()), ("openfda.food/F-0001-2026-A", "F-0001-2026-A"));
+    assert_eq!(fact.aliases, ["F-0001-2026 A"]);
 }
 
 /// Proves that only a 404 with the known body means no match.

@@ -175,7 +175,11 @@ fn note_of(fact: &Fact<RecallFact>, before: Option<&Note>) -> Result<Option<Note
             if data.agency.is_empty() || data.number.is_empty() {
                 return Err(Undecided::Poison("the fact names no agency or number".to_owned()));
             }
-            note.recall = Some(fields_to_remember(data));
+            let mut recall = fields_to_remember(data);
+            if let Some(before) = before.and_then(|before| before.recall.as_ref()) {
+                keep_order(&mut recall, before);
+            }
+            note.recall = Some(recall);
         }
         (FactKind::Withdrawn | FactKind::Superseded, _) => {
             let Some(before) = before else { return Ok(None) };
@@ -186,6 +190,37 @@ fn note_of(fact: &Fact<RecallFact>, before: Option<&Note>) -> Result<Option<Note
         _ => return Err(Undecided::Poison(format!("a fact of kind {} holds no record", fact.kind.as_str()))),
     }
     Ok(Some(note))
+}
+
+/// Takes a text from the fact before if it has the same parts in another order. Upstreams list hazards, products and remedies in no
+/// particular order; the order in which a record shows them is no change.
+fn keep_order(recall: &mut RecallFact, before: &RecallFact) {
+    for (text, before) in [
+        (&mut recall.hazard, &before.hazard),
+        (&mut recall.remedy, &before.remedy),
+        (&mut recall.products, &before.products),
+        (&mut recall.product_type, &before.product_type),
+        (&mut recall.units, &before.units),
+    ] {
+        let (parts, parts_before) = (parts_of(text), parts_of(before));
+        if parts != parts_before && sorted(&parts) == sorted(&parts_before) {
+            text.clone_from(before);
+        }
+    }
+    if sorted(&recall.links) == sorted(&before.links) {
+        recall.links.clone_from(&before.links);
+    }
+}
+
+/// Returns the parts of a text that was joined from entries.
+fn parts_of(text: &str) -> Vec<&str> {
+    text.split(['.', ';', '/', '!', '?']).map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
+fn sorted<T: Ord + Clone>(list: &[T]) -> Vec<T> {
+    let mut list = list.to_vec();
+    list.sort_unstable();
+    list
 }
 
 type Drafts = Vec<Draft<Recall, Note>>;
@@ -463,4 +498,33 @@ fn row_json(seq: i64, since: i64, record: &[u8]) -> Bytes {
     out.extend_from_slice(record);
     out.push(b'}');
     Bytes::from(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Proves that the same hazards, options, products and links in another order are the record before, and that every other difference,
+    /// also in punctuation alone, is taken.
+    #[test]
+    fn another_order_is_no_change() {
+        let of = |hazard: &str, remedy: &str, products: &str, links: [&str; 2]| RecallFact {
+            hazard: hazard.into(),
+            remedy: remedy.into(),
+            products: products.into(),
+            links: links.map(str::to_owned).into(),
+            ..RecallFact::default()
+        };
+        let before = of("It may burn. Fall", "Repair/Refund", "Lamps; Beds", ["b", "a"]);
+        let mut after = of("Fall; It may burn.", "Refund/Repair", "Beds; Lamps", ["a", "b"]);
+        keep_order(&mut after, &before);
+        assert_eq!(after, before);
+        for other in
+            [of("Fall", "Repair", "Lamps; Lamps", ["b", "c"]), of("It may burn. Fall.", "Repair/Refund/Replace", "Lamps, Beds", ["a", "a"])]
+        {
+            let mut after = other.clone();
+            keep_order(&mut after, &before);
+            assert_eq!(after, other);
+        }
+    }
 }

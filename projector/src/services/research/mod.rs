@@ -10,7 +10,7 @@ use schemas::facts::grants::{GrantFact, grant_class};
 use schemas::facts::trials::{TrialFact, sponsor_class};
 use schemas::topics::{CHANGES_RESEARCH, GRANTS, TRIALS, Topic};
 use schemas::views::records::{RecordChange, RecordTables};
-use schemas::views::research::{Funding, TABLES};
+use schemas::views::research::{Funding, TABLES, Topic as RecordTopic};
 
 use self::topics::LEXICON;
 use super::records::{Read, Records, Rules, State};
@@ -60,7 +60,10 @@ impl Rules for ResearchRules {
         let id = id_of(&fact.key);
         let record = match (fact.kind, &fact.data) {
             (FactKind::Observed, Some(ResearchFact::Grant(grant))) => grant_record(id, grant),
-            (FactKind::Observed, Some(ResearchFact::Trial(trial))) => trial_record(id, trial),
+            (FactKind::Observed, Some(ResearchFact::Trial(trial))) => {
+                let before = state.record(&id)?;
+                trial_record(id, trial, before.as_ref())
+            }
             (FactKind::Withdrawn | FactKind::Superseded, _) => {
                 let Some(before) = state.record(&id)? else { return Ok(()) };
                 Funding { withdrawn: true, ..before }
@@ -109,7 +112,46 @@ fn grant_record(id: String, grant: &GrantFact) -> Funding {
     }
 }
 
-fn trial_record(id: String, trial: &TrialFact) -> Funding {
+/// Builds the record of a trial. Lists that have the same entries as those of the record before keep its order: the registry promises none,
+/// so another order is no change.
+fn trial_record(id: String, trial: &TrialFact, before: Option<&Funding>) -> Funding {
+    let keep = |list: Vec<String>, before: Option<&Vec<String>>| match before {
+        Some(before) if sorted(before) == sorted(&list) => before.clone(),
+        _ => list,
+    };
+    let record = trial_in_order(id, trial);
+    let topics = record.topics.into_iter().map(|topic| {
+        let same = |before: &&RecordTopic| before.slug == topic.slug && same_evidence(&before.evidence, &topic.evidence);
+        before.and_then(|before| before.topics.iter().find(same)).cloned().unwrap_or(topic)
+    });
+    Funding {
+        topics: topics.collect(),
+        conditions: keep(record.conditions, before.map(|before| &before.conditions)),
+        interventions: keep(record.interventions, before.map(|before| &before.interventions)),
+        ..record
+    }
+}
+
+fn sorted(list: &[String]) -> Vec<&String> {
+    let mut list: Vec<&String> = list.iter().collect();
+    list.sort_unstable();
+    list
+}
+
+/// Whether two pieces of evidence name the same phrases in the same fields, in any order.
+fn same_evidence(one: &str, other: &str) -> bool {
+    let parts = |evidence: &str| -> Vec<Vec<String>> {
+        let sorted_phrases = |field: &str| {
+            let mut phrases: Vec<String> = field.split([':', ',']).map(|phrase| phrase.trim().to_owned()).collect();
+            phrases.sort_unstable();
+            phrases
+        };
+        evidence.split("; ").map(sorted_phrases).collect()
+    };
+    parts(one) == parts(other)
+}
+
+fn trial_in_order(id: String, trial: &TrialFact) -> Funding {
     let (conditions, keywords) = (trial.conditions.join("; "), trial.keywords.join("; "));
     let texts = [
         ("title", trial.title.as_str()),
@@ -167,9 +209,19 @@ mod tests {
         assert_eq!((record.id.as_str(), record.published.as_str(), record.amount), ("grant/1", "2026-01-02", Some(5)));
         assert_eq!(record.topics.iter().map(|topic| topic.slug.as_str()).collect::<Vec<_>>(), ["cardiology"]);
         let trial = TrialFact { sponsor_class: "FED".into(), first_posted: "2026-01-03".into(), ..Default::default() };
-        let record = trial_record(id_of("clinical_trials/NCT1"), &trial);
+        let record = trial_record(id_of("clinical_trials/NCT1"), &trial, None);
         assert_eq!((record.id.as_str(), record.sponsor_class.as_str()), ("trial/NCT1", "OTHER_GOV"));
         assert_eq!((sponsor_class("AMBIG"), grant_class("VA"), grant_class("NCI")), ("OTHER", "OTHER_GOV", "NIH"));
+        let shown = |conditions: &[&str], keywords: &[&str]| {
+            let list = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+            TrialFact { conditions: list(conditions), keywords: list(keywords), ..Default::default() }
+        };
+        let before = trial_record("trial/1".into(), &shown(&["Stroke", "Heart Failure"], &["tumor", "cancer"]), None);
+        assert!(before.topics.len() > 1 && before.conditions == ["Stroke", "Heart Failure"]);
+        let reordered = shown(&["Heart Failure", "Stroke"], &["cancer", "tumor"]);
+        assert_eq!(trial_record("trial/1".into(), &reordered, Some(&before)), before, "another order is no change");
+        let other = trial_record("trial/1".into(), &shown(&["Heart Failure"], &["tumor"]), Some(&before));
+        assert!(other.conditions == ["Heart Failure"] && other.topics != before.topics);
         assert!(record.states.is_empty() && grant_record(String::new(), &GrantFact::default()).states.is_empty());
     }
 }
