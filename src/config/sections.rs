@@ -412,7 +412,11 @@ fn optional_address<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Socket
 }
 
 fn optional_time<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Timestamp>, D::Error> {
-    optional_text(value)?.map(|text| parsed(&text, |text| text.parse::<Timestamp>().map_err(|error| error.to_string()))).transpose()
+    optional_text(value)?.map(|text| parsed(&text, time)).transpose()
+}
+
+fn time(text: &str) -> Result<Timestamp, String> {
+    text.parse().map_err(|error: jiff::Error| format!("\"{text}\" is not an RFC 3339 time: {error}"))
 }
 
 fn forwarded_header<'de, D: Deserializer<'de>>(value: D) -> Result<ForwardedHeader, D::Error> {

@@ -81,7 +81,7 @@ async fn framing_does_not_change_records() {
     for (command, message) in [
         (at("confluent", "")(&["serve", "--role", "api"]), "needs the registry"),
         (at("confluent", "http://127.0.0.1:9")(&["serve", "--role", "api"]), "does not answer"),
-        (at("avro", "")(&["serve", "--role", "api"]), "neither \"single-object\" nor \"confluent\""),
+        (at("avro", "")(&["serve", "--role", "api"]), "`single-object` or `confluent`"),
         (
             {
                 let mut command = one(&["status"]);
