@@ -170,8 +170,8 @@ pub(super) struct Missed {
     pub(super) slice: Slice,
 }
 
-/// The most slices that are read again at the end of a run.
-const MISSED_MAX: usize = 100;
+/// The most slices that are read again at the end of a run. If rows are missing in more slices, the upstream is broken, and the run fails.
+pub(super) const MISSED_MAX: usize = 20;
 
 /// The position of a sync run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -256,15 +256,10 @@ impl Cursor {
         Some(Self { slice, ..self }.begun())
     }
 
-    /// Notes that rows of this slice are missing, so that it is read again when the plan is done. Returns false if it has been read again
-    /// already, or if too many slices are noted.
-    pub(super) fn note_missed(&mut self) -> bool {
+    /// Notes that rows of this slice are missing, so that it is read again when the plan is done.
+    pub(super) fn note_missed(&mut self) {
         let by = self.plan.first().map_or(By::LastModified, |span| span.by);
-        let is_noted = !self.is_retry && self.missed.len() < MISSED_MAX;
-        if is_noted {
-            self.missed.push(Missed { by, slice: self.slice });
-        }
-        is_noted
+        self.missed.push(Missed { by, slice: self.slice });
     }
 
     /// Moves to the next slice to read again.

@@ -4,7 +4,7 @@
 use jiff::ToSpan;
 use jiff::civil::Date;
 
-use super::plan::{Cursor, Group, Order, Rows, Step};
+use super::plan::{Cursor, Group, MISSED_MAX, Order, Rows, Step};
 use super::search::{LIMIT, PAGES_MAX};
 use super::tie::Row;
 use super::{Counts, Paging, outside};
@@ -105,7 +105,7 @@ pub(super) fn read(
             // Transactions cannot be paged beyond the last numbered page; awards can.
             if cursor.counts {
                 let total = rows.total.unwrap_or(u64::from(PAGES_MAX) * LIMIT as u64 + 1);
-                return Ok(missing(cursor, rows, total, today, report));
+                return missing(stream, cursor, rows, total, today, report);
             }
             if paging.after.is_none() {
                 let reason = format!("absent on page {}, beyond which there are no page numbers", rows.page);
@@ -117,7 +117,7 @@ pub(super) fn read(
         return Ok(cursor.with_awards(read.ids, rows));
     }
     if let Some(total) = rows.total.filter(|total| (rows.seen as u64) < *total) {
-        return Ok(missing(cursor, rows, total, today, report));
+        return missing(stream, cursor, rows, total, today, report);
     }
     rows.page = 0;
     Ok(cursor.with_awards(read.ids, rows))
@@ -135,22 +135,36 @@ fn is_more(paging: &Paging, requested: u32, count: usize, warnings: &mut Vec<Str
     }
 }
 
-/// Determines the cursor when rows are missing: read backwards, then split, then go on and come back at the end of the run.
-fn missing(mut cursor: Cursor, rows: Rows, total: u64, today: Date, report: &mut Page) -> Option<Cursor> {
+/// Determines the cursor when rows are missing: read backwards, then split, then continue and read the slice again at the end of the run.
+///
+/// # Errors
+/// `Later` if rows are missing in too many slices.
+fn missing(
+    stream: &Stream,
+    mut cursor: Cursor,
+    rows: Rows,
+    total: u64,
+    today: Date,
+    report: &mut Page,
+) -> Result<Option<Cursor>, UpstreamError> {
     let (seen, warnings) = (rows.seen, &mut report.warnings);
     // A slice that is too large to page through is rather split, as long as it can be.
     if rows.order == Order::Asc && (rows.page < PAGES_MAX || cursor.slice.cut().is_none()) {
         warnings.push("fewer rows came than are counted: a slice is read again backwards".to_owned());
         let rows = Rows { page: 1, order: Order::Desc, first: String::new(), ..rows };
-        return Some(Cursor { step: Step::Rows(rows), ..cursor });
+        return Ok(Some(Cursor { step: Step::Rows(rows), ..cursor }));
     }
     let (from, to) = (cursor.slice.from, cursor.slice.to);
     if let Some(part) = cursor.clone().cut() {
         warnings.push("fewer rows came than are counted, in both orders: a slice is read again in parts".to_owned());
-        return Some(part);
+        return Ok(Some(part));
     }
     let missed = format!("{seen} rows of {from} to {to} came of {total} that are counted, in both orders");
-    if cursor.note_missed() {
+    if !cursor.is_retry {
+        if cursor.missed.len() >= MISSED_MAX {
+            return Err(json::later(stream.name, format!("{missed}; rows are missing in {MISSED_MAX} other slices, too")));
+        }
+        cursor.note_missed();
         warnings.push(format!("{missed}; the slice is read again at the end of the run"));
     } else {
         warnings.push(format!("{missed}; the next run that covers these days reads the slice again"));
@@ -158,5 +172,5 @@ fn missing(mut cursor: Cursor, rows: Rows, total: u64, today: Date, report: &mut
         let from = Some(from).filter(|from| from.saturating_add(RECENT_DAYS.days()) >= today);
         report.incomplete = Some(Incomplete { what: missed, from });
     }
-    cursor.next_slice()
+    Ok(cursor.next_slice())
 }
