@@ -75,7 +75,7 @@ fn restored_backup_does_not_sign_until_declared() {
     let (status_code, problem) = issue(&restored, &key, 4);
     assert_eq!(status_code, 503, "{problem}");
     assert!(text(&problem["detail"]).contains("no receipt is signed"));
-    assert!(stderr_of_failure(command(&backup, &["receipt-keys", "use", &first])).contains("another key changes nothing"));
+    assert!(stderr_of_failure(command(&backup, &["receipt-keys", "use", &first])).contains("a new key would not help"));
     let metrics = String::from_utf8(restored.get("/metrics", "").unwrap().1).unwrap();
     assert!(metrics.contains("api_checkpoint_signing_refused 1"));
     assert_eq!(restored.get("/receipts/checkpoint", "").unwrap().0, 503, "a tree that contradicts a signed one must not be published");
@@ -247,7 +247,7 @@ fn verify_shows_that_a_checkpoint_continues_another() {
     for (shown, why) in [
         (verify(&old, &new, &["--pubkey", &second]), "a proof is needed"),
         (verify(&new, &old, &["--pubkey", &second, "--proof", &proof]), "removed"),
-        (verify(&old, &new, &["--proof", &proof]), "no checkpoint that a key given"),
+        (verify(&old, &new, &["--proof", &proof]), "is not a checkpoint signed by a key given"),
     ] {
         assert!(shown.0 == Some(1) && shown.1.contains(why), "{why}: {shown:?}");
     }
