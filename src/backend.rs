@@ -13,16 +13,18 @@ use view_store::embedded::EmbeddedStore;
 use view_store::scylla;
 use view_store::{ScyllaStore, ViewStore};
 
-use crate::config::{Config, Kafka, LogBackend, Scylla, StoreBackend};
+use crate::config::{Config, KAFKA_SCHEME, Kafka, LogBackend, SCYLLA_SCHEME, Scylla, StoreBackend};
 
 /// Why the servers of the log or the store cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot connect to the {what} at {servers}")]
+#[error("cannot connect to the {what} ({key} = \"{address}\")")]
 struct Unreachable {
     /// What the servers hold.
     what: &'static str,
-    /// Their addresses.
-    servers: String,
+    /// The setting.
+    key: &'static str,
+    /// Its value.
+    address: String,
     /// The client's reason.
     #[source]
     source: Box<dyn StdError + Send + Sync>,
@@ -57,7 +59,8 @@ pub(crate) async fn open_log(config: &Config) -> Result<Arc<dyn EventLog>, Box<d
         LogBackend::Kafka(brokers) => {
             let options = kafka_options(config, brokers)?;
             let prefix = options.prefix.clone();
-            let unreachable = |source| Unreachable { what: "log", servers: brokers.clone(), source: Box::new(source) };
+            let unreachable =
+                |source| Unreachable { what: "log", key: "log", address: format!("{KAFKA_SCHEME}{brokers}"), source: Box::new(source) };
             let log = KafkaLog::open(options).await.map_err(unreachable)?;
             match registry {
                 Some(registry) => Ok(FramedLog::registered(log, topics::ALL, &prefix, framing, registry).await?),
@@ -107,7 +110,12 @@ pub(crate) async fn open_store(config: &Config) -> Result<Arc<dyn ViewStore>, Bo
     match &sections.store {
         StoreBackend::Embedded => Ok(EmbeddedStore::open(&sections.data_dir.join("views"), view_store::embedded::Options::default())?),
         StoreBackend::Cql(nodes) => {
-            let unreachable = |source| Unreachable { what: "view store", servers: nodes.join(","), source: Box::new(source) };
+            let unreachable = |source| Unreachable {
+                what: "view store",
+                key: "store",
+                address: format!("{SCYLLA_SCHEME}{}", nodes.join(",")),
+                source: Box::new(source),
+            };
             Ok(open_cql(scylla_options(&sections.scylla, nodes)).await.map_err(unreachable)?)
         }
     }

@@ -12,7 +12,9 @@ use schemas::clock::{Clock, SimulatedClock};
 use schemas::names;
 use toml::{Table, Value};
 
-pub(crate) use sections::{Kafka, KnownLogEntry, LogBackend, LogFormat, Scylla, Sections, StoreBackend, WitnessEntry, socket_address};
+pub(crate) use sections::{
+    KAFKA_SCHEME, Kafka, KnownLogEntry, LogBackend, LogFormat, SCYLLA_SCHEME, Scylla, Sections, StoreBackend, WitnessEntry, socket_address,
+};
 
 /// The defaults, which also list all keys and their types.
 const DEFAULTS: &str = include_str!("default.toml");

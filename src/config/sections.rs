@@ -382,14 +382,14 @@ impl TryFrom<String> for StoreBackend {
 }
 
 const EMBEDDED: &str = "embedded";
-pub(super) const KAFKA_SCHEME: &str = "kafka://";
-pub(super) const SCYLLA_SCHEME: &str = "scylla://";
+pub(crate) const KAFKA_SCHEME: &str = "kafka://";
+pub(crate) const SCYLLA_SCHEME: &str = "scylla://";
 
 /// The servers after a scheme.
 fn servers<'a>(text: &'a str, scheme: &str, example: &str) -> Result<&'a str, String> {
     // The text may hold a password then, so the error does not repeat it.
     if text.contains('@') {
-        return Err("must be host:port,… only: user name and password have keys of their own in [kafka] and [scylla]".to_owned());
+        return Err("must be host:port,… only: user name and password have settings of their own in [kafka] and [scylla]".to_owned());
     }
     let servers = text.strip_prefix(scheme).filter(|servers| !servers.is_empty());
     servers.ok_or_else(|| format!("\"{text}\" is neither \"{EMBEDDED}\" nor \"{scheme}{example}\""))

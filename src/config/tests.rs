@@ -115,6 +115,6 @@ fn unusable_values_are_refused() {
 fn passwords_in_addresses_are_not_repeated() {
     for (variable, value) in [("HIGHWATER_LOG", "kafka://me:hunter2@host:9092"), ("HIGHWATER_STORE", "scylla://me:hunter2@host:9042")] {
         let error = load("", &[(variable, value)]).unwrap_err().to_string();
-        assert!(!error.contains("hunter2") && error.contains("keys of their own"), "{error}");
+        assert!(!error.contains("hunter2") && error.contains("settings of their own"), "{error}");
     }
 }

@@ -128,7 +128,7 @@ async fn topics_move_to_a_cluster_and_back() {
     assert_eq!(api.get("/recalls/v1/changes", "hw_live_000000000000000000000000000000000000").unwrap().0, 401);
     reader.read_on(&api, &key);
     let message = stderr_of_failure(cluster.command("m", &["import", path]));
-    assert!(message.contains("lease") && message.contains("is held"), "{message}");
+    assert!(message.contains("holds the lease"), "{message}");
     let before = reader.read.len();
     simulated.sim.advance(40);
     ingest(|arguments| cluster.command("i1", arguments));
