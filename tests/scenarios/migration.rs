@@ -195,7 +195,7 @@ async fn facts_migrate_without_changes() {
         (&["import", "nothing.avro"][..], "nothing.avro is not an archive of records"),
         (&["export", "all"], "unknown topic \"all\""),
         (&["export", "imports", "--format", "records"], "unknown topic \"imports\""),
-        (&["export", "all", "--format", "records", "--all"], "--all is for listings"),
+        (&["export", "all", "--format", "records", "--all"], "--all cannot be used with --format records"),
     ] {
         let refused = stderr_of_failure(three(arguments));
         assert!(refused.contains(message), "{arguments:?}: {refused}");
