@@ -11,10 +11,11 @@ mod webhooks;
 use std::sync::Arc;
 
 use event_log::transfer;
-use projector::export::{self, Format};
+use projector::export;
 use projector::rebuild::Progress;
 use schemas::position::Seq;
 use schemas::topics::{self, Topic};
+use table_file::Format;
 use upstreams::Upstream;
 
 use args::{ALL, RECORDS};

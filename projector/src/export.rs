@@ -1,6 +1,6 @@
 //! Exports topics as text and tables, for scripts and people: the records that extend their chains, in log order.
 
-mod parquet;
+mod columns;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +14,7 @@ use schemas::topics::{REJECTED, Topic, TopicKind};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
+use table_file::{Format, Sink};
 
 use crate::Error;
 use crate::rebuild::Parts;
@@ -23,53 +24,19 @@ const BATCH_RECORDS: usize = 1_000;
 /// The most bytes that one read returns.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// The format of an export.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// One JSON object per line.
-    Ndjson,
-    /// RFC 4180 with a header line; nested values as JSON.
-    Csv,
-    /// Apache Parquet with Snappy compression; integers as INT64, other values as strings, nested values as JSON.
-    Parquet,
-}
-
-impl Format {
-    /// The names of the formats.
-    pub const NAMES: [&'static str; 3] = ["ndjson", "csv", "parquet"];
-
-    /// Returns the format with a name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "ndjson" => Some(Self::Ndjson),
-            "csv" => Some(Self::Csv),
-            "parquet" => Some(Self::Parquet),
-            _ => None,
-        }
-    }
-}
-
 /// Exports the records of a topic: passes them to `write` in pieces, until it returns false. Run events, and changes that no feed contains,
 /// are included only with `all`.
 ///
 /// # Errors
 /// When the log or the store fails, or the topic has no export.
-pub async fn export(
-    parts: &Parts,
-    topic: &'static Topic,
-    format: Format,
-    all: bool,
-    write: &mut (dyn FnMut(&[u8]) -> bool + Send),
-) -> Result<(), Error> {
+pub async fn export(parts: &Parts, topic: &'static Topic, format: Format, all: bool, write: Sink<'_>) -> Result<(), Error> {
     if topic.kind == TopicKind::Imports {
         return Err(Error::Refused(format!("topic {} describes this log alone and has no export", topic.name)));
     }
-    let mut out: Box<dyn RowWriter + Send + '_> = match format {
-        Format::Ndjson => Box::new(Ndjson { write }),
-        Format::Csv => Box::new(Csv { write, header: false }),
-        Format::Parquet => Box::new(parquet::Table::new(topic, write)?),
-    };
+    // Only the readable formats leave the column of runs out.
+    let columns = columns::of_topic(topic, all || format == Format::Parquet);
+    let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+    let mut out = table_file::writer(format, columns, write)?;
     for partition in 0..topic.partitions {
         let mut from = LogOffset(0);
         // Records that are appended during the export are not included.
@@ -108,14 +75,25 @@ pub async fn export(
                     }
                 };
                 if let Some(row) = row
-                    && !out.row(row)?
+                    && !out.row(in_order(row, &names))?
                 {
                     return Ok(());
                 }
             }
         }
     }
-    out.finish()
+    Ok(out.finish()?)
+}
+
+/// The values of a row in the order of the columns.
+fn in_order(row: Row, names: &[String]) -> Vec<Value> {
+    let mut values = vec![Value::Null; names.len()];
+    for (name, value) in row {
+        if let Some(place) = names.iter().position(|column| column == name).and_then(|at| values.get_mut(at)) {
+            *place = value;
+        }
+    }
+    values
 }
 
 /// Returns the rejected records by stream, oldest first: the time and the raw bytes. Records whose raw bytes were truncated are left out.
@@ -235,76 +213,6 @@ fn reject_row(position: &Position, reject: Rejected) -> Row {
         ("rejectedAt", json!(rfc3339(reject.rejected_at))),
         ("truncated", json!(reject.truncated)),
     ]
-}
-
-/// Writes rows. Returns false when the reader is gone.
-trait RowWriter {
-    fn row(&mut self, row: Row) -> Result<bool, Error>;
-
-    fn finish(&mut self) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
-/// Consumes bytes; returns false when the reader is gone.
-type Sink<'a> = &'a mut (dyn FnMut(&[u8]) -> bool + Send);
-
-struct Ndjson<'a> {
-    write: Sink<'a>,
-}
-
-impl RowWriter for Ndjson<'_> {
-    fn row(&mut self, row: Row) -> Result<bool, Error> {
-        let mut out = Vec::with_capacity(1_024);
-        for (i, (name, value)) in row.iter().enumerate() {
-            let before = if i == 0 { '{' } else { ',' };
-            out.extend_from_slice(format!("{before}\"{name}\":{value}").as_bytes());
-        }
-        out.extend_from_slice(b"}\n");
-        Ok((self.write)(&out))
-    }
-}
-
-struct Csv<'a> {
-    write: Sink<'a>,
-    header: bool,
-}
-
-impl RowWriter for Csv<'_> {
-    fn row(&mut self, row: Row) -> Result<bool, Error> {
-        let mut out = Vec::with_capacity(1_024);
-        if !self.header {
-            self.header = true;
-            let names: Vec<&str> = row.iter().map(|(name, _)| *name).collect();
-            out.extend_from_slice(names.join(",").as_bytes());
-            out.extend_from_slice(b"\r\n");
-        }
-        for (i, (_, value)) in row.iter().enumerate() {
-            if i > 0 {
-                out.push(b',');
-            }
-            csv_field(value, &mut out);
-        }
-        out.extend_from_slice(b"\r\n");
-        Ok((self.write)(&out))
-    }
-}
-
-/// Appends a field as in RFC 4180, quoted where necessary. Texts that a spreadsheet would evaluate as a formula get a leading apostrophe.
-fn csv_field(value: &Value, out: &mut Vec<u8>) {
-    let text = match value {
-        Value::String(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{text}"),
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    };
-    if text.contains([',', '"', '\r', '\n']) {
-        out.push(b'"');
-        out.extend_from_slice(text.replace('"', "\"\"").as_bytes());
-        out.push(b'"');
-    } else {
-        out.extend_from_slice(text.as_bytes());
-    }
 }
 
 fn decode<T: serde::de::DeserializeOwned>(topic: &Topic, value: &[u8]) -> Result<T, Error> {

@@ -28,6 +28,9 @@ pub enum Error {
     /// The store failed.
     #[error("the view store failed")]
     Store(#[from] view_store::Error),
+    /// A file of an export cannot be written.
+    #[error("the export cannot be written")]
+    File(#[from] table_file::Error),
     /// A value on one of the engine's topics cannot be read or written.
     #[error("a value of topic {topic} cannot be read or written")]
     Value {

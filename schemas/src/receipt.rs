@@ -43,6 +43,7 @@ pub struct Body {
     pub outputs_hash: String,
     /// When the receipt was requested, RFC 3339 in UTC.
     #[serde(rename = "issuedAt")]
+    #[schemars(with = "crate::json_type::Time")]
     pub issued_at: String,
     /// Position in the agent's chain: 1, 2, 3 …
     pub seq: i64,

@@ -4,11 +4,11 @@ use std::fmt;
 
 use clap::Subcommand;
 use event_log::transfer;
-use projector::export::Format;
 use schemas::names;
 use schemas::views;
 use schemas::views::accounts::Tier;
 use serde::{Deserialize, Serialize};
+use table_file::Format;
 
 use crate::failure::Failure;
 

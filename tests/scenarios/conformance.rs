@@ -38,6 +38,7 @@ fn fixtures() -> Vec<Service> {
         method: Method::Get,
         path,
         summary: "A fixture of the conformance suites.",
+        when: "",
         description: "",
         price: Price::Free,
         tool: true,
@@ -45,7 +46,7 @@ fn fixtures() -> Vec<Service> {
         list: "",
         errors: &[ErrorCode::NotFound],
         example: json!({}),
-        aliases: &[],
+        ..Definition::read()
     };
     let text = Operation::define::<NoInput, Text, _, _>(message("test_simple_text", "/text"), |_, NoInput {}| async {
         Answer::json(&Text { text: "This is a simple text response for testing." })

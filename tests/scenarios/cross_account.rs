@@ -68,9 +68,10 @@ fn json_of(answer: &Answer, status: u16) -> Value {
     serde_json::from_slice(&answer.body).unwrap()
 }
 
-/// Calls a tool that must fail; returns its problem document.
+/// Calls an action of the tool `manage` that must fail; returns its problem document.
 fn refusal_of_tool(server: &Server, key: &str, service: &str, tool: &str, arguments: &Value) -> Value {
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+    let params = json!({"name": "manage", "arguments": {"action": tool, "arguments": arguments}});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let answer = json_of(&ask(server, key, "POST", &format!("/{service}/mcp"), &[], &call), 200);
     assert_eq!(answer["result"]["isError"], true, "{service} {tool} {arguments}: {answer}");
     serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap()

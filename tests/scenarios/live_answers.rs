@@ -164,19 +164,20 @@ async fn every_example_is_answered() {
             if is_read && operation.name != "health" && !operation.name.starts_with("list_") {
                 assert!(has_records(&direct), "{shown}: {direct}");
             }
-            if !operation.tool {
-                continue;
-            }
+            let (tool, arguments) = match (operation.is_managed, operation.tool) {
+                (true, _) => ("manage", json!({"action": operation.name, "arguments": operation.example})),
+                (false, true) => (operation.name, operation.example.clone()),
+                (false, false) => continue,
+            };
             tools += 1;
-            let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-                "params": {"name": operation.name, "arguments": operation.example}});
+            let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
             let answer =
                 send_async(fixture.http_api.address, "POST", format!("/{}/mcp", service.name), &fixture.key, call.to_string()).await;
             let result = serde_json::from_slice::<Value>(&answer.body).unwrap()["result"].take();
             assert_eq!((answer.status, result["isError"].as_bool().unwrap_or(false)), (200, false), "{shown}: {result}");
             assert!(!is_read || result["structuredContent"] == direct, "{shown}: {result} is not {direct}");
             if is_read {
-                calls.push(json!({ "tool": operation.name, "arguments": operation.example, "answer": direct }));
+                calls.push(json!({ "tool": tool, "arguments": arguments, "answer": direct }));
             }
         }
         offered.push(json!({ "url": format!("http://{}/{}/mcp", fixture.http_api.address, service.name), "calls": calls }));

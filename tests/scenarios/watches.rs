@@ -317,7 +317,8 @@ fn saved_items_belong_to_one_account() {
         let (first, second) = (once("watchlist", &watch), once("watchlist", &watch));
         assert_eq!((first.0, &first.1), (201, &second.1));
         assert_ne!(first.1["id"], made["id"]);
-        let tool = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "delete_watch", "arguments": {"id": first.1["id"]}}});
+        let arguments = json!({"action": "delete_watch", "arguments": {"id": first.1["id"]}});
+        let tool = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "manage", "arguments": arguments}});
         let (_, called) =
             idle.send("POST", &format!("/{service}/mcp"), &[("x-api-key", &pro), ("accept", "application/json, text/event-stream")], &tool);
         assert_eq!(called["result"]["structuredContent"]["deleted"], first.1["id"], "{called}");

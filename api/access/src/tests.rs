@@ -37,7 +37,7 @@ fn operation(price: Price, counted: bool) -> Operation {
         list: "",
         errors: &[],
         example: json!({}),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Value, Value, _, _>(words, |_, _| async { Err(Problem::new(ErrorCode::Internal, "not called")) })
 }

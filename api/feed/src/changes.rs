@@ -34,13 +34,14 @@ const RENDERING: &str = "1";
 /// One change.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(bound = "R: JsonSchema + ChangeRecord")]
+#[schemars(bound = "R: JsonSchema + ChangeRecord", rename = "{R}Change")]
 pub struct Change<R: ChangeRecord> {
     /// What happened: `new`, or `modified`.
     pub event: String,
     /// Number of the change within the service: rises by 1 or more from change to change.
     pub seq: u64,
     /// When it was recorded, RFC 3339 in UTC. Never decreases.
+    #[schemars(with = "schemas::json_type::Time")]
     pub recorded_at: String,
     /// What the change shows in addition to the record.
     #[serde(flatten)]
@@ -68,6 +69,7 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example
         method: Method::Get,
         path: "/v1/changes",
         summary: "The changes since a cursor, oldest first: new and modified records.",
+        when: "Use it to copy or audit the whole service; for a part of it use a tool with filters.",
         description: "Poll with the cursor of the last answer to receive every change exactly once. `hasMore` says whether more changes are available \
                     now. `from` and `to` are the range of `seq` that a page covers; consecutive ranges join without gaps, so you can prove that nothing was \
                     skipped (internal changes that readers do not see have a `seq`, too, and are left out). Cursors survive restarts, rebuilds and upgrades. \
@@ -79,7 +81,7 @@ pub fn operation<R: ChangeRecord + JsonSchema + 'static>(source: Source, example
         list: "changes",
         errors: &[ErrorCode::CursorInvalid, ErrorCode::FilterChanged, ErrorCode::AsOfInvalid],
         example,
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<PageRequest, Changes<R>, _, _>(definition, move |call, arguments| answer(source, call, arguments))
 }

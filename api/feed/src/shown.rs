@@ -10,6 +10,7 @@ use super::query::Item;
 /// A change of a record. `T` is the record in the form in which answers show it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}Change")]
 pub struct Changed<T> {
     /// The record after the change.
     #[serde(flatten)]
@@ -19,6 +20,7 @@ pub struct Changed<T> {
     /// The number of the change within the service.
     pub seq: u64,
     /// When the change was recorded, RFC 3339 in UTC.
+    #[schemars(with = "schemas::json_type::Time")]
     pub recorded_at: String,
     /// The record before the change, if `before` was requested.
     #[serde(skip_serializing_if = "Option::is_none")]

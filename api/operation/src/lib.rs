@@ -27,6 +27,7 @@ use serde_json::Value;
 
 use crate::context::{Context, ServiceSettings};
 use crate::problem::Problem;
+use crate::schema::NamedSchema;
 
 /// HTTP methods that operations use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,12 +220,16 @@ pub struct Operation {
     pub path: &'static str,
     /// What the operation does, in one sentence.
     pub summary: &'static str,
+    /// When an agent uses the operation, in one sentence. With the summary it is the whole description of the MCP tool.
+    pub when: &'static str,
     /// Details: limits, order, what is left out. Markdown.
     pub description: &'static str,
     /// Who may call the operation, and what a call costs.
     pub price: Price,
     /// Whether MCP offers the operation as a tool.
     pub tool: bool,
+    /// Whether MCP offers the operation as an action of the tool `manage`, and not as a tool of its own.
+    pub is_managed: bool,
     /// Whether calls count against the quota.
     pub counted: bool,
     /// For list operations: the field of the result that holds the list (also available as NDJSON); empty for others.
@@ -235,8 +240,10 @@ pub struct Operation {
     pub example: Value,
     /// JSON Schema of the arguments (an object, draft 2020-12, no references).
     pub input: Value,
-    /// JSON Schema of the result (an object).
+    /// JSON Schema of the result (an object), without references.
     pub output: Value,
+    /// The same schema with references to named types.
+    pub named_output: NamedSchema,
     /// Other names of parameters: (alias, name).
     pub aliases: &'static [(&'static str, &'static str)],
     /// The handler. It receives validated arguments.
@@ -253,6 +260,8 @@ pub struct Definition {
     pub path: &'static str,
     /// See [`Operation::summary`].
     pub summary: &'static str,
+    /// See [`Operation::when`]. Empty for operations that are not tools.
+    pub when: &'static str,
     /// See [`Operation::description`].
     pub description: &'static str,
     /// See [`Operation::price`].
@@ -280,6 +289,7 @@ impl Definition {
             method: Method::Get,
             path: "",
             summary: "",
+            when: "",
             description: "",
             price: Price::Free,
             tool: true,
@@ -293,6 +303,12 @@ impl Definition {
 }
 
 impl Operation {
+    /// The same operation as an action of the MCP tool `manage`: for what accounts set up, which agents seldom use.
+    #[must_use]
+    pub fn managed(self) -> Self {
+        Self { tool: false, is_managed: true, ..self }
+    }
+
     /// Whether the operation is a feed: it takes a cursor and can wait for changes.
     #[must_use]
     pub fn is_feed(&self) -> bool {
@@ -321,7 +337,8 @@ impl Operation {
         H: Fn(Call, P) -> F + Send + Sync + Clone + 'static,
         F: Future<Output = Result<Answer, Problem>> + Send + 'static,
     {
-        let Definition { name, method, path, summary, description, price, tool, counted, list, errors, example, aliases } = definition;
+        let Definition { name, method, path, summary, when, description, price, tool, counted, list, errors, example, aliases } =
+            definition;
         let run = Arc::new(move |call: Call, arguments: Value| -> AnswerFuture {
             let handler = handler.clone();
             Box::pin(async move {
@@ -330,8 +347,27 @@ impl Operation {
                 handler(call, arguments).await
             })
         });
-        let (input, output) = (crate::schema::input::<P>(), crate::schema::output::<O>());
-        Self { name, method, path, summary, description, price, tool, counted, list, errors, example, input, output, aliases, run }
+        let (input, output, named_output) = (schema::input::<P>(), schema::output::<O>(), schema::named_output::<O>());
+        Self {
+            name,
+            method,
+            path,
+            summary,
+            when,
+            description,
+            price,
+            tool,
+            is_managed: false,
+            counted,
+            list,
+            errors,
+            example,
+            input,
+            output,
+            named_output,
+            aliases,
+            run,
+        }
     }
 }
 

@@ -25,9 +25,40 @@ pub fn output<O: JsonSchema>() -> Value {
     object(SchemaSettings::draft2020_12().for_serialize(), |generator| generator.into_root_schema_for::<O>())
 }
 
-/// Generates a schema and makes its root an object.
+/// A schema with references to named types.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamedSchema {
+    /// The schema. References start with [`REFERENCE`].
+    pub schema: Value,
+    /// The schemas of the named types that it refers to, directly or not, by name.
+    pub types: Map<String, Value>,
+}
+
+/// The path of named types in a document.
+const TYPES: [&str; 2] = ["components", "schemas"];
+
+/// What references to named types start with. The name of the type follows.
+pub const REFERENCE: &str = "#/components/schemas/";
+
+/// The schema of a result type: an object, with references to named types as in an OpenAPI document.
+#[must_use]
+pub fn named_output<O: JsonSchema>() -> NamedSchema {
+    let mut settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.definitions_path = format!("/{}", TYPES.join("/")).into();
+    let mut schema = root_object(settings, |generator| generator.into_root_schema_for::<O>());
+    let mut types = schema.as_object_mut().and_then(|fields| fields.remove(TYPES[0])).unwrap_or_default();
+    let types = types.get_mut(TYPES[1]).and_then(Value::as_object_mut).map(std::mem::take).unwrap_or_default();
+    NamedSchema { schema, types }
+}
+
+/// Generates a schema without references and makes its root an object.
 fn object(mut settings: SchemaSettings, root: impl FnOnce(schemars::SchemaGenerator) -> schemars::Schema) -> Value {
     settings.inline_subschemas = true;
+    root_object(settings, root)
+}
+
+/// Generates a schema and makes its root an object.
+fn root_object(mut settings: SchemaSettings, root: impl FnOnce(schemars::SchemaGenerator) -> schemars::Schema) -> Value {
     settings.meta_schema = None;
     let mut schema = root(settings.into_generator()).to_value();
     tidy(&mut schema);
@@ -170,5 +201,15 @@ mod tests {
     fn shape_of_others() {
         assert_eq!(input::<()>(), json!({"type": "object", "properties": {}, "additionalProperties": false}));
         assert_eq!(output::<Arguments>()["properties"]["limit"]["type"], json!(["integer", "null"]));
+    }
+
+    /// Proves that named types are referred to by name and described once.
+    #[test]
+    fn named_types() {
+        let NamedSchema { schema, types } = named_output::<Arguments>();
+        assert_eq!(schema["properties"]["inner"]["anyOf"][0], json!({ "$ref": format!("{REFERENCE}Inner") }));
+        assert_eq!(types.keys().collect::<Vec<_>>(), ["Inner", "Order"]);
+        assert_eq!((&types["Inner"]["properties"]["size"]["type"], &types["Order"]["type"]), (&json!("integer"), &json!("string")));
+        assert!(schema.get("components").is_none());
     }
 }

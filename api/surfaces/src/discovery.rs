@@ -6,6 +6,7 @@ use payments::terms::{Offer, PaymentTerms, Version};
 use serde_json::{Value, json};
 
 use crate::mcp::tool_resource;
+use crate::mcp::tools::MANAGE;
 use crate::prices::price;
 
 /// The `llms.txt` of one service.
@@ -13,7 +14,11 @@ pub(crate) fn llms(service: &Service, settings: &ServiceSettings) -> String {
     let base = &settings.base_url;
     let mut text = format!("# {}\n\n> {}\n\n## Operations\n\n", service.title, service.about);
     for operation in &service.operations {
-        let tool = if operation.tool { ", also an MCP tool" } else { "" };
+        let tool = match (operation.is_managed, operation.tool) {
+            (true, _) => format!(", also an action of the MCP tool `{MANAGE}`"),
+            (false, true) => ", also an MCP tool".to_owned(),
+            (false, false) => String::new(),
+        };
         text += &format!(
             "- [{}]({base}{}): {} {} ({}{tool})\n",
             operation.name,

@@ -64,6 +64,9 @@ pub enum SiteError {
     /// A definition is invalid.
     #[error(transparent)]
     Schema(#[from] arguments::SchemaError),
+    /// Two types of a service have the same name.
+    #[error(transparent)]
+    SameName(#[from] openapi::types::SameName),
     /// A service of THE LIST has no settings.
     #[error("service {service} has no settings")]
     Unsettled {
@@ -109,7 +112,7 @@ impl Site {
         for service in services {
             let settings = context.settings.services.get(service.name).ok_or(SiteError::Unsettled { service: service.name })?;
             if settings.enabled {
-                mounts.push(Mount::new(&context, Mounted::new(service, settings.clone())?));
+                mounts.push(Mount::new(&context, Mounted::new(service, settings.clone())?)?);
             }
         }
         let all = || mounts.iter().map(|mount| (&mount.mounted.service, &mount.mounted.settings));
@@ -186,7 +189,7 @@ impl Site {
 }
 
 impl Mount {
-    fn new(context: &Arc<Context>, mounted: Mounted) -> Self {
+    fn new(context: &Arc<Context>, mounted: Mounted) -> Result<Self, SiteError> {
         let (service, settings) = (&mounted.service, &mounted.settings);
         let x402 = Document::json(&discovery::x402(std::iter::once((service, settings)), Payments::of(context).terms()));
         let reference = Document::html(pages::docs::reference(service, settings));
@@ -195,7 +198,7 @@ impl Mount {
             ("/", reference.clone()),
             ("/docs", reference),
             ("/docs/errors", Document::html(pages::docs::errors())),
-            ("/openapi.json", Document::json(&openapi::document(service, settings))),
+            ("/openapi.json", Document::json(&openapi::document(service, settings)?)),
             ("/llms.txt", Document::text(discovery::llms(service, settings))),
             ("/.well-known/x402", x402.clone()),
             ("/.well-known/x402.json", x402),
@@ -203,7 +206,7 @@ impl Mount {
         let prefix = settings.prefix.trim_end_matches('/').to_owned();
         let mounted = Arc::new(mounted);
         let mcp = mcp::Endpoint::new(context, &mounted);
-        Self { mounted, prefix, documents, mcp }
+        Ok(Self { mounted, prefix, documents, mcp })
     }
 
     /// The path below this service's prefix; `None` if the path is not below it.

@@ -4,6 +4,8 @@
 //! supported (prompts, resources, completion) are refused instead of returning empty lists. A failed call is a result with `isError` and the problem
 //! document as its text; it has no `structuredContent`, because clients would validate it against the schema of results.
 
+pub(crate) mod tools;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,17 +14,17 @@ use futures_util::Stream;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
-use operation::context::{Context, ServiceSettings, Settings};
+use operation::context::{Context, Settings};
 use operation::problem::Problem;
 use operation::redaction::{PREFIX, hide_keys};
-use operation::{Answer, Body, Form, Method, Operation, Price};
+use operation::{Answer, Body, Form};
 use payments::sale::Settlement;
 use payments::terms::Version;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestMethod, CompleteRequestParams, CompleteResult,
     ContentBlock, DiscoverResult, Implementation, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
     ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -35,7 +37,8 @@ use warp::reply::Response;
 
 use crate::forwarded::CallerAddress;
 use crate::mounted::{Incoming, Mounted};
-use crate::{Request, body, credentials, prices, reply, rest};
+use crate::{Request, body, credentials, reply, rest};
+use tools::Target;
 
 /// How long a client may cache the list of tools, in milliseconds.
 const TOOLS_TTL_MS: u64 = 300_000;
@@ -171,14 +174,13 @@ fn allowed_hosts_and_origins(settings: &Settings, base_url: &str) -> (Vec<String
 struct Tools {
     context: Arc<Context>,
     mounted: Arc<Mounted>,
-    /// In the order of the service's operations.
+    /// The listed tools.
     tools: Arc<[Tool]>,
 }
 
 impl Tools {
     fn new(context: Arc<Context>, mounted: Arc<Mounted>) -> Self {
-        let offered = mounted.service.operations.iter().filter(|operation| operation.tool);
-        let tools = offered.map(|operation| tool(operation, &mounted.settings)).collect();
+        let tools = tools::tools(&mounted.service.operations, &mounted.settings).into();
         Self { context, mounted, tools }
     }
 
@@ -227,25 +229,6 @@ fn value(answer: Answer) -> Result<Value, Problem> {
     }
 }
 
-/// Describes an operation as a tool.
-fn tool(operation: &Operation, settings: &ServiceSettings) -> Tool {
-    let (read, delete) = (operation.method == Method::Get, operation.method == Method::Delete);
-    let annotations = ToolAnnotations::new().read_only(read).destructive(delete).idempotent(read || delete).open_world(false);
-    let needs = match prices::needs(operation, settings) {
-        needs if needs.is_empty() => needs,
-        needs => format!(" {needs}"),
-    };
-    let description = format!("{} {}{needs}", operation.summary, operation.description);
-    // Clients validate results against the schema, including payment terms.
-    let output = match operation.price {
-        Price::PerCall { .. } => json!({ "type": "object", "anyOf": [operation.output, { "required": ["x402Version", "accepts"] }] }),
-        Price::Free | Price::Tier(_) => operation.output.clone(),
-    };
-    Tool::new(operation.name, description.trim().to_owned(), object(&operation.input))
-        .with_raw_output_schema(object(&output))
-        .with_annotations(annotations)
-}
-
 /// The resource name of a tool that is sold.
 pub(crate) fn tool_resource(base_url: &str, tool: &str) -> String {
     let place = base_url.split_once("://").map_or(base_url, |(_, place)| place);
@@ -264,17 +247,14 @@ fn failure(problem: &Problem, base_url: &str) -> CallToolResult {
     result
 }
 
-fn object(schema: &Value) -> Arc<Map<String, Value>> {
-    Arc::new(schema.as_object().cloned().unwrap_or_default())
-}
-
 impl ServerHandler for Tools {
     fn get_info(&self) -> ServerConfig {
         let service = &self.mounted.service;
         let server = Implementation::new(service.name, env!("CARGO_PKG_VERSION")).with_title(service.title);
         let base_url = &self.mounted.settings.base_url;
         let instructions = format!(
-            "{}\n\nThe same operations over REST: {base_url}/openapi.json. Documentation of errors: {base_url}/docs/errors.",
+            "{}\n\nA `title` in the schema of a result names a schema in {base_url}/openapi.json, which also has the same operations over REST. \
+             Documentation of errors: {base_url}/docs/errors.",
             service.about
         );
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_server_info(server).with_instructions(instructions)
@@ -304,14 +284,19 @@ impl ServerHandler for Tools {
 
     async fn call_tool(&self, request: CallToolRequestParams, context: RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
         let operations = &self.mounted.service.operations;
-        let Some(index) = operations.iter().position(|operation| operation.tool && operation.name == request.name) else {
+        let Some(target) = tools::target(operations, &request.name, request.arguments.unwrap_or_default()) else {
             let hint = schemas::names::hint(&request.name, self.tools.iter().map(|tool| tool.name.as_ref()));
             return Err(ErrorData::invalid_params(format!("Unknown tool: {}{hint}", request.name), None));
+        };
+        let (index, arguments) = match target {
+            Ok(Target::Operation(index, arguments)) => (index, arguments),
+            Ok(Target::Describe) => return Ok(CallToolResult::structured(tools::descriptions(operations, &self.mounted.settings)).into()),
+            Err(problem) => return Ok(failure(&problem, &self.mounted.settings.base_url).into()),
         };
         let since = Instant::now();
         let parts = context.extensions.get::<http::request::Parts>();
         let payment = context.meta.get(PAYMENT).cloned();
-        let result = self.call(index, request.arguments.unwrap_or_default(), payment, parts).await;
+        let result = self.call(index, arguments, payment, parts).await;
         let status = result.as_ref().map_or_else(|problem| problem.code.status(), |_| 200);
         self.mounted.meters[index].count(status, since);
         Ok(match result {

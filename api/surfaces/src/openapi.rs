@@ -1,5 +1,8 @@
 //! The OpenAPI 3.1 document of a service, rendered from its operations.
 
+pub(crate) mod examples;
+pub(crate) mod types;
+
 use std::collections::BTreeMap;
 
 use operation::context::ServiceSettings;
@@ -10,9 +13,15 @@ use serde_json::{Map, Value, json};
 use crate::prices;
 use crate::reply::NDJSON;
 use crate::rest::IDEMPOTENCY_KEY_CHARS_MAX;
+use types::SameName;
 
 /// The document.
-pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Value {
+///
+/// # Errors
+/// When two different types of the service have the same name.
+pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Result<Value, SameName> {
+    let mut schemas = types::types(service)?;
+    let tags = tags(service);
     let mut paths: Map<String, Value> = Map::new();
     for operation in &service.operations {
         let method = match operation.method {
@@ -22,9 +31,14 @@ pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Value {
             Method::Delete => "delete",
         };
         let item = paths.entry(operation.path).or_insert_with(|| json!({}));
-        item[method] = operation_entry(operation, settings);
+        item[method] = operation_entry(operation, settings, &schemas);
+        item[method]["tags"] = json!([tag(service, operation, &tags)]);
     }
-    json!({
+    schemas.insert("Problem".to_owned(), problem_schema());
+    let tags =
+        tags.iter().map(|(name, operations)| json!({ "name": name, "description": format!("Operations: {}.", operations.join(", ")) }));
+    let tags: Vec<Value> = tags.collect();
+    Ok(json!({
         "openapi": "3.1.0",
         "info": {
             "title": service.title,
@@ -35,9 +49,10 @@ pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Value {
         },
         "servers": [{"url": settings.base_url}],
         "externalDocs": {"url": format!("{}/docs", settings.base_url)},
+        "tags": tags,
         "paths": paths,
         "components": {
-            "schemas": {"Problem": problem_schema()},
+            "schemas": schemas,
             "headers": headers(),
             "securitySchemes": {
                 "keyHeader": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
@@ -46,10 +61,36 @@ pub(crate) fn document(service: &Service, settings: &ServiceSettings) -> Value {
                 "keyParameter": {"type": "apiKey", "in": "query", "name": "key"},
             },
         },
-    })
+    }))
 }
 
-fn operation_entry(operation: &Operation, settings: &ServiceSettings) -> Value {
+/// The tags of a service with the names of their operations. Operations below one path, such as `/v1/watchlist`, have a tag of its name; the others
+/// have the tag of the service.
+fn tags(service: &Service) -> BTreeMap<&str, Vec<&str>> {
+    let mut by_resource: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for operation in &service.operations {
+        by_resource.entry(resource(operation)).or_default().push(operation.name);
+    }
+    let mut tags: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (resource, names) in by_resource {
+        let tag = if names.len() > 1 { resource } else { service.name };
+        tags.entry(tag).or_default().extend(names);
+    }
+    tags
+}
+
+/// The first segment of an operation's path after the version.
+fn resource(operation: &Operation) -> &str {
+    operation.path.split('/').find(|segment| !matches!(*segment, "" | "v1" | "api")).unwrap_or_default()
+}
+
+/// The tag of an operation.
+fn tag<'a>(service: &'a Service, operation: &'a Operation, tags: &BTreeMap<&str, Vec<&str>>) -> &'a str {
+    let resource = resource(operation);
+    if tags.get(resource).is_some_and(|names| names.contains(&operation.name)) { resource } else { service.name }
+}
+
+fn operation_entry(operation: &Operation, settings: &ServiceSettings, types: &Map<String, Value>) -> Value {
     let keys = [json!({"keyHeader": []}), json!({"bearer": []}), json!({"apiKeyParameter": []}), json!({"keyParameter": []})];
     let (security, needs) = match operation.price {
         Price::Free => ([vec![json!({})], keys.to_vec()].concat(), String::new()),
@@ -61,7 +102,7 @@ fn operation_entry(operation: &Operation, settings: &ServiceSettings) -> Value {
         "summary": operation.summary,
         "description": format!("{}{needs}", operation.description),
         "security": security,
-        "responses": responses(operation),
+        "responses": responses(operation, types),
         "parameters": parameters(operation),
     });
     if operation.method.has_body() {
@@ -169,13 +210,16 @@ pub(crate) fn errors(operation: &Operation) -> BTreeMap<u16, Vec<ErrorCode>> {
     by_status
 }
 
-fn responses(operation: &Operation) -> Value {
+fn responses(operation: &Operation, types: &Map<String, Value>) -> Value {
     let header = |name: &str| json!({"$ref": format!("#/components/headers/{name}")});
     let limits = json!({"RateLimit": header("RateLimit"), "RateLimit-Policy": header("RateLimit-Policy")});
     let mut good = json!({
         "description": operation.summary,
         "headers": limits,
-        "content": {"application/json": {"schema": operation.output}},
+        "content": {"application/json": {
+            "schema": types::answer(operation),
+            "example": examples::example(&operation.named_output.schema, types),
+        }},
     });
     let mut responses = json!({});
     if operation.method == Method::Get {
@@ -188,7 +232,8 @@ fn responses(operation: &Operation) -> Value {
         }
     }
     if !operation.list.is_empty() {
-        let items = operation.output.pointer(&format!("/properties/{}/items", operation.list)).cloned().unwrap_or_else(|| json!({}));
+        let items = operation.named_output.schema.pointer(&format!("/properties/{}/items", operation.list)).cloned();
+        let items = items.unwrap_or_else(|| json!({}));
         good["content"][NDJSON] = json!({"schema": items});
         good["headers"]["Next-Cursor"] = header("Next-Cursor");
     }

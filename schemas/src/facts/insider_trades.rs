@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::canonical::{Order, canonical};
+use crate::dollars::Dollars;
 
 /// One transaction row of an ownership document, or the filing itself if it has no transactions (`table` is `none`, `row` is 0): form 3
 /// lists holdings, which are not trades. Strings are trimmed, white space collapsed; `""` means unknown.
@@ -94,12 +95,11 @@ impl InsiderTradeFact {
         self.row > 0
     }
 
-    /// Returns shares times price in dollars, if both are known. The result is meaningless where the price is that of a depositary receipt
+    /// Returns shares times price, if both are known. The result is meaningless where the price is that of a depositary receipt
     /// and the number that of ordinary shares.
     #[must_use]
-    pub fn value(&self) -> Option<f64> {
-        let (shares, price): (f64, f64) = (self.shares.parse().ok()?, self.price.parse().ok()?);
-        Some(shares * price).filter(|value| value.is_finite())
+    pub fn value(&self) -> Option<Dollars> {
+        Dollars::product(&self.shares, &self.price)
     }
 }
 

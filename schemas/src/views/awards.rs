@@ -1,18 +1,16 @@
 //! The rows of the awards service: one record per federal contract award.
 
-use std::borrow::Cow;
-use std::fmt;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
-use serde_json::value::RawValue;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::records::{Record, Term};
 use crate::details::ChangeRecord;
+pub use crate::dollars::Dollars;
 
 /// An award as readers see it, with its latest action. `""` and `None` mean unknown; amounts are US cents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(rename = "RecordedAward")]
 pub struct Award {
     /// The award's permanent id.
     pub id: String,
@@ -53,12 +51,16 @@ pub struct Award {
     /// Value with all options.
     pub ceiling_cents: Option<i64>,
     /// Day of the base action.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub signed: String,
     /// First day of performance.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub start: String,
     /// Last day of the periods exercised so far.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub end: String,
     /// Last day if all options are used.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub potential_end: String,
     /// Two-letter state where the work is done.
     pub place_state: String,
@@ -71,6 +73,7 @@ pub struct Award {
     /// URL of the award's page.
     pub url: String,
     /// Day of the latest known action.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub action_date: String,
     /// Number of that action: `0` for the base.
     pub modification: String,
@@ -136,6 +139,7 @@ pub struct AwardDetails {
 #[serde(rename_all = "camelCase", default)]
 pub struct ActionDetails {
     /// Day of the action, `YYYY-MM-DD`.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub date: String,
     /// Number of the action's modification: `0` for the base.
     pub modification: String,
@@ -146,73 +150,4 @@ pub struct ActionDetails {
     pub description: String,
 }
 
-/// An amount of US dollars, held in cents. In JSON it is an exact decimal number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Dollars {
-    /// The amount in cents.
-    pub cents: i64,
-}
-
-impl Dollars {
-    /// Returns the amount as a floating-point number of dollars.
-    #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "exact below 90 trillion dollars")]
-    pub fn as_f64(self) -> f64 {
-        self.cents as f64 / 100.0
-    }
-}
-
-impl fmt::Display for Dollars {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (sign, whole, rest) = (if self.cents < 0 { "-" } else { "" }, self.cents.unsigned_abs() / 100, self.cents.unsigned_abs() % 100);
-        if rest == 0 { write!(f, "{sign}{whole}") } else { write!(f, "{sign}{whole}.{rest:02}") }
-    }
-}
-
-impl Serialize for Dollars {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        RawValue::from_string(self.to_string()).map_err(ser::Error::custom)?.serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Dollars {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let cents = (f64::deserialize(deserializer)? * 100.0).round();
-        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "the range is checked")]
-        if cents.abs() < i64::MAX as f64 { Ok(Self { cents: cents as i64 }) } else { Err(de::Error::custom("an amount is out of range")) }
-    }
-}
-
-impl JsonSchema for Dollars {
-    fn schema_name() -> Cow<'static, str> {
-        "Dollars".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        f64::json_schema(generator)
-    }
-}
-
 crate::record_tables!("awards");
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Proves that amounts are exact decimals in JSON and are read back, and that amounts out of range are refused.
-    #[test]
-    fn dollars_are_exact() {
-        for (cents, text) in
-            [(0, "0"), (5, "0.05"), (-5, "-0.05"), (13_031_441_317, "130314413.17"), (-100, "-1"), (1_234_567_890_123, "12345678901.23")]
-        {
-            let amount = Dollars { cents };
-            assert_eq!(serde_json::to_string(&amount).unwrap(), text);
-            assert_eq!(serde_json::from_str::<Dollars>(text).unwrap(), amount);
-        }
-        assert!(serde_json::from_str::<Dollars>("1e300").is_err());
-    }
-}

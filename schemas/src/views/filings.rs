@@ -10,6 +10,7 @@ use crate::facts::insider_trades::Owner;
 /// A filing of one filer, or one trade of an insider, as readers see it. `""` and empty lists mean unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(rename = "RecordedFiling")]
 pub struct Filing {
     /// `filing/ACCESSION/CIK`, or `trade/ACCESSION/TABLE/ROW`.
     pub id: String,
@@ -20,6 +21,7 @@ pub struct Filing {
     /// The form without its amendment suffix, under one name if it was renamed.
     pub base_form: String,
     /// Filing date, `YYYY-MM-DD`.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub filing_date: String,
     /// Name of the filer; for a trade that of the issuer.
     pub company: String,
@@ -41,6 +43,7 @@ pub struct Filing {
     /// Filing: the roles of the filer in it.
     pub roles: Vec<String>,
     /// Filing: the day or period that it reports on.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub report_date: String,
     /// Filing: accession number of the filing that this one amends.
     pub amends: String,
@@ -52,6 +55,7 @@ pub struct Filing {
     /// Trade: the security that was traded.
     pub security: String,
     /// Trade: day of the trade, `YYYY-MM-DD`.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub trade_date: String,
     /// Trade: transaction code: `P` and `S` are open-market trades, `A`, `M`, `F`, `G` … are not.
     pub code: String,

@@ -11,6 +11,7 @@ use crate::tables::{Table, TableKind, ValueKind, ViewDef, int, int_desc, text};
 /// A recall as readers see it. The first eight fields after `id` are those of the contract's record, in its order. `""` means unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(rename = "RecordedRecall")]
 pub struct Recall {
     /// Id of the record, `AGENCY:number`: the smallest of its numbers if several agencies' notices are one record.
     pub id: String,
@@ -25,6 +26,7 @@ pub struct Recall {
     /// Hazard text.
     pub hazard: String,
     /// Recall date, `YYYY-MM-DD`.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub date: String,
     /// URL of the agency's notice.
     pub url: String,

@@ -14,6 +14,7 @@ pub const MORE_INSTITUTIONS: &str = "+";
 /// A grant or a trial as readers see it. `""`, empty lists and `None` mean unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
+#[schemars(rename = "RecordedFunding")]
 pub struct Funding {
     /// Id of the record: `grant/` and the funder's number, or `trial/` and the registry's number.
     pub id: String,
@@ -24,6 +25,7 @@ pub struct Funding {
     /// URL of the grant's or trial's page.
     pub url: String,
     /// Day of publication, `YYYY-MM-DD`.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub published: String,
     /// Class of the sponsor: `INDUSTRY`, `NIH`, `OTHER_GOV`, `OTHER`.
     pub sponsor_class: String,
@@ -47,6 +49,7 @@ pub struct Funding {
     /// Grant: amount of this fiscal year in whole dollars.
     pub amount: Option<i64>,
     /// Grant: day of the notice of award.
+    #[schemars(with = "crate::json_type::DayOrEmpty")]
     pub notice_date: String,
     /// Grant: project number, `1R15DE032063-01A1`.
     pub project_number: String,

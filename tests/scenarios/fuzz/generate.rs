@@ -52,7 +52,7 @@ impl Operation {
                     name: described["operationId"].as_str().unwrap().to_owned(),
                     method: method.to_uppercase(),
                     path: path.clone(),
-                    may_look_up: described["responses"]["200"].to_string().contains("\"live\""),
+                    may_look_up: described["responses"]["200"]["content"]["application/json"]["example"].get("live").is_some(),
                     statuses: described["responses"].as_object().unwrap().keys().map(|status| status.parse().unwrap()).collect(),
                     parameters: described["parameters"].as_array().unwrap().iter().map(parameter).collect(),
                     body: content["schema"].is_object().then(|| (content["schema"].clone(), content["example"].clone())),
@@ -230,8 +230,11 @@ impl<'a> Generator<'a> {
         {
             arguments.extend(fields);
         }
-        let mut message =
-            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": operation.name, "arguments": arguments}});
+        let mut params = json!({"name": operation.name, "arguments": arguments});
+        if self.percent(25) {
+            params = json!({"name": "manage", "arguments": {"action": operation.name, "arguments": arguments}});
+        }
+        let mut message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
         if self.percent(30) {
             message["method"] = json!(self.random.pick(MCP_METHODS));
         }

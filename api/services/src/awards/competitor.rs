@@ -93,6 +93,7 @@ impl Read for Arguments {
             name: "competitor_watch",
             path: "/v1/competitor_watch",
             summary: "One contractor: its awards, who buys them, and the latest changes.",
+            when: "Use it for questions about one company.",
             description: "Names of recipients and of their parents are matched by part, in any case. `recipients` lists the names that match, with \
                 their unique entity ids. `limit` applies to changes and to awards.",
             list: "changes",

@@ -92,6 +92,7 @@ impl Read for Arguments {
             name: "delta_digest",
             path: "/v1/delta_digest",
             summary: "New, modified and expiring contracts in one answer.",
+            when: "Use it for a summary of a period, or for contracts that end soon.",
             description: "New and modified contracts are those recorded within the days. Expiring are contracts, not vehicles for orders, whose \
                 exercised periods end between now and `expiringDays`. If more was recorded than is read, the note says so.",
             example: json!({ "naics": "54", "days": 7, "expiringDays": 90 }),

@@ -30,6 +30,7 @@ pub fn service() -> Registration {
         name: "whats_changed_since",
         path: "/v1/whats_changed_since",
         summary: "New and modified contract awards since a cursor, oldest first.",
+        when: "Use it to follow a market over several calls, without gaps.",
         description: "Keep the `cursor` of each answer and send it with the next call: every matching change comes exactly once. `amount` is the \
             total obligation as last read, `amountDelta` what the action of this change adds. A cursor belongs to its filter. With another \
             filter it is refused with `filter-changed`; with `rebase=true` the answers first list what the new filter adds and removes. A page \

@@ -15,10 +15,12 @@ const NEW_DAYS: i64 = 30;
 /// A change of an award.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "AwardChange")]
 pub struct Changed {
     /// What happened: `new` for the base action of an award, otherwise `modified`; `added` or `removed` if the filter was changed.
     pub event: String,
     /// The day of the action that this change reports, or else of the award's last action, YYYY-MM-DD.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub date: String,
     /// The permanent id of the award.
     pub id: String,
@@ -33,12 +35,14 @@ pub struct Changed {
     /// The dollars that this change adds to the obligation: those of its action, or the correction of an earlier amount.
     pub amount_delta: f64,
     /// The end of the periods exercised so far; for a vehicle for orders, the last day to order.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub end: String,
     /// The URL of the award's page.
     pub url: String,
     /// The number of the change within the service.
     pub seq: u64,
     /// When the change was recorded, RFC 3339 in UTC.
+    #[schemars(with = "schemas::json_type::Time")]
     pub recorded_at: String,
     /// Further fields of the award.
     #[serde(flatten)]
@@ -71,8 +75,10 @@ pub struct More {
     /// The total in dollars if all options are used; null if unknown.
     pub ceiling: Option<f64>,
     /// First day of performance.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub start: String,
     /// Last day if all options are used.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub potential_end: String,
     /// The number of the action: `0` for the base.
     pub modification: String,
@@ -91,8 +97,10 @@ pub struct More {
 /// An award in its current state.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Award")]
 pub struct Shown {
     /// The day of the award's last action, YYYY-MM-DD.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub date: String,
     /// The permanent id of the award.
     pub id: String,
@@ -105,6 +113,7 @@ pub struct Shown {
     /// The total obligation in dollars; null if unknown.
     pub amount: Option<f64>,
     /// The end of the periods exercised so far; for a vehicle for orders, the last day to order.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub end: String,
     /// The URL of the award's page.
     pub url: String,

@@ -55,6 +55,7 @@ impl Read for Arguments {
             name: "search_awards",
             path: "/v1/search_awards",
             summary: "Searches USAspending now: contract awards by industry code, agency and day.",
+            when: "Use it to find contracts, also ones that did not change lately.",
             description: "One page of USAspending's search: the 100 contracts modified last. `agency` filters these. Answers are cached for five \
                 minutes. If USAspending does not answer in time, `live` is false, the note says why, and the answer holds what is recorded here. \
                 With `asOf` the answer always holds what was recorded at that time.",

@@ -55,7 +55,7 @@ pub(crate) fn operation(tree: impl SignedTree + 'static, summary: &'static str, 
         list: "",
         errors: &[ErrorCode::NotFound],
         example: json!({ "from": 1 }),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Arguments, Consistent, _, _>(words, move |call, arguments| answer(call, Arc::clone(&tree), arguments))
 }

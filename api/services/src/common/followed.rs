@@ -1,5 +1,6 @@
 //! The operations of a service with a filtered feed: saved filters, then watches and their webhooks.
 
+use operation::Operation;
 use operation::tiers::SAVED_ITEMS_MIN_TIER;
 use webhooks::matchers::{WatchMessages, matcher};
 use webhooks::operations::{self as webhook_operations, WebhookConfig};
@@ -27,5 +28,5 @@ pub fn operations<S: WatchMessages>() -> Bundle {
         watchlist::get::operation::<S>(),
         watchlist::delete::operation::<S>(),
     ];
-    Bundle::watches(own.into_iter().chain(webhook_operations::operations(config)).collect(), matcher::<S>)
+    Bundle::watches(own.into_iter().chain(webhook_operations::operations(config)).map(Operation::managed).collect(), matcher::<S>)
 }

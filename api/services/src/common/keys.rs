@@ -58,7 +58,7 @@ pub fn operation() -> Operation {
         list: "",
         errors: &[ErrorCode::RateLimited, ErrorCode::Unavailable],
         example: json!({ "email": "you@example.org" }),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Arguments, Created, _, _>(words, answer)
 }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
+use schemas::dollars::Dollars;
 use schemas::views::filings::Filing;
 use schemas::views::recalls::day_of;
 use serde::Serialize;
@@ -32,13 +33,15 @@ pub struct Cluster {
     /// The names of the insiders, sorted.
     pub names: Vec<String>,
     /// Day of the first trade, YYYY-MM-DD.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub from: String,
     /// Day of the last trade.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub to: String,
     /// The number of trades.
     pub trades: usize,
     /// The total in dollars of the trades with a known price.
-    pub value: f64,
+    pub value: Dollars,
 }
 
 /// The clusters among some trades, those with most insiders first. For an issuer and side only the largest window counts.
@@ -85,7 +88,7 @@ fn cluster(side: &'static str, trades: &[(i64, &Filing)]) -> Option<Cluster> {
         return None;
     }
     let names: BTreeSet<&str> = trades.iter().flat_map(|(_, trade)| &trade.owners).map(|owner| owner.name.as_str()).collect();
-    let dollars = trades.iter().filter_map(|(_, trade)| Some(trade.shares.parse::<f64>().ok()? * trade.price.parse::<f64>().ok()?));
+    let amounts = trades.iter().filter_map(|(_, trade)| Dollars::product(&trade.shares, &trade.price));
     Some(Cluster {
         cik: first.cik.clone(),
         company: first.company.clone(),
@@ -96,7 +99,7 @@ fn cluster(side: &'static str, trades: &[(i64, &Filing)]) -> Option<Cluster> {
         from: first.trade_date.clone(),
         to: last.trade_date.clone(),
         trades: trades.len(),
-        value: dollars.filter(|value| value.is_finite()).sum(),
+        value: Dollars::total(amounts),
     })
 }
 
@@ -126,7 +129,7 @@ mod tests {
         let three = [trade(1, "P", "2026-11-01", &["a"]), trade(2, "P", "2026-11-05", &["b"]), trade(3, "P", "2026-11-10", &["c"])];
         let found = clusters(three.iter());
         assert_eq!(found.len(), 1);
-        assert_eq!((found[0].insiders, found[0].side, found[0].trades, found[0].value), (3, "buy", 3, 60.0));
+        assert_eq!((found[0].insiders, found[0].side, found[0].trades, found[0].value), (3, "buy", 3, Dollars { cents: 6_000 }));
         assert_eq!((found[0].from.as_str(), found[0].to.as_str(), found[0].names.len()), ("2026-11-01", "2026-11-10", 3));
         let late = [three[0].clone(), three[1].clone(), trade(3, "P", "2026-11-11", &["c"])];
         assert_eq!(clusters(late.iter()), []);

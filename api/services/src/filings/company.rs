@@ -71,6 +71,7 @@ impl Read for Arguments {
             name: "company_watch",
             path: "/v1/company_watch",
             summary: "One company: recent filings, insiders' trades and how fast filings come.",
+            when: "Use it for questions about one company.",
             description: "Reads the regulator's list of the company if it can be reached, and then says so with `live`; otherwise the answer holds what \
                 is recorded here. `limit` applies to filings and to trades. With `asOf` the answer always holds what was recorded at that time.",
             list: "filings",

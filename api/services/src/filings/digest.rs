@@ -74,6 +74,7 @@ impl Read for Arguments {
             name: "filing_digest",
             path: "/v1/filing_digest",
             summary: "Material events (8-K), insider trades with clusters and new registrations of the last days.",
+            when: "Use it for a summary of a period.",
             description: "Days are filing dates. A cluster is at least three insiders of one issuer with market purchases (or, separately, sales \
                 without a plan) within ten calendar days; insiders of one filing count once. Without a ticker the newest few thousand filings are \
                 read, and the note says so if there are more.",

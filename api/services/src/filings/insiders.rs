@@ -44,6 +44,7 @@ impl Read for Arguments {
             name: "insider_activity",
             path: "/v1/insider_activity",
             summary: "Insider trades (forms 3, 4 and 5) of the last days, with clusters.",
+            when: "Use it for who bought or sold shares of their own company.",
             description: "Days are filing dates. A cluster is at least three insiders of one issuer with code `P` (or, separately, code `S` without an \
                 earlier plan) within ten calendar days; insiders of one filing, such as a fund and its manager, count once.",
             list: "trades",

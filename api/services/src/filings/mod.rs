@@ -32,6 +32,7 @@ pub fn service() -> Registration {
         name: "whats_new_since",
         path: "/v1/whats_new_since",
         summary: "New filings since a cursor, oldest first.",
+        when: "Use it to follow filings over several calls, without gaps.",
         description: "Keep the `cursor` of each answer and send it with the next call: every matching filing comes exactly once, and again when \
             more is known about it (its items, an amendment). A cursor belongs to its filter. With another filter it is refused with \
             `filter-changed`; with `rebase=true` the answers first list what the new filter adds and removes. A page may be shorter than \

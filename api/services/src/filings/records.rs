@@ -1,6 +1,7 @@
 //! Filings and insider trades in answers. The fields of the public contract come first, in its order.
 
 use schemars::JsonSchema;
+use schemas::dollars::Dollars;
 use schemas::facts::filing_events::WEIGHTS;
 use schemas::facts::filings::FilingFact;
 use schemas::facts::insider_trades::Owner;
@@ -10,10 +11,12 @@ use serde::Serialize;
 /// A filing of one filer.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Filing")]
 pub struct Filed {
     /// Form type: `8-K`, `10-Q/A`.
     pub form: String,
     /// Filing date, YYYY-MM-DD.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub filing_date: String,
     /// Name of the filer.
     pub company: String,
@@ -34,6 +37,7 @@ pub struct Filed {
     /// The filer's roles in the filing: Filer, Subject, Issuer, Reporting, Filed by.
     pub roles: Vec<String>,
     /// The day or period reported, YYYY-MM-DD.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub report_date: String,
     /// Accession number of the filing that this one amends.
     pub amends: String,
@@ -93,6 +97,7 @@ pub struct Trade {
     /// `3`, `4`, `5`, or one of them with `/A`.
     pub form: String,
     /// Filing date, YYYY-MM-DD.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub filing_date: String,
     /// The issuer's name.
     pub company: String,
@@ -103,6 +108,7 @@ pub struct Trade {
     /// The insiders who report the trade; several if, for example, a fund and its manager file together.
     pub owners: Vec<Owner>,
     /// Day of the trade, YYYY-MM-DD.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub date: String,
     /// The transaction code: `P` bought or `S` sold on the market; `A`, `M`, `F`, `G` … are not market decisions.
     pub code: String,
@@ -113,7 +119,7 @@ pub struct Trade {
     /// The price of a share in dollars; null if the filing has only a footnote.
     pub price: Option<f64>,
     /// Shares times price; null if one of them is unknown.
-    pub value: Option<f64>,
+    pub value: Option<Dollars>,
     /// The security that was traded.
     pub security: String,
     /// The number of shares held after the trade.
@@ -130,8 +136,8 @@ pub struct Trade {
 
 impl From<Filing> for Trade {
     fn from(record: Filing) -> Self {
-        let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
-        let (shares, price) = (number(&record.shares), number(&record.price));
+        // Adding zero makes a negative zero positive.
+        let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite()).map(|number| number + 0.0);
         Self {
             form: record.form,
             filing_date: record.filing_date,
@@ -142,9 +148,9 @@ impl From<Filing> for Trade {
             date: record.trade_date,
             code: record.code,
             acquired_disposed: record.acquired_disposed,
-            shares,
-            price,
-            value: shares.zip(price).map(|(shares, price)| shares * price).filter(|value| value.is_finite()),
+            shares: number(&record.shares),
+            price: number(&record.price),
+            value: Dollars::product(&record.shares, &record.price),
             security: record.security,
             shares_after: number(&record.shares_after),
             ownership: record.ownership,

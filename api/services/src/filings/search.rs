@@ -59,6 +59,7 @@ impl Read for Arguments {
             name: "search_filings",
             path: "/v1/search_filings",
             summary: "Searches EDGAR now: filings by form and days.",
+            when: "Use it to find filings of a form or period, also old ones.",
             description: "EDGAR's full-text search gives up to 100 documents for a search; a filing with several documents is listed once. Answers \
                 are cached for five minutes. If EDGAR does not answer in time, `live` is false, the note says why, and the answer holds what is \
                 recorded here. With `asOf` the answer always holds what was recorded at that time.",

@@ -78,6 +78,7 @@ pub struct Arguments {
 
 /// A recall.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Recall")]
 pub struct Record {
     /// Issuing agency: CPSC, FDA, NHTSA, USDA.
     pub agency: String,
@@ -90,6 +91,7 @@ pub struct Record {
     /// Why it was recalled.
     pub hazard: String,
     /// Recall date, YYYY-MM-DD; empty if the agency gives no plausible date.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub date: String,
     /// URL of the agency's notice.
     pub url: String,
@@ -112,6 +114,7 @@ impl From<Recall> for Record {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Feed {
     /// Date of the last refresh, YYYY-MM-DD; empty before the first.
+    #[schemars(with = "schemas::json_type::DayOrEmpty")]
     pub updated: String,
     /// The number of recalls in this answer.
     pub count: usize,
@@ -131,6 +134,7 @@ pub fn operation() -> Operation {
         method: Method::Get,
         path: "/api/recalls",
         summary: "Product recalls of CPSC, FDA, NHTSA and USDA, newest first, filtered by category, agency, date and words.",
+        when: "Use it for any question about recalls of a product, brand or agency.",
         description: "One record for each real-world recall, sorted by recall date, newest first, ties by identity. All filters must fit. \
             `keyword`: every word of it must occur in title, brand or hazard, ignoring case, as a word or the beginning of one; there is \
             no stemming. At most 300 recalls an answer: narrow `from` and `to` to see more, or follow `changes`. Withdrawn recalls are \

@@ -51,6 +51,7 @@ pub struct Webhook {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
     /// When the webhook was registered, RFC 3339 in UTC.
+    #[schemars(with = "schemas::json_type::Time")]
     pub made_at: String,
     /// The last change before the webhook: new recalls with a higher `seq` are delivered.
     pub after: u64,
@@ -78,7 +79,7 @@ pub fn operations() -> Bundle {
         list: "",
         errors: &[ErrorCode::LimitReached, ErrorCode::NotFound],
         example,
-        aliases: &[],
+        ..Definition::read()
     };
     let registered = words(
         "register_webhook",
@@ -118,7 +119,7 @@ pub fn operations() -> Bundle {
         Operation::define::<watchlist::list::Arguments, Webhooks, _, _>(listed, list),
         Operation::define::<ById, Deleted, _, _>(deleted, delete),
     ];
-    Bundle::watches(own.into_iter().chain(webhook_operations::operations(config)).collect(), matcher::<NewRecalls>)
+    Bundle::watches(own.into_iter().chain(webhook_operations::operations(config)).map(Operation::managed).collect(), matcher::<NewRecalls>)
 }
 
 async fn register(call: Call, arguments: Arguments) -> Result<Answer, Problem> {

@@ -56,6 +56,7 @@ pub fn operation() -> Operation {
         method: Method::Post,
         path: "/v1/issue",
         summary: "Issues a signed receipt of an action, at the end of the agent's chain.",
+        when: "Use it after an action whose record must be provable later.",
         description: "`inputs_hash` is `sha256:` and the SHA-256 of the inputs in canonical form (RFC 8785), `outputs_hash` that of the outputs; with \
             `metadata` the inputs' is that of `{\"inputs\": …, \"metadata\": …}`. Keep inputs and outputs yourself: they are not stored. With an \
             `Idempotency-Key` a repeated request gets the same receipt again; for another request the key is refused. The chain of an `agent_id` \
@@ -73,7 +74,7 @@ pub fn operation() -> Operation {
             "inputs": { "customer": "c_17", "amount": 120.5 },
             "outputs": { "invoice": "inv_9" }
         }),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Arguments, Issued, _, _>(words, answer)
 }

@@ -45,6 +45,7 @@ pub fn operation() -> Operation {
         method: Method::Get,
         path: "/v1/list",
         summary: "An agent's receipts, newest first.",
+        when: "Use it to see what an agent did.",
         description: "An agent without receipts has an empty list. Positions have no gaps, so a missing receipt would be noticed.",
         price: Price::Free,
         tool: true,
@@ -52,7 +53,7 @@ pub fn operation() -> Operation {
         list: "receipts",
         errors: &[],
         example: json!({ "agent_id": "billing-agent-1", "limit": 10 }),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Arguments, Receipted, _, _>(words, answer)
 }

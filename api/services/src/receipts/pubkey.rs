@@ -44,6 +44,7 @@ pub struct Key {
     /// 64 hex digits.
     pub public_key_hex: String,
     /// When the key started to sign, RFC 3339 in UTC.
+    #[schemars(with = "schemas::json_type::Time")]
     pub since: String,
     /// The reason for the key if the operator declared that a backup was restored: this history then lacks what the previous key signed after the
     /// backup. Empty for the first key and for an ordinary rotation.
@@ -65,7 +66,7 @@ pub fn operation() -> Operation {
         list: "",
         errors: &[],
         example: json!({}),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Arguments, Keys, _, _>(words, answer)
 }

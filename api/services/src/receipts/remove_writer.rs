@@ -25,7 +25,7 @@ pub fn operation() -> Operation {
         list: "",
         errors: &[ErrorCode::ChainForbidden, ErrorCode::NotFound],
         example: json!({ "agent_id": "billing-agent-1", "writer": "acct_0123456789abcdef01234567" }),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<WriterArguments, Writers, _, _>(words, answer)
 }

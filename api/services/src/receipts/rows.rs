@@ -29,6 +29,7 @@ pub const SOURCE: Source = Source {
 /// A receipt in answers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Receipt")]
 pub struct Shown {
     #[serde(flatten)]
     receipt: Receipt,

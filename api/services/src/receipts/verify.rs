@@ -75,6 +75,7 @@ pub fn operation() -> Operation {
         method: Method::Get,
         path: "/v1/verify/{receipt_id}",
         summary: "Checks a receipt: hash, id, signature, and its position in the agent's chain.",
+        when: "Use it before you rely on a receipt.",
         description: "Over MCP a complete receipt may be given instead of its id; if it was changed, the answer names the checks that fail. You can run the \
             same checks offline with `highwater verify`, or with any SHA-256 and Ed25519.",
         price: Price::Free,
@@ -83,7 +84,7 @@ pub fn operation() -> Operation {
         list: "",
         errors: &[ErrorCode::NotFound],
         example: json!({ "receipt_id": "rcpt_00000000000000000000000000000000" }),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Arguments, Verified, _, _>(words, answer)
 }

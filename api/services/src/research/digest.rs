@@ -77,6 +77,7 @@ impl Read for Arguments {
             name: "delta_digest",
             path: "/v1/delta_digest",
             summary: "New grants and trials of the last days in one answer: counts, dollars, who has most, the largest.",
+            when: "Use it for a summary of a period; for the single records use `new_funding`.",
             description: "A record is new if it was first recorded within the days and published at most a week before them. This excludes old \
                 records that the first sync run took over. With a large window and no institution only the newest few thousand changes are \
                 read, and the note says so.",

@@ -66,6 +66,7 @@ impl Read for Arguments {
             name: "entity_watch",
             path: "/v1/entity_watch",
             summary: "The activity of one institution, sponsor, investigator or topic: counts and the latest changes.",
+            when: "Use it for questions about one name.",
             description: "Names are matched by part, in any case. `activity` counts the changes that were read (the newest few thousand of the \
                 recorded history), and `changes` are the latest of them.",
             list: "changes",

@@ -71,6 +71,7 @@ impl Read for Arguments {
             name: "new_funding",
             path: "/v1/new_funding",
             summary: "Newly awarded grants and new clinical trials, the last recorded first.",
+            when: "Use it for what was funded in the last days.",
             description: "Filters narrow by topic, state, institution, sponsor class, investigator, institute, phase and dollars; a record must \
                 match all that are given. A filter that only grants can match (dollars, `pi`, `ic`) excludes trials, and `phase` excludes \
                 grants. `limit` counts grants and trials together.",

@@ -50,6 +50,7 @@ impl Read for Arguments {
             name: "search_records",
             path: "/v1/search_records",
             summary: "Searches NIH RePORTER and ClinicalTrials.gov now: grants and trials by words.",
+            when: "Use it to find a known project, trial or subject, also one that did not change lately.",
             description: "Answers are cached for five minutes. `sponsorClass` `NIH` and `OTHER_GOV` match grants and trials, the other classes only \
                 trials. `limit` counts grants and trials together. If an upstream does not answer in time, `live` is false, the note names it, and \
                 the answer holds what is recorded here. With `asOf` the answer always holds what was recorded at that time.",

@@ -1,7 +1,15 @@
 //! What every operation in THE LIST owes to the surfaces.
 
+use tiktoken_rs::o200k_base_singleton;
+
 use super::*;
 use crate::arguments::Checker;
+use crate::mcp::tools::{MANAGE, TOOLS_MAX, tools};
+
+/// The most tokens that the list of a service's tools costs a model, by the tokenizer o200k.
+const TOOL_TOKENS_MAX: usize = 6_000;
+/// The most sentences in the description of a tool. What a call needs or costs is one of them.
+const SENTENCES_MAX: usize = 3;
 
 /// Proves that each definition is complete: its schema compiles and accepts its example, and its names and lists exist.
 #[test]
@@ -34,5 +42,64 @@ fn definitions() {
                 assert_eq!(operation.output["properties"][operation.list]["type"], "array", "{place}");
             }
         }
+    }
+}
+
+/// Proves that no list of tools costs a model more than it may: few tools, each with a short description that says when to use it.
+#[test]
+fn tools_are_short() {
+    let mut too_large = String::new();
+    for service in services::all() {
+        let settings = ServiceSettings::new(format!("https://highwater.example/{}", service.name), format!("/{}", service.name));
+        let tools = tools(&service.operations, &settings);
+        let cost = |text: &str| o200k_base_singleton().encode_ordinary(text).len();
+        let total = cost(&serde_json::to_string(&tools).unwrap());
+        println!("{}: {} tools, {total} tokens", service.name, tools.len());
+        if tools.len() > TOOLS_MAX || total > TOOL_TOKENS_MAX {
+            too_large += &format!("{}: {} tools of {TOOLS_MAX}, {total} tokens of {TOOL_TOKENS_MAX}\n", service.name, tools.len());
+            for tool in &tools {
+                let parts =
+                    [cost(&serde_json::to_string(&tool.input_schema).unwrap()), cost(&serde_json::to_string(&tool.output_schema).unwrap())];
+                too_large += &format!(
+                    "  {}: {} tokens, of these input {}, output {}\n",
+                    tool.name,
+                    cost(&serde_json::to_string(tool).unwrap()),
+                    parts[0],
+                    parts[1]
+                );
+            }
+        }
+        for tool in &tools {
+            let words = tool.description.as_deref().unwrap_or_default();
+            let sentences = words.split(". ").count();
+            assert!((2..=SENTENCES_MAX).contains(&sentences), "{} {}: {sentences} sentences: {words}", service.name, tool.name);
+        }
+        for operation in &service.operations {
+            assert_ne!(operation.name, MANAGE, "{}: the name is that of a tool for several operations", service.name);
+            let is_sold = matches!(operation.price, Price::PerCall { .. });
+            assert!(!(operation.is_managed && is_sold), "{} {}: a sold operation needs a tool of its own", service.name, operation.name);
+        }
+    }
+    assert!(too_large.is_empty(), "these lists of tools are too large:\n{too_large}");
+}
+
+/// Proves that each answer has a schema with a name, that no two types of a service have the same name, and that the example of each answer is valid.
+#[test]
+fn examples_of_answers() {
+    for service in services::all() {
+        let settings = ServiceSettings::new(format!("https://highwater.example/{}", service.name), format!("/{}", service.name));
+        let document = crate::openapi::document(&service, &settings).unwrap();
+        let operations = document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap().values());
+        for operation in operations {
+            let place = format!("{} {}", service.name, operation["operationId"]);
+            let content = &operation["responses"]["200"]["content"]["application/json"];
+            let schema = json!({ "$ref": content["schema"]["$ref"], "components": document["components"] });
+            let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
+            let wrong: Vec<String> =
+                validator.iter_errors(&content["example"]).map(|error| format!("{}: {error}", error.instance_path())).collect();
+            assert!(wrong.is_empty(), "{place}: {wrong:?} in {}", content["example"]);
+            assert_eq!(operation["tags"].as_array().unwrap().len(), 1, "{place}");
+        }
+        println!("{}: {:?}", service.name, document["components"]["schemas"].as_object().unwrap().keys().collect::<Vec<_>>());
     }
 }

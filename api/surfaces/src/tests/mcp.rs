@@ -45,7 +45,7 @@ async fn protocol_2025() {
     let ready = message(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).header("mcp-protocol-version", "2025-11-25");
     assert_eq!(send(&fixture, ready).await.status, 202);
     let tools = result(&fixture, old("tools/list", json!({}))).await;
-    assert_eq!(tools["tools"].as_array().unwrap().len(), 6);
+    assert_eq!(tools["tools"].as_array().unwrap().len(), 7);
     let called = result(&fixture, old("tools/call", json!({"name": "find", "arguments": {"q": "ab", "limit": 3.0}}))).await;
     assert_eq!(called["structuredContent"]["echo"], json!({"keyword": "ab", "limit": 3}));
     assert_eq!(called["isError"], false);
@@ -78,8 +78,8 @@ async fn tools() {
     let fixture = Fixture::new(|_| {});
     let tools = result(&fixture, old("tools/list", json!({}))).await["tools"].clone();
     let names: Vec<&str> = tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["find", "one", "make", "page", "paid", "drop"]);
-    for tool in tools.as_array().unwrap() {
+    assert_eq!(names, ["find", "one", "make", "page", "paid", "drop", "manage"]);
+    for tool in tools.as_array().unwrap().iter().take(6) {
         for schema in ["inputSchema", "outputSchema"] {
             assert_eq!(tool[schema]["type"], "object", "{tool}");
             assert!(tool[schema]["properties"].is_object(), "{tool}");
@@ -90,6 +90,44 @@ async fn tools() {
         assert_eq!(tool["annotations"], hints, "{tool}");
     }
     assert!(tools[4]["description"].as_str().unwrap().contains("business"), "what a tool needs stands in its words");
+}
+
+/// Proves that one tool runs all managed operations, with the validation, access control and answers that each has over REST.
+#[tokio::test]
+async fn manage() {
+    let fixture = Fixture::new(|_| {});
+    let tools = result(&fixture, old("tools/list", json!({}))).await["tools"].clone();
+    let tool = &tools[6];
+    assert_eq!(tool["inputSchema"]["properties"]["action"]["enum"], json!(["keep", "set", "describe"]));
+    let words = tool["inputSchema"]["properties"]["arguments"]["description"].as_str().unwrap();
+    assert_eq!(words, "By action: keep(name, size?), set(name, size?).");
+    assert_eq!((&tool["annotations"]["readOnlyHint"], &tool["annotations"]["destructiveHint"]), (&json!(false), &json!(true)));
+    let call = async |arguments: Value| result(&fixture, old("tools/call", json!({"name": "manage", "arguments": arguments}))).await;
+    let kept = call(json!({"action": "keep", "arguments": {"name": "a"}})).await;
+    assert_eq!((&kept["structuredContent"], &kept["isError"]), (&json!({"kept": "a"}), &json!(false)));
+    let described = call(json!({"action": "describe"})).await["structuredContent"]["actions"].clone();
+    assert_eq!((&described[0]["action"], &described[0]["arguments"]["required"]), (&json!("keep"), &json!(["name"])));
+    for (arguments, code, parameter) in [
+        (json!({}), "parameter-invalid", json!("action")),
+        (json!({"action": 1}), "parameter-invalid", json!("action")),
+        (json!({"action": "kep"}), "parameter-invalid", json!("action")),
+        (json!({"action": "find", "arguments": {}}), "parameter-invalid", json!("action")),
+        (json!({"action": "keep"}), "parameter-invalid", json!("name")),
+        (json!({"action": "keep", "name": "a"}), "parameter-invalid", json!("name")),
+        (json!({"action": "keep", "arguments": [1]}), "parameter-invalid", json!("arguments")),
+        (json!({"action": "keep", "arguments": {"name": "a", "sise": 1}}), "parameter-invalid", json!("sise")),
+        (json!({"action": "set", "arguments": {"name": "a"}}), "tier-too-low", Value::Null),
+    ] {
+        let called = call(arguments.clone()).await;
+        assert_eq!(called["isError"], true, "{arguments}: {called}");
+        let document: Value = serde_json::from_str(called["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!((&document["code"], &document["parameter"]), (&json!(code), &parameter), "{arguments}: {document}");
+        if arguments["action"] == "kep" {
+            assert!(document["detail"].as_str().unwrap().contains("did you mean \"keep\""), "{document}");
+        }
+    }
+    let read = send(&fixture, old("tools/call", json!({"name": "keep", "arguments": {"name": "a"}}))).await;
+    assert_eq!(read.json()["error"]["code"], -32602, "a managed operation is not a tool of its own");
 }
 
 /// Proves that a failed call is a result with `isError` and the problem document, and without content that clients would validate.

@@ -111,6 +111,7 @@ fn words(name: &'static str, method: Method, path: &'static str) -> Definition {
         method,
         path,
         summary: "A made-up <operation>.",
+        when: "Use it in tests.",
         description: "It has `code` & more.",
         price: Price::Free,
         tool: true,
@@ -118,7 +119,7 @@ fn words(name: &'static str, method: Method, path: &'static str) -> Definition {
         list: "",
         errors: &[],
         example: json!({}),
-        aliases: &[],
+        ..Definition::read()
     }
 }
 
@@ -193,7 +194,11 @@ fn service(gate: &Arc<Notify>) -> Service {
     ];
     let drop = words("drop", Method::Delete, "/api/items/{id}");
     let drop = Operation::define::<ById, Anything, _, _>(drop, |_: Call, by: ById| async move { value(json!({"deleted": by.id})) });
-    let operations = operations.into_iter().chain([drop]).collect();
+    let set = Definition { price: Price::Tier(Tier::Business), ..words("set", Method::Post, "/api/set") };
+    let set = Operation::define::<Make, Anything, _, _>(set, |_: Call, make: Make| async move { value(json!({"set": make.name})) });
+    let keep = Definition { example: json!({"name": "a"}), ..words("keep", Method::Post, "/api/kept") };
+    let keep = Operation::define::<Make, Anything, _, _>(keep, |_: Call, make: Make| async move { value(json!({"kept": make.name})) });
+    let operations = operations.into_iter().chain([drop, keep.managed(), set.managed()]).collect();
     Service { name: "fake", title: "Fakes & <more>", about: "Made up.\n\nFor tests.", operations, files: None }
 }
 

@@ -25,6 +25,7 @@ pub struct Attempt {
     /// Number of the attempt, starting at 1.
     pub attempt: u64,
     /// When the attempt ended, RFC 3339 in UTC.
+    #[schemars(with = "schemas::json_type::Time")]
     pub at: String,
     /// HTTP status of the response; 0 if there was none.
     pub status: u16,
@@ -59,7 +60,7 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
         list: "deliveries",
         errors: &[ErrorCode::NotFound],
         example: json!({ "id": "watch_0123456789abcdef01234567" }),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<ById, Deliveries, _, _>(definition, move |call, by| answer(call, by, config))
 }

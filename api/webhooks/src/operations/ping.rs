@@ -25,7 +25,7 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
         list: "",
         errors: &[ErrorCode::NotFound],
         example: json!({ "id": "watch_0123456789abcdef01234567" }),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<ById, Posted, _, _>(definition, move |call, by| answer(call, by, config))
 }

@@ -54,7 +54,7 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
         list: "",
         errors: &[ErrorCode::NotFound, ErrorCode::CursorInvalid],
         example: json!({ "id": "watch_0123456789abcdef01234567", "after": 0 }),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Arguments, DeliveryStatus, _, _>(definition, move |call, arguments| answer(call, arguments, config))
 }

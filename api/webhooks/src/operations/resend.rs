@@ -48,7 +48,7 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
         list: "",
         errors: &[ErrorCode::NotFound],
         example: json!({ "id": "watch_0123456789abcdef01234567", "message": "msg_0123456789abcdef01234567" }),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Arguments, Posted, _, _>(definition, move |call, arguments| answer(call, arguments, config))
 }

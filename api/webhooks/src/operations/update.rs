@@ -61,7 +61,7 @@ pub fn operation(config: WebhookConfig, path: &'static str) -> Operation {
         list: "",
         errors: &[ErrorCode::NotFound],
         example: json!({ "id": "watch_0123456789abcdef01234567", "rotateSecret": true }),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Arguments, Updated, _, _>(definition, move |call, arguments| answer(call, arguments, config))
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use jiff::civil::date;
+use schemas::dollars::Dollars;
 use schemas::facts::FactData;
 use schemas::facts::filings::FilingFact;
 use schemas::facts::insider_trades::InsiderTradeFact;
@@ -317,7 +318,7 @@ fn trades_belong_to_the_issuer() {
     assert!(
         facts.iter().all(|fact| fact.issuer_cik == "0000000012" && fact.issuer_symbol == "HPC" && fact.owners.len() == 2 && fact.planned)
     );
-    assert_eq!((facts[0].value(), facts[1].value(), &*facts[1].price), (Some(12_500.0), None, ""));
+    assert_eq!((facts[0].value(), facts[1].value(), &*facts[1].price), (Some(Dollars { cents: 1_250_000 }), None, ""));
     assert_eq!((&*facts[2].date, &*facts[2].code, &*facts[2].acquired_disposed), ("2026-01-08", "M", "D"));
     let (ada, fund) = (&facts[0].owners[0], &facts[0].owners[1]);
     assert!(ada.director && ada.officer && ada.title == "Chief & Founder" && fund.ten_percent && !fund.other);

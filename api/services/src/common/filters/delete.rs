@@ -41,7 +41,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         list: "",
         errors: &[],
         example: json!({ "name": "mine" }),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Arguments, Deleted, _, _>(words, answer::<S>)
 }

@@ -38,7 +38,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         list: "filters",
         errors: &[],
         example: json!({}),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Arguments, Filters<S::Filter>, _, _>(words, answer::<S>)
 }

@@ -20,14 +20,17 @@ use operation::tiers::SAVED_ITEMS_MIN_TIER;
 /// A saved filter.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "SavedFilter")]
 pub struct Saved<F> {
     /// The name, which the feed takes as `filter`.
     pub name: String,
     /// The filter in the form in which it is saved.
     pub filter: F,
     /// When the name was first saved, RFC 3339 in UTC.
+    #[schemars(with = "schemas::json_type::Time")]
     pub made_at: String,
     /// When the filter was last changed, RFC 3339 in UTC.
+    #[schemars(with = "schemas::json_type::Time")]
     pub changed_at: String,
 }
 

@@ -40,7 +40,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         list: "",
         errors: &[ErrorCode::LimitReached, ErrorCode::NotFound],
         example: json!({ "name": "mine", "filter": S::example_filter() }),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Arguments<S::Filter>, Saved<S::Filter>, _, _>(words, answer::<S>)
 }

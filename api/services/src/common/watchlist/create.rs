@@ -50,7 +50,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         list: "",
         errors: &[ErrorCode::LimitReached, ErrorCode::NotFound],
         example,
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Arguments<S::WatchedEntity>, Watch<S::WatchedEntity>, _, _>(words, answer::<S>)
 }

@@ -41,7 +41,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         list: "",
         errors: &[],
         example: json!({ "id": "watch_0123456789abcdef01234567" }),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Arguments, Deleted, _, _>(words, answer::<S>)
 }

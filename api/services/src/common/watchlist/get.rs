@@ -67,7 +67,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         list: "matches",
         errors: &[ErrorCode::CursorInvalid],
         example: json!({ "id": "watch_0123456789abcdef01234567", "limit": 10 }),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Arguments, Matches<S::WatchedEntity, S::Shown>, _, _>(words, answer::<S>)
 }

@@ -37,7 +37,7 @@ pub fn operation<S: WatchableFeed>() -> Operation {
         list: "watches",
         errors: &[],
         example: json!({}),
-        aliases: &[],
+        ..Definition::read()
     };
     Operation::define::<Arguments, Watches<S::WatchedEntity>, _, _>(words, answer::<S>)
 }

@@ -27,6 +27,7 @@ use operation::problem::Problem;
 /// A watch.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Watch")]
 pub struct Watch<N> {
     /// The id of the watch.
     pub id: String,
@@ -40,6 +41,7 @@ pub struct Watch<N> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
     /// When the watch was created, RFC 3339 in UTC.
+    #[schemars(with = "schemas::json_type::Time")]
     pub made_at: String,
     /// The last change of the service before the watch: only changes with a higher `seq` match.
     pub after: u64,

@@ -1,0 +1,128 @@
+//! CSV as in RFC 4180, with a header line.
+
+use serde_json::Value;
+
+use crate::{Column, Error, Kind, RowWriter, Sink};
+
+pub(crate) struct Csv<'a> {
+    columns: Vec<Column>,
+    sink: Sink<'a>,
+    has_header: bool,
+}
+
+impl<'a> Csv<'a> {
+    pub(crate) fn new(columns: Vec<Column>, sink: Sink<'a>) -> Self {
+        Self { columns, sink, has_header: false }
+    }
+
+    /// Writes the header line, once.
+    fn header(&mut self) -> Vec<u8> {
+        let mut line = Vec::with_capacity(1_024);
+        if !std::mem::replace(&mut self.has_header, true) {
+            let mut names = Vec::new();
+            self.columns.iter().for_each(|column| add_names("", column, &mut names));
+            line.extend_from_slice(names.join(",").as_bytes());
+            line.extend_from_slice(b"\r\n");
+        }
+        line
+    }
+}
+
+impl RowWriter for Csv<'_> {
+    fn row(&mut self, row: Vec<Value>) -> Result<bool, Error> {
+        let mut line = self.header();
+        let mut is_first = true;
+        for (column, value) in self.columns.iter().zip(&row) {
+            add_fields(&column.kind, value, &mut is_first, &mut line);
+        }
+        line.extend_from_slice(b"\r\n");
+        Ok((self.sink)(&line))
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        let header = self.header();
+        if !header.is_empty() {
+            (self.sink)(&header);
+        }
+        Ok(())
+    }
+}
+
+/// Adds the names of a column: `owner.name` for the fields of a structure.
+fn add_names(before: &str, column: &Column, names: &mut Vec<String>) {
+    let name = format!("{before}{}", column.name);
+    match &column.kind {
+        Kind::Struct(fields) => fields.iter().for_each(|field| add_names(&format!("{name}."), field, names)),
+        _ => names.push(name),
+    }
+}
+
+/// Adds the fields of a value, one for each name of its column.
+fn add_fields(kind: &Kind, value: &Value, is_first: &mut bool, line: &mut Vec<u8>) {
+    if let Kind::Struct(fields) = kind {
+        fields.iter().for_each(|field| add_fields(&field.kind, value.get(&field.name).unwrap_or(&Value::Null), is_first, line));
+        return;
+    }
+    if !std::mem::take(is_first) {
+        line.push(b',');
+    }
+    add_field(value, line);
+}
+
+/// Adds a field, quoted where necessary. Texts that a spreadsheet would evaluate as a formula get a leading apostrophe.
+fn add_field(value: &Value, line: &mut Vec<u8>) {
+    let text = match value {
+        Value::String(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{text}"),
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    if text.contains([',', '"', '\r', '\n']) {
+        line.push(b'"');
+        line.extend_from_slice(text.replace('"', "\"\"").as_bytes());
+        line.push(b'"');
+    } else {
+        line.extend_from_slice(text.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{Format, writer};
+
+    fn csv(columns: Vec<Column>, rows: &[Vec<Value>]) -> String {
+        let mut bytes = Vec::new();
+        let mut sink = |piece: &[u8]| {
+            bytes.extend_from_slice(piece);
+            true
+        };
+        let mut writer = writer(Format::Csv, columns, &mut sink).unwrap();
+        for row in rows {
+            assert!(writer.row(row.clone()).unwrap());
+        }
+        writer.finish().unwrap();
+        drop(writer);
+        String::from_utf8(bytes).unwrap()
+    }
+
+    /// Proves that fields of structures are columns, that texts are quoted where necessary and are no formulas, and that an empty table has its header.
+    #[test]
+    fn rows_and_header() {
+        let place = Kind::Struct(vec![Column::new("city", Kind::Text), Column::new("zip", Kind::Int)]);
+        let columns = || {
+            vec![
+                Column::new("name", Kind::Text),
+                Column::new("place", place.clone()),
+                Column::new("tags", Kind::List(Box::new(Kind::Text))),
+            ]
+        };
+        let rows =
+            [vec![json!("a \"b\", c"), json!({"city": "=1+1", "zip": 5}), json!(["x", "y"])], vec![json!(""), Value::Null, json!([])]];
+        let header = "name,place.city,place.zip,tags\r\n";
+        assert_eq!(csv(columns(), &rows), format!("{header}\"a \"\"b\"\", c\",'=1+1,5,\"[\"\"x\"\",\"\"y\"\"]\"\r\n,,,[]\r\n"));
+        assert_eq!(csv(columns(), &[]), header);
+    }
+}
