@@ -140,6 +140,9 @@ mod tests {
     #[test]
     fn value_needs_shares_and_price() {
         let of = |shares: &str, price: &str| InsiderTradeFact { shares: shares.into(), price: price.into(), ..Default::default() }.value();
-        assert_eq!((of("200", "1.5"), of("200", "0"), of("200", ""), of("", "1")), (Some(300.0), Some(0.0), None, None));
+        assert_eq!(
+            (of("200", "1.5"), of("200", "0"), of("200", ""), of("", "1")),
+            (Some(Dollars { cents: 30_000 }), Some(Dollars { cents: 0 }), None, None)
+        );
     }
 }
